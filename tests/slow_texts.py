@@ -26,7 +26,7 @@ from rookery.match.engine_output import LastScore, LineSplitter, read_info
 from rookery.match.fastchess import read_fastchess_line
 from rookery.model import patterns, timecontrol
 from rookery.people.passwords import check_password
-from rookery.people.profiles import repository
+from rookery.people.profiles import parse_repository
 from rookery.protocol.actions import action_filter
 from rookery.protocol.games import scan_games
 from rookery.protocol.v1 import ENGINE_RECORD
@@ -228,7 +228,7 @@ PARSERS: tuple[Parser, ...] = (
     Parser("message of a commit", _commit_message, ("bench", "bench ", "Bench:", "bench: 1,")),
     Parser(
         "address of a repository",
-        partial(repository, ""),
+        partial(parse_repository, ""),
         ("https://a/", "ssh://"),
     ),
     Parser("time control", timecontrol.parse, ("1/", "1:", "1+", "N=", "st=")),

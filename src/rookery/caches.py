@@ -15,38 +15,39 @@ V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept(Generic[V]):
+class _CachedValue(Generic[V]):
     value: V
     until: float
 
 
 class ExpiringCache(Generic[K, V]):
-    """Values by key, each with an end of its own; of too many the oldest are forgotten first. The
-    event loop alone writes here."""
+    """Values by key, each until a time of its own; of too many the oldest are removed first. Only
+    the event loop writes to it."""
 
     def __init__(self, clock: Clock, most: int) -> None:
         self._clock = clock
         self._most = most
-        self._kept: OrderedDict[K, _Kept[V]] = OrderedDict()
-        self.forgotten = 0
-        """How often something was to be forgotten: what was looked up before is of no use then."""
+        self._kept: OrderedDict[K, _CachedValue[V]] = OrderedDict()
+        self.forget_count = 0
+        """Grows with each call of `forget` and `forget_all`: a value read before it may be out of
+        date."""
 
     def get(self, key: K) -> V | None:
         kept = self._kept.get(key)
         return kept.value if kept is not None and kept.until > self._clock.seconds() else None
 
     def put(self, key: K, value: V, seconds: float) -> None:
-        self._kept[key] = _Kept(value, self._clock.seconds() + seconds)
+        self._kept[key] = _CachedValue(value, self._clock.seconds() + seconds)
         self._kept.move_to_end(key)
         if len(self._kept) > self._most:
             self._kept.popitem(last=False)
 
     def forget(self, key: K) -> None:
-        self.forgotten += 1
+        self.forget_count += 1
         self._kept.pop(key, None)
 
     def forget_all(self) -> None:
-        self.forgotten += 1
+        self.forget_count += 1
         self._kept.clear()
 
 
@@ -54,9 +55,9 @@ class ExpiringCache(Generic[K, V]):
 
 
 class SharedWork(Generic[K, V]):
-    """Work under way by key, done once for all who want it; the event loop alone writes here.
+    """Work in progress by key, done once for all callers of a key. Only the event loop uses it.
 
-    A caller that leaves does not end the work that others wait for.
+    A cancelled caller does not cancel the work that others wait for.
     """
 
     def __init__(self) -> None:
@@ -76,11 +77,11 @@ class SharedWork(Generic[K, V]):
             ended.exception()
 
 
-# Reads again what another process may have changed, soon after it was told.
+# Reading again what another process has changed.
 
 
 class Refresher:
-    """Reads again when told, and once more however often it was told meanwhile. The event loop
+    """Calls `load` after a change, and once more for all changes during that call. The event loop
     alone uses it."""
 
     def __init__(self, load: Callable[[], Awaitable[None]], log: Log) -> None:
@@ -89,7 +90,7 @@ class Refresher:
         self._due = False
         self._task: asyncio.Task[None] | None = None
 
-    def soon(self, _what: str = "") -> None:
+    def schedule(self, _what: str = "") -> None:
         self._due = True
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._work(), name="refresh")

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from rookery.clock import SystemClock
-from rookery.sources.commits import CannotAsk, mirror_name
-from rookery.sources.git import Git, Reach
-from rookery.sources.github import GitHub
-from rookery.sources.lookup import OutsideCommits
+from rookery.sources.commits import SourceError, mirror_name
+from rookery.sources.git import FetchPolicy, Git
+from rookery.sources.github import GitHub, RemoteSources
 from rookery.sources.mirrors import Mirrors
 from tests.outside.repositories import Repository, make_repository
 
@@ -29,9 +28,9 @@ def repository(tmp_path: Path) -> Repository:
 
 
 @pytest.fixture
-def outside(tmp_path: Path) -> OutsideCommits:
-    git = Git(Reach(frozenset({"file"})))
-    return OutsideCommits(Mirrors(tmp_path / "sources", git), GitHub(CLOCK), CLOCK)
+def outside(tmp_path: Path) -> RemoteSources:
+    git = Git(FetchPolicy(frozenset({"file"})))
+    return RemoteSources(Mirrors(tmp_path / "sources", git), GitHub(CLOCK), CLOCK)
 
 
 def head(repository: Repository) -> str:
@@ -39,7 +38,7 @@ def head(repository: Repository) -> str:
 
 
 def test_an_archive_has_one_folder_at_its_top(
-    repository: Repository, outside: OutsideCommits
+    repository: Repository, outside: RemoteSources
 ) -> None:
     packed = outside.archive(repository.address, head(repository), known=NOBODY).file
     with zipfile.ZipFile(packed) as pack:
@@ -50,7 +49,7 @@ def test_an_archive_has_one_folder_at_its_top(
     assert f"{top}/" in names
 
 
-def test_an_archive_is_made_once(repository: Repository, outside: OutsideCommits) -> None:
+def test_an_archive_is_made_once(repository: Repository, outside: RemoteSources) -> None:
     commit = head(repository)
     first = outside.archive(repository.address, commit, known=NOBODY).file
     before = first.read_bytes()
@@ -59,17 +58,17 @@ def test_an_archive_is_made_once(repository: Repository, outside: OutsideCommits
 
 
 def test_what_was_fetched_for_some_is_not_given_to_others(
-    repository: Repository, outside: OutsideCommits
+    repository: Repository, outside: RemoteSources
 ) -> None:
     commit = head(repository)
     outside.archive(repository.address, commit, known=frozenset({repository.address}))
     repository.folder.rename(repository.folder.with_name("gone"))
-    with pytest.raises(CannotAsk):
+    with pytest.raises(SourceError):
         outside.archive(repository.address, commit, known=NOBODY)
 
 
 def test_older_commits_of_a_branch_are_had_too(
-    repository: Repository, outside: OutsideCommits
+    repository: Repository, outside: RemoteSources
 ) -> None:
     older = head(repository)
     newer = repository.commit("Later", Makefile="all: x")
@@ -78,15 +77,15 @@ def test_older_commits_of_a_branch_are_had_too(
 
 
 def test_what_is_not_there_leaves_no_archive(
-    repository: Repository, outside: OutsideCommits, tmp_path: Path
+    repository: Repository, outside: RemoteSources, tmp_path: Path
 ) -> None:
-    with pytest.raises(CannotAsk):
+    with pytest.raises(SourceError):
         outside.archive(repository.address, "0" * 40, known=NOBODY)
     assert list((tmp_path / "sources").rglob("*.zip")) == []
 
 
 def test_archives_that_nobody_wants_go_after_a_while(
-    repository: Repository, outside: OutsideCommits
+    repository: Repository, outside: RemoteSources
 ) -> None:
     later = repository.commit("Later", Makefile="x")
     old, kept = (

@@ -5,16 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from rookery.sources.commits import CannotAsk, Commit, UnknownRevision, check_revision
-from rookery.sources.git import Git, Reach
-from rookery.sources.github import GitHub
-from rookery.sources.lookup import OutsideCommits
+from rookery.sources.commits import Commit, SourceError, UnknownRevision, check_revision
+from rookery.sources.git import FetchPolicy, Git
+from rookery.sources.github import GitHub, RemoteSources
 from rookery.sources.mirrors import Mirrors
 from tests.fakes import HandClock
 from tests.outside.repositories import Repository, make_repository
 
 CLOCK = HandClock()
-LOCAL = Reach(frozenset({"file"}))
+LOCAL = FetchPolicy(frozenset({"file"}))
 
 
 @pytest.fixture
@@ -24,8 +23,8 @@ def repository(tmp_path: Path) -> Repository:
     return made
 
 
-def commits(folder: Path, reach: Reach = LOCAL, seconds: float = 20.0) -> OutsideCommits:
-    return OutsideCommits(
+def commits(folder: Path, reach: FetchPolicy = LOCAL, seconds: float = 20.0) -> RemoteSources:
+    return RemoteSources(
         Mirrors(folder / "mirrors", Git(reach, seconds=seconds)), GitHub(CLOCK), CLOCK
     )
 
@@ -64,7 +63,7 @@ def test_a_branch_that_moved_is_found_where_it_is_now(
 
 @pytest.mark.parametrize("revision", ["nothing", "0" * 40])
 def test_what_is_not_there_is_told(repository: Repository, tmp_path: Path, revision: str) -> None:
-    with pytest.raises(CannotAsk):
+    with pytest.raises(SourceError):
         commits(tmp_path).find(repository.address, revision, known=False)
 
 
@@ -90,7 +89,7 @@ def test_a_missing_branch_is_named(repository: Repository, tmp_path: Path) -> No
     ],
 )
 def test_what_can_be_no_name_is_not_even_asked_for(revision: str) -> None:
-    with pytest.raises(CannotAsk, match="can't be the name"):
+    with pytest.raises(SourceError, match="can't be the name"):
         check_revision(revision)
 
 
@@ -105,21 +104,21 @@ def test_what_can_be_no_name_is_not_even_asked_for(revision: str) -> None:
     ],
 )
 def test_only_the_schemes_that_were_allowed_are_fetched_by(address: str, tmp_path: Path) -> None:
-    with pytest.raises(CannotAsk, match="this server fetches by file"):
+    with pytest.raises(SourceError, match="this server fetches by file"):
         commits(tmp_path).find(address, "master", known=False)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "10.0.0.1", "169.254.169.254"])
 def test_addresses_inside_the_network_are_not_asked(host: str, tmp_path: Path) -> None:
-    with pytest.raises(CannotAsk, match="inside this server's network"):
-        commits(tmp_path, Reach()).find(f"https://{host}/x", "master", known=False)
+    with pytest.raises(SourceError, match="inside this server's network"):
+        commits(tmp_path, FetchPolicy()).find(f"https://{host}/x", "master", known=False)
 
 
 def test_a_server_that_never_answers_is_given_up(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        reach = Reach(frozenset({"git"}), frozenset({"127.0.0.1"}))
+        reach = FetchPolicy(frozenset({"git"}), frozenset({"127.0.0.1"}))
         address = f"git://127.0.0.1:{silent.getsockname()[1]}/x"
-        with pytest.raises(CannotAsk, match="longer than 1 s"):
+        with pytest.raises(SourceError, match="longer than 1 s"):
             commits(tmp_path, reach, seconds=1.0).find(address, "master", known=False)
 
 
@@ -133,7 +132,7 @@ def test_git_sees_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_grows_too_large_is_stopped(repository: Repository, tmp_path: Path) -> None:
     repository.commit("Large", a="".join(map(str, range(60_000))))
     small = Git(LOCAL, largest_bytes=10_000)
-    with pytest.raises(CannotAsk):
-        Mirrors(tmp_path / "m", small).message(
+    with pytest.raises(SourceError):
+        Mirrors(tmp_path / "m", small).read_message(
             small, repository.address, repository.git("rev-parse", "HEAD")
         )

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rookery.sources.commits import CannotAsk, Commit, UnknownRevision
-from rookery.sources.git import Git, Reach
-from rookery.sources.github import GitHub, QuotaSpent
-from rookery.sources.lookup import OutsideCommits
+from rookery.sources.commits import Commit, SourceError, UnknownRevision
+from rookery.sources.git import FetchPolicy, Git
+from rookery.sources.github import GitHub, QuotaSpent, RemoteSources
 from rookery.sources.mirrors import Mirrors
 from tests.fakes import HandClock
 from tests.outside.githubs import REPOSITORY, SHA, Stage, staged
@@ -23,7 +22,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 def test_a_commit_is_found_by_any_name(stage: Stage) -> None:
     stage.commit("feature/idea", "Idea\n\nBench: 1")
-    found = stage.github().commit(REPOSITORY, "feature/idea", known=False)
+    found = stage.github().find_commit(REPOSITORY, "feature/idea", known=False)
     assert found == Commit(SHA, "Idea\n\nBench: 1")
 
 
@@ -31,7 +30,7 @@ def test_the_quota_is_what_github_told_last(stage: Stage) -> None:
     stage.commit("master", "x")
     github = stage.github()
     assert github.quota().uninitialized
-    github.commit(REPOSITORY, "master", known=False)
+    github.find_commit(REPOSITORY, "master", known=False)
     quota = github.quota()
     assert (quota.limit, quota.remaining, quota.used) == (60, 59, 1)
     assert not quota.uninitialized
@@ -41,22 +40,22 @@ def test_an_answer_that_is_known_already_costs_no_quota(stage: Stage) -> None:
     stage.commit("master", "x")
     github = stage.github()
     for _ in range(3):
-        assert github.commit(REPOSITORY, "master", known=False).sha == SHA
+        assert github.find_commit(REPOSITORY, "master", known=False).sha == SHA
     assert (github.quota().remaining, len(stage.calls())) == (59, 3)
 
 
 def test_a_missing_commit_is_named(stage: Stage) -> None:
     with pytest.raises(UnknownRevision, match="nothing"):
-        stage.github().commit(REPOSITORY, "nothing", known=False)
+        stage.github().find_commit(REPOSITORY, "nothing", known=False)
 
 
 def test_a_renamed_repository_is_followed_but_not_elsewhere(stage: Stage) -> None:
     stage.put("repos/olga/Engine/commits/a", "-> /repositories/7/commits/a")
     stage.put("repositories/7/commits/a", json.dumps({"sha": SHA, "commit": {"message": ""}}))
-    assert stage.github().commit(REPOSITORY, "a", known=False).sha == SHA
+    assert stage.github().find_commit(REPOSITORY, "a", known=False).sha == SHA
     stage.put("repos/olga/Engine/commits/b", "-> http://127.0.0.1:1/x")
-    with pytest.raises(CannotAsk, match="301"):
-        stage.github().commit(REPOSITORY, "b", known=False)
+    with pytest.raises(SourceError, match="301"):
+        stage.github().find_commit(REPOSITORY, "b", known=False)
 
 
 def test_private_repositories_are_read_for_known_engines_alone(stage: Stage) -> None:
@@ -64,8 +63,8 @@ def test_private_repositories_are_read_for_known_engines_alone(stage: Stage) -> 
     stage.put("repos/olga/Engine", json.dumps({"private": True}))
     github = stage.github("t0ken")
     with pytest.raises(UnknownRevision):
-        github.commit(REPOSITORY, "master", known=False)
-    assert github.commit(REPOSITORY, "master", known=True).message == "a secret"
+        github.find_commit(REPOSITORY, "master", known=False)
+    assert github.find_commit(REPOSITORY, "master", known=True).message == "a secret"
     assert all(call.endswith("Bearer t0ken") for call in stage.calls())
 
 
@@ -73,31 +72,31 @@ def test_once_the_quota_is_spent_github_is_left_alone(tmp_path: Path) -> None:
     with staged(tmp_path, quota=1) as stage:
         stage.commit("master", "x")
         github = stage.github()
-        github.commit(REPOSITORY, "master", known=False)
+        github.find_commit(REPOSITORY, "master", known=False)
         with pytest.raises(QuotaSpent):
-            github.commit(REPOSITORY, "master", known=False)
+            github.find_commit(REPOSITORY, "master", known=False)
         assert len(stage.calls()) == 1
 
 
 def test_without_quota_git_is_asked_instead(tmp_path: Path) -> None:
     with staged(tmp_path, quota=1) as stage:
         stage.commit("master", "x")
-        git = Git(Reach(frozenset({"https"}), frozenset({"github.com"})), seconds=5.0)
-        asked = OutsideCommits(Mirrors(tmp_path / "m", git), stage.github(), HandClock())
+        git = Git(FetchPolicy(frozenset({"https"}), frozenset({"github.com"})), seconds=5.0)
+        asked = RemoteSources(Mirrors(tmp_path / "m", git), stage.github(), HandClock())
         assert asked.find(REPOSITORY, "master", known=False).sha == SHA
         # No network here: that git is asked shows in its words.
-        with pytest.raises(CannotAsk, match=r"(?i)github\.com|longer than"):
+        with pytest.raises(SourceError, match=r"(?i)github\.com|longer than"):
             asked.find(REPOSITORY, "master", known=False)
 
 
 @pytest.mark.parametrize("text", ["nonsense", "[]", "{}", '{"sha": 1}'])
 def test_an_answer_that_makes_no_sense_is_told(stage: Stage, text: str) -> None:
     stage.put("repos/olga/Engine/commits/master", text)
-    with pytest.raises(CannotAsk, match="can't be read"):
-        stage.github().commit(REPOSITORY, "master", known=False)
+    with pytest.raises(SourceError, match="can't be read"):
+        stage.github().find_commit(REPOSITORY, "master", known=False)
 
 
 def test_where_nobody_answers_is_told() -> None:
     github = GitHub(HandClock(), api="http://127.0.0.1:1")
-    with pytest.raises(CannotAsk, match="does not answer"):
-        github.commit(REPOSITORY, "master", known=False)
+    with pytest.raises(SourceError, match="does not answer"):
+        github.find_commit(REPOSITORY, "master", known=False)

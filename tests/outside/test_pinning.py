@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rookery.sources.commits import CannotAsk
-from rookery.sources.git import Git, Reach, RepositoryHost, variables_for, words_for
+from rookery.sources.commits import SourceError
+from rookery.sources.git import FetchPolicy, Git, RepositoryHost, git_options, git_variables
 from rookery.sources.mirrors import Mirrors
 from tests.outside.git_server import git_server
 from tests.outside.repositories import ENVIRONMENT, Repository, make_repository
@@ -36,8 +36,8 @@ def repository(tmp_path: Path) -> Repository:
     return made
 
 
-def reach(names: Names, scheme: str = "http") -> Reach:
-    return Reach(frozenset({scheme}), frozenset({HOST}), names)
+def reach(names: Names, scheme: str = "http") -> FetchPolicy:
+    return FetchPolicy(frozenset({scheme}), frozenset({HOST}), names)
 
 
 def test_a_name_is_looked_up_once_for_each_call_of_git(
@@ -48,7 +48,7 @@ def test_a_name_is_looked_up_once_for_each_call_of_git(
         address = server.address(HOST, "engine/.git")
         git = Git(reach(names))
         sha = git.find(address, "master")
-        assert Mirrors(tmp_path / "mirrors", git).message(git, address, sha) == "First"
+        assert Mirrors(tmp_path / "mirrors", git).read_message(git, address, sha) == "First"
         assert set(server.asked) == {f"{HOST}:{server.port}"}
     assert names.answers == []
 
@@ -57,8 +57,8 @@ def test_what_the_name_leads_to_later_is_not_asked(repository: Repository) -> No
     """Nobody listens at the address that was looked at, and git does not try another one."""
     with git_server(repository.folder.parent) as server:
         address = server.address("localhost", "engine/.git")
-        pinned = Reach(frozenset({"http"}), frozenset({"localhost"}), Names("127.0.0.2"))
-        with pytest.raises(CannotAsk):
+        pinned = FetchPolicy(frozenset({"http"}), frozenset({"localhost"}), Names("127.0.0.2"))
+        with pytest.raises(SourceError):
             Git(pinned).find(address, "master")
         assert server.asked == []
 
@@ -67,7 +67,7 @@ def test_a_redirect_is_not_followed(repository: Repository) -> None:
     with git_server(repository.folder.parent) as there:
         with git_server(repository.folder, elsewhere=there.address("127.0.0.1", "")) as server:
             address = server.address(HOST, "engine/.git")
-            with pytest.raises(CannotAsk):
+            with pytest.raises(SourceError):
                 Git(reach(Names("127.0.0.1"))).find(address, "master")
         assert len(server.asked) == 1
         assert there.asked == []
@@ -77,8 +77,8 @@ def test_a_redirect_is_not_followed(repository: Repository) -> None:
     "found", [("10.0.0.1",), ("::1",), ("8.8.8.8", "127.0.0.1"), ("fe80::1%lo",)]
 )
 def test_a_name_that_leads_inside_is_refused(found: tuple[str, ...]) -> None:
-    with pytest.raises(CannotAsk, match="inside this server's network"):
-        Reach(resolve=lambda _: found).check(f"https://{HOST}/x")
+    with pytest.raises(SourceError, match="inside this server's network"):
+        FetchPolicy(resolve=lambda _: found).check(f"https://{HOST}/x")
 
 
 @pytest.mark.parametrize(
@@ -94,34 +94,38 @@ def test_a_name_that_leads_inside_is_refused(found: tuple[str, ...]) -> None:
     ],
 )
 def test_what_may_be_read_in_two_ways_is_refused(address: str) -> None:
-    with pytest.raises(CannotAsk, match="can't be the name of a host"):
-        Reach(resolve=lambda _: ("8.8.8.8",)).check(address)
+    with pytest.raises(SourceError, match="can't be the name of a host"):
+        FetchPolicy(resolve=lambda _: ("8.8.8.8",)).check(address)
 
 
 def test_a_port_that_is_none_is_refused() -> None:
-    with pytest.raises(CannotAsk, match="there is no host"):
-        Reach(resolve=lambda _: ("8.8.8.8",)).check("https://example.org:99999/x")
+    with pytest.raises(SourceError, match="there is no host"):
+        FetchPolicy(resolve=lambda _: ("8.8.8.8",)).check("https://example.org:99999/x")
 
 
 def test_all_addresses_of_a_name_are_given_with_its_port() -> None:
-    place = Reach(resolve=lambda _: ("8.8.8.8", "2001:4860::1")).check(
+    place = FetchPolicy(resolve=lambda _: ("8.8.8.8", "2001:4860::1")).check(
         "https://u@Example.org:8443/x"
     )
-    assert words_for(place) == (
+    assert git_options(place) == (
         *("-c", "http.curloptResolve=example.org:8443:8.8.8.8,[2001:4860::1]"),
     )
 
 
 def test_ssh_connects_to_the_address_under_the_key_of_the_name() -> None:
-    command = variables_for(RepositoryHost("ssh", "example.org", 2222, ("8.8.8.8",)))[
+    command = git_variables(RepositoryHost("ssh", "example.org", 2222, ("8.8.8.8",)))[
         "GIT_SSH_COMMAND"
     ]
     assert "-oHostName=8.8.8.8 -oHostKeyAlias=[example.org]:2222" in command
 
 
 def test_who_shows_nothing_has_no_ssh() -> None:
-    git = Git(Reach(frozenset({"ssh"}), resolve=lambda _: ("8.8.8.8",)))
-    said = git.asking("ssh://git@example.org/x").anonymous().run("-c", "alias.all=!env", "all")
+    git = Git(FetchPolicy(frozenset({"ssh"}), resolve=lambda _: ("8.8.8.8",)))
+    said = (
+        git.pin_host("ssh://git@example.org/x")
+        .without_credentials()
+        .run("-c", "alias.all=!env", "all")
+    )
     assert "GIT_SSH_COMMAND=false" in said
 
 

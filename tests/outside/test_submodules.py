@@ -9,11 +9,10 @@ import pytest
 
 from rookery.clock import SystemClock
 from rookery.sources import mirrors as submodules
-from rookery.sources.commits import Archive, CannotAsk, mirror_name
-from rookery.sources.git import Git, Reach
-from rookery.sources.github import GitHub
-from rookery.sources.lookup import OutsideCommits
-from rookery.sources.mirrors import Mirrors, Module, address_of
+from rookery.sources.commits import Archive, SourceError, mirror_name
+from rookery.sources.git import FetchPolicy, Git
+from rookery.sources.github import GitHub, RemoteSources
+from rookery.sources.mirrors import Mirrors, Submodule, resolve_address
 from tests.outside.git_server import GitServer, git_server
 from tests.outside.repositories import Repository, make_repository
 
@@ -28,7 +27,7 @@ class Farm:
 
     folder: Path
     server: GitServer
-    outside: OutsideCommits
+    outside: RemoteSources
     made: dict[str, Repository] = field(default_factory=dict)
 
     def address(self, name: str, host: str = HOST) -> str:
@@ -78,9 +77,9 @@ def farm(tmp_path: Path) -> Iterator[Farm]:
     folder = tmp_path / "served"
     folder.mkdir()
     with git_server(folder) as server:
-        git = Git(Reach(frozenset({"http"}), frozenset({HOST}), resolve))
+        git = Git(FetchPolicy(frozenset({"http"}), frozenset({HOST}), resolve))
         mirrors = Mirrors(tmp_path / "sources", git)
-        yield Farm(folder, server, OutsideCommits(mirrors, GitHub(CLOCK), CLOCK))
+        yield Farm(folder, server, RemoteSources(mirrors, GitHub(CLOCK), CLOCK))
 
 
 def test_submodules_lie_in_their_places_also_nested_ones(farm: Farm) -> None:
@@ -152,11 +151,11 @@ class Told:
     """Packs nothing, and remembers as whom it was asked to."""
 
     known: list[tuple[str, bool]] = field(default_factory=list)
-    inner: tuple[Module, ...] = ()
+    inner: tuple[Submodule, ...] = ()
 
     def pack(
         self, git: Git, repository: str, commit: str, top: str, into: Path
-    ) -> tuple[Module, ...]:
+    ) -> tuple[Submodule, ...]:
         self.known.append((repository, git.known))
         with zipfile.ZipFile(into, "w") as pack:
             pack.writestr(f"{top}/x", b"x" * 10)
@@ -166,27 +165,29 @@ class Told:
 LIB = "https://example.org/owls/lib"
 
 
-def grafting(told: Told, *known: str, room: int = 1000, modules: int = 50) -> submodules.Grafting:
-    git = Git(Reach())
-    return submodules.Grafting(told, git, frozenset(known), CLOCK, room, modules)
+def make_packer(
+    told: Told, *known: str, room: int = 1000, modules: int = 50
+) -> submodules.SubmodulePacker:
+    git = Git(FetchPolicy())
+    return submodules.SubmodulePacker(told, git, frozenset(known), CLOCK, room, modules)
 
 
 def test_the_server_says_who_it_is_only_to_sources_of_engines(tmp_path: Path) -> None:
     told = Told()
-    modules = (Module("a", f"{LIB}.git", "1"), Module("b", "https://example.org/other", "1"))
-    graft = grafting(told, LIB)
-    graft.graft(tmp_path / "whole.zip", "https://example.org/owls/x", "top", modules)
+    modules = (Submodule("a", f"{LIB}.git", "1"), Submodule("b", "https://example.org/other", "1"))
+    graft = make_packer(told, LIB)
+    graft.add_all(tmp_path / "whole.zip", "https://example.org/owls/x", "top", modules)
     assert told.known == [(LIB, True), ("https://example.org/other", False)]
 
 
 def test_too_many_too_deep_or_too_large_is_left_out(tmp_path: Path) -> None:
-    whole, module = tmp_path / "whole.zip", Module("a", LIB, "1")
-    many = grafting(Told(), modules=1)
-    many.graft(whole, LIB, "top", (module, module))
-    large = grafting(Told(), room=15)
-    large.graft(whole, LIB, "top", (Module("b", LIB, "1"), Module("c", LIB, "1")))
-    deep = grafting(Told(inner=(Module("d", LIB, "1"),)))
-    deep.graft(whole, LIB, "top", (module,))
+    whole, module = tmp_path / "whole.zip", Submodule("a", LIB, "1")
+    many = make_packer(Told(), modules=1)
+    many.add_all(whole, LIB, "top", (module, module))
+    large = make_packer(Told(), room=15)
+    large.add_all(whole, LIB, "top", (Submodule("b", LIB, "1"), Submodule("c", LIB, "1")))
+    deep = make_packer(Told(inner=(Submodule("d", LIB, "1"),)))
+    deep.add_all(whole, LIB, "top", (module,))
     assert many.missing == ["a (there are more than 50)"]
     assert large.missing == ["c (it is too large)"]
     assert deep.missing == ["a/d/d/d/d/d (it is nested more than 5 deep)"]
@@ -195,8 +196,8 @@ def test_too_many_too_deep_or_too_large_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["../out", "a/../../out", "/etc", ".git/hooks", "a//b", "."])
 def test_a_place_outside_is_none(tmp_path: Path, path: str) -> None:
     told = Told()
-    graft = grafting(told)
-    graft.graft(tmp_path / "whole.zip", LIB, "top", (Module(path, LIB, "1"),))
+    graft = make_packer(told)
+    graft.add_all(tmp_path / "whole.zip", LIB, "top", (Submodule(path, LIB, "1"),))
     assert graft.missing == [f"{path} (its place is none)"]
     assert told.known == []
 
@@ -211,9 +212,9 @@ def test_a_place_outside_is_none(tmp_path: Path, path: str) -> None:
     ],
 )
 def test_addresses_beside_the_own_are_found(url: str, address: str) -> None:
-    assert address_of(url, LIB) == address
+    assert resolve_address(url, LIB) == address
 
 
 def test_an_address_can_t_climb_out_of_its_host() -> None:
-    with pytest.raises(CannotAsk, match="leads nowhere"):
-        address_of("../../../../x", LIB)
+    with pytest.raises(SourceError, match="leads nowhere"):
+        resolve_address("../../../../x", LIB)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rookery.clock import SystemClock
-from rookery.db.keys import key_in
+from rookery.db.keys import load_key
 from rookery.files.blobs import (
     UNFINISHED,
     DiskNearlyFull,
@@ -95,8 +95,8 @@ def test_what_was_never_finished_goes_with_the_sweep(blobs: FolderBlobs) -> None
 
 def test_a_key_file_is_made_once_and_is_nobody_elses_to_read(tmp_path: Path) -> None:
     path = tmp_path / "data" / "seal.key"
-    key = key_in(path)
+    key = load_key(path)
     assert len(key) == 32
-    assert key_in(path) == key
+    assert load_key(path) == key
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(path.parent.iterdir()) == [path]

@@ -34,7 +34,7 @@ async def books(
 async def test_books_are_listed_by_name(books: BookRows) -> None:
     assert await books.add(BOOK) == BOOK
     assert await books.add(OTHER) == OTHER
-    assert await books.everything() == (OTHER, BOOK)
+    assert await books.list_all() == (OTHER, BOOK)
     assert await books.get(BOOK.name) == BOOK
     assert await books.find_known(["blob", "x"]) == {"blob"}
 

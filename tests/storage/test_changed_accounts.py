@@ -36,7 +36,7 @@ class Here:
 
     def knows(self) -> bool:
         try:
-            return self.credentials.known("olga", TOKEN.secret) is not None
+            return self.credentials.find_verified("olga", TOKEN.secret) is not None
         except AccountBlocked:
             return False
 

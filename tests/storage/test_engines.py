@@ -39,7 +39,7 @@ async def rows(
 
 async def test_a_saved_engine_comes_back_as_it_was(rows: EngineRows) -> None:
     await rows.save(KEPT)
-    assert await rows.everything() == (KEPT,)
+    assert await rows.list_all() == (KEPT,)
 
 
 async def test_the_last_writing_counts_and_a_removed_engine_is_kept(rows: EngineRows) -> None:
@@ -48,5 +48,5 @@ async def test_the_last_writing_counts_and_a_removed_engine_is_kept(rows: Engine
     await rows.save(replace(KEPT, record=other, changed_by="sven"))
     gone = replace(KEPT, changed_by="boris", removed=True)
     await rows.save(gone)
-    first, second = await rows.everything()
+    first, second = await rows.list_all()
     assert (first.record.name, second) == ("Aardvark", gone)

@@ -58,7 +58,7 @@ class Site:
         await count()
 
     async def names(self) -> set[str]:
-        everyone = await Users(self.pool, self.queries).everyone()
+        everyone = await Users(self.pool, self.queries).list_all()
         return {user.name for user in everyone}
 
     async def log(self) -> list[tuple[str, str]]:

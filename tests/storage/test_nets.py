@@ -39,13 +39,13 @@ async def test_an_added_net_comes_back_as_it_was(nets: NetRows) -> None:
 async def test_a_name_can_be_taken_only_once(nets: NetRows) -> None:
     await nets.add(NET)
     assert await nets.add(replace(NET, blob="other")) == NET
-    assert await nets.everything() == (NET,)
+    assert await nets.list_all() == (NET,)
 
 
 async def test_nets_are_listed_newest_first(nets: NetRows) -> None:
     await nets.add(OLDER)
     await nets.add(NET)
-    assert await nets.everything() == (NET, OLDER)
+    assert await nets.list_all() == (NET, OLDER)
 
 
 async def test_downloads_add_up(nets: NetRows) -> None:

@@ -40,10 +40,10 @@ async def rows(
 async def test_what_is_granted_stays_until_it_is_revoked(rows: GrantRows) -> None:
     for granted in (OWLS, ALL, OWLS):
         await rows.add(granted)
-    assert await rows.everything() == (ALL, OWLS)
+    assert await rows.list_all() == (ALL, OWLS)
     assert not await rows.remove(OWLS.repository, "")
     assert await rows.remove(OWLS.repository, "owls")
-    assert await rows.everything() == (ALL,)
+    assert await rows.list_all() == (ALL,)
 
 
 def test_the_operator_grants_lists_and_revokes(tmp_path: Path) -> None:

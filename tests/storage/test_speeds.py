@@ -31,7 +31,7 @@ async def speeds(
 async def test_what_was_told_comes_back_with_the_latest_at_the_end(speeds: SpeedRows) -> None:
     await speeds.save(TINY, NOW)
     await speeds.save(OTHER, later(1))
-    assert await speeds.everything() == (TINY, OTHER)
+    assert await speeds.list_all() == (TINY, OTHER)
     again = ToldSpeeds("Tiny", TINY.machines[:1])
     await speeds.save(again, later(2))
-    assert await speeds.everything() == (OTHER, again)
+    assert await speeds.list_all() == (OTHER, again)

@@ -36,7 +36,7 @@ async def rows(
 
 async def test_a_team_comes_back_as_it_was(rows: TeamRows) -> None:
     await rows.add(OWLS)
-    assert await rows.everything() == (OWLS,)
+    assert await rows.list_all() == (OWLS,)
     with pytest.raises(TeamExists):
         await rows.add(OWLS)
 
@@ -45,4 +45,4 @@ async def test_members_are_written_anew(rows: TeamRows) -> None:
     await rows.add(OWLS)
     larger = replace(OWLS, members=("olga", "sven"), leads=("sven",))
     await rows.save(larger)
-    assert await rows.everything() == (larger,)
+    assert await rows.list_all() == (larger,)

@@ -90,7 +90,7 @@ async def test_the_latest_use_is_kept(store: Store) -> None:
 
 
 async def test_everybody_is_listed_by_name(store: Store) -> None:
-    assert await store.users.everyone() == (BORIS, OLGA)
+    assert await store.users.list_all() == (BORIS, OLGA)
 
 
 async def test_every_process_hears_of_a_revocation(database: Target, queries: Queries) -> None:

@@ -35,7 +35,7 @@ class MemoryUserFiles(UserFileRows[U]):
             check_among(self._rows.values(), file, limit)
         return self._rows.setdefault(key, file)
 
-    async def everything(self) -> tuple[U, ...]:
+    async def list_all(self) -> tuple[U, ...]:
         return tuple(self._rows.values())
 
     async def find_known(self, blobs: Collection[str]) -> frozenset[str]:
@@ -54,7 +54,7 @@ def check_among(kept: Iterable[HasSize], new: HasSize, limit: int | None) -> Non
 
 
 class MemoryNets(MemoryUserFiles[StoredNet], NetRows):
-    async def everything(self) -> tuple[StoredNet, ...]:
+    async def list_all(self) -> tuple[StoredNet, ...]:
         newest_first = sorted(
             self._rows.values(), key=lambda net: (-net.created.timestamp(), net.name)
         )
@@ -67,7 +67,7 @@ class MemoryNets(MemoryUserFiles[StoredNet], NetRows):
 
 
 class MemoryBooks(MemoryUserFiles[StoredBook], BookRows):
-    async def everything(self) -> tuple[StoredBook, ...]:
+    async def list_all(self) -> tuple[StoredBook, ...]:
         return tuple(sorted(self._rows.values(), key=lambda book: book.name))
 
 

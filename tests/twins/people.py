@@ -44,7 +44,7 @@ class MemoryUsers(Users):
     async def count(self) -> int:
         return len(self._users)
 
-    async def everyone(self) -> tuple[User, ...]:
+    async def list_all(self) -> tuple[User, ...]:
         return tuple(self._users[name] for name in sorted(self._users))
 
 
@@ -105,7 +105,7 @@ class MemoryTeams(TeamRows):
     def __init__(self, *teams: Team) -> None:
         self._teams = {team.name: team for team in teams}
 
-    async def everything(self) -> tuple[Team, ...]:
+    async def list_all(self) -> tuple[Team, ...]:
         return tuple(self._teams[name] for name in sorted(self._teams))
 
     async def add(self, team: Team) -> None:

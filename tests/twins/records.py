@@ -28,7 +28,7 @@ class MemoryEngines(EngineRows):
         self._engines = {engine.record.name: engine for engine in engines}
         self._versions: defaultdict[str, list[EngineVersion]] = defaultdict(list)
 
-    async def everything(self) -> tuple[EngineVersion, ...]:
+    async def list_all(self) -> tuple[EngineVersion, ...]:
         return tuple(self._engines[name] for name in sorted(self._engines))
 
     async def save(self, engine: EngineVersion) -> None:
@@ -81,7 +81,7 @@ class MemorySpeeds(SpeedRows):
     def __init__(self) -> None:
         self._told: dict[str, ToldSpeeds] = {}
 
-    async def everything(self) -> tuple[ToldSpeeds, ...]:
+    async def list_all(self) -> tuple[ToldSpeeds, ...]:
         return tuple(self._told.values())
 
     async def save(self, told: ToldSpeeds, now: datetime) -> None:
@@ -94,7 +94,7 @@ class MemoryRepositories(GrantRows):
     def __init__(self) -> None:
         self._granted: dict[tuple[str, str], GrantedRepository] = {}
 
-    async def everything(self) -> tuple[GrantedRepository, ...]:
+    async def list_all(self) -> tuple[GrantedRepository, ...]:
         return tuple(self._granted[key] for key in sorted(self._granted))
 
     async def add(self, granted: GrantedRepository) -> None:

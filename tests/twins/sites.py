@@ -25,7 +25,7 @@ from rookery.protocol.user_documents import QuotaDocument
 from rookery.rules.answers import Word
 from rookery.rules.eligibility import Policy
 from rookery.settings import Settings
-from rookery.sources.commits import Archive, CannotAsk, Commit
+from rookery.sources.commits import Archive, Commit, SourceError
 from rookery.web.rendering import read_assets
 from rookery.web.site import Site, Storage
 from rookery.web.steps import Process, Step, StepRunner
@@ -63,11 +63,11 @@ class NobodyOutside:
 
     def find(self, repository: str, revision: str, *, known: bool) -> Commit:
         del known
-        raise CannotAsk(f"this server does not look up {revision} in {repository}")
+        raise SourceError(f"this server does not look up {revision} in {repository}")
 
     def archive(self, repository: str, commit: str, *, known: frozenset[str]) -> Archive:
         del known
-        raise CannotAsk(f"this server does not fetch {commit} of {repository}")
+        raise SourceError(f"this server does not fetch {commit} of {repository}")
 
     def forget_archives(self, days: int) -> None:
         """There are none."""

@@ -69,7 +69,7 @@ async def test_however_often_it_is_told_it_reads_once_more() -> None:
 
     refresh = Refresher(load, RecordedLog())
     for _ in range(3):
-        refresh.soon("Ethereal")
+        refresh.schedule("Ethereal")
         await turns_of_the_loop()
     ready.set()
     await turns_of_the_loop()
@@ -87,7 +87,7 @@ async def test_a_failure_is_told_and_the_next_attempt_made() -> None:
     log = RecordedLog()
     refresh = Refresher(load, log)
     for _ in range(2):
-        refresh.soon()
+        refresh.schedule()
         await turns_of_the_loop()
     assert log.events() == ["not_refreshed"]
     assert len(reads) == 2

@@ -298,7 +298,7 @@ class Scene:
         site, fleet = self.api.site, self.api.fleet
         if name == "team":
             await site.teams.create(word, LEAD)
-            await site.teams.join(word, "mia", LEAD)
+            await site.teams.add_member(word, "mia", LEAD)
         elif name in ("open", "secret"):
             word = f"owls~{word}" if name == "secret" else word
             record = EngineRecord(name=word, team="owls", private=name == "secret")
@@ -429,7 +429,7 @@ async def _things(api: Api) -> dict[str, str]:
     site, team = api.site, api.site.teams
     await team.create("owls", LEAD)
     for user in (MIA, OLGA):
-        await team.join("owls", user.name, LEAD)
+        await team.add_member("owls", user.name, LEAD)
     strix = EngineRecord(name="owls~Strix", team="owls", private=True)
     await site.engines.put(strix, LEAD)
     words = {"mirror": mirror_name(REPOSITORY)}

@@ -29,8 +29,8 @@ async def test_a_token_is_made_by_a_button_and_shown_once() -> None:
         assert site.parts.fingerprint in shown.text
         secret = re.search(r"ada:(rkw_[a-z0-9]+)", shown.text)
         assert secret is not None
-        assert await site.parts.bearers.owner(secret[1]) == "ada"
-        (token,) = await site.parts.accounts.tokens_of("ada")
+        assert await site.parts.bearers.find_worker_owner(secret[1]) == "ada"
+        (token,) = await site.parts.accounts.list_tokens("ada")
         assert token.scopes == {Scope.WORKER}
         assert "rkw_" not in (await site.browser.get(HERE)).text
 
@@ -39,4 +39,4 @@ async def test_another_site_makes_no_token() -> None:
     async with open_site() as site:
         await signed_in(site)
         assert (await site.browser.post(HERE)).status_code == 403
-        assert await site.parts.accounts.tokens_of("ada") == ()
+        assert await site.parts.accounts.list_tokens("ada") == ()

@@ -21,7 +21,7 @@ class BrokenUsers(MemoryUsers):
     async def by_name(self, name: str) -> User | None:
         raise ConnectionResetError("a secret of the inside")
 
-    async def everyone(self) -> tuple[User, ...]:
+    async def list_all(self) -> tuple[User, ...]:
         raise ConnectionResetError("a secret of the inside")
 
 
@@ -73,7 +73,7 @@ class FullUsers(MemoryUsers):
     async def by_name(self, name: str) -> User | None:
         raise OSError(errno.ENOSPC, "a secret of the inside")
 
-    async def everyone(self) -> tuple[User, ...]:
+    async def list_all(self) -> tuple[User, ...]:
         raise OSError(errno.ENOSPC, "a secret of the inside")
 
 

@@ -37,7 +37,7 @@ from rookery.boundary.watch import Blockage, Holdup, LoopWatch
 from rookery.clock import SystemClock
 from rookery.db import access, migrations
 from rookery.db.fence import Lease, primacy
-from rookery.db.keys import key_in, session_secret
+from rookery.db.keys import load_key, load_session_secret
 from rookery.db.listening import Channel, Listening
 from rookery.db.migrations import Migration
 from rookery.db.pool import Pool, Queries, answers, leveled, open_pool
@@ -62,10 +62,9 @@ from rookery.people.teams import TeamRows
 from rookery.people.users import Audit, EndedSessions, Tokens, Users
 from rookery.rules.eligibility import Policy
 from rookery.settings import Settings
-from rookery.sources.git import Git, Reach
-from rookery.sources.github import GitHub
+from rookery.sources.git import FetchPolicy, Git
+from rookery.sources.github import GitHub, RemoteSources
 from rookery.sources.grants import GrantRows
-from rookery.sources.lookup import OutsideCommits
 from rookery.sources.mirrors import Mirrors
 from rookery.web.metrics import PoolStats
 from rookery.web.rendering import read_assets
@@ -118,7 +117,7 @@ async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
         pool = await steps.enter(POOL, open_pool(target, instance=instance, log=log))
         await steps.run(UNFINISHED_UPLOADS, partial(remove_unfinished, settings.data / BLOBS))
         await steps.wait(SCHEMA, migrations.migrate(target, queries, newest, log=log))
-        session_key = await steps.wait(SESSION_KEY, session_secret(pool, queries))
+        session_key = await steps.wait(SESSION_KEY, load_session_secret(pool, queries))
         seal_key, wheel_key = await steps.run(KEY_FILES, partial(read_keys, settings))
         lease = Lease(pool, queries, instance=instance, address=address_of(settings))
         # The folder of an embedded database is locked by us alone: whoever held the lease is dead.
@@ -183,7 +182,7 @@ def read_sql() -> tuple[Queries, tuple[Migration, ...]]:
 
 def read_keys(settings: Settings) -> tuple[bytes, bytes]:
     """The key for digests of passwords and the one under the worker's wheel."""
-    return key_in(settings.data / SEAL_KEY), key_in(settings.data / WHEEL_KEY)
+    return load_key(settings.data / SEAL_KEY), load_key(settings.data / WHEEL_KEY)
 
 
 def address_of(settings: Settings) -> str:
@@ -283,12 +282,12 @@ def make_storage(
     )
 
 
-def make_outside(settings: Settings, process: Process) -> OutsideCommits:
-    """Whom this server asks about commits."""
-    reach = Reach(frozenset(settings.git_schemes), frozenset(settings.git_hosts))
-    git = Git(reach, settings.git_credentials)
+def make_outside(settings: Settings, process: Process) -> RemoteSources:
+    """Where this server finds commits and their files."""
+    policy = FetchPolicy(frozenset(settings.git_schemes), frozenset(settings.git_hosts))
+    git = Git(policy, settings.git_credentials)
     github = GitHub(process.clock, api=settings.github_api, token=settings.github_token)
-    return OutsideCommits(Mirrors(settings.data / "sources", git), github, process.clock)
+    return RemoteSources(Mirrors(settings.data / "sources", git), github, process.clock)
 
 
 def policy_of(settings: Settings) -> Policy:

@@ -73,7 +73,7 @@ async def add(
 async def list_nets(*, database: DatabaseSettings = THE_DATABASE) -> None:
     """List all nets, newest first."""
     async with open_database(database) as opened:
-        found = await NetRows(opened.pool, opened.queries).everything()
+        found = await NetRows(opened.pool, opened.queries).list_all()
     columns: list[Column] = [
         ("name", "{.name}"),
         ("given by", "{.user}"),

@@ -144,7 +144,7 @@ async def _create_here(
 async def _list_here(user: str, database: DatabaseSettings) -> list[tuple[str, people.TokenEntry]]:
     async with open_database(database) as opened:
         now = opened.accounts.clock.now()
-        kept = await opened.accounts.tokens_of(user)
+        kept = await opened.accounts.list_tokens(user)
     return [(each.user, each.shown(now)) for each in kept]
 
 

@@ -305,7 +305,7 @@ async def provide_token(site: Site, data: Path) -> Path | None:
     file = data / KEPT_IN
     written = await site.threads.io(_read, file)
     name, _, secret = written.partition(":")
-    if secret and await site.bearers.owner(secret) == name:
+    if secret and await site.bearers.find_worker_owner(secret) == name:
         return file
     owner = await _owner(site)
     if owner is None:
@@ -317,7 +317,7 @@ async def provide_token(site: Site, data: Path) -> Path | None:
 
 async def _owner(site: Site) -> str | None:
     """The first of those who may approve runs."""
-    people = await site.users.everyone()
+    people = await site.users.list_all()
     return next((user.name for user in people if is_approver(user) and not user.blocked), None)
 
 

@@ -26,7 +26,7 @@ from rookery.people.users import Audit, User, Users, is_approver
 from rookery.protocol.codec import WireFault
 from rookery.protocol.people import UserChange
 from rookery.rules.lifecycle import Actor
-from rookery.sources.grants import GrantRows, Repositories
+from rookery.sources.grants import GrantedRepositories, GrantRows
 
 MOST_MACHINES = 2**31 - 1
 
@@ -79,7 +79,7 @@ async def list_users(*, database: DatabaseSettings = THE_DATABASE) -> None:
     """List all users."""
     async with open_database(database) as opened:
         used = await load_usage(opened.pool, opened.queries)
-        everyone = await opened.accounts.users.everyone()
+        everyone = await opened.accounts.users.list_all()
     columns: list[Column] = [
         ("name", "{.name}"),
         ("state", _state),
@@ -231,7 +231,7 @@ ForTeam = Annotated[str, option("for runs of its members (default: of all)", "TE
 async def list_grants(*, database: DatabaseSettings = THE_DATABASE) -> None:
     """List what is granted."""
     async with _repositories(database) as repositories:
-        found = repositories.seen_by(OPERATOR)
+        found = repositories.list_visible(OPERATOR)
     columns: list[Column] = [
         ("repository", "{.repository}"),
         ("for", lambda each: each.team or "everybody"),
@@ -263,14 +263,14 @@ async def revoke(
 
 
 @asynccontextmanager
-async def _repositories(database: DatabaseSettings) -> AsyncIterator[Repositories]:
+async def _repositories(database: DatabaseSettings) -> AsyncIterator[GrantedRepositories]:
     """What is granted, loaded; what is refused inside becomes a BadArgument."""
     async with open_database(database) as opened:
         pool, queries, clock = opened.pool, opened.queries, opened.accounts.clock
         audit = Audit(pool, queries)
         teams = Teams(TeamRows(pool, queries), Users(pool, queries), clock, audit)
         await teams.load()
-        found = Repositories(GrantRows(pool, queries), teams, clock, audit)
+        found = GrantedRepositories(GrantRows(pool, queries), teams, clock, audit)
         await found.load()
         try:
             yield found

@@ -1,4 +1,4 @@
-"""Secrets that outlive a restart and that all processes of one database share."""
+"""Secret keys that are made once and stay: in the database for all its processes, or in a file."""
 
 import contextlib
 import os
@@ -11,8 +11,8 @@ from rookery.db.pool import Pool, Queries
 LENGTH = 32
 
 
-async def secret(pool: Pool, queries: Queries, name: str) -> bytes:
-    """The secret of that name, made at the first call; whoever makes it first wins."""
+async def load_secret(pool: Pool, queries: Queries, name: str) -> bytes:
+    """The secret of that name; the first call, of whichever process, makes it."""
     found: bytes | None = await pool.fetchval(queries["secrets_get"], name)
     if found is not None:
         return found
@@ -22,16 +22,16 @@ async def secret(pool: Pool, queries: Queries, name: str) -> bytes:
     return made
 
 
-async def session_secret(pool: Pool, queries: Queries) -> bytes:
+async def load_session_secret(pool: Pool, queries: Queries) -> bytes:
     """The key that signs session cookies."""
-    return await secret(pool, queries, "session")
+    return await load_secret(pool, queries, "session")
 
 
-# A key that stays in the data folder: a copy of the database alone is of no use with it.
+# A key in the data folder is not in a backup of the database.
 
 
-def key_in(path: Path) -> bytes:
-    """The key of that file, made at the first call; it blocks."""
+def load_key(path: Path) -> bytes:
+    """The key in a file; the first call makes it. Blocks."""
     with contextlib.suppress(FileExistsError):
         path.parent.mkdir(parents=True, exist_ok=True)
         _make(path)
@@ -39,7 +39,7 @@ def key_in(path: Path) -> bytes:
 
 
 def _make(path: Path) -> None:
-    """Whole or not there at all, also after a crash."""
+    """Writes the file under another name first, so that it is complete also after a crash."""
     if path.exists():
         raise FileExistsError
     unfinished = path.with_suffix(f".{os.getpid()}")

@@ -13,7 +13,7 @@ from rookery.protocol.v1 import EngineVersion
 class EngineRows(Table):
     """Each change is told to all processes."""
 
-    async def everything(self) -> tuple[EngineVersion, ...]:
+    async def list_all(self) -> tuple[EngineVersion, ...]:
         return await self._many(_engine, "engines_all")
 
     async def save(self, engine: EngineVersion) -> None:

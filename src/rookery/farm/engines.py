@@ -107,7 +107,7 @@ class Engines:
 
     async def load(self) -> None:
         """At the start, and whenever another process has changed a record."""
-        self._learn(await self._rows.everything())
+        self._learn(await self._rows.list_all())
 
     async def by_name(self, name: str) -> EngineRecord:
         """Raises UnknownEngine."""

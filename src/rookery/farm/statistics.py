@@ -194,7 +194,7 @@ class SpeedKeeping:
     is_primary: Callable[[], bool]
 
     async def load(self) -> None:
-        self.speeds.learn(await self.rows.everything())
+        self.speeds.learn(await self.rows.list_all())
 
     async def __call__(self) -> None:
         if not self.is_primary():

@@ -129,7 +129,7 @@ class ToldSpeeds:
 class SpeedRows(Table):
     """The primary writes them, others read what it wrote."""
 
-    async def everything(self) -> tuple[ToldSpeeds, ...]:
+    async def list_all(self) -> tuple[ToldSpeeds, ...]:
         """The engine that was told of last comes last."""
         return await self._many(_told_speeds, "speeds_all")
 

@@ -14,7 +14,7 @@ from rookery.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
 from rookery.model.patterns import BadPattern, check, is_found
 from rookery.model.plan import Plan, Scaling, Side, demands_of
 from rookery.model.run import STOCKFISH_NPS, Run, create
-from rookery.people.profiles import repository
+from rookery.people.profiles import parse_repository
 from rookery.protocol.codec import refuse, require
 from rookery.protocol.runs import PREFIXES, SpsaSettings, Submission
 from rookery.rules.assignment import BatchFacts, batch_for, length_ratio
@@ -193,7 +193,7 @@ def _master_repo(given: Plan) -> str:
     """Told of only where it is not the official one."""
     if not given.master_repo:
         return ""
-    found = repository("master_repo", given.master_repo)
+    found = parse_repository("master_repo", given.master_repo)
     return "" if found == STOCKFISH.source else found
 
 

@@ -9,7 +9,7 @@ from rookery.model.engine import STOCKFISH, UPLOADED, Catalogue
 from rookery.model.patterns import is_whole
 from rookery.model.plan import BOOK_NAME, Plan, Side, UciOptions
 from rookery.model.timecontrol import BadTimeControl, parse
-from rookery.people.profiles import repository
+from rookery.people.profiles import parse_repository
 from rookery.protocol.codec import WireFault, refuse, require
 from rookery.protocol.runs import PREFIXES, Submission, side_key
 
@@ -199,7 +199,7 @@ def repository_of(asked: Submission, prefix: str, catalogue: Catalogue) -> str:
     """The side's own, else that of both, else where the engine's record says it comes from."""
     side = _program(asked, prefix)
     if side.repository:
-        return repository(repository_key(asked.plan, prefix), side.repository)
+        return parse_repository(repository_key(asked.plan, prefix), side.repository)
     return catalogue.record(_engine(side_key("engine", prefix), side, catalogue)).repository
 
 

@@ -92,8 +92,8 @@ class BookStore(UserFileStore[BookRows]):
     async def by_name(self, name: str) -> StoredBook | None:
         return (await self.load_shipped()).get(name) or await self.rows.get(name)
 
-    async def everything(self) -> tuple[StoredBook, ...]:
-        kept = (*(await self.load_shipped()).values(), *await self.rows.everything())
+    async def list_all(self) -> tuple[StoredBook, ...]:
+        kept = (*(await self.load_shipped()).values(), *await self.rows.list_all())
         return tuple(sorted(kept, key=lambda book: book.name))
 
     async def remove(self, name: str, actor: Actor, unfinished: Iterable[Run]) -> StoredBook:

@@ -210,7 +210,7 @@ class UserFileRows(FileRows[U]):
                 await check_quota(write, file, limit)
         return kept
 
-    async def everything(self) -> tuple[U, ...]:
+    async def list_all(self) -> tuple[U, ...]:
         return await self._many(self.kind, f"{self.name}_all")
 
 

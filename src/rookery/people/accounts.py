@@ -1,4 +1,4 @@
-"""Accounts as an administrator keeps them: users and their tokens are made, changed and listed."""
+"""Creating, changing and removing users and their tokens, as administrators do."""
 
 import re
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ from rookery.people.users import (
     Audit,
     Chance,
     Malformed,
-    Minted,
     Scope,
     Token,
     Tokens,
+    TokenWithSecret,
     UnknownUser,
     User,
     Users,
-    group_named,
+    full_group_name,
     mint,
 )
 from rookery.protocol.people import UserChange
@@ -36,7 +36,7 @@ NAME = re.compile(r"[A-Za-z0-9]{2,50}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class NewUser:
-    """An account to be made; one that an administrator makes waits for nobody."""
+    """An account to create; `pending` where an approver has to accept it first."""
 
     name: str
     password: str
@@ -48,7 +48,8 @@ class NewUser:
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """The use cases. `by` is who does it: nobody in person, where a command does."""
+    """The changes that administrators make, each written to the log of actions. `by` is the name of
+    the user who makes the change, SYSTEM for a command on the server."""
 
     users: Users
     tokens: Tokens
@@ -58,7 +59,7 @@ class Accounts:
     audit: Audit
 
     async def add(self, new: NewUser, *, by: str = SYSTEM) -> User:
-        """Raises UserExists, Malformed or WeakPassword."""
+        """Creates an account; raises UserExists, Malformed or WeakPassword."""
         if not NAME.fullmatch(new.name):
             raise Malformed("A user's name has 2 to 50 letters and digits.")
         await self.passwords.check_new(new.password, (new.name, new.email))
@@ -74,16 +75,16 @@ class Accounts:
         )
         await self.users.add(user)
         if not user.pending:
-            # Whoever only asks for an account writes nothing where everybody reads it.
-            await self._tell(Action.NEW_USER, user.name, by, "")
+            # A stranger who asks for an account must not be able to write to the public log.
+            await self._write_audit(Action.NEW_USER, user.name, by, "")
         return user
 
     async def set_password(self, name: str, password: str, *, by: str = SYSTEM) -> None:
-        user = await self._user(name)
+        user = await self._load_user(name)
         await self.passwords.check_new(password, (user.name, user.email))
         hashed = await self.passwords.hash(password)
         await self.users.save(replace(user, password_hash=hashed))
-        await self._tell(Action.CHANGE_PASSWORD, user.name, by, "")
+        await self._write_audit(Action.CHANGE_PASSWORD, user.name, by, "")
 
     async def change(
         self,
@@ -93,11 +94,11 @@ class Accounts:
         upload_mb: int | Literal["default"] | None = None,
         by: str = SYSTEM,
     ) -> User:
-        """Raises UnknownUser or AccountConflict. What is so already is neither changed nor told."""
-        user = await self._user(name)
+        """Changes an account; raises UnknownUser or AccountConflict. Logs only what has changed."""
+        user = await self._load_user(name)
         given = {key: value for key, value in asdict(wanted).items() if value is not UNSET}
         if "groups" in given:
-            given["groups"] = frozenset(map(group_named, given["groups"]))
+            given["groups"] = frozenset(map(full_group_name, given["groups"]))
         if upload_mb is not None:
             given["upload_mb"] = None if upload_mb == "default" else upload_mb
         changed = replace(user, **given)
@@ -105,19 +106,19 @@ class Accounts:
             raise AccountConflict("Nobody takes away their own rights: ask another approver.")
         if changed != user:
             await self.users.save(changed)
-            for action, message in _told(user, changed):
-                await self._tell(action, user.name, by, message)
+            for action, message in _describe_changes(user, changed):
+                await self._write_audit(action, user.name, by, message)
         return changed
 
     async def reject(self, name: str, *, by: str = SYSTEM) -> User:
         """Removes an account that was never accepted; raises UnknownUser or AccountConflict."""
-        user = await self._user(name)
+        user = await self._load_user(name)
         if not user.pending:
             raise AccountConflict(
                 "Only an account that waits for approval can be rejected; others are blocked."
             )
         await self.users.remove(name)
-        await self._tell(Action.REJECT_USER, user.name, by, "rejected")
+        await self._write_audit(Action.REJECT_USER, user.name, by, "rejected")
         return user
 
     async def create_token(
@@ -128,46 +129,46 @@ class Accounts:
         lasting: timedelta | None = None,
         note: str = "",
         by: str = SYSTEM,
-    ) -> Minted:
-        user, now = await self._user(name), self.clock.now()
+    ) -> TokenWithSecret:
+        user, now = await self._load_user(name), self.clock.now()
         expires = None if lasting is None else now + lasting
         minted = mint(user.name, scopes, now=now, chance=self.chance, expires=expires, note=note)
         await self.tokens.add(minted.token)
-        await self._tell(Action.NEW_TOKEN, user.name, by, _described(minted.token))
+        await self._write_audit(Action.NEW_TOKEN, user.name, by, _describe_token(minted.token))
         return minted
 
-    async def tokens_of(self, name: str) -> tuple[Token, ...]:
-        """Of one user, or of everybody for an empty name."""
+    async def list_tokens(self, name: str) -> tuple[Token, ...]:
+        """The tokens of a user, or of all users for an empty name."""
         if name:
-            await self._user(name)
+            await self._load_user(name)
         return await self.tokens.of(name)
 
     async def revoke(self, token_id: str, *, by: str = SYSTEM) -> datetime:
-        """Raises UnknownToken."""
+        """Revokes a token and returns the time; raises UnknownToken."""
         now = self.clock.now()
         owner = await self.tokens.revoke(token_id, now)
-        await self._tell(Action.REVOKE_TOKEN, owner, by, token_id)
+        await self._write_audit(Action.REVOKE_TOKEN, owner, by, token_id)
         return now
 
-    async def _user(self, name: str) -> User:
+    async def _load_user(self, name: str) -> User:
         user = await self.users.by_name(name)
         if user is None:
             raise UnknownUser(name)
         return user
 
-    async def _tell(self, action: Action, user: str, by: str, message: str) -> None:
+    async def _write_audit(self, action: Action, user: str, by: str, message: str) -> None:
         await self.audit.write(about_user(action, user, by, self.clock.now(), message))
 
 
-def _described(token: Token) -> str:
-    """Without its note, which is its owner's own."""
+def _describe_token(token: Token) -> str:
+    """A token for the public log: without its note, which is private."""
     scopes = ", ".join(sorted(token.scopes))
     until = f", until {token.expires:%Y-%m-%d}" if token.expires else ""
     return f"{token.id} for {scopes}{until}"
 
 
-def _told(before: User, after: User) -> Iterator[tuple[Action, str]]:
-    """The lines that a change is worth."""
+def _describe_changes(before: User, after: User) -> Iterator[tuple[Action, str]]:
+    """The lines to log for a changed account."""
     if before.pending and not after.pending:
         yield Action.ACCEPT_USER, "accepted"
     if before.blocked != after.blocked:

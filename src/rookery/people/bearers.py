@@ -1,7 +1,7 @@
-"""Bearers: who shows a token or is logged in, and what that lets them do.
+"""Who makes a request, by a token or by a login, and what they may do.
 
-What was found is remembered for a few seconds, so that a script's calls cost one look at the
-database, and a revoked token or a blocked user stops counting within that time.
+Tokens are cached for a few seconds, so that many calls of a script cost one query; a revoked token
+or a blocked user is refused after that time at the latest.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,8 @@ from rookery.rules.lifecycle import Actor
 BEARER_SECONDS = 5.0
 MOST_BEARERS = 20_000
 IN_PERSON = frozenset(Scope) - {Scope.WORKER}
-"""What somebody may do who has given their password; what they are let do decides besides."""
+"""The scopes of somebody who has logged in by password; their groups still limit what they may
+do."""
 
 
 class TokenRefused(Exception):
@@ -45,7 +46,7 @@ class OwnerRefused(TokenRefused):
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """Somebody with a valid token; without one it is the person who is logged in."""
+    """The user who makes a request and the scopes they have; `token_id` is empty after a login."""
 
     user: User
     scopes: frozenset[Scope]
@@ -53,21 +54,21 @@ class Bearer:
 
     @property
     def actor(self) -> Actor:
-        """An approver is one only with a token that was made for approving."""
+        """Who acts, for the rules: an approver only with the scope to approve."""
         may_approve = is_approver(self.user) and Scope.APPROVE in self.scopes
         return Actor(self.user.name, approver=may_approve)
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A look at the database: a token with its owner, or nothing."""
+    """A token and its owner as the database has them, or nothing."""
 
     token: Token | None = None
     user: User | None = None
 
 
 class Bearers:
-    """One per process; the event loop alone writes here."""
+    """Finds the user of a token. One per process; only the event loop writes to it."""
 
     def __init__(self, tokens: Tokens, users: Users, clock: Clock) -> None:
         self._tokens = tokens
@@ -76,9 +77,9 @@ class Bearers:
         self._found: ExpiringCache[bytes, _Found] = ExpiringCache(clock, MOST_BEARERS)
         self._uses: dict[str, datetime] = {}
 
-    async def bearer(self, secret: str) -> Bearer:
-        """Who shows this token; raises TokenRefused."""
-        found = await self._look(secret)
+    async def find_bearer(self, secret: str) -> Bearer:
+        """The user of a token; raises TokenRefused."""
+        found = await self._find(secret)
         token, user = found.token, found.user
         if token is None or user is None or not token.is_valid(self._clock.now()):
             raise TokenRefused
@@ -87,69 +88,71 @@ class Bearers:
         self._uses[token.id] = self._clock.now()
         return Bearer(user, token.scopes, token.id)
 
-    async def in_person(self, name: str) -> Bearer:
-        """Somebody whose password was checked before; raises OwnerRefused."""
+    async def find_logged_in(self, name: str) -> Bearer:
+        """A user who has logged in by password; raises OwnerRefused."""
         user = await self._users.by_name(name)
         if user is None or user.blocked or user.pending:
             raise OwnerRefused
         return Bearer(user, IN_PERSON)
 
-    async def owner(self, secret: str) -> str | None:
-        """Whose worker token this is; None when it counts for no worker."""
+    async def find_worker_owner(self, secret: str) -> str | None:
+        """The name of a worker token's owner; None where the token is refused or not for
+        workers."""
         try:
-            bearer = await self.bearer(secret)
+            bearer = await self.find_bearer(secret)
         except TokenRefused:
             return None
         return bearer.user.name if Scope.WORKER in bearer.scopes else None
 
     @runs(Domain.LOOP, "awaits one write")
     async def flush(self) -> None:
-        """Write down when tokens were last used: once a minute is enough for people to see."""
+        """Stores when tokens were last used; called once a minute."""
         uses, self._uses = self._uses, {}
         if uses:
             await self._tokens.note_uses(uses)
 
     def forget_all(self) -> None:
-        """A user or a token has changed; each is one look at the database away."""
+        """Empties the cache, after any user or token has changed."""
         self._found.forget_all()
 
-    async def _look(self, secret: str) -> _Found:
+    async def _find(self, secret: str) -> _Found:
         if len(secret) > LONGEST or not secret.startswith((TOKEN_PREFIX, WORKER_PREFIX)):
             return _Found()
         digest = digest_of(secret)
         found = self._found.get(digest)
         if found is None:
-            looked_at = self._found.forgotten
-            found = await self._look_up(digest)
-            if looked_at == self._found.forgotten:
+            looked_at = self._found.forget_count
+            found = await self._load(digest)
+            if looked_at == self._found.forget_count:
                 self._found.put(digest, found, BEARER_SECONDS)
         return found
 
-    async def _look_up(self, digest: bytes) -> _Found:
+    async def _load(self, digest: bytes) -> _Found:
         token = await self._tokens.by_digest(digest)
         user = None if token is None else await self._users.by_name(token.user)
         return _Found(token, user)
 
 
-# What a user's word about somebody else's run is worth.
+# Whether a worker may stop a run of another user (stop_run of the worker protocol).
 #
-# Approvers, and those who gave the fleet enough of their machines' time, stop a run by themselves.
-# Others stop it where several of them find the same, but accounts are free to make: one that is
-# too young or has given next to nothing does not count.
+# Workers of approvers, and of users who have contributed enough core hours, stop a run at once.
+# Complaints of other users stop it together. Anybody can sign up, so that complaints of accounts
+# that are too young or have contributed next to nothing do not count.
 
 TRUST_SECONDS = 600.0
 MOST_TRUSTED = 10_000
 
 
 class Contributions(Protocol):
-    """What users' machines have given."""
+    """The core hours that users have contributed."""
 
     async def core_hours(self, user: str) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
 class TrustRequirements:
-    """What makes a user's word stop a run, and what makes it count together with others'."""
+    """The core hours from which a user's worker stops a run, and the core hours and the age of the
+    account from which a complaint counts together with others."""
 
     stop_hours: float = 100.0
     count_hours: float = 1.0
@@ -157,7 +160,8 @@ class TrustRequirements:
 
 
 class TrustedUsers:
-    """Hours are looked up at the first complaint, which is rare, and remembered for a while."""
+    """Decides whether a user's worker stops a run, counts as a complaint, or is only noted. Core
+    hours are cached for ten minutes."""
 
     def __init__(
         self, contributions: Contributions, clock: Clock, required: TrustRequirements
@@ -170,13 +174,13 @@ class TrustedUsers:
     async def __call__(self, user: User) -> Word:
         if is_approver(user):
             return Word.STOPS
-        required, hours = self._required, await self._hours_of(user.name)
+        required, hours = self._required, await self._load_hours(user.name)
         if hours >= required.stop_hours:
             return Word.STOPS
-        grown = self._clock.now() - user.created >= required.count_age
-        return Word.COUNTS if grown and hours >= required.count_hours else Word.NOTED
+        is_old = self._clock.now() - user.created >= required.count_age
+        return Word.COUNTS if is_old and hours >= required.count_hours else Word.NOTED
 
-    async def _hours_of(self, name: str) -> float:
+    async def _load_hours(self, name: str) -> float:
         known = self._hours.get(name)
         if known is None:
             known = await self._contributions.core_hours(name)

@@ -1,4 +1,6 @@
-"""Logging in: a name and a password become a user, or a refusal that tells strangers nothing."""
+"""Checks of names and passwords for login, sign-up and workers, with limits on failed attempts. A
+refusal does not say whether the user exists.
+"""
 
 import hashlib
 import ipaddress
@@ -42,14 +44,14 @@ class Throttled(LoginRefused):
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """How full a bucket was at some time; it leaks steadily."""
+    """How full a leaky bucket was at a time."""
 
     fill: float
     at: float
 
 
 class Throttle:
-    """Counts attempts per key in leaking buckets; the oldest keys are forgotten first."""
+    """Limits attempts per key by leaky buckets; of too many keys the oldest are forgotten first."""
 
     def __init__(self, most: int, seconds: float, keys: int = 10_000) -> None:
         self._most = most
@@ -58,14 +60,14 @@ class Throttle:
         self._levels: OrderedDict[str, _Level] = OrderedDict()
 
     def charge(self, key: str, now: float) -> None:
-        """Counts one attempt, before it is known how it ends; raises Throttled when full."""
+        """Counts an attempt before it is made; raises Throttled when there were too many."""
         fill = self._fill(key, now)
         if fill + 1 > self._most:
             raise Throttled
         self._put(key, _Level(fill + 1, now))
 
     def refund(self, key: str, now: float) -> None:
-        """Takes a rightful attempt back."""
+        """Uncounts an attempt that succeeded."""
         self._put(key, _Level(max(0.0, self._fill(key, now) - 1), now))
 
     def _fill(self, key: str, now: float) -> float:
@@ -79,8 +81,8 @@ class Throttle:
             self._levels.popitem(last=False)
 
 
-class Attempts:
-    """Attempts at passwords. One address may fail often, at one name only rarely."""
+class LoginAttempts:
+    """Limits wrong passwords: some per address, few per address and name."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -99,15 +101,15 @@ class Attempts:
 
 
 class Login:
-    """The use case."""
+    """Logging in by name and password."""
 
     def __init__(self, users: Users, passwords: Passwords, clock: Clock) -> None:
         self._users = users
         self._passwords = passwords
-        self._attempts = Attempts(clock)
+        self._attempts = LoginAttempts(clock)
 
     async def check(self, name: str, password: str, client: str) -> User:
-        """The user, if everything is right; else one of the refusals above."""
+        """The user of this name and password; raises LoginRefused."""
         self._attempts.charge(client, name)
         user = await self._users.by_name(name)
         hashed = user.password_hash if user else NOBODYS_HASH
@@ -119,6 +121,8 @@ class Login:
 
 
 def check_active(user: User) -> User:
+    """The same user; raises AccountBlocked or AccountPending."""
+    """The same user; raises AccountBlocked or AccountPending."""
     if user.blocked:
         raise AccountBlocked
     if user.pending:
@@ -127,7 +131,7 @@ def check_active(user: User) -> User:
 
 
 def origin_of(client: str) -> str:
-    """An address; in IPv6 its network, since one household has more addresses than can be kept."""
+    """The key by which attempts are counted: the address, in IPv6 its /64 network."""
     try:
         address = ipaddress.ip_address(client)
     except ValueError:
@@ -140,14 +144,14 @@ def origin_of(client: str) -> str:
 # Signing up: somebody asks for an account, which waits until an approver accepts it.
 
 MOST_WAITING = 500
-"""Beyond these a flood is more likely than a rush."""
+"""Pending accounts at which sign-up closes: more are likely made by a program."""
 BAD_EMAIL = "Give an e-mail address at which you can be reached."
 NAME_TAKEN = "This name or this e-mail address can't be used; choose another one."
 EMAIL = re.compile(r"[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,180}\.[A-Za-z0-9-]{2,63}")
 
 
 class SignUp:
-    """The use case. One address makes a few accounts an hour, as a family might."""
+    """Signing up for an account, which waits for an approver; a few per address and hour."""
 
     def __init__(self, accounts: Accounts, *, is_open: bool = True) -> None:
         self.is_open = is_open
@@ -155,7 +159,7 @@ class SignUp:
         self._per_origin = Throttle(most=5, seconds=3600)
 
     async def apply(self, applicant: Application, client: str) -> User:
-        """The account, still waiting; raises a Complaint that says why not, or Throttled."""
+        """Creates a pending account; raises a Complaint that says why not, or Throttled."""
         if not self.is_open:
             raise NotPermitted(
                 "Accounts are made by the people who run this site; ask them for one."
@@ -169,8 +173,7 @@ class SignUp:
         try:
             return await self._accounts.add(new)
         except Malformed:
-            # Whoever mistypes may try again. A weak password is charged like an account: to judge
-            # one costs as much as to keep one.
+            # A typing mistake is not counted. A weak password is: scoring takes computing time.
             self._per_origin.refund(origin_of(client), now)
             raise
         except UserExists:
@@ -178,8 +181,9 @@ class SignUp:
 
 
 async def _check_free(applicant: Application, users: Users) -> None:
-    """Names are not told apart by their case, or people would be taken for one another."""
-    everyone = await users.everyone()
+    """Raises Complaint where the name or the address is taken, regardless of case, or too many
+    accounts are pending."""
+    everyone = await users.list_all()
     names = {user.name.lower() for user in everyone}
     emails = {user.email.lower() for user in everyone if user.email}
     if applicant.name.lower() in names or applicant.email.lower() in emails:
@@ -188,12 +192,12 @@ async def _check_free(applicant: Application, users: Users) -> None:
         raise Complaint("Too many accounts wait for approval; try again in a few days.")
 
 
-# Worker credentials: sent in the clear with every call, checked each time, hashed almost never.
+# Worker credentials: sent with every call, and checked each time almost without hashing.
 #
 # A seal is a keyed digest of a name, a password and the stored hash of that password. Once the
-# password was found to be right, so is its seal, for as long as the stored hash stays the same;
-# only the user's row is looked at again now and then. Tasks keep the seal they were taken with, so
-# that a new primary knows the credentials of all workers at play without hashing any.
+# password was found to be right, its seal is valid for as long as the stored hash stays the same;
+# only the user's row is read again now and then. The seal is stored with each task, so that a new
+# primary knows the credentials of all workers with a task without hashing any.
 
 TOKEN_PREFIX = "rkw_"  # noqa: S105 - what tokens begin with, no secret
 SEAL_BYTES = 16
@@ -204,23 +208,24 @@ MOST_SEALS = 50_000
 
 
 class WorkerTokens(Protocol):
-    """Tokens that a worker may send instead of its owner's password."""
+    """The tokens that a worker may send instead of its owner's password."""
 
-    async def owner(self, token: str) -> str | None:
-        """Whose token this is; None when it is unknown, revoked, expired or not for workers."""
+    async def find_worker_owner(self, token: str) -> str | None:
+        """The owner's name; None where the token is unknown, revoked, expired or not for
+        workers."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class VerifiedUser:
-    """A user who is who they say; the seal is empty where a token was used."""
+    """A user whose credentials are right; the seal is empty where a token was used."""
 
     user: User
     seal: str
 
 
 class WorkerCredentials:
-    """One per process; the event loop alone writes here."""
+    """Checks the credentials of workers. One per process; only the event loop writes to it."""
 
     def __init__(
         self, users: Users, passwords: Passwords, tokens: WorkerTokens, clock: Clock, key: bytes
@@ -229,15 +234,16 @@ class WorkerCredentials:
         self._passwords = passwords
         self._tokens = tokens
         self._key = key
-        self._attempts = Attempts(clock)
+        self._attempts = LoginAttempts(clock)
         self._rows: ExpiringCache[str, User] = ExpiringCache(clock, MOST_SEALS)
         self._right: dict[str, None] = {}
         self._right_tokens: ExpiringCache[str, bool] = ExpiringCache(clock, MOST_SEALS)
         self._wrong: ExpiringCache[str, bool] = ExpiringCache(clock, MOST_SEALS)
         self._checks: SharedWork[str, VerifiedUser] = SharedWork()
 
-    def known(self, name: str, password: str) -> VerifiedUser | None:
-        """At once, from memory; None when somebody must be asked. Raises for a blocked user."""
+    def find_verified(self, name: str, password: str) -> VerifiedUser | None:
+        """The user, from memory alone; None where the database has to be asked. Raises
+        AccountBlocked or AccountPending."""
         user = self._rows.get(name)
         if user is None:
             return None
@@ -249,78 +255,80 @@ class WorkerCredentials:
         return None
 
     async def check(self, name: str, password: str, client: str) -> VerifiedUser:
-        """The user, or a refusal of `login`; equal checks at one time are made once."""
-        if found := self.known(name, password):
+        """The user; raises LoginRefused. Equal checks at the same time are made once."""
+        if found := self.find_verified(name, password):
             return found
         attempt = self._seal(name, password, "")
         if self._wrong.get(attempt) or len(password) > LONGEST_PASSWORD:
             raise WrongCredentials
-        return await self._checks(attempt, lambda: self._look(name, password, client, attempt))
+        return await self._checks(attempt, lambda: self._verify(name, password, client, attempt))
 
-    def adopt(self, seals: Iterable[str]) -> None:
-        """Trust seals that were stored with tasks: they were right when the tasks were taken."""
+    def adopt_seals(self, seals: Iterable[str]) -> None:
+        """Accepts seals that were stored with tasks by an earlier primary."""
         for seal in seals:
             if seal:
-                self._keep(seal)
+                self._add_seal(seal)
 
     def forget(self, name: str) -> None:
-        """The user has changed; what was wrong before may be right now."""
+        """Forgets what is cached of a user who has changed, and all wrong attempts."""
         self._rows.forget(name)
         self._wrong.forget_all()
 
     def forget_tokens(self) -> None:
-        """A token has changed, and nothing here says which seals were made with it."""
+        """Forgets all tokens, after one has changed."""
         self._right_tokens.forget_all()
         self._wrong.forget_all()
 
     def forget_all(self) -> None:
-        """Anything may have changed. Seals stay: they are right as long as their hash is."""
+        """Forgets users and tokens. Seals stay: they are valid as long as their hash is."""
         self._rows.forget_all()
         self.forget_tokens()
 
-    async def _look(self, name: str, password: str, client: str, attempt: str) -> VerifiedUser:
-        looked_at = self._forgotten()
+    async def _verify(self, name: str, password: str, client: str, attempt: str) -> VerifiedUser:
+        changes_before = self._count_changes()
         user = await self._users.by_name(name)
         hashed = user.password_hash if user else NOBODYS_HASH
         seal = self._seal(name, password, hashed)
         is_token = password.startswith(TOKEN_PREFIX)
         if is_token:
-            right = await self._tokens.owner(password) == name
+            right = await self._tokens.find_worker_owner(password) == name
         else:
-            right = seal in self._right or await self._matches(name, hashed, password, client)
+            right = seal in self._right or await self._try_password(name, hashed, password, client)
         if user is None or not right:
-            self._wrong.put(attempt, True, WRONG_SECONDS if looked_at == self._forgotten() else 0)
+            self._wrong.put(
+                attempt, True, WRONG_SECONDS if changes_before == self._count_changes() else 0
+            )
             raise WrongCredentials
-        self._remember(user, seal, is_token=is_token, fresh=looked_at == self._forgotten())
+        self._remember(user, seal, is_token=is_token, fresh=changes_before == self._count_changes())
         return VerifiedUser(check_active(user), "" if is_token else seal)
 
-    async def _matches(self, name: str, hashed: str, password: str, client: str) -> bool:
+    async def _try_password(self, name: str, hashed: str, password: str, client: str) -> bool:
         self._attempts.charge(client, name)
         right = await self._passwords.matches(name, hashed, password)
         if right:
             self._attempts.refund(client, name)
         return right
 
-    def _forgotten(self) -> int:
-        """Changes when something did: what was looked up before it may be of the past."""
-        return self._rows.forgotten + self._right_tokens.forgotten
+    def _count_changes(self) -> int:
+        """Grows with each change of users or tokens: what was read before is out of date then."""
+        return self._rows.forget_count + self._right_tokens.forget_count
 
     def _remember(self, user: User, seal: str, *, is_token: bool, fresh: bool) -> None:
         if not is_token:
-            self._keep(seal)
+            self._add_seal(seal)
         elif fresh:
             self._right_tokens.put(seal, True, TOKEN_SECONDS)
         if fresh:
             self._rows.put(user.name, user, USER_SECONDS)
 
-    def _keep(self, seal: str) -> None:
+    def _add_seal(self, seal: str) -> None:
         self._right.pop(seal, None)
         self._right[seal] = None
         if len(self._right) > MOST_SEALS:
             del self._right[next(iter(self._right))]
 
     def _seal(self, name: str, password: str, hashed: str) -> str:
-        # Lengths first: no other name and password give the same words.
+        # The lengths make the text unambiguous: no other name and password give the same.
         words = f"{len(name)} {len(password)} {name}{password}{hashed}".encode(
             "utf-8", "surrogatepass"
         )

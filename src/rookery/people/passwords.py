@@ -1,4 +1,6 @@
-"""Passwords: hashed slowly in a thread, checked once, and remembered briefly by a keyed digest."""
+"""Which passwords are allowed, and their hashes by argon2, computed in threads. The result of a
+check is cached for a while under a keyed digest of the password.
+"""
 
 import base64
 import hmac
@@ -13,25 +15,25 @@ from rookery.clock import Clock
 from rookery.errors import Complaint
 from rookery.people.users import Malformed
 
-# Which passwords are good enough: long enough, and not what a guesser tries first.
+# Which passwords are allowed.
 #
-# The judge is zxcvbn, where it is installed: a score of 3 of 4 is wanted. Without it a plain rule
-# stands in: eight different characters, or sixteen characters of which five differ, and neither
-# the user's own name nor a run such as `abcdefgh` or `12345678`.
+# Where zxcvbn is installed, a password needs a score of 3 of 4. Otherwise a simple rule applies:
+# eight different characters, or sixteen characters of which five differ, not counting the user's
+# own name and runs such as `abcdefgh` or `12345678`.
 
 LEAST_CHARACTERS = 8
 LONGEST_PASSWORD = 1024
 LEAST_SCORE = 3
 JUDGED_CHARACTERS = 16
-"""zxcvbn takes 0.1 s for the dearest 16 characters and 5 s for 72. A password is at least as hard
-to guess as any part of it, so that a part is judged at a time."""
+"""zxcvbn takes up to 0.1 s for 16 characters and 5 s for 72. A password is at least as hard to
+guess as any part of it, so that parts of this length are scored."""
 MOST_PARTS = 3
 RUNS = ("abcdefghijklmnopqrstuvwxyz", "01234567890", "qwertyuiopasdfghjklzxcvbnm")
 COMMON = ("password", "letmein", "iloveyou", "welcome", "football", "stockfish", "rookery")
 LONG, LONG_KINDS = 16, 5
 
 Judge = Callable[[str, Sequence[str]], int]
-"""From 0, guessed at once, to 4; the words are what a guesser knows of the user."""
+"""Scores a password from 0 (weakest) to 4, given words that others know about the user."""
 
 
 class WeakPassword(Complaint):
@@ -47,13 +49,13 @@ def check_password(password: str, about: Sequence[str], judge: Judge | None = No
     """Raises WeakPassword or Malformed; `about` are the user's name and e-mail address."""
     if not LEAST_CHARACTERS <= len(password) <= LONGEST_PASSWORD:
         raise Malformed(f"A password has {LEAST_CHARACTERS} to {LONGEST_PASSWORD} characters.")
-    judge = judge or best_judge()
-    if not any(judge(part, about) >= LEAST_SCORE for part in _parts(password)):
+    judge = judge or choose_judge()
+    if not any(judge(part, about) >= LEAST_SCORE for part in _split_parts(password)):
         raise WeakPassword
 
 
-def _parts(password: str) -> Iterator[str]:
-    """What is repeated counts once, and a part too short for a password is none."""
+def _split_parts(password: str) -> Iterator[str]:
+    """The parts to score: repetitions count once, and short parts are left out."""
     once = password[: (password + password).index(password, 1)]
     yield once[:JUDGED_CHARACTERS]
     for number in range(1, MOST_PARTS):
@@ -62,8 +64,8 @@ def _parts(password: str) -> Iterator[str]:
             yield part
 
 
-def best_judge() -> Judge:
-    """zxcvbn, or the plain rule."""
+def choose_judge() -> Judge:
+    """zxcvbn where it is installed, else the simple rule."""
     try:
         zxcvbn = importlib.import_module("zxcvbn").zxcvbn
     except ModuleNotFoundError:
@@ -72,17 +74,17 @@ def best_judge() -> Judge:
 
 
 def plain_score(password: str, about: Sequence[str]) -> int:
-    """4 for what passes the plain rule, 0 for the rest."""
+    """4 for a password that passes the simple rule, else 0."""
     rest = password.lower()
     for word in (*about, *COMMON, *RUNS, *(run[::-1] for run in RUNS)):
-        rest = _without(rest, word.lower())
+        rest = _shorten_word(rest, word.lower())
     kinds = len(set(rest))
     good = kinds >= LEAST_CHARACTERS or (len(rest) >= LONG and kinds >= LONG_KINDS)
     return 4 if good else 0
 
 
-def _without(text: str, word: str) -> str:
-    """The text with every piece of at least four characters of the word cut down to one."""
+def _shorten_word(text: str, word: str) -> str:
+    """Shortens every piece of the word with at least four characters to its first one."""
     for size in range(len(word), 3, -1):
         for start in range(len(word) - size + 1):
             piece = word[start : start + size]
@@ -99,17 +101,18 @@ WRONG_SECONDS = 30.0
 MOST_REMEMBERED = 20_000
 
 
-def _unmatchable() -> str:
-    """A hash that no password has; checking against it takes as long as any other."""
+def _make_unmatchable_hash() -> str:
+    """A hash that no password has, and that takes as long to check as any other."""
     salt, digest = (base64.b64encode(bytes(size)).rstrip(b"=").decode() for size in (16, 32))
     return f"$argon2id$v=19$m={MEMORY_KIB},t={TIME_COST},p=1${salt}${digest}"
 
 
-NOBODYS_HASH = _unmatchable()
+NOBODYS_HASH = _make_unmatchable_hash()
 
 
 class Passwords:
-    """Hashes and checks. Equal checks at one time are made once; the loop alone writes here."""
+    """Hashes and checks passwords; equal checks at the same time are made once. Only the event loop
+    writes to it."""
 
     def __init__(self, threads: Threads, clock: Clock, key: bytes) -> None:
         self._threads = threads
@@ -124,14 +127,14 @@ class Passwords:
         return await self._threads.hash(self._argon.hash, password)
 
     async def check_new(self, password: str, about: Sequence[str]) -> None:
-        """Raises WeakPassword or Malformed; to judge a password takes milliseconds."""
+        """Raises WeakPassword or Malformed where a new password is not allowed."""
         await self._threads.cpu(check_password, password, about)
 
     async def matches(self, name: str, hashed: str, password: str) -> bool:
-        """Whether the password is the one; raises Overloaded when too many checks wait.
+        """Whether the password has this hash; raises Overloaded when too many checks wait.
 
-        The name is part of what is remembered, or the speed of an answer would tell which other
-        names have no account.
+        The name is part of the cache's key: otherwise all names without an account would share an
+        entry, and the time of an answer would tell them apart from others.
         """
         if len(password) > LONGEST_PASSWORD:
             return False

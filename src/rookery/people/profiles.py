@@ -1,7 +1,7 @@
-"""What people change about their own account: password, e-mail address, repositories, tokens.
+"""Changes that users make to their own account: password, e-mail address, repositories, tokens.
 
-Where a session or a token that somebody else got hold of could take the account over, the password
-is asked for again, and guesses at it are throttled as at the login.
+A new password or address takes the present password, so that a stolen session or token can't take
+over the account; wrong passwords are limited as at the login.
 """
 
 import re
@@ -17,15 +17,15 @@ from rookery.model.engine import Catalogue, source_address
 from rookery.model.events import Action, about_user
 from rookery.people.accounts import Accounts
 from rookery.people.bearers import Bearer
-from rookery.people.login import BAD_EMAIL, EMAIL, NAME_TAKEN, Attempts, Throttle
+from rookery.people.login import BAD_EMAIL, EMAIL, NAME_TAKEN, LoginAttempts, Throttle
 from rookery.people.users import (
     ORDINARY,
     AccountConflict,
     Malformed,
-    Minted,
     NotPermitted,
     Scope,
     Token,
+    TokenWithSecret,
     UnknownToken,
     UnknownUser,
     User,
@@ -39,19 +39,20 @@ REVOKERS = frozenset({Scope.SUBMIT, Scope.ADMIN})
 
 
 class Profiles:
-    """One per app: it counts attempts."""
+    """The changes that users make to their own account. One per process, because it counts
+    attempts."""
 
     def __init__(self, accounts: Accounts) -> None:
         self._accounts = accounts
-        self._attempts = Attempts(accounts.clock)
+        self._attempts = LoginAttempts(accounts.clock)
         self._new_addresses = Throttle(most=5, seconds=3600)
 
     async def change(self, name: str, wanted: MeChange, client: str, catalogue: Catalogue) -> User:
-        """The user as they are then. `catalogue` is what they know of engines. Raises a Complaint,
-        WireFault or Throttled, and changes nothing."""
+        """Changes an account and returns the changed user. `catalogue` has the engines that the
+        user may see. Raises a Complaint, WireFault or Throttled, and changes nothing then."""
         passwords, hashed = self._accounts.passwords, ""
-        repositories = _checked(wanted.repositories or {}, catalogue)
-        user = await self._user(name)
+        repositories = _check_repositories(wanted.repositories or {}, catalogue)
+        user = await self._load_user(name)
         if wanted.password is not UNSET or wanted.email is not UNSET:
             await self._check_password(user, wanted.current_password, client)
         if wanted.email is not UNSET:
@@ -59,23 +60,23 @@ class Profiles:
         if wanted.password is not UNSET:
             await passwords.check_new(wanted.password, (name, wanted.email or user.email))
             hashed = await passwords.hash(wanted.password)
-        # Looked up again: to hash takes a while, in which somebody else may have changed the user.
-        user = await self._user(name)
+        # Read again: hashing takes a while, in which the account may have been changed.
+        user = await self._load_user(name)
         changed = replace(
             user,
             email=user.email if wanted.email is UNSET else wanted.email,
             password_hash=hashed or user.password_hash,
-            repositories=_merged(user.repositories, repositories),
+            repositories=_merge_repositories(user.repositories, repositories),
         )
         if changed != user:
             await self._accounts.users.save(changed)
-            await self._tell(user, changed)
+            await self._write_audit(user, changed)
         return changed
 
     async def create_token(
         self, user: User, scopes: frozenset[Scope], days: int | None, note: str
-    ) -> Minted:
-        """Raises Malformed or AccountConflict."""
+    ) -> TokenWithSecret:
+        """Creates a token for a user; raises Malformed or AccountConflict."""
         now = self._accounts.clock.now()
         valid = [each for each in await self._accounts.tokens.of(user.name) if each.is_valid(now)]
         if len(valid) >= MOST_TOKENS:
@@ -88,7 +89,7 @@ class Profiles:
         )
 
     async def revoke(self, bearer: Bearer, token_id: str) -> Token:
-        """One of the bearer's own; raises UnknownToken, also for those of others, or
+        """Revokes a token of the bearer; raises UnknownToken, also for tokens of others, or
         NotPermitted."""
         name = bearer.user.name
         if token_id != bearer.token_id and not bearer.scopes & REVOKERS:
@@ -102,7 +103,7 @@ class Profiles:
             return owned[token_id]
         return replace(owned[token_id], revoked=await self._accounts.revoke(token_id, by=name))
 
-    async def _user(self, name: str) -> User:
+    async def _load_user(self, name: str) -> User:
         user = await self._accounts.users.by_name(name)
         if user is None:
             raise UnknownUser(name)
@@ -116,15 +117,16 @@ class Profiles:
         self._attempts.refund(client, user.name)
 
     async def _check_address(self, user: User, email: str) -> None:
-        """Charged, because whether it is taken tells who has an account."""
+        """Raises Complaint where the address is taken; limited, because that tells who has an
+        account."""
         if not EMAIL.fullmatch(email):
             raise Malformed(BAD_EMAIL)
         self._new_addresses.charge(user.name, self._accounts.clock.seconds())
-        others = [each for each in await self._accounts.users.everyone() if each.name != user.name]
+        others = [each for each in await self._accounts.users.list_all() if each.name != user.name]
         if email.lower() in {each.email.lower() for each in others}:
             raise Complaint(NAME_TAKEN)
 
-    async def _tell(self, before: User, after: User) -> None:
+    async def _write_audit(self, before: User, after: User) -> None:
         accounts, name = self._accounts, before.name
         for action, changed in (
             (Action.CHANGE_EMAIL, before.email != after.email),
@@ -135,18 +137,22 @@ class Profiles:
                 await accounts.audit.write(event)
 
 
-def _checked(given: Mapping[str, str | None], catalogue: Catalogue) -> Mapping[str, str | None]:
-    """Addresses in their one form; raises BadField."""
+def _check_repositories(
+    given: Mapping[str, str | None], catalogue: Catalogue
+) -> Mapping[str, str | None]:
+    """The addresses in normal form, by engine; raises BadField."""
     found: dict[str, str | None] = {}
     for engine, address in given.items():
         field = f"repositories.{engine}"
         if address is not None and engine not in catalogue.engines:
             raise BadField(field=field, text="expected an engine that is known here")
-        found[engine] = None if address is None else repository(field, address)
+        found[engine] = None if address is None else parse_repository(field, address)
     return found
 
 
-def _merged(known: Mapping[str, str], given: Mapping[str, str | None]) -> Mapping[str, str]:
+def _merge_repositories(
+    known: Mapping[str, str], given: Mapping[str, str | None]
+) -> Mapping[str, str]:
     merged = {**known, **given}
     found = {engine: address for engine, address in merged.items() if address is not None}
     if len(found) > MOST_REPOSITORIES:
@@ -154,7 +160,7 @@ def _merged(known: Mapping[str, str], given: Mapping[str, str | None]) -> Mappin
     return found
 
 
-# Addresses of repositories, as profiles keep them and submissions name them.
+# The addresses of repositories in profiles and submissions.
 
 _OWNER_AND_NAME = re.compile(r"/[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}", re.ASCII)
 _PATH = re.compile(r"(?:/[A-Za-z0-9_.~+-]{1,200}){1,10}", re.ASCII)
@@ -169,9 +175,10 @@ _HOSTS = {
 }
 
 
-def repository(field: str, text: str) -> str:
-    """The one form of a repository's address that workers can add `/zipball/...` to."""
-    parts = _split(field, source_address(text))
+def parse_repository(field: str, text: str) -> str:
+    """The normal form of a repository's address, to which workers append `/zipball/...`; raises
+    BadField."""
+    parts = _split_address(field, source_address(text))
     path, host, scheme = parts.path, parts.netloc, parts.scheme
     plain = scheme in _HOSTS and not (parts.query or parts.fragment)
     good = plain and _HOSTS[scheme].fullmatch(host) is not None
@@ -184,7 +191,7 @@ def repository(field: str, text: str) -> str:
     return f"{scheme}://{host}{path}"
 
 
-def _split(field: str, text: str) -> SplitResult:
+def _split_address(field: str, text: str) -> SplitResult:
     try:
         return urlsplit(text)
     except ValueError:

@@ -1,7 +1,6 @@
-"""Teams: who works together on engines, live in memory, and who may change that.
+"""Teams of users who work on engines together, and who may change them. All teams are in memory.
 
-Whoever makes a team leads it. A team is known to its members and to approvers; nobody else is told
-that it exists.
+The user who creates a team leads it. Only its members and approvers see that a team exists.
 """
 
 import asyncio
@@ -39,20 +38,20 @@ class LastLead(RunFault):
 
 
 class TeamRows(Table):
-    """Teams with who is in them; each change is told to all processes."""
+    """The rows of teams and their members; a change notifies all processes."""
 
-    async def everything(self) -> tuple[Team, ...]:
-        return await self._many(_team, "teams_all")
+    async def list_all(self) -> tuple[Team, ...]:
+        return await self._many(_make_team, "teams_all")
 
     async def add(self, team: Team) -> None:
-        """Raises TeamExists."""
+        """Adds a team; raises TeamExists."""
         async with self._writing() as write:
             if await write("teams_add", team.name, team.created) is None:
                 raise TeamExists(name=team.name)
             await _put_members(write, team)
 
     async def save(self, team: Team) -> None:
-        """Replaces who is in it."""
+        """Replaces the members of a team."""
         async with self._writing() as write:
             await write("team_members_clear", team.name)
             await _put_members(write, team)
@@ -64,12 +63,12 @@ async def _put_members(write: Transaction, team: Team) -> None:
     await write("engines_changed", team.name)
 
 
-def _team(name: str, members: Iterable[str], leads: Iterable[str], created: datetime) -> Team:
+def _make_team(name: str, members: Iterable[str], leads: Iterable[str], created: datetime) -> Team:
     return Team(name, tuple(sorted(members)), tuple(sorted(leads)), created)
 
 
 class Teams:
-    """One per process; the event loop alone writes here."""
+    """The teams in memory. One per process; only the event loop writes to it."""
 
     def __init__(self, rows: TeamRows, users: Users, clock: Clock, audit: Audit) -> None:
         self._rows = rows
@@ -81,27 +80,27 @@ class Teams:
         self._of: dict[str, frozenset[str]] = {}
 
     async def load(self) -> None:
-        """At the start, and whenever another process has changed a team."""
-        self._learn(await self._rows.everything())
+        """Reads all teams: at the start, and after a change by another process."""
+        self._replace_teams(await self._rows.list_all())
 
     def of(self, user: str | None) -> frozenset[str]:
-        """The teams that somebody is in; asked at every call of a worker."""
+        """The names of a user's teams, from memory: needed at every call of a worker."""
         return self._of.get(user or "", NOBODY)
 
-    def leads(self, user: str, team: str) -> bool:
+    def is_lead(self, user: str, team: str) -> bool:
         return team in self._teams and user in self._teams[team].leads
 
     def exists(self, team: str) -> bool:
         return team in self._teams
 
-    def seen_by(self, actor: Actor) -> tuple[Team, ...]:
-        """By name."""
+    def list_visible(self, actor: Actor) -> tuple[Team, ...]:
+        """The teams that the actor may see, by name."""
         own = self.of(actor.name)
         names = sorted(name for name in self._teams if actor.approver or name in own)
         return tuple(self._teams[name] for name in names)
 
     def by_name(self, name: str, actor: Actor) -> Team:
-        """Raises UnknownTeam, also where the actor may not know of it."""
+        """The team; raises UnknownTeam, also where the actor may not see it."""
         team = self._teams.get(name)
         if team is None or not (actor.approver or actor.name in team.members):
             raise UnknownTeam(name=name)
@@ -111,39 +110,45 @@ class Teams:
         async with self._one_at_a_time:
             if name in self._teams:
                 raise TeamExists(name=name)
-            team = _team(name, [actor.name], [actor.name], self._clock.now())
+            team = _make_team(name, [actor.name], [actor.name], self._clock.now())
             await self._rows.add(team)
-            self._learn((*self._teams.values(), team))
-            await self._tell(Action.NEW_TEAM, name, actor)
+            self._replace_teams((*self._teams.values(), team))
+            await self._write_audit(Action.NEW_TEAM, name, actor)
         return team
 
-    async def join(self, name: str, user: str, actor: Actor, *, lead: bool = False) -> Team:
-        """Takes somebody in, or changes whether they lead; raises UnknownUser."""
+    async def add_member(self, name: str, user: str, actor: Actor, *, lead: bool = False) -> Team:
+        """Adds a member, or changes whether a member leads; raises UnknownUser or NotLeading."""
         if await self._users.by_name(user) is None:
             raise UnknownUser(user)
         async with self._one_at_a_time:
-            team = self._led(name, actor)
+            team = self._find_led_team(name, actor)
             leads = {*team.leads, user} if lead else {*team.leads} - {user}
-            after = _team(name, {*team.members, user}, leads, team.created)
+            after = _make_team(name, {*team.members, user}, leads, team.created)
             await self._save(after)
             if after != team:
                 action = Action.MODIFY_TEAM if user in team.members else Action.JOIN_TEAM
-                await self._tell(action, name, actor, "leads" if lead else "is a member", user)
+                await self._write_audit(
+                    action, name, actor, "leads" if lead else "is a member", user
+                )
             return after
 
-    async def leave(self, name: str, user: str, actor: Actor) -> Team:
-        """Members may leave; those who lead may send others away."""
+    async def remove_member(self, name: str, user: str, actor: Actor) -> Team:
+        """Removes a member, who may do so themselves; raises NotLeading or LastLead."""
         async with self._one_at_a_time:
-            team = self.by_name(name, actor) if user == actor.name else self._led(name, actor)
+            team = (
+                self.by_name(name, actor)
+                if user == actor.name
+                else self._find_led_team(name, actor)
+            )
             gone = {user}
-            after = _team(name, {*team.members} - gone, {*team.leads} - gone, team.created)
+            after = _make_team(name, {*team.members} - gone, {*team.leads} - gone, team.created)
             await self._save(after)
             if after != team:
                 message = "left" if user == actor.name else "sent away"
-                await self._tell(Action.LEAVE_TEAM, name, actor, message, user)
+                await self._write_audit(Action.LEAVE_TEAM, name, actor, message, user)
             return after
 
-    def _led(self, name: str, actor: Actor) -> Team:
+    def _find_led_team(self, name: str, actor: Actor) -> Team:
         team = self.by_name(name, actor)
         if not actor.approver and actor.name not in team.leads:
             raise NotLeading
@@ -153,15 +158,15 @@ class Teams:
         if not team.leads:
             raise LastLead
         await self._rows.save(team)
-        self._learn((*self._teams.values(), team))
+        self._replace_teams((*self._teams.values(), team))
 
-    async def _tell(
+    async def _write_audit(
         self, action: Action, team: str, actor: Actor, message: str = "", user: str = ""
     ) -> None:
         now = self._clock.now()
         await self._audit.write(about_team(action, team, actor.name, now, message, user))
 
-    def _learn(self, teams: tuple[Team, ...]) -> None:
+    def _replace_teams(self, teams: tuple[Team, ...]) -> None:
         self._teams = {team.name: team for team in teams}
         found: defaultdict[str, set[str]] = defaultdict(set)
         for team in self._teams.values():

@@ -1,4 +1,4 @@
-"""Users, their access tokens and ended sessions: values and rows, and the log of what was done."""
+"""Users, access tokens, ended sessions and the log of actions: values and their rows."""
 
 import base64
 import enum
@@ -19,17 +19,17 @@ from rookery.protocol.people import TokenEntry, TokenScope
 
 
 class Malformed(Complaint):
-    """A name, a password, an address or a wish does not have the form it should."""
+    """A name, a password, an address or a request is not well-formed."""
 
     exit_code = 2
 
 
 class NotPermitted(Complaint):
-    """Whoever asks may not do this with their account."""
+    """The user may not do this with their account."""
 
 
 class AccountConflict(Complaint):
-    """An account is not in a state in which this can be done."""
+    """The account is in a state in which this can't be done."""
 
 
 class UserExists(Complaint):
@@ -48,6 +48,8 @@ class UnknownUser(Complaint):
 
 @dataclass(frozen=True, slots=True)
 class User:
+    """An account."""
+
     name: str
     email: str
     password_hash: str
@@ -57,16 +59,16 @@ class User:
     machine_limit: int
     created: datetime
     upload_mb: int | None = None
-    """What they may keep here in nets, programs and books; None: what the site allows."""
+    """The quota of nets, programs and books; None for that of the site."""
     repositories: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """By engine where their own branches are, for runs that do not say it."""
+    """The user's repository for each engine, for submissions that name none."""
 
 
 class Users(Table):
-    """The rows of users; each change is told to all processes."""
+    """The rows of users; a change notifies all processes."""
 
     async def by_name(self, name: str) -> User | None:
-        return await self._one(_user, "users_by_name", name)
+        return await self._one(_decode_user, "users_by_name", name)
 
     async def add(self, user: User) -> None:
         """Raises UserExists when the name is taken."""
@@ -79,19 +81,19 @@ class Users(Table):
             raise UnknownUser(user.name)
 
     async def remove(self, name: str) -> None:
-        """Removes a user with their tokens and their places in teams."""
+        """Removes a user with their tokens and memberships in teams."""
         async with self._writing() as write:
             await write("users_remove", name)
-            # Teams are remembered with their members.
+            # Processes have the teams in memory.
             await write("engines_changed", "")
             await write("users_changed", name)
 
     async def count(self) -> int:
         return int(await self._value("users_count"))
 
-    async def everyone(self) -> tuple[User, ...]:
+    async def list_all(self) -> tuple[User, ...]:
         """All users, by name."""
-        return await self._many(_user, "users_all")
+        return await self._many(_decode_user, "users_all")
 
     async def _store(self, query: str, user: User) -> bool:
         *plain, repositories = columns(user)
@@ -102,17 +104,17 @@ class Users(Table):
         return found is not None
 
 
-def _user(groups: list[str], repositories: str, **row: Any) -> User:
+def _decode_user(groups: list[str], repositories: str, **row: Any) -> User:
     decoded = msgspec.json.decode(repositories, type=dict[str, str])
     return User(groups=frozenset(groups), repositories=decoded, **row)
 
 
 class EndedSessions(Table):
-    """Sessions that somebody logged out of, by the digest of their token. Any process may end one,
-    and all are told."""
+    """The rows of sessions that were ended by a logout, by the digest of their cookie's token; a
+    change notifies all processes."""
 
     async def end(self, digest: bytes, now: datetime, until: datetime) -> None:
-        """From now on it counts no longer; after `until` its cookie does not either."""
+        """Ends a session; `until` is when its cookie expires and the row can go."""
         async with self._writing() as write:
             await write("sessions_forget", now)
             await write("sessions_end", digest, until)
@@ -132,12 +134,12 @@ def is_approver(user: User) -> bool:
     return APPROVERS in user.groups
 
 
-def group_named(word: str) -> str:
-    """A group by the word that people use for it."""
+def full_group_name(word: str) -> str:
+    """The stored name of a group, given with or without the prefix."""
     return word if word.startswith(GROUP_PREFIX) else GROUP_PREFIX + word
 
 
-# Access tokens: what programs and workers show instead of a password.
+# Access tokens, which programs and workers send instead of a password.
 #
 # A token is 32 random bytes, of which only the SHA-256 is stored. A slow hash such as argon2
 # protects what people choose and others can guess; nobody guesses 256 random bits, and a token
@@ -148,7 +150,7 @@ WORKER_PREFIX = "rkw_"
 SECRET_BYTES = 32
 ID_BYTES = 6
 LONGEST = 100
-"""No token of ours is longer; what is longer need not be hashed."""
+"""Longer texts are no tokens and are refused without hashing."""
 
 
 class Scope(enum.StrEnum):
@@ -162,7 +164,7 @@ class Scope(enum.StrEnum):
 
 
 ORDINARY = frozenset({Scope.READ, Scope.SUBMIT, Scope.APPROVE})
-"""What a token is made for unless its owner wants less or more."""
+"""The scopes of a token unless its owner chooses others."""
 
 
 class UnknownToken(Complaint):
@@ -174,7 +176,7 @@ class UnknownToken(Complaint):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token without its secret. The id is for people: it names the token in lists."""
+    """A token without its secret; the id names it in lists and commands."""
 
     id: str
     digest: bytes
@@ -209,10 +211,10 @@ def shown_scopes(scopes: frozenset[Scope]) -> tuple[TokenScope, ...]:
 
 
 class Tokens(Table):
-    """The rows of tokens; a revocation is told to all processes."""
+    """The rows of tokens; a revocation notifies all processes."""
 
     async def by_digest(self, digest: bytes) -> Token | None:
-        return await self._one(_token, "tokens_by_digest", digest)
+        return await self._one(_decode_token, "tokens_by_digest", digest)
 
     async def add(self, token: Token) -> None:
         """Raises UnknownUser when nobody has that name."""
@@ -220,12 +222,12 @@ class Tokens(Table):
             raise UnknownUser(token.user)
 
     async def of(self, user: str) -> tuple[Token, ...]:
-        """All tokens of a user, oldest first; those of everybody for an empty name."""
-        return await self._many(_token, "tokens_of", user)
+        """The tokens of a user, or of all users for an empty name, the oldest first."""
+        return await self._many(_decode_token, "list_tokens", user)
 
     async def revoke(self, token_id: str, now: datetime) -> str:
-        """Ends a token for good and gives its owner's name; raises UnknownToken. Revoking twice
-        keeps the first time."""
+        """Revokes a token and returns its owner's name; raises UnknownToken. A token that was
+        revoked before keeps its time."""
         async with self._writing() as write:
             owner: str | None = await write("tokens_revoke", token_id, now)
             await write("tokens_changed", token_id)
@@ -234,11 +236,11 @@ class Tokens(Table):
         return owner
 
     async def note_uses(self, uses: Mapping[str, datetime]) -> None:
-        """Writes down when tokens were last used, by id."""
+        """Stores when tokens were last used, by id."""
         await self._write("tokens_note_uses", list(uses), list(uses.values()))
 
 
-def _token(scopes: list[str], **row: Any) -> Token:
+def _decode_token(scopes: list[str], **row: Any) -> Token:
     return Token(scopes=frozenset(map(Scope, scopes)), **row)
 
 
@@ -246,7 +248,7 @@ Chance = Callable[[int], bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Minted:
+class TokenWithSecret:
     """A new token and its secret, which is shown once and stored nowhere."""
 
     secret: str
@@ -261,7 +263,8 @@ def mint(
     chance: Chance,
     expires: datetime | None = None,
     note: str = "",
-) -> Minted:
+) -> TokenWithSecret:
+    """Makes a token with a random secret; raises Malformed for scopes that don't go together."""
     if Scope.WORKER in scopes and len(scopes) > 1:
         raise Malformed(
             "A worker's token is for workers alone, because it lies on other people's machines."
@@ -269,7 +272,7 @@ def mint(
     prefix = WORKER_PREFIX if Scope.WORKER in scopes else TOKEN_PREFIX
     secret = prefix + base64.b32encode(chance(SECRET_BYTES)).decode().rstrip("=").lower()
     token = Token(chance(ID_BYTES).hex(), digest_of(secret), user, scopes, note, now, expires)
-    return Minted(secret, token)
+    return TokenWithSecret(secret, token)
 
 
 def digest_of(secret: str) -> bytes:
@@ -277,8 +280,8 @@ def digest_of(secret: str) -> bytes:
 
 
 class Audit(Table):
-    """What was done to accounts, teams and engines, written into the log of actions. Runs and tasks
-    are logged with their own changes."""
+    """Writes what was done to accounts, teams and engines to the log of actions. Actions on runs
+    and tasks are written together with the changes of their rows."""
 
     async def write(self, event: Event) -> None:
         about = (event.nn, event.subject, event.engine, event.team)

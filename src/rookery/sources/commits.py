@@ -1,4 +1,6 @@
-"""Commits: what a branch or a tag stands for right now, and what its author wrote."""
+"""Finding the commit of a branch or a tag, and making archives of source trees: limits and checks
+around the code that talks to other servers.
+"""
 
 import asyncio
 import hashlib
@@ -18,11 +20,11 @@ LONGEST_MESSAGE = 20_000
 _REVISION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+@#=,-]*", re.ASCII)
 
 
-class CannotAsk(Exception):
-    """Whoever knows can't be asked; the text says why."""
+class SourceError(Exception):
+    """A commit or its files can't be fetched; the text says why."""
 
 
-class UnknownRevision(CannotAsk):
+class UnknownRevision(SourceError):
     """There is no such branch, tag or commit."""
 
     def __init__(self, revision: str, repository: str) -> None:
@@ -31,23 +33,23 @@ class UnknownRevision(CannotAsk):
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit and its whole message; the message is empty where nobody could tell it."""
+    """A commit and its whole message, which is empty where it can't be read."""
 
     sha: str
     message: str = ""
 
 
 class Finder(Protocol):
-    """Asks the world outside; blocks for seconds."""
+    """Finds commits on other servers; blocks for seconds."""
 
     def find(self, repository: str, revision: str, *, known: bool) -> Commit:
-        """Raises CannotAsk. Only for a repository that is `known` the server shows who it is:
-        whoever submits a run may name any other, and must not read what only the server can."""
+        """Raises SourceError. The server uses its own credentials only where `known` is set: a
+        submitter may name any repository, and must not read what only the server may."""
         ...
 
 
 class Commits:
-    """Few may ask at a time; whoever comes on top is told so at once instead of waiting."""
+    """Finds commits in threads, a few at a time; more than that are refused at once."""
 
     def __init__(self, finder: Finder, threads: Threads, gate: Gate, *, seconds: float) -> None:
         self.gate = gate
@@ -56,7 +58,7 @@ class Commits:
         self._seconds = seconds
 
     async def find(self, repository: str, revision: str, *, known: bool) -> Commit:
-        """Raises CannotAsk or GateFull."""
+        """The commit of a branch, a tag or a hash; raises SourceError or GateFull."""
         check_revision(revision)
         with self.gate.enter():
             try:
@@ -65,18 +67,18 @@ class Commits:
                         self._finder.find, repository, revision, known=known
                     )
             except TimeoutError:
-                raise CannotAsk("nobody answered in time") from None
+                raise SourceError("nobody answered in time") from None
         return Commit(found.sha, found.message[:LONGEST_MESSAGE])
 
 
 def check_revision(revision: str) -> None:
-    """What git itself would refuse, or might take for something else than a name."""
+    """Raises SourceError for a name that git refuses or may read as something else."""
     odd = ".." in revision or revision.endswith((".lock", "/", ".")) or "@{" in revision
     if odd or len(revision) > LONGEST_REVISION or _REVISION.fullmatch(revision) is None:
-        raise CannotAsk(f"{revision[:60]!r} can't be the name of a branch, tag or commit")
+        raise SourceError(f"{revision[:60]!r} can't be the name of a branch, tag or commit")
 
 
-# Source trees as archives that this server gives itself, so that a worker needs no other one.
+# Archives of source trees, which workers download from this server instead of from elsewhere.
 
 PREFIX = "/src"
 MADE_AT_ONCE = 2
@@ -86,13 +88,13 @@ _ODD = re.compile(r"[^A-Za-z0-9_.-]+", re.ASCII)
 
 @lru_cache(maxsize=4096)
 def mirror_name(repository: str) -> str:
-    """What a repository is called here: its own last word, and digits that tell it from others."""
+    """The name of a repository's archives: the last part of its address and a hash of the whole."""
     word = _ODD.sub("-", repository.rpartition("/")[2])[:60].strip(".-") or "source"
     return f"{word}-{hashlib.sha256(repository.encode()).hexdigest()[:12]}"
 
 
 def mirrored_side(plan: Plan, name: str, commit: str) -> Side | None:
-    """The side of a mirrored plan that this archive is for."""
+    """The side of the plan that is built from this archive; None where there is none."""
     if not plan.mirrored:
         return None
     for side in plan.sides:
@@ -103,43 +105,43 @@ def mirrored_side(plan: Plan, name: str, commit: str) -> Side | None:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A zip file with one folder at its top, and the submodules that are not in it, with why."""
+    """A zip file with one top folder; `missing` are the submodules that could not be included."""
 
     file: Path
     missing: tuple[str, ...] = ()
 
 
 class Archiver(Protocol):
-    """Fetches and packs; blocks, at times for a minute or two."""
+    """Fetches commits and packs their files; blocks, at times for a minute or two."""
 
     def archive(self, repository: str, commit: str, *, known: frozenset[str]) -> Archive:
-        """Raises CannotAsk. Only to repositories that are `known` the server shows who it is, be it
-        this one or that of a submodule."""
+        """Raises SourceError. The server uses its own credentials only for the `known`
+        repositories, also for those of submodules."""
         ...
 
     def forget_archives(self, days: int) -> None:
-        """Removes what nobody has asked for in so many days."""
+        """Removes archives that were not used for so many days."""
         ...
 
 
 class Archives:
-    """However many ask for an archive at a time, it is made once."""
+    """Makes archives in threads; one that several callers want at the same time is made once."""
 
     def __init__(self, archiver: Archiver, threads: Threads, log: Log | None = None) -> None:
         self._archiver = archiver
         self._log = log or SilentLog()
         self._threads = threads
-        self._room = asyncio.Semaphore(MADE_AT_ONCE)
+        self._making = asyncio.Semaphore(MADE_AT_ONCE)
         self._made: SharedWork[tuple[str, str, frozenset[str]], Archive] = SharedWork()
 
     async def get(self, repository: str, commit: str, *, known: frozenset[str]) -> Archive:
-        """Raises CannotAsk."""
+        """The archive of a commit; raises SourceError."""
         return await self._made(
             (repository, commit, known), partial(self._get, repository, commit, known)
         )
 
     async def _get(self, repository: str, commit: str, known: frozenset[str]) -> Archive:
-        async with self._room:
+        async with self._making:
             work = self._archiver.archive
             found = await self._threads.io(work, repository, commit, known=known)
         for missing in found.missing:

@@ -1,4 +1,6 @@
-"""git as a child process: never a prompt, never an option out of an address, always a limit."""
+"""Running git as a child process on addresses that users choose: without prompts, with limits, and
+only to hosts that the operator allows.
+"""
 
 import os
 import re
@@ -11,33 +13,32 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from rookery.http_client import is_public
-from rookery.sources.commits import CannotAsk, UnknownRevision
+from rookery.sources.commits import SourceError, UnknownRevision
 
-# Which addresses may be asked: by scheme, and never by accident inside this network.
+# Which addresses git may connect to.
 #
-# A submitter chooses the address. Without a look at it, anybody with an account could make the
-# server talk to what only the server can reach. A name is looked up once: what was found is looked
-# at and is then what git connects to, so that a name which leads elsewhere a moment later leads
-# nowhere.
+# A submitter chooses the address. Without a check, anybody with an account could make the server
+# connect to hosts of its internal network. A name is resolved once, the addresses are checked, and
+# git is pinned to them: a name that resolves to another address a moment later has no effect.
 
 Resolve = Callable[[str], tuple[str, ...]]
 PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
-# Nothing that two readers of addresses might take for two different hosts.
+# Strict, so that we and git can't read different hosts out of the same address.
 _HOST = re.compile(
     r"(?:[^@/\\\s]*@)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?",
     re.ASCII,
 )
 
 
-def resolved(host: str) -> tuple[str, ...]:
-    """All addresses of a host. Asks the name service, and so blocks; raises OSError."""
+def resolve_host(host: str) -> tuple[str, ...]:
+    """All IP addresses of a host. Blocks; raises OSError."""
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryHost:
-    """Where a repository lies; without addresses whoever connects looks them up."""
+    """The host of a repository; without addresses git resolves it itself."""
 
     scheme: str
     host: str = ""
@@ -49,26 +50,27 @@ NOWHERE = RepositoryHost("none")
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """What the operator allows; `inside` are hosts of the own network that may be asked."""
+class FetchPolicy:
+    """Where the operator lets git connect to; `inside` are allowed hosts of the internal
+    network."""
 
     schemes: frozenset[str] = frozenset({"https"})
     inside: frozenset[str] = frozenset()
-    resolve: Resolve = resolved
+    resolve: Resolve = resolve_host
 
     def check(self, repository: str) -> RepositoryHost:
-        """Where to connect to; raises CannotAsk. Asks the name service, and so blocks."""
+        """The host to connect to; raises SourceError where it is not allowed. Blocks."""
         parts = urlsplit(repository)
         if parts.scheme not in self.schemes:
             allowed = ", ".join(sorted(self.schemes)) or "none"
-            raise CannotAsk(f"this server fetches by {allowed}, not by {parts.scheme}")
+            raise SourceError(f"this server fetches by {allowed}, not by {parts.scheme}")
         if parts.scheme == "file":
             return RepositoryHost(parts.scheme)
         if _HOST.fullmatch(parts.netloc) is None:
-            raise CannotAsk(f"{parts.netloc[:100]!r} can't be the name of a host")
-        return self._place(parts)
+            raise SourceError(f"{parts.netloc[:100]!r} can't be the name of a host")
+        return self._find_host(parts)
 
-    def _place(self, parts: SplitResult) -> RepositoryHost:
+    def _find_host(self, parts: SplitResult) -> RepositoryHost:
         host, trusted = parts.hostname or "", parts.hostname in self.inside
         try:
             port = parts.port or PORTS[parts.scheme]
@@ -77,43 +79,51 @@ class Reach:
             # An operator's own ssh settings may know hosts that no name service does.
             if trusted:
                 return RepositoryHost(parts.scheme)
-            raise CannotAsk(f"there is no host {host}") from None
+            raise SourceError(f"there is no host {host}") from None
         if not trusted and not all(map(is_public, addresses)):
-            raise CannotAsk(f"{host} lies inside this server's network; its operator can allow it")
+            raise SourceError(
+                f"{host} lies inside this server's network; its operator can allow it"
+            )
         if trusted and parts.scheme == "ssh":
             return RepositoryHost(parts.scheme)
-        return RepositoryHost(parts.scheme, host, port, tuple(_plain(each) for each in addresses))
+        return RepositoryHost(
+            parts.scheme, host, port, tuple(_strip_interface(each) for each in addresses)
+        )
 
 
-def _plain(address: str) -> str:
-    """Without the interface that IPv6 may name."""
+def _strip_interface(address: str) -> str:
+    """The address without an IPv6 zone such as `%eth0`."""
     return address.partition("%")[0]
 
 
-# How git is held to the addresses that were looked at: by words, and by its environment.
+# How git is pinned to the addresses that were checked: by options and by its environment.
 #
-# https and http take the addresses for a host's name, with the certificate and the header of the
-# name; ssh takes the first of them under the name's key; git's own protocol is sent to the first.
+# https and http connect to the addresses, with the certificate and the Host header of the name; ssh
+# connects to the first under the name's host key; git's own protocol connects to the first.
 
 SSH = "ssh -oBatchMode=yes -oStrictHostKeyChecking=accept-new -oConnectTimeout=10"
 
 
-def words_for(place: RepositoryHost) -> tuple[str, ...]:
-    """Settings for git's command line."""
+def git_options(place: RepositoryHost) -> tuple[str, ...]:
+    """Options for git's command line that pin it to a host."""
     if not place.addresses:
         return ()
     if place.scheme in ("http", "https"):
-        addresses = ",".join(map(_bracketed, place.addresses))
-        entry = f"{_bracketed(place.host)}:{place.port}:{addresses}"
+        addresses = ",".join(map(_bracket, place.addresses))
+        entry = f"{_bracket(place.host)}:{place.port}:{addresses}"
         return ("-c", f"http.curloptResolve={entry}")
     if place.scheme == "git":
-        there = f"git://{_bracketed(place.addresses[0])}:{place.port}/"
-        return tuple(word for name in _named(place) for word in ("-c", _instead(there, name)))
+        there = f"git://{_bracket(place.addresses[0])}:{place.port}/"
+        return tuple(
+            word
+            for name in _url_prefixes(place)
+            for word in ("-c", _instead_of_option(there, name))
+        )
     return ()
 
 
-def variables_for(place: RepositoryHost) -> Mapping[str, str]:
-    """Settings for git's environment."""
+def git_variables(place: RepositoryHost) -> Mapping[str, str]:
+    """Environment variables that pin git to a host."""
     ssh = {"GIT_SSH_COMMAND": SSH}
     if not place.addresses:
         return ssh
@@ -123,21 +133,21 @@ def variables_for(place: RepositoryHost) -> Mapping[str, str]:
         pinned = f"-oHostName={place.addresses[0]} -oHostKeyAlias={alias} -oCheckHostIP=no"
         return {"GIT_SSH_COMMAND": f"{SSH} {pinned}"}
     if place.scheme == "git":
-        return {**ssh, "GIT_OVERRIDE_VIRTUAL_HOST": f"{_bracketed(place.host)}:{place.port}"}
+        return {**ssh, "GIT_OVERRIDE_VIRTUAL_HOST": f"{_bracket(place.host)}:{place.port}"}
     return ssh
 
 
-def _named(place: RepositoryHost) -> tuple[str, ...]:
-    """How an address may begin."""
-    host = f"git://{_bracketed(place.host)}"
+def _url_prefixes(place: RepositoryHost) -> tuple[str, ...]:
+    """The beginnings of git:// URLs of this host."""
+    host = f"git://{_bracket(place.host)}"
     return (f"{host}:{place.port}/", *((f"{host}/",) if place.port == PORTS["git"] else ()))
 
 
-def _instead(there: str, name: str) -> str:
+def _instead_of_option(there: str, name: str) -> str:
     return f"url.{there}.insteadOf={name}"
 
 
-def _bracketed(address: str) -> str:
+def _bracket(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
@@ -151,37 +161,38 @@ SAFE = (
     *("-c", "gc.auto=0"),
 )
 LIMITED = ("/bin/sh", "-c", 'ulimit -f "$0" && exec git "$@"')
-"""No file that git writes grows beyond so many blocks."""
+"""Runs git with a limit on the size of files, in blocks."""
 LATEST = "HEAD"
-"""What a repository shows when it is asked for nothing in particular."""
+"""The name of a repository's default branch."""
 BLOCK = 512
 LONGEST_WORDS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """How git is called here."""
+    """The settings of a call of git."""
 
-    reach: Reach = field(default_factory=Reach)
+    policy: FetchPolicy = field(default_factory=FetchPolicy)
     credentials: Path | None = None
-    """A file of git's `store` helper: what the server shows for repositories that are known."""
+    """A file for git's `store` helper, used for known repositories."""
     known: bool = True
-    """Whether the server shows who it is, by these credentials or its ssh key."""
+    """Whether git may use the server's credentials or its ssh key."""
     seconds: float = 20.0
     largest_bytes: int = 2 * 10**9
     place: RepositoryHost = NOWHERE
-    """Where it was found that git may connect to."""
+    """The checked host that git is pinned to."""
 
-    def asking(self, repository: str) -> "Git":
-        """Held to where this repository lies now; raises CannotAsk where that may not be asked."""
-        return replace(self, place=self.reach.check(repository))
+    def pin_host(self, repository: str) -> "Git":
+        """The same, pinned to the host of this repository; raises SourceError where it is not
+        allowed."""
+        return replace(self, place=self.policy.check(repository))
 
-    def anonymous(self) -> "Git":
+    def without_credentials(self) -> "Git":
         return replace(self, known=False)
 
     def find(self, repository: str, revision: str) -> str:
-        """The commit of a branch or a tag; raises UnknownRevision or CannotAsk."""
-        asked = self.asking(repository)
+        """The commit of a branch or a tag; raises UnknownRevision or SourceError."""
+        asked = self.pin_host(repository)
         names = [f"refs/heads/{revision}", f"refs/tags/{revision}", f"refs/tags/{revision}^{{}}"]
         names += [revision] if revision == LATEST else []
         said = asked.run("ls-remote", "--quiet", "--", repository, *names)
@@ -193,10 +204,11 @@ class Git:
         raise UnknownRevision(revision, repository)
 
     def run(self, *words: str, folder: Path | None = None) -> str:
-        """What git said; raises CannotAsk with its last words."""
+        """The output of git; raises SourceError with its last message."""
         blocks = str(self.largest_bytes // BLOCK)
+        options = (*git_options(self.place), *self._credential_options())
         process = subprocess.Popen(
-            [*LIMITED, blocks, *SAFE, *words_for(self.place), *self._shown(), *words],
+            [*LIMITED, blocks, *SAFE, *options, *words],
             cwd=folder or "/",
             env=self._environment(),
             stdin=subprocess.DEVNULL,
@@ -205,22 +217,22 @@ class Git:
             start_new_session=True,
         )
         try:
-            said, complaints = process.communicate(timeout=self.seconds)
+            output, errors = process.communicate(timeout=self.seconds)
         except subprocess.TimeoutExpired:
-            raise CannotAsk(f"git took longer than {self.seconds:.0f} s") from None
+            raise SourceError(f"git took longer than {self.seconds:.0f} s") from None
         finally:
-            _end(process)
+            _kill(process)
         if process.returncode:
-            raise CannotAsk(_last_words(complaints))
-        return said.decode("utf-8", "replace")
+            raise SourceError(_last_message(errors))
+        return output.decode("utf-8", "replace")
 
-    def _shown(self) -> tuple[str, ...]:
+    def _credential_options(self) -> tuple[str, ...]:
         if self.credentials is None or not self.known:
             return ()
         return ("-c", f"credential.helper=store --file='{self.credentials}'")
 
     def _environment(self) -> dict[str, str]:
-        """Nothing of ours but where programs are: no settings, no secrets, no agent."""
+        """An environment without settings, secrets or an ssh agent of this process."""
         return {
             "PATH": os.defpath + ":/usr/local/bin",
             "HOME": _home(),
@@ -230,28 +242,28 @@ class Git:
             "SSH_ASKPASS": "",
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_ALLOW_PROTOCOL": ":".join(sorted(self.reach.schemes)) or "none",
-            **variables_for(self.place),
+            "GIT_ALLOW_PROTOCOL": ":".join(sorted(self.policy.schemes)) or "none",
+            **git_variables(self.place),
             **({} if self.known else {"GIT_SSH_COMMAND": "false"}),
         }
 
 
 def _home() -> str:
-    """Where the ssh key lies; an account may have none."""
+    """The folder with the ssh key; `/` for an account without a home."""
     try:
         return str(Path.home())
     except RuntimeError:
         return "/"
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """With all that it started."""
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """Kills git and its child processes."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
 
 
-def _last_words(complaints: bytes) -> str:
-    lines = [line for line in complaints.decode("utf-8", "replace").splitlines() if line.strip()]
+def _last_message(errors: bytes) -> str:
+    lines = [line for line in errors.decode("utf-8", "replace").splitlines() if line.strip()]
     told = [line for line in lines if line.startswith(("fatal:", "ERROR:", "remote:"))] or lines
     return (told[-1] if told else "git failed").removeprefix("fatal: ")[:LONGEST_WORDS]

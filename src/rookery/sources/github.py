@@ -1,17 +1,29 @@
-"""GitHub's API: commits by any name, within the quota, and never twice for the same answer."""
+"""Commits and their files from other servers: by GitHub's API within its quota, else by git."""
 
+import re
 import urllib.parse
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
+from typing import Protocol
 
 import msgspec
 
 from rookery.clock import Clock
 from rookery.http_client import FIRST_REFUSAL, REDIRECTS, CallFailed, HttpAnswer, HttpClient
 from rookery.protocol.user_documents import QuotaDocument
-from rookery.sources.commits import CannotAsk, Commit, UnknownRevision
+from rookery.sources.commits import (
+    Archive,
+    Archiver,
+    Commit,
+    Finder,
+    SourceError,
+    UnknownRevision,
+    mirror_name,
+)
+from rookery.sources.git import Git
+from rookery.sources.mirrors import Mirrors
 
 API = "https://api.github.com"
 SITE = "https://github.com/"
@@ -19,6 +31,8 @@ SECONDS = 15.0
 LARGEST = 5 * 2**20
 MOST_KEPT = 1000
 MOST_MOVES = 3
+FETCH_SECONDS = 120.0
+_WHOLE_HASH = re.compile(r"[0-9a-f]{40}", re.ASCII)
 UNKNOWN = QuotaDocument(limit=60, remaining=60, reset=0, used=0, uninitialized=True)
 
 
@@ -26,21 +40,21 @@ class _Repository(msgspec.Struct):
     private: bool
 
 
-class _Said(msgspec.Struct):
+class _CommitMessage(msgspec.Struct):
     message: str
 
 
 class _Commit(msgspec.Struct):
     sha: str
-    commit: _Said
+    commit: _CommitMessage
 
 
 _REPOSITORY = msgspec.json.Decoder(_Repository)
 _COMMIT = msgspec.json.Decoder(_Commit)
 
 
-class QuotaSpent(CannotAsk):
-    """GitHub answers no more calls for now."""
+class QuotaSpent(SourceError):
+    """GitHub's quota of calls is used up for now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +64,8 @@ class _KeptReply:
 
 
 class GitHub:
-    """One per process, called from threads."""
+    """Calls of GitHub's API; bodies are cached with their ETag, which costs no quota. One per
+    process, called from threads."""
 
     def __init__(self, clock: Clock, *, api: str = API, token: str = "") -> None:
         self._clock = clock
@@ -58,11 +73,11 @@ class GitHub:
         self._token = token
         self._lock = Lock()
         self._quota = UNKNOWN
-        self._kept: OrderedDict[str, _KeptReply] = OrderedDict()
+        self._cached: OrderedDict[str, _KeptReply] = OrderedDict()
         self._http = HttpClient(SECONDS, LARGEST)
 
     def quota(self) -> QuotaDocument:
-        """As GitHub told it last; whole again once its time is over."""
+        """The quota of the latest answer; a full one once its period is over."""
         known = self._quota
         if known.uninitialized or self._clock.now().timestamp() < known.reset:
             return known
@@ -71,8 +86,9 @@ class GitHub:
             uninitialized=False,
         )  # fmt: skip
 
-    def commit(self, repository: str, revision: str, *, known: bool) -> Commit:
-        """By branch, tag, or digits of its hash; raises UnknownRevision, QuotaSpent, CannotAsk."""
+    def find_commit(self, repository: str, revision: str, *, known: bool) -> Commit:
+        """The commit of a branch, a tag or a hash; raises UnknownRevision, QuotaSpent or
+        SourceError."""
         place = f"{self._api}/repos/{repository.removeprefix(SITE)}"
         rest = urllib.parse.quote(revision, safe="/")
         try:
@@ -83,49 +99,49 @@ class GitHub:
         except _NotFound:
             raise UnknownRevision(revision, repository) from None
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            raise CannotAsk("GitHub's answer can't be read") from None
+            raise SourceError("GitHub's answer can't be read") from None
 
     def _get(self, url: str) -> bytes:
         for _ in range(MOST_MOVES):
             if self.quota().remaining < 1:
                 raise QuotaSpent("GitHub's quota of calls is used up for now")
-            kept = self._kept.get(url)
+            cached = self._cached.get(url)
             try:
-                answer = self._http.call("GET", url, headers=self._headers(kept))
+                answer = self._http.call("GET", url, headers=self._headers(cached))
             except CallFailed as failed:
-                raise CannotAsk(f"GitHub does not answer ({failed})") from None
-            self._note(answer.headers)
-            if answer.status == 304 and kept is not None:
-                return kept.body
+                raise SourceError(f"GitHub does not answer ({failed})") from None
+            self._note_quota(answer.headers)
+            if answer.status == 304 and cached is not None:
+                return cached.body
             to = answer.headers.get("location", "")
             if answer.status not in REDIRECTS or not to.startswith(f"{self._api}/"):
-                return self._accepted(url, answer)
-            # The repository has another name by now.
+                return self._check_answer(url, answer)
+            # The repository was renamed.
             url = to
-        raise CannotAsk("GitHub sends us round in circles")
+        raise SourceError("GitHub sends us round in circles")
 
-    def _accepted(self, url: str, answer: HttpAnswer) -> bytes:
+    def _check_answer(self, url: str, answer: HttpAnswer) -> bytes:
         if answer.status < FIRST_REFUSAL:
-            self._keep(url, answer.headers.get("etag", ""), answer.body)
+            self._cache(url, answer.headers.get("etag", ""), answer.body)
             return answer.body
         if answer.status in (404, 422):
             raise _NotFound
         if answer.status in (403, 429) and answer.headers.get("x-ratelimit-remaining") == "0":
             raise QuotaSpent("GitHub's quota of calls is used up for now")
-        raise CannotAsk(f"GitHub answers {answer.status}")
+        raise SourceError(f"GitHub answers {answer.status}")
 
-    def _headers(self, kept: _KeptReply | None) -> dict[str, str]:
+    def _headers(self, cached: _KeptReply | None) -> dict[str, str]:
         headers = {
             "Accept": "application/vnd.github+json",
             "X-GitHub-Api-Version": "2022-11-28",
         }
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
-        if kept is not None:
-            headers["If-None-Match"] = kept.etag
+        if cached is not None:
+            headers["If-None-Match"] = cached.etag
         return headers
 
-    def _note(self, headers: Mapping[str, str]) -> None:
+    def _note_quota(self, headers: Mapping[str, str]) -> None:
         names = ("limit", "remaining", "reset", "used")
         texts = [headers.get(f"x-ratelimit-{name}", "") for name in names]
         if all(text.isdecimal() for text in texts) and texts[0]:
@@ -134,15 +150,66 @@ class GitHub:
                 limit=limit, remaining=remaining, reset=reset, used=used, uninitialized=False
             )
 
-    def _keep(self, url: str, etag: str, body: bytes) -> None:
+    def _cache(self, url: str, etag: str, body: bytes) -> None:
         if not etag:
             return
         with self._lock:
-            self._kept[url] = _KeptReply(etag, body)
-            self._kept.move_to_end(url)
-            while len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
+            self._cached[url] = _KeptReply(etag, body)
+            self._cached.move_to_end(url)
+            while len(self._cached) > MOST_KEPT:
+                self._cached.popitem(last=False)
 
 
 class _NotFound(Exception):
-    """GitHub knows no such commit."""
+    """GitHub has no such commit, or does not show it."""
+
+
+# GitHub or git, whichever can answer.
+
+
+class SourceAccess(Finder, Archiver, Protocol):
+    """Where commits and their files come from; blocks."""
+
+    def quota(self) -> QuotaDocument:
+        """The quota of calls to GitHub."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSources:
+    """Commits and files of any repository. Those on GitHub are found by its API, and by git once
+    the quota is used up."""
+
+    mirrors: Mirrors
+    github: GitHub
+    clock: Clock
+
+    def find(self, repository: str, revision: str, *, known: bool) -> Commit:
+        if repository.startswith(SITE) and "https" in self.mirrors.git.policy.schemes:
+            try:
+                return self.github.find_commit(repository, revision, known=known)
+            except QuotaSpent:
+                pass
+        git = self.mirrors.git
+        return self._find_by_git(git if known else git.without_credentials(), repository, revision)
+
+    def archive(self, repository: str, commit: str, *, known: frozenset[str]) -> Archive:
+        git, top = replace(self.mirrors.git, seconds=FETCH_SECONDS), mirror_name(repository)
+        return self.mirrors.archive(git, repository, commit, top, known, self.clock)
+
+    def forget_archives(self, days: int) -> None:
+        self.mirrors.forget(days, self.clock.now().timestamp())
+
+    def quota(self) -> QuotaDocument:
+        return self.github.quota()
+
+    def _find_by_git(self, git: Git, repository: str, revision: str) -> Commit:
+        whole = _WHOLE_HASH.fullmatch(revision) is not None
+        sha = revision if whole else git.find(repository, revision)
+        try:
+            return Commit(sha, self.mirrors.read_message(git, repository, sha))
+        except SourceError:
+            # Some servers do not allow fetching a single commit; its hash is known all the same.
+            if whole:
+                raise
+            return Commit(sha, "")

@@ -1,9 +1,9 @@
-"""Repositories that the server may open with credentials of its own, for whom, and who said so.
+"""Repositories that the server may fetch with its own credentials, and for which teams.
 
-An engine's record names its source, and anybody with a team may write a record. What the server's
-credentials open is therefore said apart from records, by the operator or by an approver: a
-repository is granted to a team, or to everybody who may submit runs. All others are fetched as a
-stranger would.
+An engine's record names its source, and anybody with a team may write a record. For which
+repositories the credentials are used is therefore decided by the operator or an approver: a
+repository is granted to a team, or to everybody who may submit runs. All others are fetched without
+credentials.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from rookery.protocol.people import GrantedRepository
 from rookery.rules.lifecycle import Actor
 
 EVERYBODY = ""
-"""In the place of a team."""
+"""Instead of a team's name, for a grant to all users."""
 LONGEST = 500
-OPEN = frozenset({STOCKFISH.source})
-"""Whose source everybody may read: asked by name, GitHub answers more often."""
+ALWAYS_GRANTED = frozenset({STOCKFISH.source})
+"""Public repositories for which credentials are used because GitHub's quota is larger with them."""
 
 
 class NotGranted(RunFault):
@@ -32,28 +32,28 @@ class NotGranted(RunFault):
 
 
 class GrantRows(Table):
-    """The rows of granted repositories; each change is told to all processes."""
+    """The rows of granted repositories; a change notifies all processes."""
 
-    async def everything(self) -> tuple[GrantedRepository, ...]:
-        """By address and team."""
+    async def list_all(self) -> tuple[GrantedRepository, ...]:
+        """All grants, by address and team."""
         return await self._many(GrantedRepository, "repositories_all")
 
     async def add(self, new: GrantedRepository) -> None:
-        """Granting twice keeps the first."""
+        """Adds a grant; does nothing where it is there already."""
         async with self._writing() as write:
             await write("repositories_add", *columns(new))
             await write("engines_changed", new.repository)
 
     async def remove(self, repository: str, team: str) -> bool:
-        """Whether there was anything to remove."""
+        """Removes a grant; whether there was one."""
         async with self._writing() as write:
             gone = await write("repositories_remove", repository, team)
             await write("engines_changed", repository)
         return gone is not None
 
 
-class Repositories:
-    """One per process; the event loop alone writes here."""
+class GrantedRepositories:
+    """The grants in memory. One per process; only the event loop writes to it."""
 
     def __init__(self, rows: GrantRows, teams: Teams, clock: Clock, audit: Audit) -> None:
         self._rows = rows
@@ -65,56 +65,56 @@ class Repositories:
         self._of_team: dict[str, frozenset[str]] = {}
 
     async def load(self) -> None:
-        """At the start, and whenever another process has changed something."""
-        self._granted = await self._rows.everything()
+        """Reads all grants: at the start, and after a change by any process."""
+        self._granted = await self._rows.list_all()
         found: defaultdict[str, set[str]] = defaultdict(set)
         for each in self._granted:
             found[each.team].add(each.repository)
         self._of_team = {team: frozenset(names) for team, names in found.items()}
 
-    def open_to(self, user: str) -> frozenset[str]:
-        """The repositories that the server opens with its credentials on behalf of somebody."""
+    def list_granted(self, user: str) -> frozenset[str]:
+        """The repositories that the server fetches with its credentials for a user."""
         teams = (EVERYBODY, *self._teams.of(user))
-        return OPEN.union(*(self._of_team.get(team, ()) for team in teams))
+        return ALWAYS_GRANTED.union(*(self._of_team.get(team, ()) for team in teams))
 
-    def seen_by(self, actor: Actor) -> tuple[GrantedRepository, ...]:
-        """Approvers see all, others what they may use."""
+    def list_visible(self, actor: Actor) -> tuple[GrantedRepository, ...]:
+        """The grants that the actor may see: all for approvers, else those of their teams."""
         own = self._teams.of(actor.name) | {EVERYBODY}
         return tuple(each for each in self._granted if actor.approver or each.team in own)
 
     async def grant(self, repository: str, team: str, actor: Actor) -> GrantedRepository:
-        """Raises NotApprover, UnknownTeam or BadField."""
+        """Grants a repository to a team; raises NotApprover, UnknownTeam or BadField."""
         _check_approver(actor)
         if team and not self._teams.exists(team):
             raise UnknownTeam(name=team)
-        granted = self._new(repository, team, actor)
+        granted = self._make_grant(repository, team, actor)
         async with self._one_at_a_time:
             await self._rows.add(granted)
             await self.load()
-            await self._tell(Action.GRANT_REPOSITORY, granted, actor)
+            await self._write_audit(Action.GRANT_REPOSITORY, granted, actor)
         return granted
 
     async def revoke(self, repository: str, team: str, actor: Actor) -> None:
-        """Raises NotApprover or NotGranted. What runs were given before stays with them."""
+        """Revokes a grant; raises NotApprover or NotGranted. Archives of earlier runs stay."""
         _check_approver(actor)
-        granted = self._new(repository, team, actor)
+        granted = self._make_grant(repository, team, actor)
         async with self._one_at_a_time:
             if not await self._rows.remove(granted.repository, team):
                 raise NotGranted(repository=granted.repository, whom=team or "everybody")
             await self.load()
-            await self._tell(Action.REVOKE_REPOSITORY, granted, actor)
+            await self._write_audit(Action.REVOKE_REPOSITORY, granted, actor)
 
-    def _new(self, repository: str, team: str, actor: Actor) -> GrantedRepository:
+    def _make_grant(self, repository: str, team: str, actor: Actor) -> GrantedRepository:
         return GrantedRepository(
-            repository=_address(repository),
+            repository=_parse_address(repository),
             team=team,
             granted_by=actor.name,
             granted=self._clock.now(),
         )
 
-    async def _tell(self, action: Action, granted: GrantedRepository, actor: Actor) -> None:
-        """A line with a team is read by that team; one for everybody does not name the address,
-        because the whole world reads it."""
+    async def _write_audit(self, action: Action, granted: GrantedRepository, actor: Actor) -> None:
+        """Logs a change. Only the team reads a line about a team; a line about everybody is public
+        and does not contain the address."""
         message = granted.repository if granted.team else "for everybody"
         now = self._clock.now()
         await self._audit.write(about_team(action, granted.team, actor.name, now, message))
@@ -125,7 +125,7 @@ def _check_approver(actor: Actor) -> None:
         raise NotApprover
 
 
-def _address(text: str) -> str:
+def _parse_address(text: str) -> str:
     address = source_address(text)
     plain = "://" in address and len(address) <= LONGEST and address.isprintable()
     if not plain or " " in address:

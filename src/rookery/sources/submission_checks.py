@@ -1,4 +1,5 @@
-"""What has to be looked up before a submission can become a run: by the rows, never by guessing."""
+"""Lookups and remarks for a submission: commits, sources, books and programs that it names, how
+long the run will take, and warnings for its submitter."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,18 +16,18 @@ from rookery.model.plan import Need, NeedWord, first_missing
 from rookery.model.run import Run
 from rookery.protocol.codec import refuse, require
 from rookery.protocol.runs import PREFIXES, Submission, side_key
-from rookery.sources.commits import Archives, CannotAsk, Commit, Commits
+from rookery.sources.commits import Archives, Commit, Commits, SourceError
 from rookery.stats.spsa_parameters import remarks
 from rookery.stats.walk import TestLength, length_at, pace_of
 
-# How many games a new run will take: all of them, or as many as a sequential test usually does.
+# How many games a new run will take.
 
 EDGES = (0.0, 0.5, 1.0)
-"""At the lower bound, in the middle, at the upper bound."""
+"""Where lengths are computed: at the lower bound, in the middle, at the upper bound."""
 
 
 def expected_lengths(run: Run) -> tuple[TestLength, ...]:
-    """Of a sequential test; costs milliseconds."""
+    """The expected lengths of a sequential test; takes milliseconds."""
     if not isinstance(run.kind, SprtTest):
         return ()
     spec, most = run.kind.spec, float(run.plan.games)
@@ -34,8 +35,8 @@ def expected_lengths(run: Run) -> tuple[TestLength, ...]:
     return tuple(length_at(pace, spec.elo0 + width * edge, max_games=most) for edge in EDGES)
 
 
-def able_machines(run: Run, machines: Iterable[Machine]) -> list[Machine]:
-    """Those of the machines that could play the run, each once."""
+def find_able_machines(run: Run, machines: Iterable[Machine]) -> list[Machine]:
+    """The machines that could play the run, each once."""
     able = {
         machine.short_name: machine
         for machine in machines
@@ -54,19 +55,19 @@ def expected_games(run: Run) -> float:
     return min(most, pace_of(spec).walk((spec.elo0 + spec.elo1) / 2).mean_time())
 
 
-# What a submitter should hear about a run that was made all the same: legal, but seldom meant.
+# Warnings about a run that is legal but probably not what its submitter meant.
 
 MOST_REMARKS = 20
 LARGE_PART = 0.8
-"""Of a book: beyond it pairs begin to be alike, and count for less than they seem to."""
+"""The share of a book from which on repeated openings make results worth less."""
 
 
-def remarks_on(run: Run, book: KnownBook | None = None) -> tuple[str, ...]:
-    """Sentences, the most general first; never more than a person reads."""
-    return tuple(_remarks(run, book))[:MOST_REMARKS]
+def list_remarks(run: Run, book: KnownBook | None = None) -> tuple[str, ...]:
+    """Warnings about a run, the most general first."""
+    return tuple(_make_remarks(run, book))[:MOST_REMARKS]
 
 
-def _remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
+def _make_remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
     missing = first_missing(run.demands.needs, OFFICIAL)
     if missing is not None:
         yield f"official workers can't play this run: {missing.sentence}"
@@ -81,13 +82,13 @@ def _remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
         )
     if book is None and missing is not None and not run.plan.book_sri:
         yield f"book: {run.plan.book} is neither kept here nor known as an official one"
-    yield from _book_remarks(run, book)
+    yield from _make_book_remarks(run, book)
     if isinstance(run.kind, SpsaTuning):
         yield from (remark.text for remark in remarks(run.kind.tune.parameters))
 
 
-def _book_remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
-    """Of a book that nobody here has heard of there is nothing to say."""
+def _make_book_remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
+    """Warnings about the size of the book, where that is known."""
     if book is None:
         return
     needed = expected_games(run) / 2
@@ -100,26 +101,26 @@ def _book_remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
 
 NO_COMMIT, NO_BENCH = "0" * 40, "1"
 CLOSED = ("username", "password", "authentication", "permission", "access rights", "not found")
-"""Words of git where an account is asked for."""
+"""Words in git's messages where a repository needs credentials."""
 
 
 @dataclass(frozen=True, slots=True)
-class Preparation:
-    """Asks for what a submission names; what is there already costs no call."""
+class SubmissionLookup:
+    """Looks up what a submission names; what it states itself costs no call."""
 
     books: BookStore
     programs: ProgramStore
     commits: Commits
     archives: Archives
     catalogue: Catalogue
-    """The engines that the submitter may know of."""
+    """The engines that the submitter may see."""
     granted: frozenset[str]
-    """The repositories to which the server may show who it is for the submitter."""
+    """The repositories that the server fetches with its credentials for the submitter."""
 
-    async def prepared(self, asked: Submission) -> Submission:
-        """The submission with nothing left to look up; raises WireFault."""
+    async def find_commits(self, asked: Submission) -> Submission:
+        """The submission with the commits of its branches filled in; raises WireFault."""
         for prefix in PREFIXES:
-            asked = await self._with_commit(asked, prefix)
+            asked = await self._add_commit(asked, prefix)
         return asked
 
     async def check_binaries(self, run: Run) -> None:
@@ -130,23 +131,23 @@ class Preparation:
                 key = side_key("binary", prefix)
                 require(known, key, "no program of this hash was uploaded here")
 
-    async def fetch(self, run: Run) -> tuple[str, ...]:
-        """The sources that workers are to get from here: who can't have them shall know at once,
-        not when a machine waits for them. Gives what there is to say of them; raises WireFault."""
-        told = dict[str, None]()
+    async def fetch_sources(self, run: Run) -> tuple[str, ...]:
+        """Makes the archives of the sources that workers download from here, so that a failure
+        shows at the submission; returns warnings. Raises WireFault."""
+        warnings = dict[str, None]()
         for side in run.plan.sides:
             if run.plan.mirrored and not side.binary and side.repository:
                 try:
                     found = await self.archives.get(
                         side.repository, side.commit, known=self.granted
                     )
-                except CannotAsk as why:
-                    refuse("tests_repo", self._why(why, side.repository))
-                told |= dict.fromkeys(f"submodules: without {each}" for each in found.missing)
-        return tuple(told)[:MOST_REMARKS]
+                except SourceError as why:
+                    refuse("tests_repo", self._explain(why, side.repository))
+                warnings |= dict.fromkeys(f"submodules: without {each}" for each in found.missing)
+        return tuple(warnings)[:MOST_REMARKS]
 
-    async def book(self, name: str) -> KnownBook | None:
-        """What is known of a book: by a copy that is kept here, or as one of the official ones."""
+    async def find_book(self, name: str) -> KnownBook | None:
+        """A book that is stored here, or one of the official books; None for others."""
         kept, official = await self.books.by_name(name), official_books().get(name)
         if kept is not None:
             return KnownBook(kept.openings, kept.sri, official=official is not None)
@@ -154,7 +155,7 @@ class Preparation:
             return None
         return KnownBook(official.openings, official.sri, official=True, kept=False)
 
-    async def _with_commit(self, asked: Submission, prefix: str) -> Submission:
+    async def _add_commit(self, asked: Submission, prefix: str) -> Submission:
         side = asked.side(prefix)
         if side.commit or side.binary:
             return asked
@@ -162,35 +163,35 @@ class Preparation:
             new = asked.side("new")
             return asked.with_side("base", commit=new.commit, message=new.message)
         repository = repository_of(asked, prefix, self.catalogue)
-        found = await self._found(side_key("tag", prefix), side.tag, repository)
+        found = await self._find_commit(side_key("tag", prefix), side.tag, repository)
         return asked.with_side(prefix, commit=found.sha, message=side.message or found.message)
 
     def _is_one_program(self, asked: Submission) -> bool:
-        """As both sides of a tune are."""
+        """Whether both sides are the same program, as in a tune."""
         new, base = asked.plan.sides
         return bool(new.binary) or base.tag == new.tag
 
-    async def _found(self, field: str, revision: str, repository: str) -> Commit:
+    async def _find_commit(self, field: str, revision: str, repository: str) -> Commit:
         known = repository in self.granted
         try:
             return await self.commits.find(repository, revision.strip(), known=known)
-        except CannotAsk as why:
-            refuse(field, self._why(why, repository))
+        except SourceError as why:
+            refuse(field, self._explain(why, repository))
 
-    def _why(self, why: CannotAsk, repository: str) -> str:
-        """A repository that is closed to strangers answers in many ways."""
+    def _explain(self, why: SourceError, repository: str) -> str:
+        """The reason of a failure, with a hint where credentials seem to be missing."""
         if repository in self.granted or not any(word in str(why).lower() for word in CLOSED):
             return str(why)
         return f"{why} (asked as a stranger: nobody has granted this server's own access to it)"
 
 
-def looks_up(asked: Submission) -> bool:
-    """Whether somebody has to be asked about this submission."""
+def needs_lookup(asked: Submission) -> bool:
+    """Whether the commits of this submission have to be looked up."""
     return not all(side.commit or side.binary for side in asked.plan.sides)
 
 
-def rehearsed(asked: Submission) -> Submission:
-    """The same with commits and benches made up, to see what else is wrong with it."""
+def fill_placeholders(asked: Submission) -> Submission:
+    """The submission with made-up commits and benches, to find its other faults first."""
     for prefix in PREFIXES:
         side = asked.side(prefix)
         commit, bench = side.commit or NO_COMMIT, side.signature or NO_BENCH

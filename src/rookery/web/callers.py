@@ -134,8 +134,8 @@ async def find_bearer(request: Request, bearers: Bearers) -> Bearer | None:
         raise Unauthorized
     try:
         if shown:
-            return await bearers.bearer(shown[len(SCHEME) :].strip())
-        return await bearers.in_person(person) if person else None
+            return await bearers.find_bearer(shown[len(SCHEME) :].strip())
+        return await bearers.find_logged_in(person) if person else None
     except OwnerRefused as refused:
         raise Forbidden(str(refused)) from None
     except TokenRefused as refused:
@@ -195,7 +195,7 @@ async def find_fetcher(request: Request, site: Site) -> Actor | None:
 async def _by_password(request: Request, text: str, credentials: WorkerCredentials) -> VerifiedUser:
     try:
         name, _, password = base64.b64decode(text, validate=True).decode().partition(":")
-        known = credentials.known(name, password)
+        known = credentials.find_verified(name, password)
         found = known or await credentials.check(name, password, facts_of(request.scope).client)
     except Throttled:
         raise TooManyRequests from None

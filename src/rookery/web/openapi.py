@@ -46,7 +46,7 @@ class Operation:
     """Whether it takes bytes of any kind."""
     bearer: bool = False
     """Whether it answers 401 to those who show no valid token and are not logged in."""
-    in_person: bool = False
+    find_logged_in: bool = False
     """Whether it takes a session or name and password, and no token will do."""
 
 
@@ -129,7 +129,7 @@ def _entry(operation: Operation, method: str, path: str) -> dict[str, object]:
         entry["requestBody"] = {"required": True, "content": {"application/octet-stream": {}}}
     if operation.bearer:
         entry["security"] = [_BY_TOKEN, _READING if method == "GET" else _CHANGING]
-    if operation.in_person:
+    if operation.find_logged_in:
         entry["security"] = [_BY_PASSWORD, _CHANGING]
     return entry
 

@@ -104,7 +104,7 @@ class ShortPath:
         client, proxied = self._arrivals.client(peer, request.headers.get(b"x-forwarded-for"))
         try:
             said = way.call.reader.read(request.body)
-            known = site.credentials.known(said.worker_info.user, said.password)
+            known = site.credentials.find_verified(said.worker_info.user, said.password)
             if known is None:
                 return None
             country = request.headers.get(b"x-country-code") if proxied else None

@@ -47,8 +47,8 @@ from rookery.rules.answers import Word
 from rookery.rules.eligibility import Policy
 from rookery.settings import Settings
 from rookery.sources.commits import Archives, Commits
-from rookery.sources.grants import GrantRows, Repositories
-from rookery.sources.lookup import Outside
+from rookery.sources.github import SourceAccess
+from rookery.sources.grants import GrantedRepositories, GrantRows
 from rookery.web.bodies import LargeBodies, Streams
 from rookery.web.limits import RequestBounds, hosts, proxies
 from rookery.web.metrics import PoolStats, Traffic
@@ -100,7 +100,7 @@ class Site:
         seal_key: bytes,
         bus: Bus,
         disk: Disk,
-        outside: Outside,
+        outside: SourceAccess,
         assets: Assets,
         wheel: Wheel,
         is_primary: Callable[[], bool],
@@ -164,7 +164,7 @@ class Site:
         self.login = Login(storage.users, passwords, clock)
         trust = TrustedUsers(storage.statistics, clock, standards_of(self.settings))
         self.trusts: Callable[[User], Awaitable[Word]] = trust
-        self.fleet.primary.on_open(lambda term: self.credentials.adopt(term.seals()))
+        self.fleet.primary.on_open(lambda term: self.credentials.adopt_seals(term.seals()))
 
     def _make_fleet(self, storage: Storage) -> None:
         fleet, clock = self.fleet, self.clock
@@ -206,8 +206,8 @@ class Site:
         self.worker_bodies = LargeBodies()
         self.upload_bodies = LargeBodies()
 
-    def _make_sources(self, storage: Storage, outside: Outside) -> None:
-        self.repositories = Repositories(
+    def _make_sources(self, storage: Storage, outside: SourceAccess) -> None:
+        self.repositories = GrantedRepositories(
             storage.repositories, self.teams, self.clock, storage.audit
         )
         gate = Gate("commits", ASKED_AT_ONCE)
@@ -245,7 +245,7 @@ class Site:
         self.changes.on(Channel.USERS, sessions.forget, sessions.forget_all)
         forget_changed_accounts(self.changes, self.credentials, self.bearers)
         refresh = Refresher(self.load, self.log)
-        self.changes.on(Channel.ENGINES, refresh.soon, refresh.soon)
+        self.changes.on(Channel.ENGINES, refresh.schedule, refresh.schedule)
 
     async def load(self) -> None:
         """Reads what is kept in memory and may change in other processes. Engines, teams and files

@@ -94,4 +94,4 @@ async def test_what_could_not_be_saved_is_saved_the_next_time() -> None:
         await keep()
     rows.away = False
     await keep()
-    assert [each.engine for each in await rows.everything()] == ["Tiny"]
+    assert [each.engine for each in await rows.list_all()] == ["Tiny"]

@@ -11,7 +11,7 @@ from rookery.model.run import Run
 from rookery.protocol.codec import WireFault
 from rookery.rules.lifecycle import Stage, stage
 from rookery.sources.commits import mirror_name, mirrored_side
-from rookery.sources.submission_checks import remarks_on
+from rookery.sources.submission_checks import list_remarks
 from tests.submissions import SPRT, submitted
 
 NOW = datetime(2026, 8, 22, 8, 16, 56, 123_000, tzinfo=UTC)
@@ -65,27 +65,27 @@ def test_the_reference_speed_of_stockfish_is_not_to_be_chosen() -> None:
 
 
 def test_an_ordinary_run_causes_no_remark() -> None:
-    assert remarks_on(run_of(sprt=SPRT)) == ()
+    assert list_remarks(run_of(sprt=SPRT)) == ()
 
 
 def test_a_book_without_its_hash_is_remarked() -> None:
-    (remark,) = remarks_on(run_of(book_sri=None))
+    (remark,) = list_remarks(run_of(book_sri=None))
     assert remark.startswith("book_sri")
 
 
 def test_a_run_that_official_workers_cannot_play_is_remarked() -> None:
-    (remark,) = remarks_on(run_of(tc="N=5000"))
+    (remark,) = list_remarks(run_of(tc="N=5000"))
     assert "official workers can't play this run" in remark
 
 
 def test_a_run_shorter_than_a_batch_is_remarked() -> None:
-    (remark,) = remarks_on(run_of(sprt={**SPRT, "batch_size": 16}, num_games=2))
+    (remark,) = list_remarks(run_of(sprt={**SPRT, "batch_size": 16}, num_games=2))
     assert "steps of 32 games" in remark
 
 
 def test_odd_parameters_of_a_tune_are_remarked() -> None:
     spsa = {"raw_params": "P,10,0,20,0.1,0.002"}
-    assert any("c_end" in remark for remark in remarks_on(run_of(spsa=spsa)))
+    assert any("c_end" in remark for remark in list_remarks(run_of(spsa=spsa)))
 
 
 SECRET = EngineRecord(name="Secret", source="https://git.example/secret", team="them", private=True)

@@ -12,7 +12,7 @@ from rookery.people.bearers import (
     TrustedUsers,
     TrustRequirements,
 )
-from rookery.people.users import APPROVERS, ORDINARY, Minted, Scope, User, mint
+from rookery.people.users import APPROVERS, ORDINARY, Scope, TokenWithSecret, User, mint
 from rookery.rules.answers import Word
 from rookery.rules.lifecycle import Actor
 from tests.fakes import HandClock
@@ -34,7 +34,9 @@ class Place:
     clock: HandClock
     bearers: Bearers
 
-    async def give(self, user: str = "olga", scopes: frozenset[Scope] = ORDINARY) -> Minted:
+    async def give(
+        self, user: str = "olga", scopes: frozenset[Scope] = ORDINARY
+    ) -> TokenWithSecret:
         expires = self.clock.now() + timedelta(days=1)
         minted = mint(user, scopes, now=self.clock.now(), chance=counting(), expires=expires)
         await self.tokens.add(minted.token)
@@ -50,7 +52,7 @@ def place() -> Place:
 
 async def test_a_token_says_who_shows_it(place: Place) -> None:
     minted = await place.give()
-    assert (await place.bearers.bearer(minted.secret)).user == OLGA
+    assert (await place.bearers.find_bearer(minted.secret)).user == OLGA
 
 
 @pytest.mark.parametrize(
@@ -58,25 +60,25 @@ async def test_a_token_says_who_shows_it(place: Place) -> None:
 )
 async def test_a_stranger_is_refused(place: Place, secret: str) -> None:
     with pytest.raises(TokenRefused):
-        await place.bearers.bearer(secret)
+        await place.bearers.find_bearer(secret)
 
 
 async def test_a_revoked_token_stops_counting_within_seconds(place: Place) -> None:
     minted = await place.give()
-    await place.bearers.bearer(minted.secret)
+    await place.bearers.find_bearer(minted.secret)
     await place.tokens.revoke(minted.token.id, place.clock.now())
     place.clock.move(seconds=6)
     with pytest.raises(TokenRefused):
-        await place.bearers.bearer(minted.secret)
+        await place.bearers.find_bearer(minted.secret)
 
 
 async def test_an_expired_token_is_refused_at_once(place: Place) -> None:
     minted = await place.give()
     place.clock.move(days=1, seconds=-1)
-    await place.bearers.bearer(minted.secret)
+    await place.bearers.find_bearer(minted.secret)
     place.clock.move(seconds=1)
     with pytest.raises(TokenRefused):
-        await place.bearers.bearer(minted.secret)
+        await place.bearers.find_bearer(minted.secret)
 
 
 @pytest.mark.parametrize("owner", [replace(OLGA, blocked=True), replace(OLGA, pending=True)])
@@ -84,30 +86,30 @@ async def test_the_token_of_somebody_without_standing_is_refused(place: Place, o
     minted = await place.give()
     await place.users.save(owner)
     with pytest.raises(OwnerRefused):
-        await place.bearers.bearer(minted.secret)
+        await place.bearers.find_bearer(minted.secret)
 
 
 async def test_an_approver_needs_a_token_made_for_approving(place: Place) -> None:
-    full = await place.bearers.bearer((await place.give("boris")).secret)
+    full = await place.bearers.find_bearer((await place.give("boris")).secret)
     assert full.actor == Actor("boris", approver=True)
     narrow = replace(full, scopes=frozenset({Scope.SUBMIT}))
     assert narrow.actor == Actor("boris", approver=False)
 
 
 async def test_the_scope_makes_nobody_an_approver(place: Place) -> None:
-    bearer = await place.bearers.bearer((await place.give("olga")).secret)
+    bearer = await place.bearers.find_bearer((await place.give("olga")).secret)
     assert not bearer.actor.approver
 
 
 async def test_a_worker_token_names_its_owner_to_workers_alone(place: Place) -> None:
-    assert await place.bearers.owner((await place.give(scopes=WORKER)).secret) == "olga"
-    assert await place.bearers.owner((await place.give()).secret) is None
-    assert await place.bearers.owner("rkw_unknown") is None
+    assert await place.bearers.find_worker_owner((await place.give(scopes=WORKER)).secret) == "olga"
+    assert await place.bearers.find_worker_owner((await place.give()).secret) is None
+    assert await place.bearers.find_worker_owner("rkw_unknown") is None
 
 
 async def test_last_uses_are_written_in_bulk(place: Place) -> None:
     minted = await place.give()
-    await place.bearers.bearer(minted.secret)
+    await place.bearers.find_bearer(minted.secret)
     (before,) = await place.tokens.of("olga")
     await place.bearers.flush()
     (after,) = await place.tokens.of("olga")

@@ -43,7 +43,7 @@ class OneToken:
         self.whose = owner
         self.asked = 0
 
-    async def owner(self, token: str) -> str | None:
+    async def find_worker_owner(self, token: str) -> str | None:
         self.asked += 1
         return self.whose if token == "rkw_right" else None
 
@@ -66,9 +66,9 @@ class Scene:
 
 async def test_right_credentials_are_hashed_once_and_then_known() -> None:
     scene = Scene(make_ada())
-    assert scene.credentials.known("ada", "right") is None
+    assert scene.credentials.find_verified("ada", "right") is None
     verified = await scene.check()
-    assert scene.credentials.known("ada", "right") == verified
+    assert scene.credentials.find_verified("ada", "right") == verified
     scene.clock.move(hours=5)
     assert await scene.check() == verified
     assert scene.passwords.checks == 1
@@ -144,7 +144,7 @@ async def test_a_seal_that_was_kept_needs_no_hashing_after_a_restart() -> None:
     scene = Scene(make_ada())
     seal = (await scene.check()).seal
     scene.credentials = scene.anew()
-    scene.credentials.adopt([seal, ""])
+    scene.credentials.adopt_seals([seal, ""])
     assert (await scene.check()).seal == seal
     assert scene.passwords.checks == 1
 
@@ -154,7 +154,7 @@ async def test_a_kept_seal_is_void_once_the_password_was_changed() -> None:
     seal = (await scene.check()).seal
     await scene.users.save(make_ada("new"))
     scene.credentials = scene.anew()
-    scene.credentials.adopt([seal])
+    scene.credentials.adopt_seals([seal])
     with pytest.raises(WrongCredentials):
         await scene.check("right")
 

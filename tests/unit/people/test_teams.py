@@ -26,46 +26,46 @@ async def led(teams: Teams, actor: Actor = OWNER) -> Teams:
 async def test_whoever_makes_a_team_leads_it() -> None:
     teams = await led(make_teams())
     assert teams.of(OWNER.name) == {"owls"}
-    assert teams.leads(OWNER.name, "owls")
+    assert teams.is_lead(OWNER.name, "owls")
     with pytest.raises(TeamExists):
         await teams.create("owls", STRANGER)
 
 
 async def test_a_team_is_known_to_its_members_and_to_approvers() -> None:
     teams = await led(make_teams())
-    assert [team.name for team in teams.seen_by(BOSS)] == ["owls"]
-    assert teams.seen_by(STRANGER) == ()
+    assert [team.name for team in teams.list_visible(BOSS)] == ["owls"]
+    assert teams.list_visible(STRANGER) == ()
     with pytest.raises(UnknownTeam):
         teams.by_name("owls", STRANGER)
-    await teams.join("owls", STRANGER.name, OWNER)
+    await teams.add_member("owls", STRANGER.name, OWNER)
     assert teams.by_name("owls", STRANGER).members == ("olga", "sven")
 
 
 async def test_those_who_lead_take_others_in_and_out() -> None:
     teams = await led(make_teams())
-    await teams.join("owls", STRANGER.name, OWNER)
+    await teams.add_member("owls", STRANGER.name, OWNER)
     with pytest.raises(NotLeading):
-        await teams.join("owls", BOSS.name, STRANGER)
+        await teams.add_member("owls", BOSS.name, STRANGER)
     with pytest.raises(NotLeading):
-        await teams.leave("owls", OWNER.name, STRANGER)
-    await teams.leave("owls", STRANGER.name, OWNER)
+        await teams.remove_member("owls", OWNER.name, STRANGER)
+    await teams.remove_member("owls", STRANGER.name, OWNER)
     assert teams.of(STRANGER.name) == frozenset()
 
 
 async def test_members_may_leave_but_somebody_goes_on_leading() -> None:
     teams = await led(make_teams())
-    await teams.join("owls", STRANGER.name, OWNER)
+    await teams.add_member("owls", STRANGER.name, OWNER)
     with pytest.raises(LastLead):
-        await teams.leave("owls", OWNER.name, OWNER)
-    await teams.join("owls", STRANGER.name, OWNER, lead=True)
-    await teams.leave("owls", OWNER.name, OWNER)
-    assert teams.leads(STRANGER.name, "owls")
+        await teams.remove_member("owls", OWNER.name, OWNER)
+    await teams.add_member("owls", STRANGER.name, OWNER, lead=True)
+    await teams.remove_member("owls", OWNER.name, OWNER)
+    assert teams.is_lead(STRANGER.name, "owls")
 
 
 async def test_nobody_joins_without_an_account() -> None:
     teams = await led(make_teams())
     with pytest.raises(UnknownUser):
-        await teams.join("owls", "nobody", OWNER)
+        await teams.add_member("owls", "nobody", OWNER)
 
 
 async def test_another_process_finds_the_teams() -> None:
@@ -81,10 +81,10 @@ async def test_what_changes_in_a_team_is_told() -> None:
     users, audit = MemoryUsers(OLGA, BORIS, SVEN), MemoryAudit(rows)
     teams = await led(Teams(MemoryTeams(), users, HandClock(), audit))
     for _ in range(2):
-        await teams.join("owls", "sven", OWNER)
-    await teams.join("owls", "sven", OWNER, lead=True)
-    await teams.leave("owls", "olga", OWNER)
-    await teams.leave("owls", "nobody", BOSS)
+        await teams.add_member("owls", "sven", OWNER)
+    await teams.add_member("owls", "sven", OWNER, lead=True)
+    await teams.remove_member("owls", "olga", OWNER)
+    await teams.remove_member("owls", "nobody", BOSS)
     assert {each.team for each in rows.events} == {"owls"}
     assert [(str(each.action), each.subject, each.message) for each in rows.events] == [
         ("new_team", "", ""),

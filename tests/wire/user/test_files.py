@@ -137,7 +137,7 @@ async def test_downloads_are_counted_in_bulk(place: Place) -> None:
     for _ in range(3):
         await place.api.get(f"/api/nn/{NAME}")
     await place.api.site.nets.write_downloads()
-    (net,) = await place.api.site.nets.rows.everything()
+    (net,) = await place.api.site.nets.rows.list_all()
     assert net.downloads == 3
 
 

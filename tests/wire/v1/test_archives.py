@@ -10,7 +10,7 @@ import pytest
 
 from rookery.people.passwords import Passwords
 from rookery.people.users import Scope, User
-from rookery.sources.commits import Archive, CannotAsk, mirror_name
+from rookery.sources.commits import Archive, SourceError, mirror_name
 from tests.people import BORIS, OLGA, SVEN
 from tests.submissions import PLAIN, body
 from tests.twins.sites import PASSWORD
@@ -37,7 +37,7 @@ class Packed:
     def archive(self, repository: str, commit: str, *, known: frozenset[str]) -> Archive:
         self.asked.append((repository, commit, repository in known))
         if commit == "0" * 40:
-            raise CannotAsk("there is no such commit")
+            raise SourceError("there is no such commit")
         self.file.write_bytes(b"PK sources")
         return Archive(self.file, self.missing)
 

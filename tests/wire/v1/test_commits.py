@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 from rookery.model.engine import STOCKFISH
-from rookery.sources.commits import CannotAsk, Commit
+from rookery.sources.commits import Commit, SourceError
 from tests.people import BORIS
 from tests.submissions import body
 from tests.wire.apis import Api, open_api
@@ -39,7 +39,7 @@ class Told:
         if self.held is not None:
             self.held.wait(60)
         if revision not in self.commits:
-            raise CannotAsk(f"there is no {revision}")
+            raise SourceError(f"there is no {revision}")
         return self.commits[revision]
 
 

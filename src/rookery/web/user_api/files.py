@@ -17,7 +17,7 @@ from rookery.files.blobs import Blobs
 from rookery.files.engine_files import StoredNet
 from rookery.files.games import GameUpload
 from rookery.protocol.user_queries import net_hash, pgn_name, run_pgns_name
-from rookery.sources.commits import Archive, CannotAsk, mirrored_side
+from rookery.sources.commits import Archive, SourceError, mirrored_side
 from rookery.web.answers import site_of
 from rookery.web.bodies import StreamedAnswer
 from rookery.web.callers import fetcher_name, find_fetcher, translated_errors, viewer_name
@@ -290,10 +290,10 @@ async def get_archive(request: Request) -> Response:
     found = await _find_side(request, str(request.path_params["name"]), sha)
     if found is None:
         raise NotFound("No run that is not finished needs this source.")
-    known = site.repositories.open_to(found.owner)
+    known = site.repositories.list_granted(found.owner)
     try:
         archive = await site.archives.get(found.repository, sha, known=known)
-    except CannotAsk as why:
+    except SourceError as why:
         raise Unavailable(f"The source can't be had: {why}.") from None
     size = await site.threads.io(lambda: archive.file.stat().st_size)
     headers = {"etag": f'"{sha}"', "cache-control": NEVER_CHANGES, **_lacking(archive)}

@@ -57,7 +57,7 @@ async def store_body(
 async def list_books(request: Request) -> Response:
     site = site_of(request)
     viewer = await viewer_name(request, site.bearers)
-    kept = await site.books.everything()
+    kept = await site.books.list_all()
     seen = [book for book in kept if site.file_access.may_see(viewer, book.name)]
     return json_answer(v1.BookList(books=tuple(_listed(seen))))
 
@@ -167,7 +167,7 @@ BY_NET = {"name": v1.Name}
 async def list_nets(request: Request) -> Response:
     site = site_of(request)
     viewer = await viewer_name(request, site.bearers)
-    nets = await site.nets.rows.everything()
+    nets = await site.nets.rows.list_all()
     seen = [net for net in nets if site.file_access.may_see(viewer, net.name)]
     shown = (_nets_entry(net, site.file_access.visible_repeat(viewer, net.name)) for net in seen)
     return json_answer(v1.NetList(nets=tuple(shown)))

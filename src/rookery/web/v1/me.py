@@ -88,7 +88,7 @@ async def list_tokens(request: Request) -> Response:
         "Make a token; its secret is told this once",
         {201: people.MadeToken},
         body=people.NewToken,
-        in_person=True,
+        find_logged_in=True,
     )
 )
 @runs(Domain.THREAD, "awaits one write; a password is checked in a thread")

@@ -62,7 +62,7 @@ async def list_users(request: Request) -> Response:
     site = site_of(request)
     bearer = await require_bearer(request, site.bearers, Scope.READ, Scope.ADMIN)
     boss = bearer.actor.approver
-    known = [user for user in await site.users.everyone() if boss or not user.pending]
+    known = [user for user in await site.users.list_all() if boss or not user.pending]
     shown = (make_user_entry(user, to_approver=boss) for user in known)
     return json_answer(people.UserList(users=tuple(shown)))
 
@@ -205,7 +205,7 @@ TEAM_CHANGED: dict[int, type | str] = {200: people.Team}
 async def list_teams(request: Request) -> Response:
     site = site_of(request)
     actor = await _require_actor(request, Scope.READ)
-    found = site.teams.seen_by(actor)
+    found = site.teams.list_visible(actor)
     return json_answer(people.TeamList(teams=found))
 
 
@@ -246,7 +246,7 @@ async def add_member(request: Request) -> Response:
     with translated_errors():
         lead = MEMBER.read(body or b"{}").lead
         teams, user = site.teams, _user(request)
-        return json_answer(await teams.join(_team(request), user, actor, lead=lead))
+        return json_answer(await teams.add_member(_team(request), user, actor, lead=lead))
 
 
 @described(Operation("Take somebody out of a team", TEAM_CHANGED, path=OF_TEAM, bearer=True))
@@ -255,7 +255,7 @@ async def remove_member(request: Request) -> Response:
     site = site_of(request)
     actor = await _require_actor(request, Scope.SUBMIT, Scope.APPROVE)
     with translated_errors():
-        return json_answer(await site.teams.leave(_team(request), _user(request), actor))
+        return json_answer(await site.teams.remove_member(_team(request), _user(request), actor))
 
 
 async def _require_actor(request: Request, *scopes: Scope) -> Actor:
@@ -277,7 +277,7 @@ async def _require_actor(request: Request, *scopes: Scope) -> Actor:
 async def list_repositories(request: Request) -> Response:
     site = site_of(request)
     actor = await _require_actor(request, Scope.READ)
-    found = site.repositories.seen_by(actor)
+    found = site.repositories.list_visible(actor)
     return json_answer(people.GrantedList(repositories=found))
 
 

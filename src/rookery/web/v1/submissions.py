@@ -26,13 +26,13 @@ from rookery.protocol.codec import require
 from rookery.protocol.runs import PREFIXES, Submission, SubmittedArgs, read_submission, side_key
 from rookery.protocol.user_documents import args_document
 from rookery.sources.submission_checks import (
-    Preparation,
-    able_machines,
+    SubmissionLookup,
     expected_games,
     expected_lengths,
-    looks_up,
-    rehearsed,
-    remarks_on,
+    fill_placeholders,
+    find_able_machines,
+    list_remarks,
+    needs_lookup,
 )
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
@@ -94,7 +94,7 @@ def make_preview(run: Run, warnings: tuple[str, ...], machines: Iterable[Machine
         games=games,
         lengths=tuple(_lengths(run)),
         core_hours=core_hours(run, round(games)),
-        fleet=_fleet(run, games, able_machines(run, machines)),
+        fleet=_fleet(run, games, find_able_machines(run, machines)),
         needs=tuple(map(str, run.demands.needs)),
         warnings=warnings,
         args=args_document(run),
@@ -141,11 +141,11 @@ class MadeRun:
 
 async def prepare_run(site: Site, body: bytes, bearer: Bearer) -> MadeRun:
     """A run to be submitted; raises WireFault."""
-    preparation = _prepare_for(site, bearer)
-    made = await _prepare(site, preparation, body, bearer.user)
-    await preparation.check_binaries(made.run)
+    lookup = _prepare_for(site, bearer)
+    made = await _prepare(site, lookup, body, bearer.user)
+    await lookup.check_binaries(made.run)
     await _claim_programs(site, made.run)
-    warnings = await preparation.fetch(made.run)
+    warnings = await lookup.fetch_sources(made.run)
     run = site.engines.with_records(made.run)
     return MadeRun(run, (*made.warnings, *warnings))
 
@@ -155,10 +155,10 @@ async def prepare_preview(site: Site, body: bytes, bearer: Bearer) -> MadeRun:
     return await _prepare(site, _prepare_for(site, bearer), body, bearer.user)
 
 
-def _prepare_for(site: Site, bearer: Bearer) -> Preparation:
+def _prepare_for(site: Site, bearer: Bearer) -> SubmissionLookup:
     name = bearer.user.name
-    granted = site.repositories.open_to(name)
-    return Preparation(
+    granted = site.repositories.list_granted(name)
+    return SubmissionLookup(
         site.books,
         site.programs,
         site.commits,
@@ -168,23 +168,23 @@ def _prepare_for(site: Site, bearer: Bearer) -> Preparation:
     )
 
 
-async def _prepare(site: Site, preparation: Preparation, body: bytes, user: User) -> MadeRun:
+async def _prepare(site: Site, lookup: SubmissionLookup, body: bytes, user: User) -> MadeRun:
     owner, large = user.name, len(body) > LARGE_SUBMISSION
     asked = _from_own_repository(await _aside(site, large, read_submission, body), user)
     _check_seen(asked.plan, owner, site.file_access)
-    book = await preparation.book(asked.plan.book)
+    book = await lookup.find_book(asked.plan.book)
     around = Surroundings(
-        catalogue=preparation.catalogue,
+        catalogue=lookup.catalogue,
         speed_of=site.speeds.median,
         schemes=frozenset(site.settings.git_schemes),
         credentials=site.settings.git_credentials is not None,
         mirroring=site.settings.mirror_sources,
         book=book,
     )
-    if looks_up(asked):
+    if needs_lookup(asked):
         # Nobody outside is asked for a submission that would be refused all the same.
-        await _aside(site, large, planned, rehearsed(asked), owner, around)
-        asked = await preparation.prepared(asked)
+        await _aside(site, large, planned, fill_placeholders(asked), owner, around)
+        asked = await lookup.find_commits(asked)
     made = await _aside(site, large, partial(_create, site), asked, owner, around)
     return MadeRun(made.run, (*made.warnings, *await _find_missing_nets(site, asked.plan)))
 
@@ -210,7 +210,7 @@ async def _claim_programs(site: Site, run: Run) -> None:
 
 def _create(site: Site, asked: Submission, owner: str, around: Surroundings) -> MadeRun:
     run = created(asked, owner, around, now=site.clock.now(), chance=secrets.token_bytes)
-    return MadeRun(run, remarks_on(run, around.book))
+    return MadeRun(run, list_remarks(run, around.book))
 
 
 async def _aside(

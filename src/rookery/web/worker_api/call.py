@@ -212,7 +212,7 @@ class WorkerCall(Generic[R]):
     ) -> VerifiedUser:
         said = request.credentials if isinstance(request, _Unreadable) else request
         name, password = said.worker_info.user, said.password
-        known = self.site.credentials.known(name, password)
+        known = self.site.credentials.find_verified(name, password)
         return known or await self.check(name, password, client)
 
 

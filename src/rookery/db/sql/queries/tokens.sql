@@ -4,7 +4,7 @@ SELECT id, digest, user_name AS user, scopes, note, created, expires, revoked, u
 FROM tokens
 WHERE digest = $1;
 
--- name: tokens_of
+-- name: list_tokens
 -- The tokens of one user, or of everybody for an empty name; oldest first.
 SELECT id, digest, user_name AS user, scopes, note, created, expires, revoked, used
 FROM tokens
