@@ -30,7 +30,7 @@ def pytest_collection_finish() -> None:
 def pytest_configure() -> None:
     """Tests that were to run on the other HTTP server must not pass on uvicorn unnoticed."""
     if os.environ.get("ROOKERY_HTTP") == "mongoose":
-        from rookery.web.on_mongoose import unavailable
+        from rookery.web.on_mongoose import why_unavailable
 
-        if (why := unavailable()) is not None:
+        if (why := why_unavailable()) is not None:
             pytest.exit(f"ROOKERY_HTTP=mongoose: {why}", returncode=1)

@@ -35,7 +35,7 @@ from rookery.stats.spsa_parameters import read_lines
 from rookery.web.faults import BadRequest
 from rookery.web.scope import parse_form
 from rookery.web.session import cookie_in
-from rookery.web.worker_api.calls import complaint_in
+from rookery.web.worker_api.calls import normalize_complaint
 from rookery.worker.engines import recipes
 from rookery.worker.engines.bench import find_last_counts
 from rookery.worker.engines.git import BadArchive, unpack_archive
@@ -235,7 +235,9 @@ PARSERS: tuple[Parser, ...] = (
     Parser("filter of actions", _bytes(action_filter), ('{"$or":[', '{"run":', '{"a":')),
     Parser("text in a filter", _bytes(action_filter, '{"run":"', '"}')),
     Parser("pattern", _pattern, ("(a|aa)*", "a{1,9}", "^(?!", "[a-z]*", "(a+)+")),
-    Parser("complaint of a worker", complaint_in, ("Wrong bench in stockfish-abcdef0", ", user")),
+    Parser(
+        "complaint of a worker", normalize_complaint, ("Wrong bench in stockfish-abcdef0", ", user")
+    ),
     Parser("who calls", _bytes(CREDENTIALS.read, '{"password":"', '"}'), ("\\ud800", "\\udc00")),
     Parser("body of an upload", _bytes(UPLOAD_PGN.read, '{"pgn":"', '"}'), ("H4sI", '","a":"')),
     Parser("engine record", _bytes(ENGINE_RECORD.read), ('{"name":"', '{"nets":{')),

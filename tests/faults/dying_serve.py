@@ -77,7 +77,7 @@ def before_the_answer(passed: Passage) -> None:
 
     def dying(self: ShortPath, call: ShortCall) -> bytes | None:
         body = finish(self, call)
-        if body is not None and call.way.route.path == "/api/update_task":
+        if body is not None and call.endpoint.route.path == "/api/update_task":
             passed()
         return body
 

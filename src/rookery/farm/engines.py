@@ -132,13 +132,13 @@ class Engines:
         that plays again after its engine became private is for the machines of the team."""
         engines = dict(self._ever.engines)
         for side in run.plan.sides:
-            now, then = self._ever.record(side.engine), self.told_of(side)
+            now, then = self._ever.record(side.engine), self.record_for_worker(side)
             if side.record and then is not None:
                 engines[side.engine] = replace(then, team=now.team, private=now.private)
         demands = demands_of(run.plan, Catalogue(engines), run.kind.needs())
         return run if demands == run.demands else with_changes(run, demands=demands)
 
-    def told_of(self, side: Side) -> EngineRecord | None:
+    def record_for_worker(self, side: Side) -> EngineRecord | None:
         """As `told`, by the record that the run was submitted with."""
         return record_of(side) if side.record else self.told(side.engine)
 

@@ -43,7 +43,7 @@ RUN_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnValues:
     """Values to play a batch of a tune with; `final` ones are not rounded any more."""
 
     tune: Tune
@@ -111,7 +111,7 @@ class Fleet:
         await self._check_exists(call)
         return await self.primary.answer(updating(call, report, provenance))
 
-    async def request_spsa(self, call: HeldTask, *, slots: int = 0) -> Drawn | TaskVerdict:
+    async def request_spsa(self, call: HeldTask, *, slots: int = 0) -> DrawnValues | TaskVerdict:
         """Values for the next batch of a tune: final ones per slot where slots are asked for."""
         await self._check_exists(call)
         return await self.primary.answer(lambda term, now: self._drawn(term, call, slots, now))
@@ -170,7 +170,7 @@ class Fleet:
 
     def _drawn(
         self, term: PrimaryTerm, call: HeldTask, slots: int, now: datetime
-    ) -> Decision[Drawn | TaskVerdict]:
+    ) -> Decision[DrawnValues | TaskVerdict]:
         run = term.working.runs().get(call.run)
         if run is None:
             return Decision(OVER)
@@ -181,17 +181,17 @@ class Fleet:
         answer = drawn if outcome.answer.alive else outcome.answer
         return Decision(answer, outcome.changes)
 
-    def _draw(self, run: Run, kind: SpsaTuning, machine: Machine, slots: int) -> Drawn:
+    def _draw(self, run: Run, kind: SpsaTuning, machine: Machine, slots: int) -> DrawnValues:
         count = len(kind.tune.parameters)
         size = packed_size(count)
         if not slots:
-            return Drawn(kind.tune, (kind.perturbed(self._chance.flips(size)),), final=False)
+            return DrawnValues(kind.tune, (kind.perturbed(self._chance.flips(size)),), final=False)
         most = max(1, run.demands.slots(machine.cores))
         draws = [
             PerturbationDraw(self._chance.flips(size), self._chance.numbers(count))
             for _ in range(min(slots, most))
         ]
-        return Drawn(kind.tune, kind.perturbed_finally(draws), final=True)
+        return DrawnValues(kind.tune, kind.perturbed_finally(draws), final=True)
 
 
 def requesting(machine: Machine, limit: int) -> Act[Grant | NoTask | Refusal]:

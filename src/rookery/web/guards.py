@@ -151,8 +151,8 @@ def _counting(receive: Receive, most: int) -> Receive:
 # Shows a closed site to those alone who have an account on it.
 #
 # People are led to the login, programs get a 401. Workers go on working: their calls carry their
-# own credentials and take the short way past this, and what they fetch to play with is known by its
-# hash, or is a private engine's and guarded by itself.
+# own credentials and take the short path past this, and what they fetch to play with is known by
+# its hash, or is a private engine's and guarded by itself.
 
 OPEN = PROGRAM_PATHS | {"/login", "/logout", "/signup", TOKENS_PATH}
 OPEN_PREFIXES = (STATIC_PREFIX, HANDOUT_PREFIX, "/api/nn/", "/api/book/", "/api/binary/", "/src/")

@@ -116,25 +116,28 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 BROKEN_OFF = 0
 
 
-class Account:
-    """What becomes of requests: counted by route, and a log line for each where wanted."""
+class RequestLog:
+    """Counts requests by route, and logs each where the access log is on."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self._traffic = site.traffic
 
-    def came(self) -> None:
+    def add_arrival(self) -> None:
+        """Count a request that is being handled now."""
         self._traffic.inside += 1
 
-    def gave_up(self) -> None:
-        """A request that begins again another way."""
+    def drop_arrival(self) -> None:
+        """Take back an arrival: the request is handled again from its beginning."""
         self._traffic.inside -= 1
 
-    def left(self, scope: Scope, facts: Facts, status: int) -> None:
+    def add_request(self, scope: Scope, facts: Facts, status: int) -> None:
         route, path, method = template_of(scope), path_of(scope), method_of(scope)
-        self.note(route, path, method, status, facts.started, facts.client, facts.request_id)
+        self.add_response(
+            route, path, method, status, facts.started, facts.client, facts.request_id
+        )
 
-    def note(
+    def add_response(
         self,
         route: str,
         path: str,
@@ -144,7 +147,7 @@ class Account:
         client: str,
         request_id: str,
     ) -> None:
-        """A request that was answered, or broken off."""
+        """Count a request that was answered, or broken off."""
         self._traffic.inside -= 1
         seconds = self._site.clock.seconds() - started
         # Anybody can invent methods, but not counters.
@@ -168,7 +171,7 @@ class Measure:
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
-        self._account = Account(site)
+        self._request_log = RequestLog(site)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not is_http(scope):
@@ -184,11 +187,11 @@ class Measure:
                 add_headers(message, [(b"x-request-id", facts.request_id.encode())])
             await send(message)
 
-        self._account.came()
+        self._request_log.add_arrival()
         try:
             await self.app(scope, receive, noting)
         finally:
-            self._account.left(scope, facts, status)
+            self._request_log.add_request(scope, facts, status)
 
 
 # Gives each request its identity: an id, its start, and who is at the other end.
@@ -276,7 +279,7 @@ HEADERS = (
 
 @runs(Domain.LOOP, "adds constant headers")
 class SecurityHeaders:
-    """For people and programs alike; workers take the short way past this."""
+    """For people and programs alike; workers take the short path around this."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

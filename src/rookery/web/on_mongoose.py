@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from rookery.logs import Log
 from rookery.web.limits import RequestBounds
 from rookery.web.serving import BACKLOG, HEAD_BYTES, KEEP_ALIVE_SECONDS, MONGOOSE, Carrier
-from rookery.web.short_path import entrance
+from rookery.web.short_path import outermost_short_path
 from rookery.web.site import Site
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ NOT_INSTALLED = "rookery-asgi is not installed here; `pip install ./asgi` builds
 EVENTS = {408: "request_never_came", 431: "request_head_too_large"}
 
 
-def unavailable() -> str | None:
+def why_unavailable() -> str | None:
     """Why it can't serve here, as one sentence, or None when it can."""
     try:
         import rookery_asgi
@@ -36,36 +36,38 @@ def unavailable() -> str | None:
     return rookery_asgi.unavailable()
 
 
-def carrier() -> Carrier:
-    """Its own kind of loop starts a request's task at once, which saves a turn of the loop.
-
-    All of it is imported here, before there is a loop that reading files would hold up.
-    """
+def make_carrier() -> Carrier:
+    """The server with its own event loop, which starts a request's task at once. Everything is
+    imported here, before the loop runs, since imports read files."""
     from rookery_asgi.loops import new_loop
     from rookery_asgi.server import Server
 
     def server(app: Starlette, site: Site, drain: int) -> MongooseServer:
         return MongooseServer(
-            Server(entrance(app), _options(drain, site.limits), refused=_noting(site.log))
+            Server(
+                outermost_short_path(app),
+                _make_options(drain, site.limits),
+                refused=_refusal_logger(site.log),
+            )
         )
 
     return Carrier(MONGOOSE, server, new_loop)
 
 
 class MongooseServer:
-    """rookery-asgi behind the port."""
+    """Serves a site by rookery-asgi."""
 
     def __init__(self, server: "Server") -> None:
         self._server = server
 
     async def serve(self, listening: socket.socket, say: Callable[[], object]) -> None:
-        telling = asyncio.create_task(self._tell(say), name="http server listens")
+        announcing = asyncio.create_task(self._announce_listening(say), name="http server listens")
         try:
             await self._server.serve([listening])
         finally:
-            telling.cancel()
+            announcing.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await telling
+                await announcing
 
     def stop(self) -> None:
         self._server.stop()
@@ -74,12 +76,12 @@ class MongooseServer:
         counters = self._server.counters()
         return int(counters["open"]) if counters else 0
 
-    async def _tell(self, say: Callable[[], object]) -> None:
+    async def _announce_listening(self, say: Callable[[], object]) -> None:
         await self._server.listening.wait()
         say()
 
 
-def _options(drain: int, limits: RequestBounds) -> "Options":
+def _make_options(drain: int, limits: RequestBounds) -> "Options":
     from rookery_asgi import Options
 
     return Options(
@@ -99,7 +101,7 @@ def _options(drain: int, limits: RequestBounds) -> "Options":
     )
 
 
-def _noting(log: Log) -> Callable[[tuple[str, int | None] | None, int], object]:
+def _refusal_logger(log: Log) -> Callable[[tuple[str, int | None] | None, int], object]:
     def note(client: tuple[str, int | None] | None, status: int) -> None:
         event = EVENTS.get(status, "request_unreadable")
         log.warning(event, client=client[0] if client else "", status=status)

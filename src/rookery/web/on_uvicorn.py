@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from rookery.logs import Log
 from rookery.web.limits import RequestBounds
 from rookery.web.serving import BACKLOG, HEAD_BYTES, KEEP_ALIVE_SECONDS, UVICORN, Carrier, NewLoop
-from rookery.web.short_path import ShortCall, ShortPath, read_whole, short_path_of
+from rookery.web.short_path import ShortCall, ShortPath, parse_whole_request, short_path_of
 from rookery.web.site import Site
 
 # The HTTP/1.1 connection: uvicorn's, with limits on what may come before a request is whole.
@@ -35,47 +35,48 @@ _TOO_LARGE = (
 
 
 class LimitedHttp(HttpToolsProtocol):
-    """A client that sends headers without end, or none, is cut off; the parser alone would wait."""
+    """uvicorn's HTTP connection with limits on size and time, and with the short path of workers.
+    A client that sends no headers, or headers without end, is disconnected."""
 
     log: Log
     limits: RequestBounds
     short: ShortPath | None = None
-    _dated: tuple[object, bytes] = (None, b"")
+    _cached_head: tuple[object, bytes] = (None, b"")
     _active_at = 0.0
     _waiting: ShortCall | None = None
     _later = b""
-    _leaving = False
+    _shutting_down = False
     _head_bytes = 0
     _body_bytes = 0
     _in_head = True
     _in_body = False
-    _patience: asyncio.TimerHandle | None = None
+    _timer: asyncio.TimerHandle | None = None
     _is_whole = True
     _unread: int | None = None
     _close_after = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         super().connection_made(transport)
-        self._be_patient(self.limits.head_seconds)
+        self._start_timer(self.limits.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._need_no_patience()
+        self._stop_timer()
         self._stop_keep_alive()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self._waiting is not None:
-            self._put_off(data)
+            self._postpone(data)
         elif not self._is_whole or not self._begin_short(data):
             self._feed(data)
 
     def shutdown(self) -> None:
-        self._leaving = True
+        self._shutting_down = True
         if self._waiting is None:
             super().shutdown()
 
     def _feed(self, data: bytes) -> None:
-        """The usual way, by uvicorn's parser and as an ASGI request."""
+        """Hand data to uvicorn's parser, which makes ASGI requests of it."""
         if self._unread is not None:
             self._unread += len(data)
             if self._unread > UNREAD_BYTES:
@@ -84,19 +85,19 @@ class LimitedHttp(HttpToolsProtocol):
         if self._in_head:
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_BYTES and self._is_still_head(data):
-                self._refuse()
+                self._refuse_large_head()
                 return
         super().data_received(data)
         if self._is_whole:
             return
-        self._be_patient(self.limits.head_seconds)
+        self._start_timer(self.limits.head_seconds)
         if not self._in_head and not self._in_body:
             # Most requests are whole by now, and need no second timer.
             self._in_body = True
-            self.cycle.transport = cast("asyncio.Transport", _Lingering(self))
-            if self._patience is not None:
-                self._need_no_patience()
-                self._be_patient(self.limits.body_seconds)
+            self.cycle.transport = cast("asyncio.Transport", _DelayedClose(self))
+            if self._timer is not None:
+                self._stop_timer()
+                self._start_timer(self.limits.body_seconds)
 
     def on_message_begin(self) -> None:
         self._in_head, self._in_body, self._head_bytes = True, False, 0
@@ -111,36 +112,36 @@ class LimitedHttp(HttpToolsProtocol):
         self._body_bytes += len(body)
         if self._body_bytes > SMALL_BODY_BYTES and self._unread is None:
             # Whoever reads it limits the time of each piece.
-            self._need_no_patience()
+            self._stop_timer()
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         self._is_whole, self._unread = True, None
-        self._need_no_patience()
+        self._stop_timer()
         super().on_message_complete()
         if self._close_after:
             self.transport.close()
 
     def on_response_complete(self) -> None:
         if not self._is_whole and self.cycle.response_complete:
-            self.read_over()
+            self.discard_rest_of_body()
         self._stop_keep_alive()
         super().on_response_complete()
 
-    # The short way of workers' calls that come whole in one piece: no task and no messages. What
+    # The short path of workers' calls that come whole in one piece: no task and no messages. What
     # comes after one that waits for its commit is put off until that is answered.
 
     def _begin_short(self, data: bytes) -> bool:
-        """Whether the request is taken; an answer may have to wait."""
+        """Try to handle data as one call of a worker; False where it is for uvicorn's parser."""
         cycle = cast("RequestResponseCycle | None", self.cycle)
-        if self.short is None or self._leaving or (cycle and not cycle.response_complete):
+        if self.short is None or self._shutting_down or (cycle and not cycle.response_complete):
             return False
-        request = read_whole(data)
+        request = parse_whole_request(data)
         peer = self.client[0] if self.client else ""
         call = request and self.short.begin(request, peer, self.scheme or "http")
         if not call:
             return False
-        self._need_no_patience()
+        self._stop_timer()
         self._unset_keepalive_if_required()
         if call.committed is None:
             self._finish_short(data, call)
@@ -172,29 +173,29 @@ class LimitedHttp(HttpToolsProtocol):
             self.data_received(later)
 
     def _write_short(self, request_id: str, body: bytes) -> None:
-        closing = b"connection: close\r\n" if self._leaving else b""
-        lines = self._head(), len(body), request_id.encode(), closing, body
+        closing = b"connection: close\r\n" if self._shutting_down else b""
+        lines = self._response_head(), len(body), request_id.encode(), closing, body
         self.transport.write(b"%bcontent-length: %d\r\nx-request-id: %b\r\n%b\r\n%b" % lines)
         self.server_state.total_requests += 1
-        if self._leaving:
+        if self._shutting_down:
             self.transport.close()
         elif self.timeout_keep_alive_task is None:
             self.timeout_keep_alive_task = self.loop.call_later(
                 self.timeout_keep_alive, self.timeout_keep_alive_handler
             )
 
-    def _put_off(self, data: bytes) -> None:
+    def _postpone(self, data: bytes) -> None:
         self._later += data
         if len(self._later) > HEAD_BYTES:
             self.flow.pause_reading()
 
-    def _head(self) -> bytes:
-        """What all answers of a second begin with: uvicorn gives them the date."""
+    def _response_head(self) -> bytes:
+        """Status line and common headers, encoded once a second, when uvicorn renews the date."""
         headers = self.server_state.default_headers
-        if self._dated[0] is not headers:
+        if self._cached_head[0] is not headers:
             lines = b"".join(b"%b: %b\r\n" % each for each in headers)
-            self._dated = headers, b"%b%bcontent-type: application/json\r\n" % (_OK, lines)
-        return self._dated[1]
+            self._cached_head = headers, b"%b%bcontent-type: application/json\r\n" % (_OK, lines)
+        return self._cached_head[1]
 
     # One timer for an idle connection that looks again when it is due: most calls are followed by
     # another, and to make and cancel a timer for each costs as much as to parse it.
@@ -220,20 +221,20 @@ class LimitedHttp(HttpToolsProtocol):
             self.timeout_keep_alive_task.cancel()
             self.timeout_keep_alive_task = None
 
-    def read_over(self) -> None:
-        """The rest of a body that nobody wants: not much of it, and not for long."""
+    def discard_rest_of_body(self) -> None:
+        """Read and drop the rest of a body that was answered early, within limits."""
         if self._unread is None:
             self._unread = 0
-            self._need_no_patience()
-            self._be_patient(self.limits.body_seconds)
+            self._stop_timer()
+            self._start_timer(self.limits.body_seconds)
 
-    def close_gently(self) -> None:
-        """A closed connection with something unread in it would take the answer along."""
+    def close_after_body(self) -> None:
+        """Close once the body was read: with unread data, closing could lose the response."""
         if self._is_whole:
             self.transport.close()
         else:
             self._close_after = True
-            self.read_over()
+            self.discard_rest_of_body()
             self.flow.resume_reading()
 
     def send_400_response(self, msg: str) -> None:
@@ -241,34 +242,34 @@ class LimitedHttp(HttpToolsProtocol):
         super().send_400_response(msg)
 
     def _is_still_head(self, data: bytes) -> bool:
-        """A large first piece may be a small head and much body."""
+        """Whether the head has no end yet; a large piece may be a small head and much body."""
         return b"\r\n\r\n" not in data[:HEAD_BYTES]
 
-    def _refuse(self) -> None:
+    def _refuse_large_head(self) -> None:
         self.log.warning("request_head_too_large", client=self._peer())
         self.transport.write(_TOO_LARGE)
         self.transport.close()
 
-    def _give_up(self) -> None:
+    def _close_idle(self) -> None:
         if not self.transport.is_closing():
             self.log.info("request_never_came", client=self._peer())
             self.transport.close()
 
-    def _be_patient(self, seconds: float) -> None:
-        if self._patience is None:
-            self._patience = self.loop.call_later(seconds, self._give_up)
+    def _start_timer(self, seconds: float) -> None:
+        if self._timer is None:
+            self._timer = self.loop.call_later(seconds, self._close_idle)
 
-    def _need_no_patience(self) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _peer(self) -> str:
         return self.client[0] if self.client else ""
 
 
-class _Lingering:
-    """The connection as a request sees it whose body is not whole when it is begun."""
+class _DelayedClose:
+    """The transport of a request that begins before its body is whole: closes after the body."""
 
     def __init__(self, wire: LimitedHttp) -> None:
         self._wire = wire
@@ -280,15 +281,17 @@ class _Lingering:
         return self._wire.transport.is_closing()
 
     def close(self) -> None:
-        self._wire.close_gently()
+        self._wire.close_after_body()
 
 
-def protocol(log: Log, limits: RequestBounds, short: ShortPath | None = None) -> type[LimitedHttp]:
-    """uvicorn makes the connections, so what these need comes along with the class."""
+def make_protocol(
+    log: Log, limits: RequestBounds, short: ShortPath | None = None
+) -> type[LimitedHttp]:
+    """A connection class with its dependencies, since uvicorn makes the connections itself."""
     return type("RookeryHttp", (LimitedHttp,), {"log": log, "limits": limits, "short": short})
 
 
-def carrier() -> Carrier:
+def make_carrier() -> Carrier:
     return Carrier(UVICORN, UvicornServer, loop_factory())
 
 
@@ -302,10 +305,10 @@ def loop_factory() -> NewLoop | None:
 
 
 class UvicornServer:
-    """uvicorn behind the port."""
+    """Serves a site by uvicorn."""
 
     def __init__(self, app: Starlette, site: Site, drain: int) -> None:
-        self._server = _Uvicorn(_config(app, site, drain))
+        self._server = _Uvicorn(_make_config(app, site, drain))
 
     async def serve(self, listening: socket.socket, say: Callable[[], object]) -> None:
         self._server.on_listening = say
@@ -319,7 +322,7 @@ class UvicornServer:
 
 
 def nothing() -> None:
-    """Nobody wants to know."""
+    """The default of `on_listening`."""
 
 
 class _Uvicorn(uvicorn.Server):
@@ -336,10 +339,10 @@ class _Uvicorn(uvicorn.Server):
         self.on_listening()
 
 
-def _config(app: Starlette, site: Site, drain: int) -> uvicorn.Config:
+def _make_config(app: Starlette, site: Site, drain: int) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=protocol(site.log, site.limits, short_path_of(app)),
+        http=make_protocol(site.log, site.limits, short_path_of(app)),
         ws="none",
         lifespan="off",  # driven by us, so that a failed start is an exception of ours
         interface="asgi3",

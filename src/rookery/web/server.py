@@ -255,8 +255,8 @@ def _threads_held(threads: Threads) -> int:
 def choose(wanted: str, log: Log) -> Carrier:
     """The carrier of that name; uvicorn, with a sentence in the log, where the other can't run."""
     if wanted != MONGOOSE:
-        return on_uvicorn.carrier()
-    if (why := on_mongoose.unavailable()) is not None:
+        return on_uvicorn.make_carrier()
+    if (why := on_mongoose.why_unavailable()) is not None:
         log.warning("serving_with_uvicorn", why=why)
-        return on_uvicorn.carrier()
-    return on_mongoose.carrier()
+        return on_uvicorn.make_carrier()
+    return on_mongoose.make_carrier()

@@ -1,22 +1,23 @@
-r"""The short way for workers: past everything that is for browsers.
+r"""The short path of workers' calls: around all middleware that serves browsers.
 
 Workers have no sessions, cookies or forms, and call more often than everybody else together. Their
 nine paths are looked up in a table, and what guards every other request in layers is done here in
 one go.
 
     begin --all that is asked is known--> waiting for the commit, if for anything --> finish
-      \--anything unusual------------------------------------\---> the long way
+      \--anything unusual------------------------------------\---> the long path
 
 Theory of operation. Nearly all calls come whole in one piece, from a worker that is known, about a
 task that is active. `begin` answers these without a coroutine: it acts in memory and says which
 commit the answer must wait for. Whatever is unusual (an unknown password, a refusal, a large body,
 a stop, a mistake) makes `begin` or `finish` return None, and the call is done from its beginning
-the long way, by the ASGI app below, which knows every case. That is no second act: where `begin`
+the long path, by the ASGI app below, which knows every case. That is no second act: where `begin`
 gives up nothing has happened, and where `finish` does, memory was lost with the commit, so that it
 is what the worker itself would do next.
 
 The ASGI app is for every HTTP server. One whose connection is ours, as with uvicorn, may call
-`read_whole`, `begin` and `finish` itself and save parsing by callbacks, the task and the messages.
+`parse_whole_request`, `begin` and `finish` itself and save parsing by callbacks, the task and the
+messages.
 """
 
 import asyncio
@@ -43,7 +44,7 @@ from rookery.web.answers import answer_error, stopping_answer
 from rookery.web.faults import NotPrimary
 from rookery.web.guards import HostCheck
 from rookery.web.inventory import named_routes
-from rookery.web.middleware import BROKEN_OFF, Account, Arrivals
+from rookery.web.middleware import BROKEN_OFF, Arrivals, RequestLog
 from rookery.web.scope import (
     Facts,
     body_in,
@@ -58,14 +59,14 @@ from rookery.web.scope import (
 )
 from rookery.web.site import Site
 from rookery.web.worker_api.call import WorkerCall, send_json
-from rookery.web.worker_api.incoming import VerifiedCaller, country_in
+from rookery.web.worker_api.incoming import VerifiedCaller, country_code
 
 _UNUSUAL = (WireFault, LoginRefused, RunFault, QueueFull, Rebuilding, StateLost)
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """Where a path leads, and under which name its loop time is kept."""
+class _Endpoint:
+    """A worker's call by its route, and the name under which its time on the loop is measured."""
 
     name: str
     route: Route
@@ -73,9 +74,10 @@ class _Way:
 
 
 class ShortCall(NamedTuple):
-    """A call that is acted upon; its answer may leave once `committed` is true, if it is there."""
+    """A call that was carried out in memory. Its answer is sent once `committed` is true, or at
+    once where that is None."""
 
-    way: _Way
+    endpoint: _Endpoint
     request_id: str
     started: float
     client: str
@@ -85,26 +87,26 @@ class ShortCall(NamedTuple):
 
 @runs(Domain.LOOP, "one look into a table; a call that is like most is answered at once")
 class ShortPath:
-    """Everybody else goes the long way."""
+    """The outermost ASGI app: answers the nine calls of workers, and passes all others on."""
 
     def __init__(self, app: ASGIApp, site: Site, routes: Sequence[Route], word: str) -> None:
         self.app = app
         self._site = site
-        self._ways = {way.route.path: way for way in _ways(routes)}
+        self._endpoints = {endpoint.route.path: endpoint for endpoint in _endpoints(routes)}
         self._arrivals = Arrivals(site, word)
-        self._account = Account(site)
+        self._request_log = RequestLog(site)
         self._hosts = HostCheck(site)
 
     def begin(self, request: "WholeRequest", peer: str, scheme: str) -> ShortCall | None:
-        """Acts upon a request that has come whole from a peer."""
-        way, site = self._ways.get(request.path), self._site
-        if way is None or not self._is_usual(request):
+        """Carry out a usual request in memory; None for an unusual one, with nothing changed."""
+        endpoint, site = self._endpoints.get(request.path), self._site
+        if endpoint is None or not self._is_usual(request):
             return None
         began = site.clock.seconds()
         client, proxied = self._arrivals.client(peer, request.headers.get(b"x-forwarded-for"))
         try:
-            said = way.call.reader.read(request.body)
-            known = site.credentials.find_verified(said.worker_info.user, said.password)
+            decoded = endpoint.call.reader.read(request.body)
+            known = site.credentials.find_verified(decoded.worker_info.user, decoded.password)
             if known is None:
                 return None
             country = request.headers.get(b"x-country-code") if proxied else None
@@ -112,22 +114,22 @@ class ShortPath:
                 known.seal,
                 known.user.machine_limit,
                 client,
-                country_in(country),
+                country_code(country),
                 known.user,
                 site.teams.of(known.user.name),
                 partial(self._server, request, scheme, proxied),
             )
-            promise = way.call.act_at_once(said, caller)
+            pending = endpoint.call.act_at_once(decoded, caller)
         except _UNUSUAL:
             return None
         except Exception as error:
-            site.log.error("short_call_failed", path=way.route.path, exc_info=error)
+            site.log.error("short_call_failed", path=endpoint.route.path, exc_info=error)
             return None
-        if promise is None:
+        if pending is None:
             return None
-        self._account.came()
-        site.meter.add(way.name, site.clock.seconds() - began)
-        return ShortCall(way, self._arrivals.next_id(), began, client, *promise)
+        self._request_log.add_arrival()
+        site.meter.add(endpoint.name, site.clock.seconds() - began)
+        return ShortCall(endpoint, self._arrivals.next_id(), began, client, *pending)
 
     def _is_usual(self, request: "WholeRequest") -> bool:
         return (
@@ -138,30 +140,32 @@ class ShortPath:
         )
 
     def finish(self, call: ShortCall) -> bytes | None:
-        """The body of the answer, once it may leave."""
+        """The body of the response once the call is committed; None where the commit failed."""
         committed, site = call.committed, self._site
         if committed is not None and (committed.cancelled() or not committed.result()):
-            self._account.gave_up()
+            self._request_log.drop_arrival()
             return None
         # It may have waited for long, and memory says nothing about what happened since.
         if not site.is_primary():
-            self._account.gave_up()
+            self._request_log.drop_arrival()
             return None
         body = encode_timed(call.answer, seconds=site.clock.seconds() - call.started)
-        path = call.way.route.path
-        self._account.note(path, path, "POST", 200, call.started, call.client, call.request_id)
+        path = call.endpoint.route.path
+        self._request_log.add_response(
+            path, path, "POST", 200, call.started, call.client, call.request_id
+        )
         return body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        way = self._ways.get(path_of(scope)) if is_http(scope) else None
-        if way is None:
+        endpoint = self._endpoints.get(path_of(scope)) if is_http(scope) else None
+        if endpoint is None:
             await self.app(scope, receive, send)
             return
         message = await receive()
-        if not await self._answered_at_once(scope, message, send):
-            await self._go_long(way, scope, _Again(message, receive), send)
+        if not await self._answer_at_once(scope, message, send):
+            await self._answer_long(endpoint, scope, _ReplayFirst(message, receive), send)
 
-    async def _answered_at_once(self, scope: Scope, message: Message, send: Send) -> bool:
+    async def _answer_at_once(self, scope: Scope, message: Message, send: Send) -> bool:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         if (
             message["type"] != "http.request"
@@ -178,9 +182,9 @@ class ShortPath:
             if call.committed is not None:
                 await call.committed
         except asyncio.CancelledError:
-            # The drain is over: the long way says so.
+            # The drain is over: the long path says so.
             if not self._site.lifecycle.stopping:
-                self._account.gave_up()
+                self._request_log.drop_arrival()
                 raise
         body = self.finish(call)
         if body is None:
@@ -188,49 +192,51 @@ class ShortPath:
         await send_json(send, 200, body, (b"x-request-id", call.request_id.encode()))
         return True
 
-    async def _go_long(self, way: _Way, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer_long(
+        self, endpoint: _Endpoint, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         facts, status = self._arrivals.facts(scope), BROKEN_OFF
         set_facts(scope, facts)
-        set_route(scope, way.route)
-        self._account.came()
+        set_route(scope, endpoint.route)
+        self._request_log.add_arrival()
         try:
-            status = await self._answer(way, facts, scope, receive, send)
+            status = await self._answer(endpoint, facts, scope, receive, send)
         finally:
-            self._account.left(scope, facts, status)
+            self._request_log.add_request(scope, facts, status)
 
     async def _answer(
-        self, way: _Way, facts: Facts, scope: Scope, receive: Receive, send: Send
+        self, endpoint: _Endpoint, facts: Facts, scope: Scope, receive: Receive, send: Send
     ) -> int:
         site = self._site
-        named = (b"x-request-id", facts.request_id.encode())
+        id_header = (b"x-request-id", facts.request_id.encode())
         try:
             if site.lifecycle.stopping:
-                return await _sent(stopping_answer(), named, scope, receive, send)
+                return await _send_response(stopping_answer(), id_header, scope, receive, send)
             self._hosts.check(scope)
             if not site.is_primary():
                 raise NotPrimary
-            told = await site.meter.measure(way.name, way.call.answer(scope, receive))
+            response = await site.meter.measure(endpoint.name, endpoint.call.answer(scope, receive))
         except asyncio.CancelledError:
             # The drain is over: the last that can be done for this client is to say so.
             if not site.lifecycle.stopping:
                 raise
-            return await _sent(stopping_answer(), named, scope, receive, send)
+            return await _send_response(stopping_answer(), id_header, scope, receive, send)
         except Exception as error:  # noqa: BLE001 - whatever is raised becomes an answer
             answer = await answer_error(error, scope, self._site)
-            return await _sent(answer, named, scope, receive, send)
-        await send_json(send, *told, named)
-        return told[0]
+            return await _send_response(answer, id_header, scope, receive, send)
+        await send_json(send, *response, id_header)
+        return response[0]
 
     def _server(self, request: "WholeRequest", scheme: str, proxied: bool) -> str:
-        """As the caller wrote it; the name was checked before."""
+        """This server's address as in the host header, which was checked before."""
         forwarded = request.headers.get(b"x-forwarded-proto") if proxied else None
-        said = forwarded.decode("latin-1") if forwarded else scheme
-        secure = said.strip().lower() == "https"
+        scheme_said = forwarded.decode("latin-1") if forwarded else scheme
+        secure = scheme_said.strip().lower() == "https"
         return f"{'https' if secure else 'http'}://{request.headers[b'host'].decode('latin-1')}"
 
 
 class WholeRequest(NamedTuple):
-    """A POST that has come whole; no header comes twice."""
+    """A POST request with its whole body; each header occurs once."""
 
     path: str
     headers: dict[bytes, bytes]
@@ -245,9 +251,9 @@ _MOST_HEADERS = 32
 _SPECIAL = frozenset({b"transfer-encoding", b"expect", b"upgrade", b"te", b"trailer"})
 
 
-def read_whole(data: bytes) -> WholeRequest | None:
-    """One plain request for a path of workers, where the data is exactly that. Whatever is less
-    than plain, or wrong, is for the HTTP server's own parser."""
+def parse_whole_request(data: bytes) -> WholeRequest | None:
+    """The request for a path of workers that these bytes are, exactly and in plain form; None for
+    anything else, which is left to the HTTP server's own parser."""
     line = _LINE.match(data)
     if line is None:
         return None
@@ -265,7 +271,7 @@ def read_whole(data: bytes) -> WholeRequest | None:
 
 
 def _headers_in(data: bytes, place: int, end: int) -> dict[bytes, bytes] | None:
-    """By name in small letters; None where a line is none, or one comes twice."""
+    """Headers by their name in small letters; None where a line is malformed or a name repeated."""
     headers: dict[bytes, bytes] = {}
     while place < end:
         header = _HEADER.match(data, place, end)
@@ -279,8 +285,8 @@ def _headers_in(data: bytes, place: int, end: int) -> dict[bytes, bytes] | None:
     return headers
 
 
-class _Again:
-    """Receives a message that was received before, and then what comes."""
+class _ReplayFirst:
+    """An ASGI `receive` that returns a message received before, and then the following ones."""
 
     __slots__ = ("_first", "_receive")
 
@@ -293,15 +299,15 @@ class _Again:
         return await self._receive() if first is None else first
 
 
-def entrance(app: Starlette) -> ShortPath:
-    """What a server calls: workers' calls do not even pass Starlette's own layers."""
+def outermost_short_path(app: Starlette) -> ShortPath:
+    """The short path to be called by an HTTP server, with all of Starlette's layers below it."""
     outermost = copy(short_path_of(app))
     outermost.app = app
     return outermost
 
 
 def short_path_of(app: Starlette) -> ShortPath:
-    """The short way of an app, which is its outermost layer."""
+    """The short path of an app, found among its middleware."""
     if app.middleware_stack is None:
         app.middleware_stack = app.build_middleware_stack()
     layer: object = app.middleware_stack
@@ -310,15 +316,15 @@ def short_path_of(app: Starlette) -> ShortPath:
     return layer
 
 
-def _ways(routes: Sequence[Route]) -> Iterator[_Way]:
+def _endpoints(routes: Sequence[Route]) -> Iterator[_Endpoint]:
     for name, route in named_routes(list(routes)):
         if isinstance(route, Route) and isinstance(route.endpoint, WorkerCall):
-            yield _Way(name, route, route.endpoint)
+            yield _Endpoint(name, route, route.endpoint)
 
 
-async def _sent(
-    answer: Response, named: tuple[bytes, bytes], scope: Scope, receive: Receive, send: Send
+async def _send_response(
+    answer: Response, id_header: tuple[bytes, bytes], scope: Scope, receive: Receive, send: Send
 ) -> int:
-    answer.raw_headers.append(named)
+    answer.raw_headers.append(id_header)
     await answer(scope, receive, send)
     return answer.status_code

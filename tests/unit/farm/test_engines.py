@@ -170,10 +170,10 @@ async def test_a_run_keeps_the_records_it_was_submitted_with() -> None:
     other = msgspec.structs.replace(ETHEREAL, source="https://example.org/other")
     await engines.put(other, BOSS)
     new, base = run.plan.sides
-    assert engines.told_of(new) == ETHEREAL
-    assert engines.told_of(new) is engines.told_of(new)
-    assert engines.told_of(with_fields(new, record="")) == other
-    assert engines.told_of(base) == ETHEREAL
+    assert engines.record_for_worker(new) == ETHEREAL
+    assert engines.record_for_worker(new) is engines.record_for_worker(new)
+    assert engines.record_for_worker(with_fields(new, record="")) == other
+    assert engines.record_for_worker(base) == ETHEREAL
 
 
 async def test_an_approver_says_which_records_they_saw_once_those_have_changed() -> None:

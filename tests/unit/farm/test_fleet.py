@@ -3,7 +3,7 @@
 import pytest
 
 from rookery.farm import purges
-from rookery.farm.fleet import Drawn
+from rookery.farm.fleet import DrawnValues
 from rookery.farm.ports import NoTune, UnknownRun, UnknownTask
 from rookery.model.kinds import Report
 from rookery.model.plan import Modification
@@ -32,7 +32,7 @@ async def test_values_are_drawn_by_the_chance_that_was_given(farm: MemoryFarm) -
     await farm.submit(kind=spsa(lines="P1,100,0,200,10,0.002\nP2,10,0,20,2,0.002"))
     task = await farm.granted()
     drawn = await farm.fleet.request_spsa(call_of(task))
-    assert isinstance(drawn, Drawn)
+    assert isinstance(drawn, DrawnValues)
     assert drawn.perturbations[0].flips == (1, -1)
     assert not drawn.final
 
@@ -41,7 +41,7 @@ async def test_slots_beyond_the_machine_are_not_drawn(farm: MemoryFarm) -> None:
     await farm.submit(kind=spsa())
     task = await farm.granted(make_machine(cores=4))
     drawn = await farm.fleet.request_spsa(call_of(task), slots=500)
-    assert isinstance(drawn, Drawn)
+    assert isinstance(drawn, DrawnValues)
     assert len(drawn.perturbations) == 4
 
 
@@ -49,7 +49,7 @@ async def test_a_batch_with_the_drawn_signature_moves_the_tune(farm: MemoryFarm)
     await farm.submit(kind=spsa())
     task = await farm.granted()
     drawn = await farm.fleet.request_spsa(call_of(task))
-    assert isinstance(drawn, Drawn)
+    assert isinstance(drawn, DrawnValues)
     batch = TuneBatch(2, 2, 0, drawn.perturbations[0].issued.signature)
     await farm.fleet.update_task(call_of(task), Report(pairs(ww=1), (batch,)))
     kind = farm.stored().kind

@@ -3,19 +3,19 @@ only those."""
 
 import pytest
 
-from rookery.web.short_path import WholeRequest, read_whole
+from rookery.web.short_path import WholeRequest, parse_whole_request
 
 HEAD = b"POST /api/beat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
 
 
 def test_a_plain_request_is_read() -> None:
     headers = {b"host": b"localhost", b"content-length": b"2", b"x-a": b"b  c"}
-    found = read_whole(HEAD + b"X-A:  b  c \r\n\r\n{}")
+    found = parse_whole_request(HEAD + b"X-A:  b  c \r\n\r\n{}")
     assert found == WholeRequest("/api/beat", headers, b"{}")
 
 
 def test_a_connection_may_be_kept_alive() -> None:
-    assert read_whole(HEAD + b"connection: Keep-Alive\r\n\r\n{}") is not None
+    assert parse_whole_request(HEAD + b"connection: Keep-Alive\r\n\r\n{}") is not None
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_a_connection_may_be_kept_alive() -> None:
     ],
 )
 def test_whatever_is_less_than_plain_is_for_the_parser(data: bytes) -> None:
-    assert read_whole(data) is None
+    assert parse_whole_request(data) is None

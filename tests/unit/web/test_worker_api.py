@@ -11,7 +11,7 @@ from rookery.model.run import Run
 from rookery.model.task import Task
 from rookery.protocol.codec import encode
 from rookery.rules.answers import Grant
-from rookery.web.worker_api.calls import complaint_in
+from rookery.web.worker_api.calls import normalize_complaint
 from rookery.web.worker_api.incoming import MachineCache, VerifiedCaller, machine_of
 from rookery.web.worker_api.outgoing import Payloads, task_answer
 from tests.makers import NOW, make_machine, make_plan, make_run, make_side, sprt
@@ -121,8 +121,8 @@ def test_what_a_run_is_to_workers_is_put_into_words_once_and_again_when_it_chang
 def test_complaints_are_equal_whatever_the_compiler() -> None:
     text = "Wrong bench in stockfish-{}-old, user expected: 7 but worker got: 8"
     sha = "eb447fe60d8facdc6741ec928fbf92351a6ceb44"
-    one = complaint_in(text.format(f"{sha}-g++_12_2_0-25b32ad706"))
-    other = complaint_in(text.format(f"{sha}-clang++_17_0_1-0000000000"))
+    one = normalize_complaint(text.format(f"{sha}-g++_12_2_0-25b32ad706"))
+    other = normalize_complaint(text.format(f"{sha}-clang++_17_0_1-0000000000"))
     assert one == other
-    assert one != complaint_in(text.format(f"{sha}-g++").replace("got: 8", "got: 9"))
-    assert complaint_in("anything else") == "anything else"
+    assert one != normalize_complaint(text.format(f"{sha}-g++").replace("got: 8", "got: 9"))
+    assert normalize_complaint("anything else") == "anything else"

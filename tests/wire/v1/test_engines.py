@@ -115,7 +115,7 @@ async def test_what_machines_build_is_what_the_approver_saw(api: Api) -> None:
     await put(api, {**harmless, "recipe": evil, "share": 2}, OLGA)
     run = await api.fleet.views.known_run((await api.granted(OURS)).run)
     told = msgspec.json.decode(
-        msgspec.json.encode(Payloads(api.site.engines.told_of).args(run, ours=True))
+        msgspec.json.encode(Payloads(api.site.engines.record_for_worker).args(run, ours=True))
     )
     assert told["new_record"] == harmless
 
@@ -171,7 +171,7 @@ async def test_a_worker_of_ours_is_told_the_record_of_each_side_that_is_not_plai
     task = await api.granted(OURS)
     run = await api.fleet.views.known_run(task.run)
     told = msgspec.json.decode(
-        msgspec.json.encode(Payloads(api.site.engines.told_of).args(run, ours=True))
+        msgspec.json.encode(Payloads(api.site.engines.record_for_worker).args(run, ours=True))
     )
     assert told["new_record"] == ETHEREAL
     assert "base_record" not in told

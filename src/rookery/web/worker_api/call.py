@@ -1,4 +1,4 @@
-"""What all calls of workers have in common: who calls is checked before what is said.
+"""The base of all workers' calls: reads a body, verifies the caller, acts and answers.
 
 The order is the contract's: the body is JSON, it names a user, the credentials are right,
 the rest of it has the right form, the run and the task exist and are the caller's. An answer is
@@ -23,15 +23,15 @@ from rookery.web.bodies import decoded, next_message, still_there
 from rookery.web.faults import NotPrimary, TooManyRequests
 from rookery.web.scope import body_in, facts_of, has_more, header, method_of
 from rookery.web.site import Site
-from rookery.web.worker_api.incoming import MachineCache, VerifiedCaller, caller_in
+from rookery.web.worker_api.incoming import MachineCache, VerifiedCaller, verified_caller
 from rookery.web.worker_api.outgoing import Payloads
 
 # The body of a call: small ones are read at once, large ones when it is known who sends them.
 
 
 @dataclass(frozen=True, slots=True)
-class Arriving:
-    """A body of which the head has come: all of it where it is small."""
+class PartialBody:
+    """The first bytes of a request's body; the whole body where it is small."""
 
     head: bytes
     more: bool
@@ -42,8 +42,9 @@ class Arriving:
         return not self.more and len(self.head) <= HEAD_BYTES
 
 
-async def arriving(scope: Scope, receive: Receive, most_bytes: int) -> Arriving:
-    """Raises TooLarge where the body says that it is, or is so in its first pieces."""
+async def read_head(scope: Scope, receive: Receive, most_bytes: int) -> PartialBody:
+    """Receive up to HEAD_BYTES of a body, or a little more. Raises TooLarge where its declared
+    length or what has come exceeds `most_bytes`."""
     length = header(scope, b"content-length")
     if length.isdecimal() and int(length[:20]) > most_bytes:
         raise TooLarge(limit=most_bytes)
@@ -56,11 +57,11 @@ async def arriving(scope: Scope, receive: Receive, most_bytes: int) -> Arriving:
         more = has_more(message)
     if len(head) > most_bytes:
         raise TooLarge(limit=most_bytes)
-    return Arriving(head, more, most_bytes)
+    return PartialBody(head, more, most_bytes)
 
 
-async def following(body: Arriving, receive: Receive) -> AsyncIterator[bytes]:
-    """What comes after the head; raises TooLarge when it is too much."""
+async def read_rest(body: PartialBody, receive: Receive) -> AsyncIterator[bytes]:
+    """The pieces of a body after its head; raises TooLarge beyond the limit."""
     size, more = len(body.head), body.more
     while more:
         message = await next_message(receive)
@@ -71,16 +72,16 @@ async def following(body: Arriving, receive: Receive) -> AsyncIterator[bytes]:
         more = has_more(message)
 
 
-async def whole(body: Arriving, receive: Receive) -> bytes:
-    """All of it in memory: for what is limited to a few megabytes."""
+async def read_all(body: PartialBody, receive: Receive) -> bytes:
+    """The whole body in memory: for calls whose bodies are limited to a few megabytes."""
     gathered = bytearray(body.head)
-    async for piece in following(body, receive):
+    async for piece in read_rest(body, receive):
         gathered += piece
     return bytes(gathered)
 
 
-Promise = tuple[WorkerAnswer, "asyncio.Future[bool] | None"]
-"""An answer, and what must come true before it may leave, if anything."""
+PendingAnswer = tuple[WorkerAnswer, "asyncio.Future[bool] | None"]
+"""An answer, and the commit that it must wait for before it is sent; None where it need not."""
 R = TypeVar("R", bound=TaskRequest | Credentials)
 
 _TYPE = (b"content-type", b"application/json")
@@ -115,7 +116,8 @@ _REFUSALS = tuple(STATUS)
 
 
 class WorkerCall(Generic[R]):
-    """An endpoint, as a bare ASGI app. Each says what it reads, does and answers."""
+    """One endpoint of the worker API, as a bare ASGI app. A subclass declares its path and the
+    reader of its body, and implements `act`."""
 
     path: ClassVar[str]
     reader: Reader[R]
@@ -130,8 +132,8 @@ class WorkerCall(Generic[R]):
         await send_json(send, status, body)
 
     async def answer(self, scope: Scope, receive: Receive) -> tuple[int, bytes]:
-        """Status and body; raises what is nobody's fault."""
-        status, answer = await self._answered(scope, receive)
+        """The status and the body of the response. Raises whatever is not the caller's mistake."""
+        status, answer = await self._handle_or_refuse(scope, receive)
         seconds = self.site.clock.seconds() - facts_of(scope).started
         body = encode_timed(answer, seconds=seconds)
         # It may have waited for long, and memory says nothing about what happened since.
@@ -140,84 +142,85 @@ class WorkerCall(Generic[R]):
         return status, body
 
     async def act(self, request: R, caller: VerifiedCaller) -> WorkerAnswer:
-        """What the call is for."""
+        """Carry out a decoded request of a verified caller, and answer it once it is committed."""
         raise NotImplementedError
 
-    def act_at_once(self, request: R, caller: VerifiedCaller) -> Promise | None:
-        """The same for the calls that come most often, where nothing but a commit need be awaited.
-        None, or a fault that is raised, means that nothing has happened: `act` finds out."""
+    def act_at_once(self, request: R, caller: VerifiedCaller) -> PendingAnswer | None:
+        """Carry out a request without awaiting anything, for the short path. Returns None or raises
+        where that is not possible; nothing has changed then, and `act` is called instead."""
         del request, caller
         return None
 
-    def refused(self, error: Exception, why: str) -> WorkerAnswer:
-        """How a refusal looks."""
+    def refusal_answer(self, error: Exception, why: str) -> WorkerAnswer:
+        """The body of the response to a call that is refused."""
         del error
         return WorkerAnswer(error=why)
 
-    async def check(self, name: str, password: str, client: str) -> VerifiedUser:
-        """Asks whoever must be asked about credentials that are not known yet."""
+    async def verify_unknown(self, name: str, password: str, client: str) -> VerifiedUser:
+        """Verify credentials that are not in the cache: reads the user and hashes the password."""
         return await self.site.credentials.check(name, password, client)
 
-    async def heard(self, scope: Scope, receive: Receive) -> WorkerAnswer:
-        """The whole call."""
-        body = await self._begun(scope, receive)
+    async def handle(self, scope: Scope, receive: Receive) -> WorkerAnswer:
+        """Read, verify and carry out one request."""
+        body = await self._read_head(scope, receive)
         if body.is_small:
-            return await self.act(*await self.understood(scope, body.head))
+            return await self.act(*await self.decode_request(scope, body.head))
         # Nothing large is taken from strangers, and not much of it at a time from anybody.
-        said = scan(body.head[:HEAD_BYTES]).credentials()
-        user = (await self._verified(said, facts_of(scope).client)).user
+        credentials = scan(body.head[:HEAD_BYTES]).credentials()
+        user = (await self._verify(credentials, facts_of(scope).client)).user
         async with self.site.worker_bodies.place(user.name):
-            return await self.heard_at_length(scope, receive, body)
+            return await self.handle_large_body(scope, receive, body)
 
-    async def received(self, scope: Scope, receive: Receive) -> tuple[R, VerifiedCaller]:
-        """What is said, and who says it; for calls whose bodies are small."""
-        body = await self._begun(scope, receive)
-        return await self.understood(scope, body.head)
+    async def read_request(self, scope: Scope, receive: Receive) -> tuple[R, VerifiedCaller]:
+        """The decoded request and its verified caller, for calls whose bodies are always small."""
+        body = await self._read_head(scope, receive)
+        return await self.decode_request(scope, body.head)
 
-    async def heard_at_length(self, scope: Scope, receive: Receive, body: Arriving) -> WorkerAnswer:
-        """The rest of a large body, whose sender is known."""
-        content = await whole(body, receive)
-        return await self.act(*await self.understood(scope, content))
+    async def handle_large_body(
+        self, scope: Scope, receive: Receive, body: PartialBody
+    ) -> WorkerAnswer:
+        """Read the rest of a large body, whose sender is verified, and carry out the request."""
+        content = await read_all(body, receive)
+        return await self.act(*await self.decode_request(scope, content))
 
-    async def understood(self, scope: Scope, body: bytes) -> tuple[R, VerifiedCaller]:
-        """What a whole body says, and who says it."""
-        request = await decoded(body, self._read, self.site.threads)
-        verified = await self._verified(request, facts_of(scope).client)
+    async def decode_request(self, scope: Scope, body: bytes) -> tuple[R, VerifiedCaller]:
+        """Decode a whole body and verify its caller. Wrong credentials are reported before any
+        other mistake in the body."""
+        request = await decoded(body, self._decode_body, self.site.threads)
+        verified = await self._verify(request, facts_of(scope).client)
         if isinstance(request, _Unreadable):
             raise request.fault
-        return request, caller_in(scope, verified, self.site.teams.of)
+        return request, verified_caller(scope, verified, self.site.teams.of)
 
-    async def _begun(self, scope: Scope, receive: Receive) -> Arriving:
+    async def _read_head(self, scope: Scope, receive: Receive) -> PartialBody:
         if method_of(scope) != "POST":
             raise WrongMethod
-        return await arriving(scope, receive, self.reader.most_bytes)
+        return await read_head(scope, receive, self.reader.most_bytes)
 
-    async def _answered(self, scope: Scope, receive: Receive) -> tuple[int, WorkerAnswer]:
+    async def _handle_or_refuse(self, scope: Scope, receive: Receive) -> tuple[int, WorkerAnswer]:
         try:
-            return 200, await self.heard(scope, receive)
+            return 200, await self.handle(scope, receive)
         except Throttled as error:
             raise TooManyRequests from error
         except _REFUSALS as error:
             status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
-            return status, self.refused(error, f"{self.path}: {error}")
+            return status, self.refusal_answer(error, f"{self.path}: {error}")
 
-    def _read(self, body: bytes) -> "R | _Unreadable":
+    def _decode_body(self, body: bytes) -> "R | _Unreadable":
         try:
             return self.reader.read(body)
         except WireFault as fault:
             return _Unreadable(CREDENTIALS.read(body), fault)
 
-    async def _verified(
-        self, request: "R | Credentials | _Unreadable", client: str
-    ) -> VerifiedUser:
-        said = request.credentials if isinstance(request, _Unreadable) else request
-        name, password = said.worker_info.user, said.password
+    async def _verify(self, request: "R | Credentials | _Unreadable", client: str) -> VerifiedUser:
+        credentials = request.credentials if isinstance(request, _Unreadable) else request
+        name, password = credentials.worker_info.user, credentials.password
         known = self.site.credentials.find_verified(name, password)
-        return known or await self.check(name, password, client)
+        return known or await self.verify_unknown(name, password, client)
 
 
 class _Unreadable:
-    """A body of which only the credentials can be read, and what is wrong with the rest."""
+    """A body of which only the credentials could be read, and the fault of the rest."""
 
     __slots__ = ("credentials", "fault")
 

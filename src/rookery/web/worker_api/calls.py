@@ -1,4 +1,8 @@
-"""The nine calls."""
+"""The nine calls of workers, one class each: `BeatCall` answers /api/beat, and so on.
+
+A call translates the request, asks the fleet (`farm/fleet.py`) and translates its answer; the
+rules themselves are in `rookery.rules`.
+"""
 
 import asyncio
 import re
@@ -37,7 +41,13 @@ from rookery.web.bodies import cancel_on_leave
 from rookery.web.scope import facts_of
 from rookery.web.site import Site
 from rookery.web.worker_api import incoming, outgoing
-from rookery.web.worker_api.call import Arriving, NotAllowed, Promise, WorkerCall, following
+from rookery.web.worker_api.call import (
+    NotAllowed,
+    PartialBody,
+    PendingAnswer,
+    WorkerCall,
+    read_rest,
+)
 from rookery.web.worker_api.incoming import MachineCache, VerifiedCaller
 from rookery.web.worker_api.outgoing import Payloads
 
@@ -49,8 +59,9 @@ _WRONG_BENCH = re.compile(
 )
 
 
-def complaint_in(message: str, bench: int = 0) -> str:
-    """Equal where two hosts found the same; `bench` is the count that a worker of ours names."""
+def normalize_complaint(message: str, bench: int = 0) -> str:
+    """A worker's message without what differs between hosts, so that equal findings compare equal.
+    `bench` is the count that our own worker sends beside its message."""
     if found := _WRONG_BENCH.search(message):
         return f"wrong bench of {found[1]}: {found[3]}, not {found[2]}"
     return f"wrong bench: {bench}" if bench else message
@@ -66,7 +77,8 @@ _NOT_STOPPED = {
 
 @runs(Domain.LOOP, "credentials from memory; unknown ones are hashed in a thread")
 class RequestVersionCall(WorkerCall[worker_requests.Credentials]):
-    """A worker ends at any error here, so that only its credentials may be called wrong."""
+    """Answers which worker version is current. An official worker exits on any `error` here, so
+    only wrong credentials are answered by one."""
 
     path: ClassVar[str] = "/api/request_version"
     reader = worker_requests.REQUEST_VERSION
@@ -85,11 +97,11 @@ class RequestVersionCall(WorkerCall[worker_requests.Credentials]):
 
     def act_at_once(
         self, request: worker_requests.Credentials, caller: VerifiedCaller
-    ) -> Promise | None:
+    ) -> PendingAnswer | None:
         del request, caller
         return self.greeting, None
 
-    def refused(self, error: Exception, why: str) -> WorkerAnswer:
+    def refusal_answer(self, error: Exception, why: str) -> WorkerAnswer:
         if isinstance(error, LoginRefused):
             return VersionAnswer(error=why)
         return VersionAnswer(version=OFFICIAL_VERSION, info=why)
@@ -97,28 +109,28 @@ class RequestVersionCall(WorkerCall[worker_requests.Credentials]):
 
 @runs(Domain.LOOP_CPU, "chooses from an index in memory; waits for the commit, ours for work")
 class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
-    """Whoever must wait for a thread or for the database passes a small gate first. A worker of
-    ours that finds nothing to play may be kept waiting for it."""
+    """Answers with a task, or why there is none. Our own worker may ask to wait for one. Only a few
+    requests at a time may hash a password or read the database."""
 
     path: ClassVar[str] = "/api/request_task"
     reader = worker_requests.REQUEST_TASK
 
-    async def heard(self, scope: Scope, receive: Receive) -> WorkerAnswer:
+    async def handle(self, scope: Scope, receive: Receive) -> WorkerAnswer:
         try:
-            request, caller = await self.received(scope, receive)
+            request, caller = await self.read_request(scope, receive)
             if request.rookery is UNSET or not request.rookery.wait:
                 return await self.act(request, caller)
             began = self.site.clock.seconds()
-            answer = await self._held(request, caller, request.rookery.wait, receive)
+            answer = await self._wait_for_task(request, caller, request.rookery.wait, receive)
             # A wait for work is not how long the server takes to answer.
             facts_of(scope).started += self.site.clock.seconds() - began
             return answer
         except (QueueFull, GateFull):
             return BUSY
 
-    async def check(self, name: str, password: str, client: str) -> VerifiedUser:
+    async def verify_unknown(self, name: str, password: str, client: str) -> VerifiedUser:
         with self.site.task_gate.enter():
-            return await super().check(name, password, client)
+            return await super().verify_unknown(name, password, client)
 
     async def act(
         self, request: worker_requests.RequestTask, caller: VerifiedCaller
@@ -130,7 +142,7 @@ class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
 
     def act_at_once(
         self, request: worker_requests.RequestTask, caller: VerifiedCaller
-    ) -> Promise | None:
+    ) -> PendingAnswer | None:
         if request.rookery is not UNSET and request.rookery.wait:
             return None
         machine = self.machines.machine(request.worker_info, caller)
@@ -138,14 +150,14 @@ class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
         answer, committed = self.site.fleet.primary.decide(act)
         return outgoing.task_answer(answer, self.payloads, caller.server), committed
 
-    async def _held(
+    async def _wait_for_task(
         self,
         request: worker_requests.RequestTask,
         caller: VerifiedCaller,
         seconds: float,
         receive: Receive,
     ) -> WorkerAnswer:
-        """Until there is a task, the time is up, the worker leaves or the process stops."""
+        """Wait until there is a task, the time is up, the worker leaves or the server stops."""
         machine = self.machines.machine(request.worker_info, caller)
         answer: Grant | NoTask | Refusal = NoTask()
         with self.site.streams.join() as held:
@@ -158,12 +170,14 @@ class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
                 leaving.cancel()
         return outgoing.task_answer(answer, self.payloads, caller.server)
 
-    def refused(self, error: Exception, why: str) -> WorkerAnswer:
+    def refusal_answer(self, error: Exception, why: str) -> WorkerAnswer:
         return task_refused(why)
 
 
 @runs(Domain.LOOP_CPU, "folds the results into memory; waits for the commit")
 class UpdateTaskCall(WorkerCall[worker_requests.UpdateTask]):
+    """Accepts the results of a task so far, and answers whether to play on."""
+
     path: ClassVar[str] = "/api/update_task"
     reader = worker_requests.UPDATE_TASK
 
@@ -171,48 +185,50 @@ class UpdateTaskCall(WorkerCall[worker_requests.UpdateTask]):
         self, request: worker_requests.UpdateTask, caller: VerifiedCaller
     ) -> WorkerAnswer:
         call = self.machines.call(request, caller)
-        report, provenance = self._understand(request, call)
+        report, provenance = self._read_report(request, call)
         answer = await self.site.fleet.update_task(call, report, provenance)
         if answer is OVER and (games := await self.site.late_games.credit(call, report)):
             answer = replace(OVER, info=f"the run is over; {games} late games count as played")
-        return outgoing.alive_answer(answer)
+        return outgoing.task_alive_answer(answer)
 
     def act_at_once(
         self, request: worker_requests.UpdateTask, caller: VerifiedCaller
-    ) -> Promise | None:
+    ) -> PendingAnswer | None:
         call = self.machines.call(request, caller)
         fleet = self.site.fleet
         if not fleet.is_active(call):
             return None
-        report, provenance = self._understand(request, call)
+        report, provenance = self._read_report(request, call)
         verdict, committed = fleet.primary.decide(updating(call, report, provenance))
-        return outgoing.alive_answer(verdict), committed
+        return outgoing.task_alive_answer(verdict), committed
 
-    def _understand(
+    def _read_report(
         self, request: worker_requests.UpdateTask, call: HeldTask
     ) -> tuple[Report, Provenance | None]:
-        """What is reported, and how it was played; a speed that comes with it is noted."""
+        """The results of the request and their provenance; records the machine's speed."""
         provenance = None if request.rookery is UNSET else request.rookery
         if provenance is not None and (run := self.site.fleet.views.present(call.run)):
             self.site.speeds.note(run.plan, call.machine)
         return incoming.report_of(request), provenance
 
-    def refused(self, error: Exception, why: str) -> WorkerAnswer:
+    def refusal_answer(self, error: Exception, why: str) -> WorkerAnswer:
         return update_refused(why)
 
 
 @runs(Domain.LOOP, "notes a time in memory; a living task's answer waits for nothing")
 class BeatCall(WorkerCall[worker_requests.TaskCall]):
+    """Notes a sign of life of a task, and answers whether the task is still active."""
+
     path: ClassVar[str] = "/api/beat"
     reader = worker_requests.BEAT
 
     async def act(self, request: worker_requests.TaskCall, caller: VerifiedCaller) -> WorkerAnswer:
         call = self.machines.call(request, caller)
-        return outgoing.alive_answer(await self.site.fleet.beat(call))
+        return outgoing.task_alive_answer(await self.site.fleet.beat(call))
 
     def act_at_once(
         self, request: worker_requests.TaskCall, caller: VerifiedCaller
-    ) -> Promise | None:
+    ) -> PendingAnswer | None:
         del caller
         key, info = (request.run_id, request.task_id), request.worker_info
         if not self.site.fleet.beat_at_once(key, info.key, info.user):
@@ -222,6 +238,8 @@ class BeatCall(WorkerCall[worker_requests.TaskCall]):
 
 @runs(Domain.LOOP_CPU, "draws values for a batch; waits for the commit")
 class RequestSpsaCall(WorkerCall[worker_requests.RequestSpsa]):
+    """Answers with the parameter values for the next batch of a tune."""
+
     path: ClassVar[str] = "/api/request_spsa"
     reader = worker_requests.REQUEST_SPSA
 
@@ -235,6 +253,8 @@ class RequestSpsaCall(WorkerCall[worker_requests.RequestSpsa]):
 
 @runs(Domain.LOOP, "ends a task in memory; waits for the commit")
 class FailedTaskCall(WorkerCall[worker_requests.FailedTask]):
+    """Ends a task that its worker could not play, and stores the worker's log."""
+
     path: ClassVar[str] = "/api/failed_task"
     reader = worker_requests.FAILED_TASK
 
@@ -250,6 +270,8 @@ class FailedTaskCall(WorkerCall[worker_requests.FailedTask]):
 
 @runs(Domain.LOOP_CPU, "ends a run or a task in memory; waits for the commit")
 class StopRunCall(WorkerCall[worker_requests.FailedTask]):
+    """Stops a run that a worker found to be broken, where the worker's owner is trusted."""
+
     path: ClassVar[str] = "/api/stop_run"
     reader = worker_requests.STOP_RUN
 
@@ -265,7 +287,7 @@ class StopRunCall(WorkerCall[worker_requests.FailedTask]):
             call,
             request.message,
             word=await self.site.trusts(caller.user),
-            complaint=complaint_in(request.message, bench),
+            complaint=normalize_complaint(request.message, bench),
         )
         if answer is not StopAnswer.STOPPED:
             raise NotAllowed(_NOT_STOPPED[answer])
@@ -274,6 +296,8 @@ class StopRunCall(WorkerCall[worker_requests.FailedTask]):
 
 @runs(Domain.THREAD, "decodes and stores games in threads, as they come")
 class UploadPgnCall(WorkerCall[worker_requests.UploadPgn]):
+    """Stores the games of a task."""
+
     path: ClassVar[str] = "/api/upload_pgn"
     reader = worker_requests.UPLOAD_PGN
 
@@ -282,12 +306,14 @@ class UploadPgnCall(WorkerCall[worker_requests.UploadPgn]):
         await self.site.games.upload(task, request.pgn)
         return EndAnswer()
 
-    async def heard_at_length(self, scope: Scope, receive: Receive, body: Arriving) -> WorkerAnswer:
-        """Games in base64 are written down as they come, and never held as a whole."""
+    async def handle_large_body(
+        self, scope: Scope, receive: Receive, body: PartialBody
+    ) -> WorkerAnswer:
+        """Decode and store games piece by piece: a large upload is never whole in memory."""
         text, first = long_text(body.head, "pgn", worker_requests.LARGEST_PGN)
-        pieces = _from(first, following(body, receive))
+        pieces = _prepend(first, read_rest(body, receive))
         async with self.site.games.receive(pieces, text) as kept:
-            request, caller = await self.understood(scope, text.envelope())
+            request, caller = await self.decode_request(scope, text.envelope())
             task = await self.site.fleet.views.own_task(self.machines.call(request, caller))
             await self.site.games.add_received(task, kept, text.size)
         return EndAnswer()
@@ -295,6 +321,8 @@ class UploadPgnCall(WorkerCall[worker_requests.UploadPgn]):
 
 @runs(Domain.LOOP, "writes a line of the log; waits for the commit")
 class WorkerLogCall(WorkerCall[worker_requests.WorkerLog]):
+    """Writes a worker's message into the log of actions."""
+
     path: ClassVar[str] = "/api/worker_log"
     reader = worker_requests.WORKER_LOG
 
@@ -309,7 +337,7 @@ class WorkerLogCall(WorkerCall[worker_requests.WorkerLog]):
         return EndAnswer()
 
 
-async def _from(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _prepend(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield first
     async for piece in rest:
         yield piece
@@ -329,8 +357,8 @@ CALLS: tuple[type[WorkerCall[Any]], ...] = (
 
 
 def worker_routes(site: Site) -> list[Route]:
-    """The nine routes."""
+    """The routes of the nine calls, on one site."""
     machines = MachineCache(mind_quota=site.settings.mind_github_quota)
-    payloads = Payloads(site.engines.told_of)
-    made = [call(site, machines, payloads) for call in CALLS]
-    return [Route(call.path, call, methods=["POST"]) for call in made]
+    payloads = Payloads(site.engines.record_for_worker)
+    endpoints = [call(site, machines, payloads) for call in CALLS]
+    return [Route(call.path, call, methods=["POST"]) for call in endpoints]

@@ -24,7 +24,7 @@ _NOWHERE = "ZZ"
 
 
 class VerifiedCaller(NamedTuple):
-    """Known before anything of the request is believed."""
+    """A user whose password was right, and where the call comes from."""
 
     seal: str
     machine_limit: int
@@ -33,34 +33,35 @@ class VerifiedCaller(NamedTuple):
     user: User
     teams: frozenset[str] = frozenset()
     server: Callable[[], str] = str
-    """The address by which the caller knows us; seldom asked for."""
+    """Works out the address of this server as the caller wrote it; seldom needed."""
 
 
 TeamsOf = Callable[[str], frozenset[str]]
 
 
-def caller_in(scope: Scope, verified: VerifiedUser, teams_of: TeamsOf) -> VerifiedCaller:
+def verified_caller(scope: Scope, verified: VerifiedUser, teams_of: TeamsOf) -> VerifiedCaller:
+    """The caller of a request whose credentials were right."""
     user = verified.user
-    address, country = facts_of(scope).client, country_in(_said_by_proxy(scope))
+    address, country = facts_of(scope).client, country_code(_country_header(scope))
     teams = teams_of(user.name)
-    server = partial(server_in, scope)
+    server = partial(server_address, scope)
     return VerifiedCaller(verified.seal, user.machine_limit, address, country, user, teams, server)
 
 
-def server_in(scope: Scope) -> str:
-    """As the caller wrote it; the name was checked before."""
+def server_address(scope: Scope) -> str:
+    """This server's address as the caller wrote it in its host header, which was checked before."""
     scheme = "https" if facts_of(scope).secure else "http"
     return f"{scheme}://{header(scope, b'host')}"
 
 
-def country_in(said: bytes | None) -> str:
-    """Two capitals that a trusted proxy in front may add."""
-    code = "" if said is None else said.decode("latin-1")
+def country_code(header_value: bytes | None) -> str:
+    """The caller's country as two capitals, from the header that a trusted proxy adds; else `?`."""
+    code = "" if header_value is None else header_value.decode("latin-1")
     known = len(code) == 2 and code.isascii() and code.isalpha() and code.isupper()
     return code if known and code != _NOWHERE else UNKNOWN_COUNTRY
 
 
-def _said_by_proxy(scope: Scope) -> bytes | None:
+def _country_header(scope: Scope) -> bytes | None:
     found = header_values(scope, b"x-country-code") if facts_of(scope).proxied else []
     return found[0] if found else None
 
@@ -71,7 +72,7 @@ CallerFacts = tuple[str, str, str, frozenset[str]]
 
 
 class MachineCache:
-    """Machines as they described themselves last: most calls bring nothing new about them."""
+    """The machines of the latest calls by worker key, since most calls describe them unchanged."""
 
     def __init__(self, *, mind_quota: bool, most: int = MOST_KNOWN) -> None:
         self._mind_quota = mind_quota

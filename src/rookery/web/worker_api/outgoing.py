@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import UNSET, Raw
 
-from rookery.farm.fleet import Drawn
+from rookery.farm.fleet import DrawnValues
 from rookery.model.engine import EngineRecord
 from rookery.model.plan import Plan, Side
 from rookery.model.run import Run
@@ -38,59 +38,60 @@ MOST_RUNS = 2000
 
 
 Records = Callable[[Side], EngineRecord | None]
-"""What a worker of ours is told of the engine of a side."""
+"""Finds the engine record of a side that our own worker is sent; None for plain Stockfish."""
 
 
 def no_records(_side: Side) -> None:
-    """Where nothing but plain Stockfish is known."""
+    """For sites that know plain Stockfish only: no record is sent."""
 
 
 class Payloads:
-    """What runs are to those who play them, in bytes: the same for every task of a run, but for
-    the engine records that only workers of ours can read."""
+    """A cache of the encoded `args` that workers are sent with a task: equal for all tasks of a
+    run, in one form for official workers and one with engine records for our own."""
 
     def __init__(self, records: Records = no_records, most: int = MOST_RUNS) -> None:
         self._records = records
         self._most = most
-        self._known: dict[tuple[str, bool, str], tuple[Plan, Told, Raw]] = {}
+        self._known: dict[tuple[str, bool, str], tuple[Plan, EngineRecords, Raw]] = {}
 
     def args(self, run: Run, *, ours: bool, mirror: str = "") -> Raw:
-        """Encoded already, with a test or tune as it stood then: no worker looks at that, and
-        official ones are told it because fishtest tells them. `mirror` is the address of this
-        server, where sources are to come from it."""
+        """The encoded `args` of a run. The progress of a test or tune in them may be old, since no
+        worker uses it. `mirror` is this server's address where workers fetch sources from it."""
         key = run.id, ours, mirror
-        told = self._told(run.plan) if ours else NOTHING_TOLD
+        records = self._engine_records(run.plan) if ours else NO_ENGINE_RECORDS
         known = self._known.get(key)
-        if known is None or known[0] is not run.plan or not _same(known[1], told):
+        if known is None or known[0] is not run.plan or not _are_same(known[1], records):
             self._known.pop(key, None)
-            body = encode(_args(run, told, mirror, ours=ours))
-            known = self._known[key] = (run.plan, told, Raw(body))
+            body = encode(_args_for_worker(run, records, mirror, ours=ours))
+            known = self._known[key] = (run.plan, records, Raw(body))
             if len(self._known) > self._most:
                 del self._known[next(iter(self._known))]
         return known[2]
 
-    def _told(self, plan: Plan) -> "Told":
+    def _engine_records(self, plan: Plan) -> "EngineRecords":
         return self._records(plan.sides[0]), self._records(plan.sides[1])
 
 
-Told = tuple[EngineRecord | None, EngineRecord | None]
-NOTHING_TOLD: Told = (None, None)
+EngineRecords = tuple[EngineRecord | None, EngineRecord | None]
+NO_ENGINE_RECORDS: EngineRecords = (None, None)
 
 
-def _same(one: Told, other: Told) -> bool:
-    """The very same records: to compare all they say would cost more than it saves."""
+def _are_same(one: EngineRecords, other: EngineRecords) -> bool:
+    """Compares by identity, since comparing the contents would cost more than encoding saves."""
     return one[0] is other[0] and one[1] is other[1]
 
 
-def _args(run: Run, told: Told, mirror: str, *, ours: bool) -> dict[str, Any]:
-    """To a worker of ours with engine records, and without the hundreds of parameters that a tune
-    may have: values come with request_spsa."""
+def _args_for_worker(
+    run: Run, records: EngineRecords, mirror: str, *, ours: bool
+) -> dict[str, Any]:
+    """The `args` of a run. Our own worker gets engine records, and no parameters of a tune, which
+    may be hundreds: it gets values from request_spsa."""
     args = args_document(run)
     if run.plan.book_sri:
         args["book_sri"] = run.plan.book_sri
     if ours and "spsa" in args:
         args["spsa"] = {}
-    for prefix, record in zip(PREFIXES, told, strict=True):
+    for prefix, record in zip(PREFIXES, records, strict=True):
         if record is not None:
             args[side_key("record", prefix)] = record
     if mirror:
@@ -103,11 +104,11 @@ def _args(run: Run, told: Told, mirror: str, *, ours: bool) -> dict[str, Any]:
 def task_answer(
     answer: Grant | NoTask | Refusal, payloads: Payloads, server: Callable[[], str] = str
 ) -> TaskAnswer:
-    """request_task."""
+    """The answer to request_task."""
     if isinstance(answer, Refusal):
         return task_refused(answer.why)
     if isinstance(answer, NoTask):
-        return waiting(_reasons(answer) or UNSET)
+        return waiting(_reasons_text(answer) or UNSET)
     run, task = answer.run, answer.task
     mine = MyTask(num_games=task.games, start=task.start, stats=task.results)
     mirror = server() if run.plan.mirrored else ""
@@ -119,8 +120,8 @@ def task_answer(
 ALIVE = AliveAnswer(task_alive=True)
 
 
-def alive_answer(answer: TaskVerdict) -> AliveAnswer:
-    """beat and update_task."""
+def task_alive_answer(answer: TaskVerdict) -> AliveAnswer:
+    """The answer to beat and update_task: whether the worker is to go on with its task."""
     if answer is GO_ON:
         return ALIVE
     if answer.error:
@@ -129,12 +130,12 @@ def alive_answer(answer: TaskVerdict) -> AliveAnswer:
 
 
 def end_answer(answer: TaskVerdict) -> EndAnswer:
-    """failed_task: nothing to say, unless the task had ended before."""
+    """The answer to failed_task: empty, unless the task had ended before."""
     return EndAnswer(task_alive=False, info=answer.info) if answer.info else EndAnswer()
 
 
-def spsa_answer(answer: Drawn | TaskVerdict) -> SpsaAnswer:
-    """request_spsa."""
+def spsa_answer(answer: DrawnValues | TaskVerdict) -> SpsaAnswer:
+    """The answer to request_spsa."""
     if isinstance(answer, TaskVerdict):
         return SpsaAnswer(task_alive=answer.alive, info=answer.info or UNSET)
     if answer.final:
@@ -142,11 +143,11 @@ def spsa_answer(answer: Drawn | TaskVerdict) -> SpsaAnswer:
     return spsa_values(answer.tune, answer.perturbations[0])
 
 
-def _reasons(answer: NoTask) -> str:
-    """Why there is nothing to do, for the person who looks at the worker's screen."""
+def _reasons_text(answer: NoTask) -> str:
+    """The most frequent reasons why there is no task, to be printed by the worker."""
     counts: Counter[str] = Counter()
     for reason, number in answer.reasons:
         if reason.filter is not Filter.PRIVATE:
             counts[reason.sentence] += number
-    said = [f"{sentence} ({number})" for sentence, number in counts.most_common(MOST_REASONS)]
-    return f"no task: {'; '.join(said)}" if said else ""
+    counted = [f"{sentence} ({number})" for sentence, number in counts.most_common(MOST_REASONS)]
+    return f"no task: {'; '.join(counted)}" if counted else ""
