@@ -22,7 +22,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.faults.server_campaign import made_account
-from tests.served import served
+from tests.rookery_process import run_rookery
 from tests.submissions import SPRT, body
 from tests.wire.worker.farm import worker_info
 
@@ -185,7 +185,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
         account = made_account(data, USER, PASSWORD)
-        with served(data, "serve", detect=False) as server:
+        with run_rookery(data, "serve", detect=False) as server:
             target = Target(urlsplit(server.address).port or 0, account.token)
             target.take_task()
             measure(target, options.only, options.seconds)

@@ -14,7 +14,7 @@ import urllib.request
 from functools import partial
 from pathlib import Path
 
-from tests.pouring import MB, at_once, high_water_mb, opening, pour
+from tests.large_bodies import MB, body_start, high_water_mb, run_at_once, send_body
 from tests.wire.processes import Server, running_server
 
 
@@ -34,10 +34,10 @@ def main() -> None:
         before, over, seconds = high_water_mb(server.process.pid), threading.Event(), [0.0]
         prober = threading.Thread(target=probe, args=(server, over, seconds))
         prober.start()
-        head = opening("a guess", "nobody")
+        head = body_start("a guess", "nobody")
         began = time.perf_counter()
-        one = partial(pour, server.place, "/api/upload_pgn", head, chosen.megabytes * MB)
-        answers = at_once([one] * chosen.bodies)
+        one = partial(send_body, server.place, "/api/upload_pgn", head, chosen.megabytes * MB)
+        answers = run_at_once([one] * chosen.bodies)
         took = time.perf_counter() - began
         over.set()
         prober.join()

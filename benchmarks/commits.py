@@ -21,7 +21,7 @@ from pathlib import Path
 import uvloop
 from benchmarks.stored import stored
 from tests.makers import NOW, make_run, pairs, sprt
-from tests.storage.fleet.scenes import changed, finished, make_task
+from tests.storage.farm.stores import changed, finished, make_task
 
 from rookery.db.pool import Queries
 from rookery.farm.commits import GroupCommit

@@ -20,8 +20,8 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.commands import add_user, said
-from tests.served import Served, served
+from tests.commands import add_user, run_command
+from tests.rookery_process import RookeryProcess, run_rookery
 from tests.submissions import SPRT, body
 
 from rookery.client.client import Client
@@ -59,16 +59,21 @@ def main() -> None:
     if options.probe:
         probe(options.probe, options.changes * PAUSE_SECONDS)
         return
-    with tempfile.TemporaryDirectory() as folder, served(Path(folder) / "data", detect=False) as it:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        run_rookery(Path(folder) / "data", detect=False) as it,
+    ):
         it.until("ready")
         add_user("boris", it.data, "--approver")
-        made = said("token", "create", "--user", "boris", data=it.data)
+        made = run_command("token", "create", "--user", "boris", data=it.data)
         client = Client.at(it.address, made.stdout.splitlines()[-1])
         run_id = client.submit(body(sprt=SPRT)).id
         asyncio.run(measure(it, client, run_id, options.streams, options.changes))
 
 
-async def measure(it: Served, client: Client, run_id: str, streams: int, changes: int) -> None:
+async def measure(
+    it: RookeryProcess, client: Client, run_id: str, streams: int, changes: int
+) -> None:
     place = urlsplit(it.address)
     host, port = str(place.hostname), int(place.port or 0)
     path = f"/api/v1/events?run={run_id}"
@@ -88,7 +93,7 @@ async def measure(it: Served, client: Client, run_id: str, streams: int, changes
 
 
 async def changed(
-    it: Served, client: Client, run_id: str, readers: list[Reader], changes: int, name: str
+    it: RookeryProcess, client: Client, run_id: str, readers: list[Reader], changes: int, name: str
 ) -> None:
     encoded, spent, seen = calls(it), seconds(it), sum(reader.events for reader in readers)
     asking = probing(it, changes)
@@ -105,7 +110,7 @@ async def changed(
     )
 
 
-def probing(it: Served, changes: int) -> "subprocess.Popen[str]":
+def probing(it: RookeryProcess, changes: int) -> "subprocess.Popen[str]":
     """Another process, because this one is busy with reading."""
     words = [__file__, "--probe", it.address, "--changes", str(changes)]
     return subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True)
@@ -131,22 +136,22 @@ async def until(readers: list[Reader], events: int) -> None:
         await asyncio.sleep(0.05)
 
 
-def memory(it: Served) -> int:
+def memory(it: RookeryProcess) -> int:
     """Of the server process, in kB."""
     found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{it.process.pid}/status").read_text())
     return int(found.group(1)) if found else 0
 
 
-def seconds(it: Served) -> float:
+def seconds(it: RookeryProcess) -> float:
     fields = Path(f"/proc/{it.process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def calls(it: Served) -> int:
+def calls(it: RookeryProcess) -> int:
     return int(figure(it, CALLS))
 
 
-def figure(it: Served, name: str) -> float:
+def figure(it: RookeryProcess, name: str) -> float:
     _, text = it.get("/metrics")
     (line,) = [line for line in text.splitlines() if line.startswith(name)]
     return float(line.split()[-1])

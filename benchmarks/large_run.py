@@ -19,7 +19,7 @@ import uvloop
 from benchmarks.stored import stored
 from msgspec.structs import replace as with_fields
 from tests.makers import BOSS, NOW, make_machine, make_plan, make_run, pairs
-from tests.storage.fleet.scenes import changed, make_task
+from tests.storage.farm.stores import changed, make_task
 
 from rookery.boundary.offload import Threads
 from rookery.cli.serve import collect_rarely

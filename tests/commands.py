@@ -4,12 +4,12 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.served import COMMAND, PROJECT, environment
+from tests.rookery_process import COMMAND, PROJECT, environment
 
 PASSWORD = "correct-horse-battery-7"
 
 
-def said(
+def run_command(
     *words: str, data: Path, typed: str = "", settings: Mapping[str, str] | None = None
 ) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
@@ -27,4 +27,4 @@ def add_user(
     name: str, data: Path, *words: str, settings: Mapping[str, str] | None = None
 ) -> "subprocess.CompletedProcess[str]":
     line = ("user", "add", name, "--password-stdin", *words)
-    return said(*line, data=data, typed=PASSWORD + "\n", settings=settings)
+    return run_command(*line, data=data, typed=PASSWORD + "\n", settings=settings)

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import chess.pgn
 from tests.engines.matches import MOVER
-from tests.running import processes_of, remaining
+from tests.process_table import processes_of, remaining_processes
 
 from rookery.errors import describe_exit
 from rookery.match.fastchess import find_fastchess
@@ -65,7 +65,7 @@ class Bench:
         return process.returncode, said
 
     def left(self) -> int:
-        return len(remaining(self.folder))
+        return len(remaining_processes(self.folder))
 
 
 def crash(bench: Bench) -> bool:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from scripts.progress import Progress
 from tests.faults.server_campaign import Campaign, campaign_on
-from tests.fleet.books import Audit
+from tests.fleet.audit import Audit
 from tests.fleet.worker import Pace
 
 OPEN_FILES = 4096

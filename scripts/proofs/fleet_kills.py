@@ -20,7 +20,7 @@ from pathlib import Path
 
 from scripts.progress import Progress
 from tests.faults.server_campaign import MOMENTS, Campaign, campaign_on
-from tests.fleet.books import Audit
+from tests.fleet.audit import Audit
 
 VICTIMS = (*MOMENTS, "server", "server", "postgres", "backend")
 LEAST_TIMES = 5

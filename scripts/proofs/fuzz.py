@@ -28,7 +28,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from scripts.progress import Progress
 from scripts.proofs.idle import own_mib
 from tests.faults.server_campaign import made_account
-from tests.served import Served, served
+from tests.rookery_process import RookeryProcess, run_rookery
 from tests.slow_texts import GROWTH, PARSERS, Parser, chance_shapes, plain_shapes, too_steep
 from tests.submissions import SPRT, body
 from tests.wire.worker.farm import PATHS, worker_info
@@ -101,7 +101,7 @@ def bombard(caller: Caller, path: str, count: int) -> None:
     send()
 
 
-def explore(server: Served, token: str, count: int) -> int:
+def explore(server: RookeryProcess, token: str, count: int) -> int:
     """Calls made up from the description; how many operations there are."""
     document = schemathesis.openapi.from_url(f"{server.address}/openapi.json")
     headers, operations = {"Authorization": f"Bearer {token}"}, 0
@@ -167,7 +167,7 @@ def try_parsers(count: int, seed: int) -> list[str]:
     return wrong
 
 
-def prove(server: Served, token: str, chosen: argparse.Namespace) -> int:
+def prove(server: RookeryProcess, token: str, chosen: argparse.Namespace) -> int:
     caller = Caller(urlsplit(server.address).port or 0, token)
     caller.seat()
     began, pid = time.monotonic(), server.process.pid
@@ -213,7 +213,7 @@ def main() -> int:
         data = Path(folder) / "data"
         account = made_account(data, USER, PASSWORD)
         near = {"ROOKERY_TRUSTED_PROXIES": "127.0.0.1"}
-        with served(data, "serve", detect=False, settings=near) as server:
+        with run_rookery(data, "serve", detect=False, settings=near) as server:
             server.until("ready")
             return prove(server, account.token, chosen) or bool(slow)
 

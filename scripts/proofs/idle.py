@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.progress import Progress
-from tests.running import processes_of
-from tests.served import Served, served
+from tests.process_table import processes_of
+from tests.rookery_process import RookeryProcess, run_rookery
 
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -63,14 +63,14 @@ def main() -> int:
     given = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as folder,
-        served(Path(folder) / "data", "serve", detect=False) as server,
+        run_rookery(Path(folder) / "data", "serve", detect=False) as server,
     ):
         server.until("ready")
         time.sleep(given.settle)
         return watch(server.process.pid, server.data, given.minutes, server)
 
 
-def watch(pid: int, data: Path, minutes: float, server: Served) -> int:
+def watch(pid: int, data: Path, minutes: float, server: RookeryProcess) -> int:
     first = last = read(family(pid, data))
     began = time.monotonic()
     print("| minute | CPU | memory MiB | descriptors | threads | processes |")

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from scripts.progress import Progress
 from tests.workers.farm import Farm, farm
-from tests.workers.processes import Working, until, working
+from tests.workers.processes import WorkerProcess, until, worker_process
 
 SPRT = {"elo0": 0.0, "elo1": 2.0, "batch_size": 2}
 SLOW: dict[str, object] = {
@@ -65,7 +65,7 @@ class Killing:
 
     def life(self, folder: Path, *, server_too: bool) -> None:
         """One worker, from its start to its kill."""
-        with working(self.farm.relay.address, folder, "--retry-seconds=0.5") as worker:
+        with worker_process(self.farm.relay.address, folder, "--retry-seconds=0.5") as worker:
             self._reports(worker, 1)
             for _ in range(ENGINES_PER_LIFE):
                 self._kill_engine(worker)
@@ -77,12 +77,12 @@ class Killing:
             until(lambda: all(map(is_gone, family)), worker)
         self.killed["worker"] += 1
 
-    def _reports(self, worker: Working, times: int) -> None:
+    def _reports(self, worker: WorkerProcess, times: int) -> None:
         """It has reported so often from now on."""
         enough = self._updates() + times
         until(lambda: self._updates() >= enough, worker)
 
-    def _kill_engine(self, worker: Working) -> None:
+    def _kill_engine(self, worker: WorkerProcess) -> None:
         """One that thinks, which it does in games alone; what it cost has been told afterwards."""
         time.sleep(self.chance.uniform(0, 1))
         os.kill(thinking(worker), signal.SIGKILL)
@@ -90,7 +90,7 @@ class Killing:
         # The batch under way, or the next one, tells of it.
         self._reports(worker, 2)
 
-    def _kill_server(self, worker: Working) -> None:
+    def _kill_server(self, worker: WorkerProcess) -> None:
         """While a game of a batch is played; the worker plays on and reports to the next one."""
         self._reports(worker, 1)
         told = self._updates()
@@ -115,7 +115,7 @@ class Killing:
             time.sleep(0.1)
 
 
-def thinking(worker: Working) -> int:
+def thinking(worker: WorkerProcess) -> int:
     """An engine of the worker's that computes just now."""
     found: list[int] = []
 
@@ -129,7 +129,7 @@ def thinking(worker: Working) -> int:
     return found[0]
 
 
-def engine_times(worker: Working) -> Iterator[tuple[int, int]]:
+def engine_times(worker: WorkerProcess) -> Iterator[tuple[int, int]]:
     """The engines that play, and the processor time that each has used."""
     for pid, words in worker.family().items():
         if words.endswith("rookery.match.fledgling "):

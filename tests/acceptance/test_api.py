@@ -20,15 +20,15 @@ from rookery.model.engine import EngineRecord, PresetRecord
 from rookery.model.run import DisplayState
 from rookery.protocol import v1
 from rookery.sources.commits import mirror_name
-from tests.commands import add_user, said
-from tests.outside.githubs import REPOSITORY, SHA, staged
+from tests.commands import add_user, run_command
+from tests.outside.github_process import REPOSITORY, SHA, github_process
 from tests.outside.repositories import make_repository
-from tests.served import COMMAND, LIMIT_SECONDS, environment, served
+from tests.rookery_process import COMMAND, LIMIT_SECONDS, environment, run_rookery
 from tests.submissions import SPRT, body
 
 
 def token_of(user: str, data: Path, *words: str) -> str:
-    return said("token", "create", "--user", user, *words, data=data).stdout.splitlines()[-1]
+    return run_command("token", "create", "--user", user, *words, data=data).stdout.splitlines()[-1]
 
 
 def submitted_run(client: Client) -> v1.RunSummary:
@@ -57,13 +57,13 @@ def data(made_once: Path, tmp_path: Path) -> Path:
 
 def test_a_run_lives_through_a_kill(data: Path) -> None:
     token = token_of("boris", data)
-    with served(data) as server:
+    with run_rookery(data) as server:
         client = Client.at(server.address, token)
         made = client.submit(body(sprt=SPRT))
         assert client.approve(made.id).state is DisplayState.PAUSED
         before = client.run(made.id)
         server.kill()
-    with served(data) as server:
+    with run_rookery(data) as server:
         again = Client.at(server.address, token)
         # Shares are worked out again after a start.
         after = again.run(made.id)
@@ -78,7 +78,7 @@ def test_a_run_lives_through_a_kill(data: Path) -> None:
 
 
 def test_accounts_that_are_made_while_the_server_runs_count_at_once(data: Path) -> None:
-    with served(data) as server:
+    with run_rookery(data) as server:
         assert server.until("ready")
         token = token_of("olga", data)
         made = Client.at(server.address, token).submit(body())
@@ -90,7 +90,7 @@ def test_accounts_that_are_made_while_the_server_runs_count_at_once(data: Path) 
 
 def test_a_worker_may_show_a_token_instead_of_a_password(data: Path) -> None:
     token = token_of("olga", data, "--worker")
-    with served(data) as server:
+    with run_rookery(data) as server:
         call = {"password": token, "worker_info": {"username": "olga"}}
         answer = HttpApiTransport(server.address).call(
             "POST", "/api/request_version", msgspec.json.encode(call)
@@ -104,7 +104,7 @@ def test_a_worker_may_show_a_token_instead_of_a_password(data: Path) -> None:
 def test_an_uploaded_program_lives_through_a_kill(data: Path, tmp_path: Path) -> None:
     token, program = token_of("boris", data), tmp_path / "engine"
     program.write_bytes(b"#!" + bytes(range(256)) * 20_000)
-    with served(data) as server:
+    with run_rookery(data) as server:
         given = Client.at(server.address, token).upload(program)
         assert Client.at(server.address).has_program(given.sha256)
         assert not Client.at(server.address).has_program("0" * 64)
@@ -112,7 +112,7 @@ def test_an_uploaded_program_lives_through_a_kill(data: Path, tmp_path: Path) ->
             sha256=hashlib.sha256(program.read_bytes()).hexdigest(), size=5_120_002
         )
         server.kill()
-    with served(data) as server:
+    with run_rookery(data) as server:
         path = f"/api/binary/{given.sha256}"
         assert HttpApiTransport(server.address).call("GET", path) == program.read_bytes()
         client = Client.at(server.address, token)
@@ -128,8 +128,10 @@ def test_a_branch_is_resolved_and_its_source_given_to_workers(data: Path, tmp_pa
     new = repository.commit("Idea\n\nBench: 7654321", Makefile="all: x")
     wish = dict.fromkeys(("resolved_new", "resolved_base", "new_signature", "base_signature"))
     with (
-        staged(tmp_path / "github") as github,
-        served(data, settings={**github.settings, "ROOKERY_GIT_SCHEMES": "file,https"}) as server,
+        github_process(tmp_path / "github") as github,
+        run_rookery(
+            data, settings={**github.settings, "ROOKERY_GIT_SCHEMES": "file,https"}
+        ) as server,
     ):
         client = Client.at(server.address, token)
         for name in ("idea", "master"):
@@ -155,7 +157,7 @@ def test_a_branch_of_an_engine_is_submitted_and_waited_for(data: Path, tmp_path:
     repository.git("switch", "-q", "master")
     quick = PresetRecord("quick", {"tc": "N=2000", "sprt": '{"elo0": 0, "elo1": 10}'})
     record = EngineRecord(name="Mini", source=repository.address, presets=(quick,))
-    with served(data, settings={"ROOKERY_GIT_SCHEMES": "file"}) as server:
+    with run_rookery(data, settings={"ROOKERY_GIT_SCHEMES": "file"}) as server:
         client = Client.at(server.address, token)
         client.put_engine(record)
         words = (*COMMAND, "submit", "Mini", "idea", "--preset=quick", f"--server={server.address}")
@@ -179,9 +181,9 @@ def test_a_net_that_was_added_is_given_to_workers(data: Path, tmp_path: Path) ->
     weights = bytes(range(256)) * 8000
     file = tmp_path / f"nn-{hashlib.sha256(weights).hexdigest()[:12]}.nnue"
     file.write_bytes(weights)
-    with served(data) as server:
+    with run_rookery(data) as server:
         assert server.until("ready")
-        assert said("net", "add", str(file), "--user", "olga", data=data).returncode == 0
+        assert run_command("net", "add", str(file), "--user", "olga", data=data).returncode == 0
         answer = httpx.get(f"{server.address}/api/nn/{file.name}")
         assert answer.headers["content-encoding"] == "gzip"
         assert answer.content == weights

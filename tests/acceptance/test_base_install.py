@@ -13,7 +13,7 @@ import pytest
 
 from rookery.web.wheel import own_wheel
 from tests.acceptance.checkout import PROJECT
-from tests.workers.stand_in import StandIn, fledgling, games_in, stand_in
+from tests.workers.fake_server import FakeServer, fake_server, fledgling, games_in
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -131,7 +131,7 @@ def test_all_modules_of_the_wheel_can_be_imported(handed_out: Command, tmp_path:
 def test_the_wheel_plays_a_task(handed_out: Command, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("olga:rkw_x")
     words = (f"--token-file={tmp_path / 'secret'}", f"--cache={tmp_path / 'cache'}", "--once")
-    with stand_in(StandIn(tasks=[fledgling(2)], games=2)) as server:
+    with fake_server(FakeServer(tasks=[fledgling(2)], games=2)) as server:
         place = (f"--server={server.address}", "--concurrency=1", "--retry-seconds=0.2")
         done = handed_out("-m", "rookery.cli.main", "worker", *place, *words)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -17,12 +17,12 @@ from rookery.model.engine import BenchRecord, EngineRecord, RecipeRecord
 from rookery.model.run import DisplayState
 from rookery.protocol import v1
 from rookery.stats.sprt import Flag
-from tests.answering import answering
 from tests.engines import repositories
 from tests.engines.repositories import TINY
+from tests.web_servers import web_server
+from tests.workers.fake_server import Body
 from tests.workers.farm import Farm, farm
-from tests.workers.processes import until, working
-from tests.workers.stand_in import Body
+from tests.workers.processes import until, worker_process
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -43,7 +43,7 @@ class Silent(SimpleHTTPRequestHandler):
 @contextmanager
 def over_http(folder: Path) -> Iterator[str]:
     """The repositories of a folder, as any web server offers them."""
-    with answering(partial(Silent, directory=str(folder))) as address:
+    with web_server(partial(Silent, directory=str(folder))) as address:
         yield address
 
 
@@ -144,8 +144,8 @@ def season(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Season]:
     with farm(folder) as a_farm, over_http(folder) as sources:
         runs = submitted(a_farm, folder, sources, *commits)
         with (
-            working(a_farm.relay.address, folder / "one") as one,
-            working(a_farm.relay.address, folder / "two") as two,
+            worker_process(a_farm.relay.address, folder / "one") as one,
+            worker_process(a_farm.relay.address, folder / "two") as two,
         ):
             awaited = [run for name, run in runs.items() if name not in ENDLESS]
             until(lambda: all(is_over(a_farm, run) for run in awaited), one, seconds=200)
@@ -217,8 +217,8 @@ def test_a_short_test_begins_at_once_and_counts_for_both_of_two_waiting_workers(
 ) -> None:
     with (
         farm(tmp_path) as a_farm,
-        working(a_farm.server.address, tmp_path / "one", "--key=one") as one,
-        working(a_farm.server.address, tmp_path / "two", "--key=two") as two,
+        worker_process(a_farm.server.address, tmp_path / "one", "--key=one") as one,
+        worker_process(a_farm.server.address, tmp_path / "two", "--key=two") as two,
     ):
         until(lambda: all("waiting for work" in worker.said() for worker in (one, two)), one)
         sprt = {"elo0": 0.0, "elo1": 40.0}

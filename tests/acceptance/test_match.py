@@ -14,7 +14,7 @@ import pytest
 from tests.acceptance.checkout import PROJECT
 from tests.engines import planted
 from tests.engines.matches import MOVER
-from tests.running import remaining
+from tests.process_table import remaining_processes
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -128,7 +128,7 @@ def test_an_interrupted_match_goes_on_where_it_was(tmp_path: Path) -> None:
     said, _ = first.communicate(timeout=60)
     assert first.returncode == 130
     assert "rookery match --resume kept.resume" in said
-    assert remaining(tmp_path) == {}
+    assert remaining_processes(tmp_path) == {}
     before = kept.read_bytes().count(b"\n")
     assert before < 16
     second = rookery(tmp_path, "match", "--resume", "kept.resume", "--json")

@@ -8,7 +8,7 @@ import pytest
 
 from rookery.match.fastchess import FastchessMatch
 from rookery.match.job import Event, MatchFault, PairEnded
-from tests.running import remaining
+from tests.process_table import remaining_processes
 
 GAMES = """\
 echo 'Started game 1 of 2 (New vs Base)'
@@ -76,7 +76,7 @@ def test_an_engine_that_left_the_group_ends_with_the_match(tmp_path: Path) -> No
         f"while [ ! -e started ]; do sleep 0.01; done\n{GAMES}"
     )
     asyncio.run(heard(script(tmp_path, text)))
-    assert remaining(mark) == {}
+    assert remaining_processes(mark) == {}
 
 
 def test_silence_without_end_is_given_up(tmp_path: Path) -> None:

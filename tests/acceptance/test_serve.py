@@ -12,7 +12,7 @@ import pytest
 
 from rookery import __version__
 from rookery.app.steps import DATABASE, JOBS, LEASE, STEPS
-from tests.served import SIMULATED, Served, served
+from tests.rookery_process import SIMULATED, RookeryProcess, run_rookery
 
 UP = ("up", "--no-worker", "--no-demo")
 
@@ -23,13 +23,13 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_a_deep_folder_with_spaces_is_good_enough(tmp_path: Path) -> None:
-    with served(tmp_path / ("deep folder " * 12) / "the data") as server:
+    with run_rookery(tmp_path / ("deep folder " * 12) / "the data") as server:
         assert server.get("/readyz") == (200, '{"ready":true}')
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_it_cleanly(data: Path, number: signal.Signals) -> None:
-    with served(data, settings={"ROOKERY_LOG_LEVEL": "debug"}) as server:
+    with run_rookery(data, settings={"ROOKERY_LOG_LEVEL": "debug"}) as server:
         server.until("ready")
         assert server.stop(number) == 0
         assert server.until("stopped")["failed_steps"] == []
@@ -39,15 +39,15 @@ def test_a_signal_stops_it_cleanly(data: Path, number: signal.Signals) -> None:
     assert {DATABASE.name, LEASE.name, JOBS.name} <= set(taken_back)
 
 
-def steps_in(server: Served, event: str) -> list[object]:
+def steps_in(server: RookeryProcess, event: str) -> list[object]:
     return [line["step"] for line in server.events() if line["event"] == event]
 
 
 def test_a_start_and_a_stop_are_both_in_the_log_of_actions(data: Path) -> None:
-    with served(data) as server:
+    with run_rookery(data) as server:
         server.until("ready")
         server.stop()
-    with served(data) as again:
+    with run_rookery(data) as again:
         asked = json.dumps({"action": "system_event"}).encode()
         with urllib.request.urlopen(again.address + "/api/actions", asked, timeout=60) as answer:
             told = [line["message"] for line in json.loads(answer.read())]
@@ -55,7 +55,7 @@ def test_a_start_and_a_stop_are_both_in_the_log_of_actions(data: Path) -> None:
 
 
 def test_nothing_blocks_the_loop_from_start_to_stop(data: Path) -> None:
-    with served(data) as server:
+    with run_rookery(data) as server:
         for path in ("/", "/login", "/healthz", "/readyz", "/metrics", "/openapi.json", "/none"):
             server.get(path)
         server.stop()
@@ -63,18 +63,18 @@ def test_nothing_blocks_the_loop_from_start_to_stop(data: Path) -> None:
 
 
 def test_a_simulated_fleet_is_told_in_the_log_and_on_pages(data: Path) -> None:
-    with served(data, settings=SIMULATED) as server:
+    with run_rookery(data, settings=SIMULATED) as server:
         assert "A simulated fleet plays here" in server.get("/")[1]
         assert server.until("simulated_fleet")["level"] == "warning"
 
 
 def test_up_makes_an_account_that_can_log_in(data: Path) -> None:
-    with served(data, *UP) as server:
+    with run_rookery(data, *UP) as server:
         address = server.address
         server.stop()
         password = re.search(r"password (\S+)", server.said())
     assert password is not None
-    with served(data, *UP) as again:
+    with run_rookery(data, *UP) as again:
         assert log_in(again.address, "admin", password[1]) == again.address + "/"
         again.stop()
         said = again.said()
@@ -84,10 +84,10 @@ def test_up_makes_an_account_that_can_log_in(data: Path) -> None:
 
 
 def test_up_can_reset_the_password(data: Path) -> None:
-    with served(data, *UP) as first:
+    with run_rookery(data, *UP) as first:
         first.until("ready")
         first.stop()
-    with served(data, *UP, "--reset-password") as second:
+    with run_rookery(data, *UP, "--reset-password") as second:
         address = second.address
         # What was printed before the address is complete once the server is ready.
         assert second.process.stdout is not None

@@ -10,8 +10,8 @@ from rookery.client.client import Client
 from rookery.http_client import CallRefused
 from rookery.model.engine import EngineRecord
 from rookery.protocol import v1
-from tests.commands import add_user, said
-from tests.served import LIMIT_SECONDS, Served, served
+from tests.commands import add_user, run_command
+from tests.rookery_process import LIMIT_SECONDS, RookeryProcess, run_rookery
 from tests.submissions import SPRT, body
 
 NET = b"a net of the owls" * 100
@@ -29,10 +29,10 @@ def data(tmp_path: Path) -> Path:
 
 
 def token_of(user: str, data: Path) -> str:
-    return said("token", "create", "--user", user, data=data).stdout.splitlines()[-1]
+    return run_command("token", "create", "--user", user, data=data).stdout.splitlines()[-1]
 
 
-def until_hidden(server: Served, path: str) -> None:
+def until_hidden(server: RookeryProcess, path: str) -> None:
     """What a command wrote is known to the server a moment later."""
     deadline = time.monotonic() + LIMIT_SECONDS
     while server.get(path)[0] != 404:
@@ -42,7 +42,7 @@ def until_hidden(server: Served, path: str) -> None:
 
 def test_what_is_private_stays_so_over_a_kill(data: Path, tmp_path: Path) -> None:
     olga, boris = token_of("olga", data), token_of("boris", data)
-    with served(data) as server:
+    with run_rookery(data) as server:
         client = Client.at(server.address, olga)
         client.create_team("owls")
         client.put_engine(STRIX)
@@ -50,11 +50,13 @@ def test_what_is_private_stays_so_over_a_kill(data: Path, tmp_path: Path) -> Non
         made = client.submit(own)
         file = tmp_path / NAME
         file.write_bytes(NET)
-        given = said("net", "add", str(file), "--user=olga", "--engine=owls~Strix", data=data)
+        given = run_command(
+            "net", "add", str(file), "--user=olga", "--engine=owls~Strix", data=data
+        )
         assert given.returncode == 0, given.stderr
         until_hidden(server, f"/api/nn/{NAME}")
         server.kill()
-    with served(data) as server:
+    with run_rookery(data) as server:
         client, other = Client.at(server.address, olga), Client.at(server.address, boris)
         assert [run.id for run in client.runs().runs] == [made.id]
         assert other.runs().runs == ()

@@ -12,8 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import processes_of, remaining
-from tests.served import COMMAND, LIMIT_SECONDS, PROJECT, Served, environment, served
+from tests.process_table import processes_of, remaining_processes
+from tests.rookery_process import (
+    COMMAND,
+    LIMIT_SECONDS,
+    PROJECT,
+    RookeryProcess,
+    environment,
+    run_rookery,
+)
 
 SIGN = b"Ctrl-C stops everything."
 KEEPER = "cli.local_worker"
@@ -35,22 +42,22 @@ def worker_of(data: Path) -> bool:
     return any("rookery.cli.main worker" in line for line in processes_of(data).values())
 
 
-def games_of(server: Served) -> int:
+def games_of(server: RookeryProcess) -> int:
     runs = json.loads(server.get("/api/v1/runs")[1])["runs"]
     return sum(run["results"]["wins"] + run["results"]["losses"] for run in runs)
 
 
 @pytest.mark.timeout(300)
 def test_one_command_plays_a_first_test_and_one_signal_ends_it(data: Path) -> None:
-    with served(data, "up", "--concurrency=1") as first:
+    with run_rookery(data, "up", "--concurrency=1") as first:
         until(lambda: games_of(first))
         assert first.stop(signal.SIGINT) == 0
-        assert remaining(data) == {}
+        assert remaining_processes(data) == {}
         assert "A first test is being played" in first.said()
     token = data / "local-worker.token"
     assert stat.S_IMODE(token.stat().st_mode) == 0o600
     before = token.read_text()
-    with served(data, "up", "--no-worker") as second:
+    with run_rookery(data, "up", "--no-worker") as second:
         runs = json.loads(second.get("/api/v1/runs")[1])["runs"]
         assert [run["workers"] for run in runs] == [0]
         second.stop()
@@ -58,10 +65,10 @@ def test_one_command_plays_a_first_test_and_one_signal_ends_it(data: Path) -> No
 
 
 def test_a_worker_does_not_outlive_the_server_it_was_started_with(data: Path) -> None:
-    with served(data, "up", "--no-demo") as server:
+    with run_rookery(data, "up", "--no-demo") as server:
         until(lambda: worker_of(data))
         server.kill()
-        assert remaining(data) == {}
+        assert remaining_processes(data) == {}
 
 
 def worker_pids(data: Path) -> set[int]:
@@ -76,7 +83,7 @@ def keeper_pids(data: Path) -> set[int]:
 
 
 def test_a_worker_that_dies_is_started_again_and_that_is_said(data: Path) -> None:
-    with served(data, "up", "--no-demo") as server:
+    with run_rookery(data, "up", "--no-demo") as server:
         until(lambda: worker_pids(data))
         (first,) = worker_pids(data)
         os.kill(first, signal.SIGKILL)
@@ -85,7 +92,7 @@ def test_a_worker_that_dies_is_started_again_and_that_is_said(data: Path) -> Non
         os.kill(keeper, signal.SIGKILL)
         until(lambda: keeper_pids(data) - {keeper} and worker_pids(data))
         assert server.stop(signal.SIGINT) == 0
-        assert remaining(data) == {}
+        assert remaining_processes(data) == {}
         said = server.said()
     assert "The worker ended by signal 9; it is started again in" in said
     assert "The worker's keeper ended by signal 9; it is started again in" in said
@@ -147,7 +154,7 @@ def test_a_terminal_shows_progress_a_box_and_no_log(data: Path) -> None:
 
 
 def test_the_same_sentences_come_without_a_terminal(data: Path) -> None:
-    with served(data, "up", "--no-worker", "--no-demo") as server:
+    with run_rookery(data, "up", "--no-worker", "--no-demo") as server:
         server.until("ready")
         assert server.stop(signal.SIGINT) == 0
         said = server.said().splitlines()

@@ -19,16 +19,24 @@ from rookery.worker.sandbox.sandbox import NO_SANDBOX
 from rookery.worker.server import HttpTransport
 from rookery.worker.session import WrongServer
 from rookery.worker.stopping import Stop, WorkerStatus
-from tests.workers.lives import live
-from tests.workers.processes import until, working
-from tests.workers.stand_in import Body, StandIn, fledgling, games_in, record, stand_in, task
+from tests.workers.fake_server import (
+    Body,
+    FakeServer,
+    fake_server,
+    fledgling,
+    games_in,
+    record,
+    task,
+)
+from tests.workers.in_process import run_worker
+from tests.workers.processes import until, worker_process
 
 IN_PARTS: Body = {"version": 325, "rookery": {"version": "1", "features": ["parts"]}}
 
 
 def test_a_process_plays_reports_and_sends_the_games(tmp_path: Path) -> None:
-    with stand_in(StandIn(tasks=[fledgling(4, sprt={"batch_size": 1})])) as server:
-        with working(server.address, tmp_path, "--once") as worker:
+    with fake_server(FakeServer(tasks=[fledgling(4, sprt={"batch_size": 1})])) as server:
+        with worker_process(server.address, tmp_path, "--once") as worker:
             assert worker.ended() == 0, worker.said()
         assert server.names() == [
             "request_version",
@@ -45,8 +53,8 @@ def test_a_process_plays_reports_and_sends_the_games(tmp_path: Path) -> None:
 
 
 def test_what_is_sent_is_what_a_server_reads(tmp_path: Path) -> None:
-    server = StandIn(tasks=[task(2)], games=2)
-    live(server, tmp_path)
+    server = FakeServer(tasks=[task(2)], games=2)
+    run_worker(server, tmp_path)
     asked = REQUEST_TASK.read(json.dumps(server.of("request_task")[0]).encode())
     told = UPDATE_TASK.read(json.dumps(server.of("update_task")[0]).encode())
     assert asked.worker_info.rookery
@@ -67,65 +75,65 @@ def test_what_is_sent_is_what_a_server_reads(tmp_path: Path) -> None:
 def test_a_failure_is_told_to_whom_it_concerns(
     tasks: list[Body], outcome: RoundOutcome, told: str, tmp_path: Path
 ) -> None:
-    server = StandIn(tasks=list(tasks))
-    assert live(server, tmp_path).outcome is outcome
+    server = FakeServer(tasks=list(tasks))
+    assert run_worker(server, tmp_path).outcome is outcome
     assert server.names()[-1] == told
 
 
 def test_an_engine_that_can_not_be_made_is_told_of(tmp_path: Path) -> None:
     lacking = record() | {"recipe": {"kind": "installed", "output": "no-such-engine"}}
-    server = StandIn(tasks=[task(new_record=lacking)])
+    server = FakeServer(tasks=[task(new_record=lacking)])
     shop = Workshop(tmp_path / "cache", sandbox=NO_SANDBOX)
-    assert live(server, tmp_path, shop=shop).outcome is RoundOutcome.MACHINE_FAULT
+    assert run_worker(server, tmp_path, shop=shop).outcome is RoundOutcome.MACHINE_FAULT
     assert "no-such-engine, which is not here" in server.of("failed_task")[0]["message"]
 
 
 def test_a_wrong_bench_names_both_counts(tmp_path: Path) -> None:
-    server = StandIn(tasks=[task(base_signature="77")])
-    live(server, tmp_path)
+    server = FakeServer(tasks=[task(base_signature="77")])
+    run_worker(server, tmp_path)
     complaint = server.of("stop_run")[0]
     assert "user expected: 77 but worker got: 1234" in complaint["message"]
     assert complaint["rookery"]["bench"] == 1234
 
 
 def test_an_unreachable_server_is_its_own_fault(tmp_path: Path) -> None:
-    server = StandIn(answers={"request_task": lambda _: None})
-    assert live(server, tmp_path).outcome is RoundOutcome.SERVER_FAULT
+    server = FakeServer(answers={"request_task": lambda _: None})
+    assert run_worker(server, tmp_path).outcome is RoundOutcome.SERVER_FAULT
 
 
 def test_wrong_credentials_end_the_worker(tmp_path: Path) -> None:
     with pytest.raises(WrongServer, match="unknown user"):
-        live(StandIn(greeting={"error": "unknown user"}), tmp_path)
+        run_worker(FakeServer(greeting={"error": "unknown user"}), tmp_path)
 
 
 def test_a_server_of_others_wants_a_flag(tmp_path: Path) -> None:
     with pytest.raises(WrongServer, match="--foreign-server"):
-        live(StandIn(greeting={"version": 325}), tmp_path)
+        run_worker(FakeServer(greeting={"version": 325}), tmp_path)
 
 
 def test_a_batch_whose_answer_was_lost_is_sent_again_with_the_same_totals(tmp_path: Path) -> None:
     def lose_twice(_: Body) -> Body | None:
         return {"task_alive": False} if len(server.of("update_task")) > 2 else None
 
-    server = StandIn(tasks=[task(2)], answers={"update_task": lose_twice})
-    assert live(server, tmp_path).outcome is RoundOutcome.DONE
+    server = FakeServer(tasks=[task(2)], answers={"update_task": lose_twice})
+    assert run_worker(server, tmp_path).outcome is RoundOutcome.DONE
     first, second, third = server.of("update_task")
     assert first == second == third
 
 
 def test_a_refused_result_ends_the_task_at_once(tmp_path: Path) -> None:
-    server = StandIn(
+    server = FakeServer(
         tasks=[task(40, sprt={"batch_size": 1})],
         answers={"update_task": lambda _: {"error": "no", "task_alive": False}},
     )
-    assert live(server, tmp_path).outcome is RoundOutcome.MACHINE_FAULT
+    assert run_worker(server, tmp_path).outcome is RoundOutcome.MACHINE_FAULT
     assert len(server.of("update_task")) == 1
     assert server.names().count("failed_task") == 1
 
 
 def test_the_server_ends_a_task_by_its_answer(tmp_path: Path) -> None:
-    server = StandIn(tasks=[task(4000, sprt={"batch_size": 1})], games=6)
-    assert live(server, tmp_path).outcome is RoundOutcome.DONE
+    server = FakeServer(tasks=[task(4000, sprt={"batch_size": 1})], games=6)
+    assert run_worker(server, tmp_path).outcome is RoundOutcome.DONE
     assert games_in(server.of("update_task")[-1]) == 6
     assert "failed_task" not in server.names()
 
@@ -136,11 +144,11 @@ def test_a_tune_asks_for_values_before_each_batch(tmp_path: Path) -> None:
         "b_params": [{"name": "Infos", "value": 1}],
         "sig": 7,
     }
-    server = StandIn(
+    server = FakeServer(
         tasks=[task(4, spsa={}, tc="MT=20000", scaling="off")],
         answers={"request_spsa": lambda _: {"task_alive": True, "slots": [slot], "sig": 9}},
     )
-    assert live(server, tmp_path).outcome is RoundOutcome.DONE
+    assert run_worker(server, tmp_path).outcome is RoundOutcome.DONE
     assert server.names()[2:] == ["request_spsa", "update_task"] * 2
     assert [body["rookery"] for body in server.of("request_spsa")] == [{"slots": 1}] * 2
     told = server.of("update_task")
@@ -151,15 +159,15 @@ def test_a_tune_asks_for_values_before_each_batch(tmp_path: Path) -> None:
 
 def test_a_tune_that_is_over_asks_for_no_more(tmp_path: Path) -> None:
     over = {"request_spsa": lambda _: {"task_alive": False}}
-    server = StandIn(tasks=[task(4, spsa={})], answers={**over})
-    assert live(server, tmp_path).outcome is RoundOutcome.DONE
+    server = FakeServer(tasks=[task(4, spsa={})], answers={**over})
+    assert run_worker(server, tmp_path).outcome is RoundOutcome.DONE
     assert server.names()[2:] == ["request_spsa"]
 
 
 def test_an_engine_that_crashes_loses_that_game_and_is_spoken_of(tmp_path: Path) -> None:
     crashing = record("--misdeed", "crash=1")
-    server = StandIn(tasks=[task(4, new_record=crashing)])
-    assert live(server, tmp_path).outcome is RoundOutcome.DONE
+    server = FakeServer(tasks=[task(4, new_record=crashing)])
+    assert run_worker(server, tmp_path).outcome is RoundOutcome.DONE
     stats = server.of("update_task")[-1]["stats"]
     assert (stats["losses"], stats["crashes"]) == (4, 4)
     # The first, the second and the fourth.
@@ -173,8 +181,8 @@ def test_a_worker_that_is_asked_to_leave_finishes_its_pair_and_gives_the_rest_ba
         if status.results.games and not stop.asked.is_set():
             stop.ask()
 
-    server = StandIn(tasks=[task(4000)], games=4000)
-    assert live(server, tmp_path, leave).outcome is RoundOutcome.STOPPED
+    server = FakeServer(tasks=[task(4000)], games=4000)
+    assert run_worker(server, tmp_path, leave).outcome is RoundOutcome.STOPPED
     assert server.names()[2:] == ["update_task", "failed_task", "upload_pgn"]
     assert 2 <= games_in(server.of("update_task")[0]) < 400
     assert "given back" in server.of("failed_task")[0]["message"]
@@ -187,8 +195,8 @@ def test_a_worker_that_leaves_reports_its_pairs_though_their_batch_is_not_whole(
         if status.results.games >= 4 and not stop.asked.is_set():
             stop.ask()
 
-    server = StandIn(tasks=[task(4000, sprt={"batch_size": 500})], games=4000, greeting=IN_PARTS)
-    assert live(server, tmp_path, leave).outcome is RoundOutcome.STOPPED
+    server = FakeServer(tasks=[task(4000, sprt={"batch_size": 500})], games=4000, greeting=IN_PARTS)
+    assert run_worker(server, tmp_path, leave).outcome is RoundOutcome.STOPPED
     assert server.names()[2:] == ["update_task", "failed_task", "upload_pgn"]
     assert 4 <= games_in(server.of("update_task")[0]) < 400
 
@@ -201,18 +209,18 @@ def test_pairs_that_were_played_when_the_run_ended_are_told_for_their_players_cr
         time.sleep(1.0 if len(server.of("update_task")) == 1 else 0.0)
         return {"task_alive": False}
 
-    server = StandIn(
+    server = FakeServer(
         tasks=[task(4000, sprt={"batch_size": 1})], answers={"update_task": over}, greeting=IN_PARTS
     )
-    assert live(server, tmp_path).outcome is RoundOutcome.DONE
+    assert run_worker(server, tmp_path).outcome is RoundOutcome.DONE
     first, last = server.of("update_task")
     assert games_in(last) > games_in(first)
 
 
 def test_a_second_interrupt_ends_a_process_at_once(tmp_path: Path) -> None:
     # The first game has begun and lasts longer than the test: somebody waits for it.
-    server = StandIn(tasks=[fledgling(4000, tc="MT=600000", scaling="off")], games=4000)
-    with stand_in(server), working(server.address, tmp_path, "--grace=6000") as worker:
+    server = FakeServer(tasks=[fledgling(4000, tc="MT=600000", scaling="off")], games=4000)
+    with fake_server(server), worker_process(server.address, tmp_path, "--grace=6000") as worker:
         until(lambda: "master: playing" in worker.said(), worker)
         worker.interrupt()
         until(lambda: "finishing the last games" in worker.said(), worker)
@@ -223,13 +231,16 @@ def test_a_second_interrupt_ends_a_process_at_once(tmp_path: Path) -> None:
 
 def test_a_cache_that_can_not_be_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
-    with stand_in(StandIn()) as server, working(server.address, tmp_path) as worker:
+    with fake_server(FakeServer()) as server, worker_process(server.address, tmp_path) as worker:
         assert worker.ended() == 2
     assert "cache can't be used" in worker.said()
 
 
 def test_the_doctor_says_what_is_here(tmp_path: Path) -> None:
-    with stand_in(StandIn()) as server, working(server.address, tmp_path, "doctor") as worker:
+    with (
+        fake_server(FakeServer()) as server,
+        worker_process(server.address, tmp_path, "doctor") as worker,
+    ):
         assert worker.ended() == 0, worker.said()
     assert f"{server.address} knows olga; it is Rookery 1" in worker.said()
     assert "Fledgling  yes" in worker.said()
@@ -239,11 +250,13 @@ def test_the_doctor_looks_at_the_fastchess_that_was_named(tmp_path: Path) -> Non
     program = tmp_path / "my-runner"
     program.write_text("#!/bin/sh\necho fastchess 1.8.1-alpha\n")
     program.chmod(0o700)
-    with stand_in(StandIn()) as server:
+    with fake_server(FakeServer()) as server:
         words = ("doctor", f"--fastchess={program}")
-        with working(server.address, tmp_path / "here", *words) as worker:
+        with worker_process(server.address, tmp_path / "here", *words) as worker:
             worker.ended()
-        with working(server.address, tmp_path / "gone", "doctor", "--fastchess=/none") as other:
+        with worker_process(
+            server.address, tmp_path / "gone", "doctor", "--fastchess=/none"
+        ) as other:
             other.ended()
     assert f"fastchess 1.8.1-alpha, {program}" in worker.said()
     assert "/none is not there" in other.said()
@@ -251,15 +264,18 @@ def test_the_doctor_looks_at_the_fastchess_that_was_named(tmp_path: Path) -> Non
 
 def test_a_worker_says_at_its_start_who_it_is_and_for_whom_it_plays(tmp_path: Path) -> None:
     words = ("--once", "--key=mine")
-    with stand_in(StandIn()) as server, working(server.address, tmp_path, *words) as worker:
+    with (
+        fake_server(FakeServer()) as server,
+        worker_process(server.address, tmp_path, *words) as worker,
+    ):
         worker.ended()
     line = f"olga-1cores-mine, Rookery {__version__}, plays for {server.address} on 1 core"
     assert line in worker.said().splitlines()[0]
 
 
 def test_a_fleet_leaves_when_there_is_no_work(tmp_path: Path) -> None:
-    server = StandIn(tasks=[task(2)], games=2)
-    assert live(server, tmp_path, once=False, fleet=True).outcome is RoundOutcome.IDLE
+    server = FakeServer(tasks=[task(2)], games=2)
+    assert run_worker(server, tmp_path, once=False, fleet=True).outcome is RoundOutcome.IDLE
     assert server.names().count("request_task") == 2
 
 

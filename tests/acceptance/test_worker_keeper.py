@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.running import remaining
-from tests.served import LIMIT_SECONDS, PROJECT, environment
+from tests.process_table import remaining_processes
+from tests.rookery_process import LIMIT_SECONDS, PROJECT, environment
 
 POLITE = """
 import signal, sys, time
@@ -62,4 +62,4 @@ def test_a_word_asks_for_an_orderly_end(tmp_path: Path) -> None:
 def test_what_ignores_signals_ends_all_the_same_with_all_it_started(tmp_path: Path) -> None:
     mark = str(tmp_path / "mark")
     assert end(kept(tmp_path / "log", STUBBORN.format(mark=mark))) == 0
-    assert remaining(mark) == {}
+    assert remaining_processes(mark) == {}

@@ -14,8 +14,8 @@ from rookery.protocol.ed25519 import fingerprint, public_key
 from rookery.web.handout import make_script
 from rookery.web.wheel import PACKAGE, Wheel, locked_requirements, own_wheel, pack, worker_files
 from rookery.worker.renewal.installation import InstallFolder, add_version, environment_name
-from tests.served import environment
-from tests.workers.stand_in import Body, StandIn, stand_in
+from tests.rookery_process import environment
+from tests.workers.fake_server import Body, FakeServer, fake_server
 
 LIMIT_SECONDS = 110
 SEED, ANOTHER = bytes(range(32)), bytes(32)
@@ -49,7 +49,7 @@ def place(tmp_path: Path) -> InstallFolder:
     return made
 
 
-def offering(new: Wheel, version: str) -> StandIn:
+def offering(new: Wheel, version: str) -> FakeServer:
     offer = {
         "version": version,
         "wheel": new.name,
@@ -57,10 +57,12 @@ def offering(new: Wheel, version: str) -> StandIn:
         "signature": new.signature,
     }
     greeting: Body = {"version": 325, "rookery": offer}
-    return StandIn(greeting=greeting, files={f"/worker/{new.name}": new.content})
+    return FakeServer(greeting=greeting, files={f"/worker/{new.name}": new.content})
 
 
-def work(place: InstallFolder, server: StandIn, *words: str) -> "subprocess.CompletedProcess[str]":
+def work(
+    place: InstallFolder, server: FakeServer, *words: str
+) -> "subprocess.CompletedProcess[str]":
     """One life of the installed worker, which finds no task."""
     (place.root / "secret").write_text("olga:rkw_x")
     variables = {name: value for name, value in environment().items() if name != "PYTHONPATH"}
@@ -75,13 +77,13 @@ def work(place: InstallFolder, server: StandIn, *words: str) -> "subprocess.Comp
     )
 
 
-def versions_at_work(server: StandIn) -> list[str]:
+def versions_at_work(server: FakeServer) -> list[str]:
     return [body["worker_info"]["rookery"]["version"] for body in server.of("request_task")]
 
 
 def test_a_newer_worker_takes_over_before_the_next_task(place: InstallFolder) -> None:
     new = wheel_of("2.0")
-    with stand_in(offering(new, "2.0")) as server:
+    with fake_server(offering(new, "2.0")) as server:
         ended = work(place, server)
     assert ended.returncode == 3, ended.stdout + ended.stderr
     assert versions_at_work(server) == ["2.0"]
@@ -97,7 +99,7 @@ def test_one_that_does_not_start_or_is_not_what_was_promised_is_not_used(
     server = offering(new, "2.0")
     if fault == "forged":
         server.files = {f"/worker/{new.name}": new.content + b"more"}
-    with stand_in(server):
+    with fake_server(server):
         ended = work(place, server)
     assert ended.returncode == 3, ended.stdout + ended.stderr
     assert "is not used" in ended.stdout
@@ -107,7 +109,7 @@ def test_one_that_does_not_start_or_is_not_what_was_promised_is_not_used(
 
 def test_one_that_another_key_signed_is_not_even_fetched(place: InstallFolder) -> None:
     before, new = place.current(), wheel_of("2.0", seed=ANOTHER)
-    with stand_in(offering(new, "2.0")) as server:
+    with fake_server(offering(new, "2.0")) as server:
         ended = work(place, server)
     assert ended.returncode == 3, ended.stdout + ended.stderr
     assert "not signed with the key that was pinned when this worker was installed" in ended.stdout
@@ -121,7 +123,7 @@ def test_one_that_fails_before_its_first_word_is_replaced_by_the_one_before(
 ) -> None:
     before, start = place.current(), "rookery/cli/worker_start.py"
     new = wheel_of("2.0", {start: FAILING + (PACKAGE.parent / start).read_bytes()})
-    with stand_in(offering(new, "2.0")) as server:
+    with fake_server(offering(new, "2.0")) as server:
         ended = work(place, server)
         assert ended.returncode == 3, ended.stdout + ended.stderr
         assert "it breaks when it is needed" in server.of("worker_log")[0]["message"]
@@ -133,7 +135,7 @@ def test_one_that_fails_before_its_first_word_is_replaced_by_the_one_before(
 
 
 def test_a_worker_may_be_kept_as_it_is(place: InstallFolder) -> None:
-    with stand_in(offering(wheel_of("2.0"), "2.0")) as server:
+    with fake_server(offering(wheel_of("2.0"), "2.0")) as server:
         work(place, server, "--no-update")
     assert versions_at_work(server) == ["1.0"]
 
@@ -160,7 +162,7 @@ def bare(tmp_path: Path, **more: str) -> dict[str, str]:
 def test_a_server_with_another_key_than_the_page_showed_installs_nothing(tmp_path: Path) -> None:
     wheel = own_wheel().signed(ANOTHER)
     wrong = fingerprint(public_key(SEED))
-    with stand_in(StandIn(files={f"/worker/{wheel.name}": wheel.content})) as server:
+    with fake_server(FakeServer(files={f"/worker/{wheel.name}": wheel.content})) as server:
         ended = installing(wheel, server.address, bare(tmp_path, ROOKERY_FINGERPRINT=wrong))
     assert ended.returncode == 1
     assert f"and should have {wrong}: nothing was installed" in ended.stderr
@@ -188,7 +190,7 @@ def test_one_line_installs_a_worker(tmp_path: Path) -> None:
         "ROOKERY_ACCOUNT": "olga:rkw_x",
         "ROOKERY_FINGERPRINT": fingerprint(public_key(SEED)),
     }
-    with stand_in(StandIn(files={f"/worker/{wheel.name}": wheel.content})) as server:
+    with fake_server(FakeServer(files={f"/worker/{wheel.name}": wheel.content})) as server:
         ended = installing(wheel, server.address, variables)
         assert ended.returncode == 0, ended.stderr
         line = shlex.split(ended.stdout.splitlines()[-1])

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.answering import answering
 from tests.git_backend import GitBackend
+from tests.web_servers import web_server
 
 CERTIFICATE = Path(__file__).with_name("localhost.pem")
 
@@ -18,5 +18,5 @@ def serving(root: Path, *, tls: bool) -> Iterator[str]:
     if tls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(CERTIFICATE)
-    with answering(type("Serving", (GitBackend,), {"root": root}), context) as address:
+    with web_server(type("Serving", (GitBackend,), {"root": root}), context) as address:
         yield address

@@ -21,7 +21,7 @@ from rookery.match.job import (
     Setup,
 )
 from rookery.match.openings import STANDARD, Opening
-from tests.running import remaining
+from tests.process_table import remaining_processes
 
 MOVER = Path(__file__).with_name("mover.py")
 SHORT = Setup(
@@ -39,7 +39,7 @@ def mover(
 
 def movers_left() -> dict[int, str]:
     """The engines of this process's matches that still run, and what they started."""
-    return remaining("=".join(_mark()), within=("environ",))
+    return remaining_processes("=".join(_mark()), within=("environ",))
 
 
 def _environment() -> tuple[tuple[str, str], ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.faults.processes import Owner, backends_of, kill
-from tests.running import processes_of, remaining
+from tests.process_table import processes_of, remaining_processes
 
 SURVIVED = ("supervisor", "postmaster", "backend")
 VICTIMS = (*SURVIVED, "server", "server while starting", "everything")
@@ -55,7 +55,7 @@ class Campaign:
 
     def finish(self) -> None:
         assert self._owner.stop() == 0
-        assert remaining(self._data) == {}, "left behind after an orderly stop"
+        assert remaining_processes(self._data) == {}, "left behind after an orderly stop"
 
     def end(self) -> None:
         self._owner.end()

@@ -25,7 +25,7 @@ from rookery.rules.reception import Reception
 from rookery.rules.working_set import WorkingSet
 from tests.faults.owner import owner_is_gone, say, tell
 from tests.makers import NOW, make_run, pairs
-from tests.storage.fleet.scenes import changed, make_task
+from tests.storage.farm.stores import changed, make_task
 
 RUNS = [make_run("a"), make_run("b")]
 TASKS_EACH = 5

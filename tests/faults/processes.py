@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from tests.running import LIMIT_SECONDS, parent_of, pids, remaining, words_of
+from tests.process_table import LIMIT_SECONDS, command_line_of, parent_of, pids, remaining_processes
 
 ROOT = Path(__file__).resolve().parents[2]
 OWNER = Path(__file__).with_name("owner.py")
@@ -83,7 +83,7 @@ class Owner(Spoken):
 
 
 def wait_until_gone(data: Path) -> None:
-    assert not (left := remaining(data)), f"left behind: {left}"
+    assert not (left := remaining_processes(data)), f"left behind: {left}"
 
 
 def backends_of(postmaster: str) -> list[int]:
@@ -91,7 +91,8 @@ def backends_of(postmaster: str) -> list[int]:
     return sorted(
         pid
         for pid in pids()
-        if parent_of(pid) == int(postmaster) and words_of(pid).startswith("postgres: rookery")
+        if parent_of(pid) == int(postmaster)
+        and command_line_of(pid).startswith("postgres: rookery")
     )
 
 

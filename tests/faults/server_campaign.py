@@ -16,10 +16,17 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.faults.processes import backends_of, kill
-from tests.fleet.books import Audit
+from tests.fleet.audit import Audit
+from tests.fleet.connections import Connections
 from tests.fleet.fleet import Account, SimulatedFleet
-from tests.fleet.line import Lines
-from tests.served import COMMAND, LIMIT_SECONDS, PROJECT, SIMULATED, Served, environment
+from tests.rookery_process import (
+    COMMAND,
+    LIMIT_SECONDS,
+    PROJECT,
+    SIMULATED,
+    RookeryProcess,
+    environment,
+)
 
 DYING = (sys.executable, "-m", "tests.faults.dying_serve")
 PASSWORD = "correct horse battery staple"
@@ -51,12 +58,16 @@ class Campaign:
 
     data: Path
     fleet: SimulatedFleet
-    server: Served | None = None
+    server: RookeryProcess | None = None
     deaths: list[str] = field(default_factory=list)
 
-    async def start(self, command: Sequence[str] = COMMAND, *, detect: bool = False) -> Served:
+    async def start(
+        self, command: Sequence[str] = COMMAND, *, detect: bool = False
+    ) -> RookeryProcess:
         """Returns when it serves, or is dead already."""
-        make = partial(Served, ("serve",), self.data, command, detect=detect, settings=SIMULATED)
+        make = partial(
+            RookeryProcess, ("serve",), self.data, command, detect=detect, settings=SIMULATED
+        )
         self.server = server = await asyncio.to_thread(make)
         ready = await asyncio.to_thread(server.until, "ready")
         self.fleet.lines.move(urlsplit(str(ready["address"])).port or 0)
@@ -96,7 +107,7 @@ class Campaign:
         await self._got_over_it(server)
         self.deaths.append("outage")
 
-    async def _got_over_it(self, server: Served) -> None:
+    async def _got_over_it(self, server: RookeryProcess) -> None:
         """Waits until it writes again what workers tell. It reads its state anew only if something
         was on its way to the database."""
         now = time.monotonic()
@@ -124,12 +135,12 @@ class Campaign:
         logs = self.data.parent.glob(f"{self.data.name}-*.log")
         return sum(log.read_text().count('"sums_corrected"') for log in logs)
 
-    def _note(self, server: Served, death: str) -> None:
+    def _note(self, server: RookeryProcess, death: str) -> None:
         self.deaths.append(death)
         self._close(server)
         self.server = None
 
-    def _close(self, server: Served) -> None:
+    def _close(self, server: RookeryProcess) -> None:
         assert server.process.stdout is not None
         server.process.stdout.close()
 
@@ -140,7 +151,7 @@ def _signal(pids: Sequence[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def _kill_database(server: Served, victim: str) -> None:
+def _kill_database(server: RookeryProcess, victim: str) -> None:
     ready = [each for each in server.events() if each["event"] == "database_ready"][-1]
     postmaster = str(ready["postmaster"])
     kill(postmaster if victim == "postgres" else backends_of(postmaster)[0])
@@ -150,7 +161,7 @@ def _kill_database(server: Served, victim: str) -> None:
 async def campaign_on(data: Path, *, runs: int) -> AsyncIterator[Campaign]:
     """A first server with runs to play."""
     account = await asyncio.to_thread(made_account, data)
-    lines = Lines()
+    lines = Connections()
     lines.token = account.token
     campaign = Campaign(data, SimulatedFleet(account, lines))
     try:

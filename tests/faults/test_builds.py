@@ -16,7 +16,7 @@ from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.sandbox.sandbox import Sandbox
 from tests.engines import repositories
-from tests.running import remaining
+from tests.process_table import remaining_processes
 
 SANDBOX = Sandbox(True, build_processes=30)
 PLAIN = Sandbox(False, build_processes=30, permitted=True)
@@ -53,7 +53,7 @@ def test_a_build_that_hangs_is_ended_with_all_it_started(tmp_path: Path, sandbox
     hanging = f"trap '' TERM; setsid sh -c 'sleep 600 # {tmp_path}' & sleep 600 # {tmp_path}"
     failed = failure(tmp_path, commands(hanging), sandbox, seconds=1.0)
     assert failed.sentence == "Tiny could not be built within 1 s."
-    assert not remaining(tmp_path)
+    assert not remaining_processes(tmp_path)
 
 
 def test_a_flood_of_output_is_cut_in_the_middle(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_build_that_forks_without_end_is_put_out(tmp_path: Path, sandbox: Sand
     failed = failure(tmp_path, commands(bomb), sandbox)
     # The kernel may say no before the watch does.
     assert "more than 30 processes" in failed.sentence or "Cannot fork" in failed.log
-    assert not remaining(tmp_path)
+    assert not remaining_processes(tmp_path)
 
 
 def test_a_build_has_no_network_and_sees_nobodys_files(tmp_path: Path) -> None:
@@ -197,5 +197,5 @@ def test_a_trial_that_is_interrupted_twice_ends(tmp_path: Path, seconds: float) 
     finally:
         trial.kill()
     assert trial.returncode == 130
-    while remaining(tmp_path):
+    while remaining_processes(tmp_path):
         time.sleep(0.05)

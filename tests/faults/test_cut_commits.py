@@ -16,7 +16,7 @@ from rookery.rules.answers import Changes
 from tests.database import pool_on
 from tests.faults.proxy import Cut, Proxy, proxied
 from tests.makers import make_run, pairs
-from tests.storage.fleet.scenes import changed, make_task, opened, played
+from tests.storage.farm.stores import changed, make_task, opened, played
 
 pytestmark = pytest.mark.anyio
 

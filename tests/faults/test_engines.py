@@ -15,7 +15,7 @@ import pytest
 from rookery.match.job import EngineSpec, GameResult, MatchFault, Termination
 from tests.engines.matches import MOVER, SHORT, mover, movers_left, play
 from tests.faults.processes import ROOT, kill, wait_until_gone
-from tests.running import processes_of
+from tests.process_table import processes_of
 
 pytestmark = pytest.mark.anyio
 

@@ -17,10 +17,10 @@ from rookery.client.transport import HttpApiTransport
 from rookery.http_client import CallRefused
 from rookery.model.plan import Modification
 from rookery.protocol import v1
-from tests.commands import add_user, said
+from tests.commands import add_user, run_command
 from tests.faults.processes import kill
 from tests.ports import kept_port
-from tests.served import COMMAND, PROJECT, Served, environment, served
+from tests.rookery_process import COMMAND, PROJECT, RookeryProcess, environment, run_rookery
 from tests.submissions import SPRT, body
 from tests.wire.app_under_test import KNOWN_TOKEN
 from tests.wire.processes import Server, running_server
@@ -79,11 +79,11 @@ class Reading:
         return run
 
 
-def token_on(server: Served) -> str:
+def token_on(server: RookeryProcess) -> str:
     """Of an approver, made while the server runs."""
     server.until("ready")
     add_user("boris", server.data, "--approver")
-    made = said("token", "create", "--user", "boris", data=server.data)
+    made = run_command("token", "create", "--user", "boris", data=server.data)
     return made.stdout.splitlines()[-1]
 
 
@@ -101,7 +101,7 @@ def done(act: Callable[[], object]) -> None:
 
 
 @contextmanager
-def watching(server: Served, run_id: str) -> "Iterator[subprocess.Popen[str]]":
+def watching(server: RookeryProcess, run_id: str) -> "Iterator[subprocess.Popen[str]]":
     with subprocess.Popen(
         [*COMMAND, "watch", run_id, "--json", "--server", server.address],
         cwd=PROJECT,
@@ -118,7 +118,7 @@ def watching(server: Served, run_id: str) -> "Iterator[subprocess.Popen[str]]":
 
 def test_streams_go_on_over_the_database_and_resume_over_the_server(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with kept_port() as port, served(data, "serve", f"--port={port}") as server:
+    with kept_port() as port, run_rookery(data, "serve", f"--port={port}") as server:
         token = token_on(server)
         client = Client.at(server.address, token)
         ids = [client.submit(body(sprt=SPRT)).id for _ in range(3)]
@@ -138,7 +138,7 @@ def test_streams_go_on_over_the_database_and_resume_over_the_server(tmp_path: Pa
             done(lambda: client.modify(changed, Modification(priority=2)))
             done(lambda: client.stop(ended))
             server.kill()
-            with served(data, "serve", f"--port={port}") as again:
+            with run_rookery(data, "serve", f"--port={port}") as again:
                 resumed = Reading(again.address, after=stream.last)
                 found = {run.id: run for run in (resumed.run(), resumed.run())}
                 assert found[changed].priority == 2

@@ -17,10 +17,10 @@ from rookery.model.engine import EngineRecord, RecipeRecord
 from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.sandbox.sandbox import Sandbox
-from tests.answering import answering
 from tests.engines import repositories
 from tests.engines.downloads import MemoryDownloads
 from tests.engines.git_server import serving
+from tests.web_servers import web_server
 
 SANDBOX = Sandbox(True)
 PLAIN = Sandbox(False, permitted=True)
@@ -145,7 +145,7 @@ def test_a_redirect_is_not_followed(tmp_path: Path, sandbox: Sandbox) -> None:
             def log_message(self, *_: object) -> None:
                 """Nothing to be said."""
 
-        with answering(Elsewhere) as server:
+        with web_server(Elsewhere) as server:
             refusal(tmp_path, EngineOrder(MAKE, COMMIT, f"{server}/tiny"), sandbox, private=True)
     assert heard == []
 

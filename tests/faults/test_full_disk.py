@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.served import LIMIT_SECONDS, Served, served
+from tests.rookery_process import LIMIT_SECONDS, RookeryProcess, run_rookery
 
 MOUNT = 'mkdir -p "$0" && mount -t tmpfs -o size=220m none "$0" && exec "$@"'
 USER = ("--user", "--map-user=1000", "--map-group=1000", "--keep-caps", "--mount")
@@ -20,7 +20,7 @@ def on_a_small_disk(folder: Path) -> tuple[str, ...]:
     return ("unshare", *USER, "sh", "-c", MOUNT, str(folder), *python)
 
 
-def filled(server: Served, folder: Path, leave: int) -> Path:
+def filled(server: RookeryProcess, folder: Path, leave: int) -> Path:
     """Writes until only so much is left; gives the file to remove."""
     inside = Path(f"/proc/{server.process.pid}/root{folder}")
     filling = inside / "filling"
@@ -38,7 +38,7 @@ def free(folder: Path) -> int:
     return disk.f_bavail * disk.f_frsize
 
 
-def ready(server: Served) -> tuple[int, dict[str, object]]:
+def ready(server: RookeryProcess) -> tuple[int, dict[str, object]]:
     status, text = server.get("/readyz")
     return status, json.loads(text)
 
@@ -54,7 +54,7 @@ def test_a_full_disk_is_told_as_what_it_is_and_gone_when_there_is_room(tmp_path:
     disk = tmp_path / "disk"
     settings = {"ROOKERY_DISK_RESERVE_MB": "64"}
     command = on_a_small_disk(disk)
-    with served(disk / "data", command=command, detect=False, settings=settings) as server:
+    with run_rookery(disk / "data", command=command, detect=False, settings=settings) as server:
         server.until("ready")
         assert ready(server) == (200, {"ready": True})
 

@@ -22,10 +22,10 @@ from rookery.people.passwords import Passwords
 from rookery.people.users import ORDINARY, Tokens, Users, mint
 from tests.database import pool_on
 from tests.faults.proxy import Cut, Proxy, proxied
-from tests.fleet.line import Lines, Unanswered
+from tests.fleet.connections import Connections, NoReply
 from tests.makers import pairs
 from tests.people import BORIS
-from tests.served import SIMULATED, Served
+from tests.rookery_process import SIMULATED, RookeryProcess
 from tests.submissions import SPRT, body
 from tests.twins.sites import PASSWORD
 from tests.wire.worker.farm import stats, worker_info
@@ -40,9 +40,9 @@ SMALL = {**SPRT, "batch_size": BATCH // 2}
 class Bench:
     """A worker with a task on a server that reaches its database through a proxy."""
 
-    server: Served
+    server: RookeryProcess
     proxy: Proxy
-    lines: Lines
+    lines: Connections
     database: Target
     ids: dict[str, Any]
 
@@ -59,7 +59,7 @@ class Bench:
         while True:
             try:
                 return await self.update(batches)
-            except Unanswered:
+            except NoReply:
                 await asyncio.sleep(0.05)
 
     async def games(self) -> tuple[int, int]:
@@ -77,9 +77,9 @@ def folder() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def served(target: Target, folder: Path) -> AsyncIterator[Served]:
+async def served(target: Target, folder: Path) -> AsyncIterator[RookeryProcess]:
     words = ("serve", f"--database-url={target.dsn}")
-    make = partial(Served, words, folder / "data", detect=False, settings=SIMULATED)
+    make = partial(RookeryProcess, words, folder / "data", detect=False, settings=SIMULATED)
     server = await asyncio.to_thread(make)
     try:
         await asyncio.to_thread(server.until, "ready")
@@ -98,7 +98,7 @@ async def bench(database: Target, queries: Queries, folder: Path) -> AsyncIterat
         minted = mint(BORIS.name, ORDINARY, now=BORIS.created, chance=bytes)
         await Tokens(pool, queries).add(minted.token)
     async with proxied(database, folder) as (proxy, target), served(target, folder) as server:
-        lines = Lines()
+        lines = Connections()
         lines.token = minted.secret
         ready = await asyncio.to_thread(server.until, "ready")
         lines.move(urlsplit(str(ready["address"])).port or 0)
@@ -121,7 +121,7 @@ async def test_nothing_lost_was_acknowledged_while_commit_was_held_back(bench: B
     assert not done
     await asyncio.to_thread(bench.server.kill)
     for call in (first, repeat):
-        with pytest.raises(Unanswered):
+        with pytest.raises(NoReply):
             await call
     assert await bench.games() == (BATCH, BATCH)
 

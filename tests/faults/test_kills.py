@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.processes import Owner, backends_of, kill, wait_until_gone
-from tests.running import processes_of, remaining
+from tests.process_table import processes_of, remaining_processes
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_the_running_server_recovers(writer: Owner, victim: str) -> None:
     assert writer.until("resumed")["last"] >= before
     assert writer.until("kept")["n"] > before
     assert writer.stop() == 0
-    assert remaining(writer.data) == {}
+    assert remaining_processes(writer.data) == {}
 
 
 def test_everything_killed_at_once_starts_again(writer: Owner) -> None:

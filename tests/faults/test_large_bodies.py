@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from rookery.client.client import Client
 from tests.faults.server_campaign import PASSWORD, made_account
-from tests.pouring import MB, at_once, high_water_mb, pour
-from tests.served import Served, served
+from tests.large_bodies import MB, high_water_mb, run_at_once, send_body
+from tests.rookery_process import RookeryProcess, run_rookery
 from tests.submissions import body
 from tests.wire.worker.farm import worker_info
 
@@ -22,21 +22,21 @@ PACKED = gzip.compress(os.urandom(30 * MB), 0)
 
 
 @contextmanager
-def at_work(folder: Path) -> Iterator[tuple[Served, dict[str, object]]]:
+def at_work(folder: Path) -> Iterator[tuple[RookeryProcess, dict[str, object]]]:
     """A server, and the beginning of what a worker of it says about its task."""
     account = made_account(folder / "data")
-    with served(folder / "data", detect=False) as server:
+    with run_rookery(folder / "data", detect=False) as server:
         client = Client.at(server.address, account.token)
         client.approve(client.submit(body(sprt={"elo0": 0.0, "elo1": 2.0})).id)
         said: dict[str, object] = {"password": PASSWORD, "worker_info": worker_info("fleet")}
         asked = json.dumps(said).encode()
-        task = pour(place_of(server), "/api/request_task", asked, len(asked)).said
+        task = send_body(place_of(server), "/api/request_task", asked, len(asked)).said
         run = task["run"]
         assert isinstance(run, dict)
         yield server, said | {"run_id": run["_id"], "task_id": task["task_id"]}
 
 
-def place_of(server: Served) -> tuple[str, int]:
+def place_of(server: RookeryProcess) -> tuple[str, int]:
     parts = urlsplit(server.address)
     return parts.hostname or "", parts.port or 0
 
@@ -49,8 +49,8 @@ def test_ten_large_uploads_at_once_stay_within_a_little_memory(tmp_path: Path) -
     with at_work(tmp_path) as (server, said):
         large = json.dumps(said | {"pgn": b64encode(PACKED).decode()}).encode()
         before = high_water_mb(server.process.pid)
-        one = partial(pour, place_of(server), "/api/upload_pgn", large, len(large))
-        answers = at_once([one] * 10)
+        one = partial(send_body, place_of(server), "/api/upload_pgn", large, len(large))
+        answers = run_at_once([one] * 10)
         # Four at a time for one user: who waited too long was told to come again. Most of these
         # are more than a task can have.
         assert {answer.status for answer in answers} <= {200, 400, 503}
@@ -70,6 +70,6 @@ def test_a_server_that_was_killed_amid_an_upload_leaves_no_piece_of_it(tmp_path:
                 pass
             server.kill()
     assert unfinished(tmp_path / "data")
-    with served(tmp_path / "data", detect=False) as again:
+    with run_rookery(tmp_path / "data", detect=False) as again:
         again.until("ready")
         assert unfinished(again.data) == []

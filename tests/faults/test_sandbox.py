@@ -21,7 +21,7 @@ from rookery.worker.sandbox.enclosure import Enclosure
 from rookery.worker.sandbox.sandbox import BuiltEngine, Sandbox, detect_sandbox
 from rookery.worker.sandbox.watch import ResourceUse, find_excess
 from tests.engines import hostile
-from tests.running import processes_of, remaining
+from tests.process_table import processes_of, remaining_processes
 
 SANDBOX = Sandbox(True)
 BUBBLEWRAP = Sandbox(True, bubblewrap="/usr/bin/bwrap")
@@ -106,7 +106,7 @@ def test_memory_is_limited_wherever_it_is_kept(walls: Sandbox, misdeed: str) -> 
 def test_a_bomb_of_processes_is_put_out(tmp_path: Path, walls: Sandbox) -> None:
     ended = said("forks", str(tmp_path), sandbox=walls)
     assert ended.returncode != 0
-    assert not remaining(tmp_path)
+    assert not remaining_processes(tmp_path)
 
 
 @WALLS
@@ -123,7 +123,7 @@ def test_killing_the_launcher_ends_everything_inside(tmp_path: Path, walls: Sand
         process.stdout.readline()
         assert processes_of(tmp_path)
         process.send_signal(signal.SIGKILL)
-        assert not remaining(tmp_path)
+        assert not remaining_processes(tmp_path)
 
 
 @WALLS
@@ -135,7 +135,7 @@ def test_a_worker_that_dies_takes_its_engines_along(tmp_path: Path, walls: Sandb
         assert process.stdout is not None
         process.stdout.readline()
         process.kill()
-    assert not remaining(tmp_path)
+    assert not remaining_processes(tmp_path)
 
 
 def test_a_match_ends_a_hostile_engine_and_all_it_started(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_match_ends_a_hostile_engine_and_all_it_started(tmp_path: Path) -> Non
             await process.kill()
 
     asyncio.run(play())
-    assert not remaining(tmp_path)
+    assert not remaining_processes(tmp_path)
 
 
 def test_an_exit_code_and_a_signal_arrive_as_they_were() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.processes import kill, wait_until_gone
-from tests.served import served
+from tests.rookery_process import run_rookery
 
 DYING = (sys.executable, "-m", "tests.faults.dying_serve")
 
@@ -17,7 +17,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def starts_again(data: Path) -> None:
-    with served(data) as again:
+    with run_rookery(data) as again:
         assert again.get("/readyz") == (200, '{"ready":true}')
         assert again.stop() == 0
     wait_until_gone(data)
@@ -27,7 +27,7 @@ def starts_again(data: Path) -> None:
     "event", ["database_initialising", "database_ready", "migration_applied", "ready"]
 )
 def test_a_serve_that_was_killed_during_its_start_starts_again(data: Path, event: str) -> None:
-    with served(data) as server:
+    with run_rookery(data) as server:
         server.until(event)
         server.kill()
     wait_until_gone(data)
@@ -36,23 +36,23 @@ def test_a_serve_that_was_killed_during_its_start_starts_again(data: Path, event
 
 @pytest.mark.parametrize("moment", ["migration_begins", "migration_before_commit"])
 def test_a_serve_that_died_in_a_migration_starts_again(data: Path, moment: str) -> None:
-    with served(data, "serve", command=(*DYING, moment)) as server:
+    with run_rookery(data, "serve", command=(*DYING, moment)) as server:
         assert server.process.wait(60) == -9
     starts_again(data)
 
 
 def test_a_second_serve_on_the_folder_says_who_has_it(data: Path) -> None:
-    with served(data) as first:
+    with run_rookery(data) as first:
         first.until("ready")
         # Without detection: what it hangs into built-in types crashes Python 3.11.2 as it exits.
-        with served(data, "serve", detect=False) as second:
+        with run_rookery(data, "serve", detect=False) as second:
             assert str(first.process.pid) in second.complaint()
             assert second.process.returncode == 3
         assert first.get("/readyz")[0] == 200
 
 
 def test_the_server_outlives_its_postmaster(data: Path) -> None:
-    with served(data) as server:
+    with run_rookery(data) as server:
         kill(str(server.until("database_ready")["postmaster"]))
         server.until("database_ready", count=2)
         while server.get("/readyz")[0] != 200:
@@ -61,7 +61,7 @@ def test_the_server_outlives_its_postmaster(data: Path) -> None:
 
 
 def test_a_hiccup_of_the_database_is_a_warning_without_a_stack_trace(data: Path) -> None:
-    with served(data, detect=False) as server:
+    with run_rookery(data, detect=False) as server:
         kill(str(server.until("database_ready")["postmaster"]))
         server.until("database_ready", count=2)
         while server.get("/readyz")[0] != 200:
@@ -73,7 +73,7 @@ def test_a_hiccup_of_the_database_is_a_warning_without_a_stack_trace(data: Path)
 
 
 def test_a_database_that_does_not_come_back_ends_the_server(data: Path) -> None:
-    with served(data) as server:
+    with run_rookery(data) as server:
         server.until("ready")
         (data / "database" / "postgres" / "global" / "pg_control").unlink()
         kill(str(server.until("database_ready")["postmaster"]))

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.running import remaining
-from tests.served import PROJECT
+from tests.process_table import remaining_processes
+from tests.rookery_process import PROJECT
 
 KEEPER = """
 import os, signal, sys
@@ -48,7 +48,7 @@ def kept(program: str, *words: str) -> "subprocess.Popen[str]":
 def test_what_a_program_leaves_behind_is_told_and_ended(tmp_path: Path) -> None:
     said, _ = kept(SLEEPS, str(tmp_path)).communicate(timeout=60)
     assert said == "0 1 False\n"
-    assert remaining(tmp_path) == {}
+    assert remaining_processes(tmp_path) == {}
 
 
 def test_a_program_that_leaves_nothing_ends_with_its_own_code() -> None:

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from rookery.db.target import Target
 from tests.database import statement
-from tests.served import Served, served
+from tests.rookery_process import RookeryProcess, run_rookery
 from tests.workers.farm import Farm, farm
-from tests.workers.processes import Working, until, working
+from tests.workers.processes import WorkerProcess, until, worker_process
 
 SPRT = {"elo0": 0.0, "elo1": 2.0, "batch_size": 1}
 LEASE_RUNS_OUT = "UPDATE lease SET expires_at = clock_timestamp()"
 
 
-def stop(server: Served) -> None:
+def stop(server: RookeryProcess) -> None:
     """With all that it holds in memory, a call that it was about to answer included."""
     server.process.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, server.process.pid, os.WSTOPPED)
@@ -26,7 +26,7 @@ def lease_runs_out(database: Target) -> None:
     asyncio.run(statement(database, LEASE_RUNS_OUT))
 
 
-def counted(a_farm: Farm, run: str, worker: Working) -> None:
+def counted(a_farm: Farm, run: str, worker: WorkerProcess) -> None:
     """Wait until the present server has counted more games."""
     before = a_farm.games(run)
     until(lambda: a_farm.games(run) > before, worker)
@@ -37,7 +37,7 @@ def holds_a_report(a_farm: Farm) -> bool:
     return relay.asked.count("update_task") > relay.count("update_task")
 
 
-def workers_come_to(a_farm: Farm, server: Served) -> None:
+def workers_come_to(a_farm: Farm, server: RookeryProcess) -> None:
     a_farm.server, a_farm.relay.target = server, server.address
 
 
@@ -47,14 +47,14 @@ def test_every_batch_counts_once_though_servers_take_over_from_one_another(
     shared = {"ROOKERY_DATABASE_URL": database.dsn}
     with (
         farm(tmp_path, shared) as a_farm,
-        working(a_farm.relay.address, tmp_path, "--retry-seconds=1") as worker,
+        worker_process(a_farm.relay.address, tmp_path, "--retry-seconds=1") as worker,
     ):
         first, run = a_farm.server, a_farm.submit(sprt=SPRT, num_games=None)
         counted(a_farm, run, worker)
         stop(first)
         until(lambda: holds_a_report(a_farm), worker)
         lease_runs_out(database)
-        with served(tmp_path / "second", settings=shared) as second:
+        with run_rookery(tmp_path / "second", settings=shared) as second:
             workers_come_to(a_farm, second)
             first.process.send_signal(signal.SIGCONT)
             first.until("fleet_state_lost")

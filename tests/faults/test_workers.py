@@ -10,7 +10,7 @@ import pytest
 
 from rookery.model.run import DisplayState
 from tests.workers.farm import Farm, farm
-from tests.workers.processes import Working, until, working
+from tests.workers.processes import WorkerProcess, until, worker_process
 
 SPRT = {"elo0": 0.0, "elo1": 2.0, "batch_size": 1}
 
@@ -25,7 +25,7 @@ def is_gone(pid: int) -> bool:
     return not Path(f"/proc/{pid}").exists()
 
 
-def engines_of(worker: Working) -> list[int]:
+def engines_of(worker: WorkerProcess) -> list[int]:
     return [
         pid for pid, words in worker.family().items() if words.endswith("rookery.match.fledgling ")
     ]
@@ -35,7 +35,7 @@ def killed_after(updates: int, a_farm: Farm, run: str, folder: Path) -> None:
     """A worker lives until so many of its updates were heard. Nothing of it stays behind, and the
     server has counted exactly what it was told."""
     tasks, heard = a_farm.relay.count("request_task"), a_farm.relay.count("update_task")
-    with working(a_farm.relay.address, folder) as worker:
+    with worker_process(a_farm.relay.address, folder) as worker:
         until(lambda: a_farm.relay.count("request_task") > tasks, worker)
         until(lambda: a_farm.relay.count("update_task") >= heard + updates, worker)
         family = worker.family()
@@ -55,7 +55,7 @@ def test_a_killed_worker_leaves_exactly_what_it_reported(a_farm: Farm, tmp_path:
 
 def test_a_killed_engine_loses_that_game_alone(a_farm: Farm, tmp_path: Path) -> None:
     run = a_farm.submit(sprt=SPRT, num_games=16, tc="N=50", draw=None)
-    with working(a_farm.relay.address, tmp_path, "--once") as worker:
+    with worker_process(a_farm.relay.address, tmp_path, "--once") as worker:
         until(lambda: "playing" in worker.said(), worker)
         until(lambda: killed_one_at_play(a_farm, worker), worker)
         assert worker.ended() == 0, worker.said()
@@ -63,7 +63,7 @@ def test_a_killed_engine_loses_that_game_alone(a_farm: Farm, tmp_path: Path) -> 
     assert (results.games, results.crashes) == (16, 1)
 
 
-def killed_one_at_play(a_farm: Farm, worker: Working) -> bool:
+def killed_one_at_play(a_farm: Farm, worker: WorkerProcess) -> bool:
     """One that is killed between two games starts again, and nobody hears of it: only then is
     there a second report and no word of a crash."""
     heard, engines = a_farm.relay.count("update_task"), engines_of(worker)
@@ -82,7 +82,7 @@ def test_a_batch_arrives_once_though_the_server_dies_and_answers_are_lost(
     run = a_farm.submit(sprt=SPRT, num_games=16)
     before = a_farm.relay.count("update_task")
     a_farm.relay.losing = 1
-    with working(a_farm.relay.address, tmp_path, "--once", "--retry-seconds=1") as worker:
+    with worker_process(a_farm.relay.address, tmp_path, "--once", "--retry-seconds=1") as worker:
         until(lambda: a_farm.relay.count("update_task") >= before + 3, worker)
         a_farm.server.kill()
         with a_farm.started_again():

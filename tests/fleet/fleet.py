@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.fleet.books import Audit, audited
+from tests.fleet.audit import Audit, audit_server
+from tests.fleet.connections import Connections
 from tests.fleet.ledger import Ledger
-from tests.fleet.line import Lines
 from tests.fleet.worker import Faults, Pace, Worker
 from tests.submissions import SPRT, body
 
@@ -35,7 +35,7 @@ class SimulatedFleet:
     """Workers, their ledger, and the runs they play."""
 
     account: Account
-    lines: Lines
+    lines: Connections
     ledger: Ledger = field(default_factory=Ledger)
     faults: Faults = field(default_factory=Faults)
     pace: Pace = field(default_factory=Pace)
@@ -88,7 +88,7 @@ class SimulatedFleet:
 
     async def audit(self, data: Path) -> Audit:
         """Of the server on this folder, while nobody is at work."""
-        return await audited(self.lines, self.ledger, self.runs, data)
+        return await audit_server(self.lines, self.ledger, self.runs, data)
 
 
 async def _until(moment: float) -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rookery.model.task import NOTHING, Results
+from tests.fleet.connections import Answer, Connections, NoReply
 from tests.fleet.ledger import Key, Ledger, Vector
-from tests.fleet.line import Answer, Lines, Unanswered
 from tests.makers import counts
 from tests.wire.worker.farm import GAMES, stats, worker_info
 
@@ -75,7 +75,7 @@ class Worker:
     def __init__(
         self,
         number: int,
-        lines: Lines,
+        lines: Connections,
         ledger: Ledger,
         *,
         user: str,
@@ -238,7 +238,7 @@ class Worker:
         while True:
             try:
                 return await self._lines.post(f"/api/{call}", self._body(more), self._client)
-            except Unanswered:
+            except NoReply:
                 if self.stopping:
                     return None
             await self._pause(0, pause)
@@ -247,7 +247,7 @@ class Worker:
     async def _try(self, call: str, body: bytes) -> Answer | None:
         try:
             return await self._lines.post(f"/api/{call}", body, self._client)
-        except Unanswered:
+        except NoReply:
             return None
 
     def _body(self, more: dict[str, Any]) -> bytes:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.answering import answering
 from tests.git_backend import GitBackend
+from tests.web_servers import web_server
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,5 +40,5 @@ def git_server(folder: Path, *, elsewhere: str = "") -> Iterator[GitServer]:
     """Serves the repositories below a folder, or sends everybody elsewhere."""
     asked: list[str] = []
     places = {"root": folder, "elsewhere": elsewhere, "asked": asked}
-    with answering(type("Handler", (_Handler,), places)) as address:
+    with web_server(type("Handler", (_Handler,), places)) as address:
         yield GitServer(urlsplit(address).port or 0, asked)

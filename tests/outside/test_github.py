@@ -11,24 +11,24 @@ from rookery.sources.git import FetchPolicy, Git
 from rookery.sources.github import GitHub, QuotaSpent, RemoteSources
 from rookery.sources.mirrors import Mirrors
 from tests.fakes import HandClock
-from tests.outside.githubs import REPOSITORY, SHA, Stage, staged
+from tests.outside.github_process import REPOSITORY, SHA, GithubProcess, github_process
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    with staged(tmp_path) as found:
+def fake(tmp_path: Path) -> Iterator[GithubProcess]:
+    with github_process(tmp_path) as found:
         yield found
 
 
-def test_a_commit_is_found_by_any_name(stage: Stage) -> None:
-    stage.commit("feature/idea", "Idea\n\nBench: 1")
-    found = stage.github().find_commit(REPOSITORY, "feature/idea", known=False)
+def test_a_commit_is_found_by_any_name(fake: GithubProcess) -> None:
+    fake.commit("feature/idea", "Idea\n\nBench: 1")
+    found = fake.github().find_commit(REPOSITORY, "feature/idea", known=False)
     assert found == Commit(SHA, "Idea\n\nBench: 1")
 
 
-def test_the_quota_is_what_github_told_last(stage: Stage) -> None:
-    stage.commit("master", "x")
-    github = stage.github()
+def test_the_quota_is_what_github_told_last(fake: GithubProcess) -> None:
+    fake.commit("master", "x")
+    github = fake.github()
     assert github.quota().uninitialized
     github.find_commit(REPOSITORY, "master", known=False)
     quota = github.quota()
@@ -36,53 +36,53 @@ def test_the_quota_is_what_github_told_last(stage: Stage) -> None:
     assert not quota.uninitialized
 
 
-def test_an_answer_that_is_known_already_costs_no_quota(stage: Stage) -> None:
-    stage.commit("master", "x")
-    github = stage.github()
+def test_an_answer_that_is_known_already_costs_no_quota(fake: GithubProcess) -> None:
+    fake.commit("master", "x")
+    github = fake.github()
     for _ in range(3):
         assert github.find_commit(REPOSITORY, "master", known=False).sha == SHA
-    assert (github.quota().remaining, len(stage.calls())) == (59, 3)
+    assert (github.quota().remaining, len(fake.calls())) == (59, 3)
 
 
-def test_a_missing_commit_is_named(stage: Stage) -> None:
+def test_a_missing_commit_is_named(fake: GithubProcess) -> None:
     with pytest.raises(UnknownRevision, match="nothing"):
-        stage.github().find_commit(REPOSITORY, "nothing", known=False)
+        fake.github().find_commit(REPOSITORY, "nothing", known=False)
 
 
-def test_a_renamed_repository_is_followed_but_not_elsewhere(stage: Stage) -> None:
-    stage.put("repos/olga/Engine/commits/a", "-> /repositories/7/commits/a")
-    stage.put("repositories/7/commits/a", json.dumps({"sha": SHA, "commit": {"message": ""}}))
-    assert stage.github().find_commit(REPOSITORY, "a", known=False).sha == SHA
-    stage.put("repos/olga/Engine/commits/b", "-> http://127.0.0.1:1/x")
+def test_a_renamed_repository_is_followed_but_not_elsewhere(fake: GithubProcess) -> None:
+    fake.put("repos/olga/Engine/commits/a", "-> /repositories/7/commits/a")
+    fake.put("repositories/7/commits/a", json.dumps({"sha": SHA, "commit": {"message": ""}}))
+    assert fake.github().find_commit(REPOSITORY, "a", known=False).sha == SHA
+    fake.put("repos/olga/Engine/commits/b", "-> http://127.0.0.1:1/x")
     with pytest.raises(SourceError, match="301"):
-        stage.github().find_commit(REPOSITORY, "b", known=False)
+        fake.github().find_commit(REPOSITORY, "b", known=False)
 
 
-def test_private_repositories_are_read_for_known_engines_alone(stage: Stage) -> None:
-    stage.commit("master", "a secret")
-    stage.put("repos/olga/Engine", json.dumps({"private": True}))
-    github = stage.github("t0ken")
+def test_private_repositories_are_read_for_known_engines_alone(fake: GithubProcess) -> None:
+    fake.commit("master", "a secret")
+    fake.put("repos/olga/Engine", json.dumps({"private": True}))
+    github = fake.github("t0ken")
     with pytest.raises(UnknownRevision):
         github.find_commit(REPOSITORY, "master", known=False)
     assert github.find_commit(REPOSITORY, "master", known=True).message == "a secret"
-    assert all(call.endswith("Bearer t0ken") for call in stage.calls())
+    assert all(call.endswith("Bearer t0ken") for call in fake.calls())
 
 
 def test_once_the_quota_is_spent_github_is_left_alone(tmp_path: Path) -> None:
-    with staged(tmp_path, quota=1) as stage:
-        stage.commit("master", "x")
-        github = stage.github()
+    with github_process(tmp_path, quota=1) as fake:
+        fake.commit("master", "x")
+        github = fake.github()
         github.find_commit(REPOSITORY, "master", known=False)
         with pytest.raises(QuotaSpent):
             github.find_commit(REPOSITORY, "master", known=False)
-        assert len(stage.calls()) == 1
+        assert len(fake.calls()) == 1
 
 
 def test_without_quota_git_is_asked_instead(tmp_path: Path) -> None:
-    with staged(tmp_path, quota=1) as stage:
-        stage.commit("master", "x")
+    with github_process(tmp_path, quota=1) as fake:
+        fake.commit("master", "x")
         git = Git(FetchPolicy(frozenset({"https"}), frozenset({"github.com"})), seconds=5.0)
-        asked = RemoteSources(Mirrors(tmp_path / "m", git), stage.github(), HandClock())
+        asked = RemoteSources(Mirrors(tmp_path / "m", git), fake.github(), HandClock())
         assert asked.find(REPOSITORY, "master", known=False).sha == SHA
         # No network here: that git is asked shows in its words.
         with pytest.raises(SourceError, match=r"(?i)github\.com|longer than"):
@@ -90,10 +90,10 @@ def test_without_quota_git_is_asked_instead(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["nonsense", "[]", "{}", '{"sha": 1}'])
-def test_an_answer_that_makes_no_sense_is_told(stage: Stage, text: str) -> None:
-    stage.put("repos/olga/Engine/commits/master", text)
+def test_an_answer_that_makes_no_sense_is_told(fake: GithubProcess, text: str) -> None:
+    fake.put("repos/olga/Engine/commits/master", text)
     with pytest.raises(SourceError, match="can't be read"):
-        stage.github().find_commit(REPOSITORY, "master", known=False)
+        fake.github().find_commit(REPOSITORY, "master", known=False)
 
 
 def test_where_nobody_answers_is_told() -> None:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 
 from rookery.http_client import CallRefused, HttpClient, NoAnswer, UnsafeAnswer
-from tests.answering import answering
+from tests.web_servers import web_server
 
 PACKED = gzip.compress(b"0" * 1_000_000)
 
@@ -70,7 +70,7 @@ class Noting(BaseHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[str]:
     Noting.asked.clear()
-    with answering(Noting) as address:
+    with web_server(Noting) as address:
         yield address
 
 
@@ -84,7 +84,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> HttpClient:
 def test_a_redirected_download_leaves_its_credentials_behind(
     server: str, client: HttpClient, tmp_path: Path
 ) -> None:
-    with answering(Noting) as other:
+    with web_server(Noting) as other:
         Noting.elsewhere = other
         client.download(f"{server}/moved", tmp_path / "file", authorization="Basic secret")
     assert (tmp_path / "file").read_bytes() == b"plain"

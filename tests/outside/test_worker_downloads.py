@@ -9,7 +9,7 @@ import pytest
 
 from rookery.http_client import UnsafeAnswer
 from rookery.worker.server import HttpTransport
-from tests.answering import answering
+from tests.web_servers import web_server
 
 PIECE = b"x" * 1000
 
@@ -45,7 +45,7 @@ def leading(to: str) -> Iterator[str]:
             self.send_header("Location", f"{to}/file")
             self.end_headers()
 
-    with answering(Leading) as address:
+    with web_server(Leading) as address:
         yield address
 
 
@@ -55,7 +55,7 @@ def fetch(server: str, into: Path, *, private: bool = False) -> None:
 
 
 def test_a_file_without_end_is_ended_and_nothing_stays(tmp_path: Path) -> None:
-    with answering(Pouring) as server, pytest.raises(UnsafeAnswer, match="larger than"):
+    with web_server(Pouring) as server, pytest.raises(UnsafeAnswer, match="larger than"):
         fetch(server, tmp_path / "file")
     assert list(tmp_path.iterdir()) == []
 
@@ -64,7 +64,7 @@ def test_a_server_may_lead_nobody_to_another_service_of_the_workers_network(
     tmp_path: Path,
 ) -> None:
     with (
-        answering(Short) as inner,
+        web_server(Short) as inner,
         leading(inner) as server,
         pytest.raises(UnsafeAnswer, match=r"127\.0\.0\.1 lies in this machine's own network"),
     ):
@@ -73,12 +73,12 @@ def test_a_server_may_lead_nobody_to_another_service_of_the_workers_network(
 
 
 def test_the_owner_may_allow_it(tmp_path: Path) -> None:
-    with answering(Short) as inner, leading(inner) as server:
+    with web_server(Short) as inner, leading(inner) as server:
         fetch(server, tmp_path / "file", private=True)
     assert (tmp_path / "file").read_bytes() == PIECE
 
 
 def test_the_server_itself_may_be_in_the_workers_own_network(tmp_path: Path) -> None:
-    with answering(Short) as server:
+    with web_server(Short) as server:
         fetch(server, tmp_path / "file")
     assert (tmp_path / "file").read_bytes() == PIECE

@@ -17,7 +17,7 @@ from rookery.model.kinds import Report
 from rookery.people.users import APPROVERS
 from rookery.rules.answers import HeldTask
 from rookery.web.answers import site_of
-from tests.carried import carrier, serve_in_memory
+from tests.http_servers import carrier, serve_in_memory
 from tests.pages.rows import drawn_pairs, filled
 from tests.twins.farm import MemoryStore
 from tests.twins.sites import MemorySite, make_site, make_user

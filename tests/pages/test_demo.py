@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.pages.chromium import chromium
-from tests.served import served
+from tests.rookery_process import run_rookery
 
 
 @pytest.mark.timeout(300)
 def test_numbers_move_while_the_demo_plays(tmp_path: Path) -> None:
-    with served(tmp_path / "data", "up", "--concurrency=1") as server:
+    with run_rookery(tmp_path / "data", "up", "--concurrency=1") as server:
         with chromium(tmp_path / "profile") as tab:
             tab.open(server.address)
             tab.ask("document.querySelector('#playing .tag').click()")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import add_user, said
-from tests.running import remaining
-from tests.served import served
+from tests.commands import add_user, run_command
+from tests.process_table import remaining_processes
+from tests.rookery_process import run_rookery
 
 
 @pytest.fixture(scope="module")
@@ -19,24 +19,28 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_token_is_alone_on_the_last_line(data: Path) -> None:
-    made = said("token", "create", "--user", "olga", data=data)
+    made = run_command("token", "create", "--user", "olga", data=data)
     assert made.returncode == 0
     assert made.stdout.splitlines()[-1].startswith("rk_")
-    assert remaining(data) == {}
+    assert remaining_processes(data) == {}
 
 
 def test_a_worker_token_is_for_workers(data: Path) -> None:
-    made = said("token", "create", "--user", "olga", "--worker", data=data)
+    made = run_command("token", "create", "--user", "olga", "--worker", data=data)
     assert made.stdout.splitlines()[-1].startswith("rkw_")
-    refused = said("token", "create", "--user", "olga", "--worker", "--scope=read", data=data)
+    refused = run_command(
+        "token", "create", "--user", "olga", "--worker", "--scope=read", data=data
+    )
     assert refused.returncode == 2
 
 
 def test_a_token_can_be_listed_and_revoked(data: Path) -> None:
-    made = said("token", "create", "--user", "olga", "--note", "nightly", "--days=3", data=data)
+    made = run_command(
+        "token", "create", "--user", "olga", "--note", "nightly", "--days=3", data=data
+    )
     identity, secret = made.stdout.split()[1], made.stdout.splitlines()[-1]
-    assert said("token", "revoke", identity, data=data).returncode == 0
-    listed = said("token", "list", "--user", "olga", data=data).stdout
+    assert run_command("token", "revoke", identity, data=data).returncode == 0
+    listed = run_command("token", "list", "--user", "olga", data=data).stdout
     (line,) = [line for line in listed.splitlines() if line.startswith(identity)]
     assert "revoked" in line
     assert "nightly" in line
@@ -45,12 +49,12 @@ def test_a_token_can_be_listed_and_revoked(data: Path) -> None:
 
 def test_who_is_unknown_is_said(data: Path) -> None:
     for words in (("token", "create", "--user", "nobody"), ("user", "block", "nobody")):
-        refused = said(*words, data=data)
+        refused = run_command(*words, data=data)
         assert (refused.returncode, refused.stderr) == (
             3,
             "rookery: There is no user named nobody.\n",
         )
-    unknown = said("token", "revoke", "ffffff", data=data)
+    unknown = run_command("token", "revoke", "ffffff", data=data)
     assert unknown.stderr == "rookery: There is no token ffffff.\n"
 
 
@@ -61,28 +65,28 @@ def test_a_name_is_taken_once(data: Path) -> None:
 
 
 def test_a_weak_password_is_refused(data: Path) -> None:
-    weak = said("user", "add", "sven", "--password-stdin", data=data, typed="password\n")
+    weak = run_command("user", "add", "sven", "--password-stdin", data=data, typed="password\n")
     assert (weak.returncode, "too easy to guess" in weak.stderr) == (2, True)
 
 
 def test_without_a_person_a_password_must_be_given(data: Path) -> None:
-    silent = said("user", "passwd", "olga", data=data)
+    silent = run_command("user", "passwd", "olga", data=data)
     assert (silent.returncode, "--password-stdin" in silent.stderr) == (2, True)
 
 
 def test_users_are_blocked_and_let_in_again(data: Path) -> None:
-    assert said("user", "block", "olga", data=data).stdout == "Blocked olga.\n"
-    assert "blocked" in said("user", "list", data=data).stdout
-    assert said("user", "unblock", "olga", data=data).stdout == "Unblocked olga.\n"
-    assert "blocked" not in said("user", "list", data=data).stdout
+    assert run_command("user", "block", "olga", data=data).stdout == "Blocked olga.\n"
+    assert "blocked" in run_command("user", "list", data=data).stdout
+    assert run_command("user", "unblock", "olga", data=data).stdout == "Unblocked olga.\n"
+    assert "blocked" not in run_command("user", "list", data=data).stdout
 
 
 def test_the_commands_work_while_the_server_runs(data: Path) -> None:
-    with served(data) as server:
+    with run_rookery(data) as server:
         assert server.until("ready")
         added = add_user("boris", data, "--approver", "--machine-limit", "1000000")
         assert added.stdout == "Added boris, an approver.\n"
-        made = said("token", "create", "--user", "boris", data=data)
+        made = run_command("token", "create", "--user", "boris", data=data)
         assert made.stdout.splitlines()[-1].startswith("rk_")
         assert server.stop() == 0
 
@@ -91,21 +95,23 @@ def test_a_net_is_taken_once_and_listed(data: Path, tmp_path: Path) -> None:
     content = b"some weights"
     file = tmp_path / f"nn-{hashlib.sha256(content).hexdigest()[:12]}.nnue"
     file.write_bytes(content)
-    added = said("net", "add", str(file), "--user", "olga", data=data)
+    added = run_command("net", "add", str(file), "--user", "olga", data=data)
     assert (added.returncode, added.stdout.startswith(f"Added {file.name}")) == (0, True)
-    assert file.name in said("net", "list", data=data).stdout
-    assert said("net", "add", str(file), "--user", "olga", data=data).returncode == 3
-    assert said("net", "add", str(file), "--user", "nobody", data=data).returncode == 3
-    assert said("net", "add", str(tmp_path / "no"), "--user", "olga", data=data).returncode == 2
+    assert file.name in run_command("net", "list", data=data).stdout
+    assert run_command("net", "add", str(file), "--user", "olga", data=data).returncode == 3
+    assert run_command("net", "add", str(file), "--user", "nobody", data=data).returncode == 3
+    assert (
+        run_command("net", "add", str(tmp_path / "no"), "--user", "olga", data=data).returncode == 2
+    )
 
 
 def test_an_account_is_put_into_groups_and_limited(data: Path) -> None:
-    assert said("user", "groups", "olga", "approvers", data=data).returncode == 0
-    assert said("user", "limit", "olga", "3", data=data).returncode == 0
-    assert "may keep 7 MB" in said("user", "quota", "olga", "7", data=data).stdout
-    listed = said("user", "list", data=data).stdout.splitlines()
+    assert run_command("user", "groups", "olga", "approvers", data=data).returncode == 0
+    assert run_command("user", "limit", "olga", "3", data=data).returncode == 0
+    assert "may keep 7 MB" in run_command("user", "quota", "olga", "7", data=data).stdout
+    listed = run_command("user", "list", data=data).stdout.splitlines()
     (line,) = [line for line in listed if line.startswith("olga")]
     assert line.split()[1:3] == ["approver", "3"]
     assert line.endswith(" of 7")
-    refused = said("user", "reject", "olga", data=data)
+    refused = run_command("user", "reject", "olga", data=data)
     assert "Only an account that waits" in refused.stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.processes import ROOT, Owner
-from tests.running import remaining
+from tests.process_table import remaining_processes
 
 
 def db(*words: str | Path, data: Path, typed: str = "") -> "subprocess.CompletedProcess[str]":
@@ -43,7 +43,7 @@ def test_a_backup_restores_into_another_folder(used: Path, tmp_path: Path) -> No
     restored = db("restore", tmp_path / "saved", data=tmp_path / "other")
     assert restored.returncode == 0
     assert rows_in(tmp_path / "other") == rows_in(used)
-    assert remaining(tmp_path / "other") == {}
+    assert remaining_processes(tmp_path / "other") == {}
 
 
 def test_a_backup_is_made_while_the_server_runs(used: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.processes import Owner, kill
-from tests.running import processes_of
+from tests.process_table import processes_of
 
 MOUNT = 'mount -t tmpfs -o "$1" tmpfs "$2" && shift 2 && exec "$@"'
 

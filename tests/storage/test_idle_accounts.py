@@ -29,7 +29,7 @@ from tests.database import pool_on
 from tests.fakes import HandClock
 from tests.makers import NOW, make_machine, make_run, pairs
 from tests.people import OLGA, counting
-from tests.storage.fleet.scenes import changed, finished, kept, make_task, opened, played
+from tests.storage.farm.stores import changed, finished, kept, make_task, opened, played
 
 pytestmark = pytest.mark.anyio
 

@@ -17,7 +17,7 @@ from tests.database import pool_on, statement
 from tests.eventually import eventually
 from tests.makers import make_run
 from tests.people import OLGA
-from tests.storage.fleet.scenes import changed, finished, opened
+from tests.storage.farm.stores import changed, finished, opened
 
 pytestmark = pytest.mark.anyio
 

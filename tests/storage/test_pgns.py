@@ -16,7 +16,7 @@ from rookery.protocol.games import Ending, Game, Outcome
 from tests.database import pool_on
 from tests.fakes import HandClock
 from tests.makers import make_run
-from tests.storage.fleet.scenes import changed, finished, kept, opened
+from tests.storage.farm.stores import changed, finished, kept, opened
 from tests.twins.files import MemoryGames
 from tests.unit.farm.memory_farm import open_memory_farm
 

@@ -10,7 +10,7 @@ from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.protocol.people import GrantedRepository
 from rookery.sources.grants import GrantRows
-from tests.commands import add_user, said
+from tests.commands import add_user, run_command
 from tests.database import pool_on
 from tests.twins.records import MemoryRepositories
 
@@ -49,12 +49,15 @@ async def test_what_is_granted_stays_until_it_is_revoked(rows: GrantRows) -> Non
 def test_the_operator_grants_lists_and_revokes(tmp_path: Path) -> None:
     data = tmp_path / "data"
     assert add_user("olga", data).returncode == 0
-    granted = said("repo", "grant", "git@example.org:owls/strix.git", data=data)
+    granted = run_command("repo", "grant", "git@example.org:owls/strix.git", data=data)
     assert "ssh://git@example.org/owls/strix is opened" in granted.stdout
-    listed = said("repo", "list", data=data).stdout
+    listed = run_command("repo", "list", data=data).stdout
     assert "ssh://git@example.org/owls/strix" in listed
     assert "everybody" in listed
-    unknown = said("repo", "grant", "https://example.org/x", "--team", "owls", data=data)
+    unknown = run_command("repo", "grant", "https://example.org/x", "--team", "owls", data=data)
     assert (unknown.returncode, unknown.stderr) == (2, "rookery: There is no team owls.\n")
-    assert said("repo", "revoke", "ssh://git@example.org/owls/strix/", data=data).returncode == 0
-    assert "strix" not in said("repo", "list", data=data).stdout
+    assert (
+        run_command("repo", "revoke", "ssh://git@example.org/owls/strix/", data=data).returncode
+        == 0
+    )
+    assert "strix" not in run_command("repo", "list", data=data).stdout

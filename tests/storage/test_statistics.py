@@ -17,7 +17,7 @@ from rookery.model.task import Task
 from tests.database import pool_on
 from tests.fakes import HandClock
 from tests.makers import NOW, make_run, pairs
-from tests.storage.fleet.scenes import changed, finished, kept, make_task, opened, played
+from tests.storage.farm.stores import changed, finished, kept, make_task, opened, played
 
 pytestmark = pytest.mark.anyio
 

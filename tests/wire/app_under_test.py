@@ -16,7 +16,7 @@ from rookery.logs import logger, start_logs
 from rookery.people.users import ORDINARY, mint
 from rookery.settings import from_process
 from rookery.web.steps import Step
-from tests.carried import carrier, serve_in_memory
+from tests.http_servers import carrier, serve_in_memory
 from tests.twins.sites import SETTINGS, MemorySite, Trouble, make_site, make_user
 from tests.wire.slow_routes import slow_routes
 

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from tests.pouring import MB, Poured, at_once, high_water_mb, opening, pour
+from tests.large_bodies import MB, SentBody, body_start, high_water_mb, run_at_once, send_body
 from tests.twins.sites import PASSWORD
 from tests.wire.processes import Server, running_server
 from tests.wire.worker.farm import PATHS
@@ -16,7 +16,7 @@ from tests.wire.worker.farm import PATHS
 SIZE = 40 * MB
 EARLY = 12 * MB
 """Sockets of this machine hold some megabytes that nobody has read."""
-STRANGER = opening("a guess", "nobody")
+STRANGER = body_start("a guess", "nobody")
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +28,8 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.mark.parametrize("chunked", [False, True])
 def test_ten_large_bodies_of_strangers_cost_no_memory(attacked: Server, chunked: bool) -> None:
     before = high_water_mb(attacked.process.pid)
-    one = partial(pour, attacked.place, "/api/upload_pgn", STRANGER, SIZE, chunked=chunked)
-    answers = at_once([one] * 10)
+    one = partial(send_body, attacked.place, "/api/upload_pgn", STRANGER, SIZE, chunked=chunked)
+    answers = run_at_once([one] * 10)
     # Some of them may be told to come later, since too many guess at once.
     assert {answer.status for answer in answers} <= {401, 429, 503}
     assert 401 in {answer.status for answer in answers}
@@ -41,8 +41,8 @@ def test_the_server_answers_while_strangers_pour(attacked: Server) -> None:
     over, alive = threading.Event(), 0
 
     def pouring() -> None:
-        one = partial(pour, attacked.place, "/api/upload_pgn", STRANGER, SIZE)
-        at_once([one] * 10)
+        one = partial(send_body, attacked.place, "/api/upload_pgn", STRANGER, SIZE)
+        run_at_once([one] * 10)
         over.set()
 
     thread = threading.Thread(target=pouring)
@@ -54,19 +54,19 @@ def test_the_server_answers_while_strangers_pour(attacked: Server) -> None:
     assert alive
 
 
-def refused_early(answer: Poured, status: int) -> None:
+def refused_early(answer: SentBody, status: int) -> None:
     assert (answer.status, answer.sent < EARLY) == (status, True)
 
 
 def test_credentials_that_come_too_late_are_not_waited_for(attacked: Server) -> None:
-    answer = pour(attacked.place, "/api/upload_pgn", b'{"pgn": "', SIZE)
+    answer = send_body(attacked.place, "/api/upload_pgn", b'{"pgn": "', SIZE)
     refused_early(answer, 400)
     assert "within the first 65,536 bytes" in str(answer.said["error"])
 
 
 def test_a_file_of_a_stranger_is_refused_before_it_is_read(attacked: Server) -> None:
     for path in ("/api/v1/nets?name=a.nnue", "/api/v1/binaries?name=a"):
-        refused_early(pour(attacked.place, path, b"", 10 * MB), 401)
+        refused_early(send_body(attacked.place, path, b"", 10 * MB), 401)
 
 
 @pytest.mark.parametrize("path", ["/login", "/signup", "/api/v1/users", "/api/actions", "/none"])
@@ -74,7 +74,7 @@ def test_a_stranger_sends_little_wherever_nobody_asks_who_it_is(
     attacked: Server, path: str
 ) -> None:
     form = "content-type: application/x-www-form-urlencoded"
-    answer = pour(attacked.place, path, b"a=", 900_000, form, chunked=True)
+    answer = send_body(attacked.place, path, b"a=", 900_000, form, chunked=True)
     assert answer.status == 413
 
 
@@ -82,7 +82,7 @@ def test_a_stranger_sends_little_wherever_nobody_asks_who_it_is(
 def test_a_body_too_large_for_a_workers_path_is_told_like_any_refusal_there(
     attacked: Server, name: str
 ) -> None:
-    answer = pour(attacked.place, f"/api/{name}", opening(PASSWORD, "ada"), 300 * MB)
+    answer = send_body(attacked.place, f"/api/{name}", body_start(PASSWORD, "ada"), 300 * MB)
     refused_early(answer, 413)
     said = answer.said
     assert "duration" in said

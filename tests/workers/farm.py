@@ -7,11 +7,11 @@ from pathlib import Path
 
 from rookery.client.client import Client
 from rookery.protocol import v1
-from tests.commands import PASSWORD, add_user, said
-from tests.served import Served, served
+from tests.commands import PASSWORD, add_user, run_command
+from tests.rookery_process import RookeryProcess, run_rookery
 from tests.submissions import body
+from tests.workers.fake_server import FLEDGLING_BENCH
 from tests.workers.relay import Relay, relayed
-from tests.workers.stand_in import FLEDGLING_BENCH
 
 SOON_DRAWN = {"from_move": 1, "moves": 1, "score": 5000}
 """Games of a few moves."""
@@ -34,7 +34,7 @@ class Farm:
     data: Path
     relay: Relay
     token: str
-    server: Served
+    server: RookeryProcess
 
     @property
     def client(self) -> Client:
@@ -54,7 +54,7 @@ class Farm:
 
     def start_again(self) -> None:
         """Another server process on the same data, at the same address for workers."""
-        self.server = Served(("serve",), self.data)
+        self.server = RookeryProcess(("serve",), self.data)
         self.relay.target = self.server.address
 
     @contextmanager
@@ -71,8 +71,11 @@ class Farm:
 def farm(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[Farm]:
     data = folder / "data"
     add_user("olga", data, "--approver", "--machine-limit", "1000", settings=settings)
-    made = said("token", "create", "--user", "olga", data=data, settings=settings)
+    made = run_command("token", "create", "--user", "olga", data=data, settings=settings)
     token = made.stdout.splitlines()[-1]
     (folder / "password").write_text(PASSWORD)
-    with served(data, settings=settings) as server, relayed(Relay(target=server.address)) as relay:
+    with (
+        run_rookery(data, settings=settings) as server,
+        relayed(Relay(target=server.address)) as relay,
+    ):
         yield Farm(data, relay, token, server)

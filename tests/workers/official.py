@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.workers.stand_in import Body
+from tests.workers.fake_server import Body
 
 TRACE = "ROOKERY_OFFICIAL_TRACE"
 Shape = Any

@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.commands import PASSWORD
-from tests.running import parent_of, pids, words_of
-from tests.served import COMMAND, LIMIT_SECONDS, PROJECT, environment
+from tests.process_table import command_line_of, parent_of, pids
+from tests.rookery_process import COMMAND, LIMIT_SECONDS, PROJECT, environment
 
 DEEPEST = 6
 PRIVATE = ("--allow-private-sources",)
 """Tests have their sources on this machine."""
 
 
-class Working:
+class WorkerProcess:
     """A worker process; killed when the test is left."""
 
     def __init__(self, server: str, folder: Path, *words: str, user: str = "olga") -> None:
@@ -48,7 +48,7 @@ class Working:
         """The processes it started, and theirs, with their words."""
         found = {self.process.pid: ""}
         for _ in range(DEEPEST):
-            found |= {pid: words_of(pid) for pid in pids() if parent_of(pid) in found}
+            found |= {pid: command_line_of(pid) for pid in pids() if parent_of(pid) in found}
         del found[self.process.pid]
         return found
 
@@ -60,7 +60,9 @@ class Working:
         self.process.wait()
 
 
-def until(condition: Callable[[], bool], worker: Working, seconds: float = LIMIT_SECONDS) -> None:
+def until(
+    condition: Callable[[], bool], worker: WorkerProcess, seconds: float = LIMIT_SECONDS
+) -> None:
     """Wait for it; fails with the worker's words when it never comes."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -69,8 +71,10 @@ def until(condition: Callable[[], bool], worker: Working, seconds: float = LIMIT
 
 
 @contextmanager
-def working(server: str, folder: Path, *words: str, user: str = "olga") -> Iterator[Working]:
-    worker = Working(server, folder, *words, user=user)
+def worker_process(
+    server: str, folder: Path, *words: str, user: str = "olga"
+) -> Iterator[WorkerProcess]:
+    worker = WorkerProcess(server, folder, *words, user=user)
     try:
         yield worker
     finally:

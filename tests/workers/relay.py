@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlsplit
 
-from tests.answering import answering
-from tests.workers.stand_in import Body, games_in
+from tests.web_servers import web_server
+from tests.workers.fake_server import Body, games_in
 
 PATIENCE_SECONDS = 60
 
@@ -101,5 +101,5 @@ class Serving(BaseHTTPRequestHandler):
 @contextmanager
 def relayed(relay: Relay) -> Iterator[Relay]:
     serving = type("Serving", (Serving,), {"relay": relay})
-    with answering(serving) as relay.address:
+    with web_server(serving) as relay.address:
         yield relay

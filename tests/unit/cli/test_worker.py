@@ -21,9 +21,9 @@ from rookery.model.task import Results
 from rookery.worker.identity import WorkerIdentity, WorkerOffer
 from rookery.worker.sandbox.sandbox import Sandbox
 from rookery.worker.stopping import WorkerStatus
+from tests.workers.fake_server import FakeServer, fake_server
 from tests.workers.fake_system import FakeSystem
-from tests.workers.lives import FACTS
-from tests.workers.stand_in import StandIn, stand_in
+from tests.workers.in_process import FACTS
 
 
 def parsed(*words: str) -> WorkerFlags:
@@ -112,7 +112,7 @@ def test_signs_of_systemd_are_doubled() -> None:
 
 def test_the_dialogue_writes_a_file_and_hides_the_secret(tmp_path: Path) -> None:
     place, told = tmp_path / "folder" / "worker.toml", list[str]()
-    with stand_in(StandIn()) as server:
+    with fake_server(FakeServer()) as server:
         answers = iter([server.address + "/", "", "olga", "", "MAX/2"])
         person = Person(lambda _: next(answers), lambda _: "rkw_secret", told.append)
         assert configure(place, person) == 0
@@ -130,7 +130,7 @@ def test_the_dialogue_writes_a_file_and_hides_the_secret(tmp_path: Path) -> None
 
 def test_the_dialogue_says_when_the_server_refuses(tmp_path: Path) -> None:
     told = list[str]()
-    with stand_in(StandIn(greeting={"error": "unknown user"})) as server:
+    with fake_server(FakeServer(greeting={"error": "unknown user"})) as server:
         answers = iter([server.address, "olga", "", "boris", "2", "auto"])
         person = Person(lambda _: next(answers), lambda _: "wrong", told.append)
         assert configure(tmp_path / "worker.toml", person) == 5
@@ -141,7 +141,7 @@ def test_the_dialogue_says_when_the_server_refuses(tmp_path: Path) -> None:
 
 def test_the_dialogue_asks_again_for_what_can_not_be(tmp_path: Path) -> None:
     told, place = list[str](), tmp_path / "worker.toml"
-    with stand_in(StandIn()) as server:
+    with fake_server(FakeServer()) as server:
         answers = iter(
             ["farm.example.org", server.address, "olga", "many", "99/0*", "2", "x", "MAX"]
         )

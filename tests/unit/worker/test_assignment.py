@@ -10,7 +10,7 @@ from rookery.model.plan import Draw, Resign
 from rookery.protocol.worker_answers import TASK
 from rookery.worker.assignment import Assignment, batch_pairs, match_setup, read_assignment
 from rookery.worker.engines.orders import TaskFailed
-from tests.workers.stand_in import task
+from tests.workers.fake_server import task
 
 
 def read(answer: object) -> Assignment | None:

@@ -6,7 +6,7 @@ import pytest
 
 from rookery.model.engine import FLEDGLING, STOCKFISH, EngineRecord, RecipeRecord, ToolRecord
 from rookery.worker.identity import WorkerIdentity, WorkerOffer, check_engines
-from tests.workers.lives import FACTS
+from tests.workers.in_process import FACTS
 
 
 def machine(memory: int = 8000, **tools: str) -> WorkerIdentity:

@@ -38,7 +38,7 @@ from rookery.worker.server import TaskProgress
 from rookery.worker.stopping import SilentWatcher, Stop
 from tests.engines.matches import mover
 from tests.unit.worker.test_assignment import granted
-from tests.workers.lives import FACTS
+from tests.workers.in_process import FACTS
 
 
 def game(result: str) -> GameResult:

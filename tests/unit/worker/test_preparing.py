@@ -16,8 +16,8 @@ from rookery.worker.sandbox.sandbox import BuiltEngine
 from rookery.worker.server import ServerCalls, WorkerAccount
 from rookery.worker.stopping import SilentWatcher
 from tests.unit.worker.test_assignment import granted
-from tests.workers.lives import READY
-from tests.workers.stand_in import record
+from tests.workers.fake_server import record
+from tests.workers.in_process import READY
 
 AT_ONCE = RetryPolicy(seconds=0.0)
 

@@ -12,10 +12,10 @@ from rookery.model.engine import EngineRecord
 from rookery.worker.engines.orders import BenchFailed, BenchResult, EngineOrder
 from rookery.worker.preparing import BenchCall
 from rookery.worker.sandbox.sandbox import NO_SANDBOX, BuiltEngine, Sandbox
-from tests.served import PROJECT
-from tests.workers.lives import live
+from tests.rookery_process import PROJECT
+from tests.workers.fake_server import Body, FakeServer
+from tests.workers.in_process import run_worker
 from tests.workers.official import SHAPES, Scenario, call_of, exchanges, once_each, scenarios, shape
-from tests.workers.stand_in import Body, StandIn
 
 BOOK = b"rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -\n"
 MISFITS = {"crashgame"}
@@ -67,13 +67,13 @@ def with_book(task: Body, folder: Path) -> Body:
 @pytest.mark.parametrize("scenario", scenarios(), ids=lambda one: one.name)
 def test_calls_are_shaped_as_official_ones(scenario: Scenario, tmp_path: Path) -> None:
     task = with_book(scenario.task, tmp_path)
-    server = StandIn(
+    server = FakeServer(
         tasks=[task],
         greeting={"version": 325},
         games=task["run"]["my_task"]["num_games"],
         answers={"request_spsa": lambda _: scenario.spsa},
     )
-    live(
+    run_worker(
         server,
         tmp_path,
         shop=Shop(),

@@ -14,8 +14,8 @@ from rookery.farm.store import FleetStore
 from rookery.model.run import Run
 from rookery.model.task import Task
 from tests.makers import make_run
-from tests.storage.fleet.scenes import changed, kept, make_task
-from tests.storage.fleet.strategies import runs, tasks
+from tests.storage.farm.stores import changed, kept, make_task
+from tests.storage.farm.strategies import runs, tasks
 
 pytestmark = pytest.mark.anyio
 

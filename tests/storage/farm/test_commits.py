@@ -12,7 +12,7 @@ from rookery.farm.writing import Gathered, Slice
 from rookery.rules.answers import Changes, Closing
 from tests.eventually import eventually
 from tests.makers import NOW, make_run, pairs
-from tests.storage.fleet.scenes import changed, finished, make_task
+from tests.storage.farm.stores import changed, finished, make_task
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ import chess
 import msgspec
 
 from rookery.model.engine import FLEDGLING
-from tests.answering import answering
+from tests.web_servers import web_server
 
 Body = dict[str, Any]
 Answer = Callable[[Body], Body | None]
@@ -77,7 +77,7 @@ def games_in(body: Body) -> int:
 
 
 @dataclass
-class StandIn:
+class FakeServer:
     """Written by the threads that serve, one call at a time."""
 
     tasks: list[Body] = field(default_factory=list)
@@ -113,7 +113,7 @@ class StandIn:
 
 
 @contextmanager
-def stand_in(server: StandIn) -> Iterator[StandIn]:
+def fake_server(server: FakeServer) -> Iterator[FakeServer]:
     """Serves on a port of its own."""
     lock = threading.Lock()
 
@@ -145,5 +145,5 @@ def stand_in(server: StandIn) -> Iterator[StandIn]:
         def log_message(self, *_: object) -> None:
             """Tests read `calls`."""
 
-    with answering(Serving) as server.address:
+    with web_server(Serving) as server.address:
         yield server

@@ -13,7 +13,7 @@ MB = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Poured:
+class SentBody:
     """An answer, and how much of the body had been sent when it came."""
 
     status: int
@@ -26,15 +26,15 @@ class Poured:
         return found
 
 
-def opening(password: str, username: str, **fields: object) -> bytes:
+def body_start(password: str, username: str, **fields: object) -> bytes:
     """The head of a body as the official worker begins it, up to where the games come."""
     said = {"password": password, **fields, "worker_info": {"username": username}}
     return json.dumps(said).encode()[:-1] + b', "pgn": "'
 
 
-def pour(
+def send_body(
     place: tuple[str, int], path: str, head: bytes, size: int, *headers: str, chunked: bool = False
-) -> Poured:
+) -> SentBody:
     """Sends a body of that size, unless it is answered before."""
     length = "transfer-encoding: chunked" if chunked else f"content-length: {size}"
     lines = (f"POST {path} HTTP/1.1", "host: localhost", length, *headers)
@@ -51,7 +51,7 @@ def pour(
         return _answer(wire, sent)
 
 
-def _answer(wire: socket.socket, sent: int) -> Poured:
+def _answer(wire: socket.socket, sent: int) -> SentBody:
     got = b""
     while b"\r\n\r\n" not in got:
         piece = wire.recv(65_536)
@@ -61,10 +61,10 @@ def _answer(wire: socket.socket, sent: int) -> Poured:
     told = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
     while len(content) < int(told.split(b":")[1]):
         content += wire.recv(65_536)
-    return Poured(int(head.split()[1]), sent, content)
+    return SentBody(int(head.split()[1]), sent, content)
 
 
-def at_once(calls: Sequence[Callable[[], Poured]]) -> list[Poured]:
+def run_at_once(calls: Sequence[Callable[[], SentBody]]) -> list[SentBody]:
     with ThreadPoolExecutor(len(calls)) as threads:
         return [each.result() for each in [threads.submit(call) for call in calls]]
 

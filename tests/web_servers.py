@@ -11,7 +11,7 @@ LOOK_SECONDS = 0.01
 
 
 @contextmanager
-def answering(
+def web_server(
     handler: Callable[..., BaseHTTPRequestHandler], context: ssl.SSLContext | None = None
 ) -> Iterator[str]:
     """The address at which requests are handed to such handlers until the block ends."""

@@ -14,7 +14,7 @@ from rookery.rules.answers import Changes, Closing, MachineBlock, MachineHistory
 from rookery.rules.purge import BadTask
 from rookery.stats.residuals import Colour
 from tests.makers import NOW, later, make_machine, make_run, pairs
-from tests.storage.fleet.scenes import (
+from tests.storage.farm.stores import (
     UNKNOWN,
     Store,
     changed,

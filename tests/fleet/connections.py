@@ -1,4 +1,4 @@
-"""Lines to a server that may die, move or be cut off; whatever is no JSON is no answer."""
+"""Connections to a server that may die, move or be cut off; whatever is no JSON is no answer."""
 
 import asyncio
 import json
@@ -17,11 +17,11 @@ HEAD = (
 )
 
 
-class Unanswered(Exception):
+class NoReply(Exception):
     """Nobody knows what became of the call."""
 
 
-class Lines:
+class Connections:
     """Connections that many workers share, as a proxy before the server would have them."""
 
     def __init__(self, most: int = 64) -> None:
@@ -70,7 +70,7 @@ class Lines:
                     answer = await self._exchange(self._head(method, path, body, client) + body)
             except (OSError, TimeoutError, EOFError, ValueError) as error:
                 self.refused += 1
-                raise Unanswered(repr(error)) from None
+                raise NoReply(repr(error)) from None
         if path in COMMITTED:
             self.written = max(self.written, began)
         return answer

@@ -19,7 +19,7 @@ from rookery.rules.answers import Changes, Closing
 from tests.database import pool_on
 from tests.eventually import eventually
 from tests.makers import NOW, make_run, pairs
-from tests.storage.fleet.scenes import Store, changed, finished, make_task, opened, played
+from tests.storage.farm.stores import Store, changed, finished, make_task, opened, played
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ import pytest
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.store import FleetStore
-from tests.storage.fleet.scenes import Store, opened
+from tests.storage.farm.stores import Store, opened
 from tests.twins.farm import MemoryStore
 
 

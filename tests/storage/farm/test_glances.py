@@ -8,7 +8,7 @@ from rookery.farm.ports import Contribution
 from rookery.model.task import NOTHING
 from rookery.rules.answers import Changes
 from tests.makers import later, make_machine, make_plan, make_run, make_side, pairs
-from tests.storage.fleet.scenes import (
+from tests.storage.farm.stores import (
     UNKNOWN,
     Store,
     changed,

@@ -22,7 +22,7 @@ PASSED_ON = frozenset({"ROOKERY_HTTP"})
 SIMULATED = {"ROOKERY_SIMULATED_FLEET": "1"}
 
 
-class Served:
+class RookeryProcess:
     """A server process whose log is read as events; it is killed when the test is left."""
 
     def __init__(
@@ -114,14 +114,14 @@ def environment(*, detect: bool = True) -> dict[str, str]:
 
 
 @contextmanager
-def served(
+def run_rookery(
     data: Path,
     *words: str,
     command: Sequence[str] = COMMAND,
     detect: bool = True,
     settings: Mapping[str, str] | None = None,
-) -> Iterator[Served]:
-    process = Served(words or ("serve",), data, command, detect=detect, settings=settings)
+) -> Iterator[RookeryProcess]:
+    process = RookeryProcess(words or ("serve",), data, command, detect=detect, settings=settings)
     try:
         yield process
     finally:

@@ -10,14 +10,14 @@ from pathlib import Path
 
 from rookery.sources.github import GitHub
 from tests.fakes import HandClock
-from tests.served import PROJECT, environment
+from tests.rookery_process import PROJECT, environment
 
 REPOSITORY = "https://github.com/olga/Engine"
 SHA = "a" * 40
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class GithubProcess:
     folder: Path
     address: str
 
@@ -40,7 +40,7 @@ class Stage:
 
 
 @contextmanager
-def staged(folder: Path, quota: int = 60) -> Iterator[Stage]:
+def github_process(folder: Path, quota: int = 60) -> Iterator[GithubProcess]:
     folder.mkdir(parents=True, exist_ok=True)
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.outside.fake_github", str(folder), str(quota)],
@@ -51,7 +51,7 @@ def staged(folder: Path, quota: int = 60) -> Iterator[Stage]:
     )
     try:
         assert process.stdout is not None
-        yield Stage(folder, f"http://127.0.0.1:{process.stdout.readline().strip()}")
+        yield GithubProcess(folder, f"http://127.0.0.1:{process.stdout.readline().strip()}")
     finally:
         process.kill()
         process.communicate()

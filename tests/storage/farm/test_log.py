@@ -13,8 +13,8 @@ from rookery.model.events import Action, Event
 from rookery.protocol.actions import All, Compare, Expression, Order, document_of, matches
 from rookery.rules.answers import Changes
 from tests.makers import NOW, later, make_plan, make_run
-from tests.storage.fleet.scenes import Store, changed, kept
-from tests.storage.fleet.strategies import events, filters
+from tests.storage.farm.stores import Store, changed, kept
+from tests.storage.farm.strategies import events, filters
 
 pytestmark = pytest.mark.anyio
 

@@ -15,13 +15,13 @@ PLACES = ("cmdline", "cwd")
 def processes_of(mark: Path | str, within: Collection[str] = PLACES) -> dict[int, str]:
     """Every other process that has the mark in one of these files of its own, with its words."""
     return {
-        pid: words_of(pid)
+        pid: command_line_of(pid)
         for pid in pids()
         if pid != os.getpid() and any(str(mark) in _said(pid, place) for place in within)
     }
 
 
-def remaining(mark: Path | str, within: Collection[str] = PLACES) -> dict[int, str]:
+def remaining_processes(mark: Path | str, within: Collection[str] = PLACES) -> dict[int, str]:
     """Those that are still there after a while: one that was killed takes a moment to go."""
     deadline = time.monotonic() + LIMIT_SECONDS
     while (left := processes_of(mark, within)) and time.monotonic() < deadline:
@@ -33,7 +33,7 @@ def pids() -> list[int]:
     return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
 
 
-def words_of(pid: int) -> str:
+def command_line_of(pid: int) -> str:
     return _said(pid, "cmdline").replace("\0", " ")
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.storage.fleet.scenes import Store, WrittenRehearsal
+from tests.storage.farm.stores import Store, WrittenRehearsal
 
 # A rehearsal computes for longer than a loop should.
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("may_block_the_loop")]

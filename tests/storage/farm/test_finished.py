@@ -9,7 +9,7 @@ from rookery.model.run import Run
 from rookery.stats.sprt import Flag
 from rookery.stats.spsa import ParameterSample
 from tests.makers import later, make_plan, make_run, spsa
-from tests.storage.fleet.scenes import Store, changed, finished, kept
+from tests.storage.farm.stores import Store, changed, finished, kept
 
 pytestmark = pytest.mark.anyio
 

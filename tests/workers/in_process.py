@@ -16,8 +16,8 @@ from rookery.worker.preparing import BenchCall, EngineMaker, EnginePreparation, 
 from rookery.worker.sandbox.sandbox import NO_SANDBOX, BuiltEngine, Sandbox
 from rookery.worker.session import WorkerSession
 from rookery.worker.stopping import Stop, WorkerStatus
+from tests.workers.fake_server import BENCH, FakeServer, fake_server
 from tests.workers.fake_system import FakeSystem
-from tests.workers.stand_in import BENCH, StandIn, stand_in
 
 FACTS = MachineFacts(
     system="linux",
@@ -36,7 +36,7 @@ FACTS = MachineFacts(
 )
 
 
-class Ready:
+class ReadyWorkshop:
     """A shop that has every engine: what a record names is there and need not be tried."""
 
     async def make(self, order: EngineOrder) -> BuiltEngine:
@@ -51,7 +51,7 @@ async def quick_bench(_built: BuiltEngine, _record: EngineRecord, **_: object) -
 
 
 @dataclass
-class Heard:
+class RecordedDisplay:
     """What a worker said and showed; a test may act on what is shown."""
 
     said: list[str] = field(default_factory=list)
@@ -65,40 +65,40 @@ class Heard:
 
 
 @dataclass
-class Lived:
+class WorkerRun:
     """How it ended."""
 
     outcome: RoundOutcome
     said: list[str]
 
 
-READY = Ready()
+READY = ReadyWorkshop()
 Act = Callable[[Stop, WorkerStatus], object]
 
 
-def live(
-    server: StandIn,
+def run_worker(
+    server: FakeServer,
     folder: Path,
     act: Act = lambda _stop, _status: None,
     *,
     shop: EngineMaker = READY,
     bench: BenchCall = quick_bench,
     **settings: object,
-) -> Lived:
+) -> WorkerRun:
     """One life with a server that stands in; `act` may ask it to stop when it sees a status."""
     (folder / "password").write_text("secret")
-    with stand_in(server):
+    with fake_server(server):
         return asyncio.run(_live(server, folder, shop, bench, act, settings))
 
 
 async def _live(
-    server: StandIn,
+    server: FakeServer,
     folder: Path,
     shop: EngineMaker,
     bench: BenchCall,
     act: Act,
     settings: dict[str, object],
-) -> Lived:
+) -> WorkerRun:
     wanted = WorkerSettings(
         server=server.address,
         username="olga",
@@ -107,7 +107,7 @@ async def _live(
         **{"concurrency": "1", "once": True, "retry_seconds": 0.01, **settings},  # type: ignore[arg-type] # as a test says
     )
     stop = Stop(wanted.grace)
-    heard = Heard(on_show=lambda status: act(stop, status))
+    heard = RecordedDisplay(on_show=lambda status: act(stop, status))
     parts = await put_together(wanted, FakeSystem(), stop, Threads(), heard, lambda _: FACTS, shop)
     life = WorkerSession(parts, EnginePreparation(parts.workshop, bench), manner_of(wanted))
-    return Lived(await life.run(), heard.said)
+    return WorkerRun(await life.run(), heard.said)

@@ -4,7 +4,7 @@ import pytest
 
 from rookery.farm.samples import MOST_PLACES, period, place
 from tests.makers import make_run
-from tests.storage.fleet.scenes import make_sample
+from tests.storage.farm.stores import make_sample
 
 
 @pytest.mark.parametrize("games", [0, 2, 2047, 2048, 100_000, 3_200_000])

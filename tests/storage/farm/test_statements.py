@@ -12,7 +12,7 @@ from rookery.farm.writing import Gathered, Writer
 from rookery.model.events import Action, about_run
 from tests.database import pool_on
 from tests.makers import NOW, make_run
-from tests.storage.fleet.scenes import changed, make_task
+from tests.storage.farm.stores import changed, make_task
 
 RUN = make_run("a")
 

@@ -11,8 +11,8 @@ from rookery.model.kinds import SprtTest
 from rookery.model.task import Results, total
 from rookery.protocol import v1
 from rookery.stats.sprt import Sprt
+from tests.fleet.connections import Connections
 from tests.fleet.ledger import Key, Ledger
-from tests.fleet.line import Lines
 from tests.fleet.replay import counted, disagreements
 from tests.fleet.worker import CORES
 
@@ -31,7 +31,7 @@ class Audit:
     """Reports of sequential tests that were counted again in their order."""
 
 
-async def audited(lines: Lines, ledger: Ledger, runs: list[str], data: Path) -> Audit:
+async def audit_server(lines: Connections, ledger: Ledger, runs: list[str], data: Path) -> Audit:
     """Everything in which server, rows and ledger disagree."""
     found: dict[Key, Results] = {}
     wrong: list[str] = []
@@ -56,7 +56,7 @@ async def audited(lines: Lines, ledger: Ledger, runs: list[str], data: Path) -> 
     return Audit(tuple(wrong), len(found), games, reports)
 
 
-async def _tasks(lines: Lines, run_id: str) -> list[v1.TaskEntry]:
+async def _tasks(lines: Connections, run_id: str) -> list[v1.TaskEntry]:
     tasks: list[v1.TaskEntry] = []
     more, page = True, 1
     while more:
