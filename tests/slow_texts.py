@@ -27,7 +27,7 @@ from rookery.match.fastchess import read_fastchess_line
 from rookery.model import patterns, timecontrol
 from rookery.people.passwords import check_password
 from rookery.people.profiles import parse_repository
-from rookery.protocol.actions import action_filter
+from rookery.protocol.actions import parse_action_filter
 from rookery.protocol.games import scan_games
 from rookery.protocol.v1 import ENGINE_RECORD
 from rookery.protocol.worker_requests import CREDENTIALS, UPLOAD_PGN
@@ -232,8 +232,8 @@ PARSERS: tuple[Parser, ...] = (
         ("https://a/", "ssh://"),
     ),
     Parser("time control", timecontrol.parse, ("1/", "1:", "1+", "N=", "st=")),
-    Parser("filter of actions", _bytes(action_filter), ('{"$or":[', '{"run":', '{"a":')),
-    Parser("text in a filter", _bytes(action_filter, '{"run":"', '"}')),
+    Parser("filter of actions", _bytes(parse_action_filter), ('{"$or":[', '{"run":', '{"a":')),
+    Parser("text in a filter", _bytes(parse_action_filter, '{"run":"', '"}')),
     Parser("pattern", _pattern, ("(a|aa)*", "a{1,9}", "^(?!", "[a-z]*", "(a+)+")),
     Parser(
         "complaint of a worker", normalize_complaint, ("Wrong bench in stockfish-abcdef0", ", user")

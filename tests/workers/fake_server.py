@@ -24,7 +24,7 @@ Answer = Callable[[Body], Body | None]
 BENCH = "1234"
 FLEDGLING_BENCH = "30939"
 RUN = "0123456789abcdef01234567"
-ROOKERY = {"version": "1", "features": ["spsa_slots"]}
+ROOKERY = {"version": "1", "features": ["make_spsa_slots"]}
 MOVER = Path(__file__).parents[1] / "engines" / "mover.py"
 
 

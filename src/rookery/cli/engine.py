@@ -13,7 +13,7 @@ from rookery.model import engine as engines
 from rookery.model.engine import EngineRecord
 from rookery.protocol import v1
 from rookery.protocol.codec import WireFault, encode
-from rookery.protocol.openbench import OPENBENCH_ENGINE, Imported, imported
+from rookery.protocol.openbench import OPENBENCH_ENGINE, ImportedEngine, import_engine
 from rookery.protocol.v1 import ENGINE_RECORD
 
 engine = command_group(
@@ -171,16 +171,16 @@ def _files(given: list[Path]) -> Iterator[Path]:
         yield from sorted(path.glob("*.json")) if path.is_dir() else (path,)
 
 
-def _read_openbench(file: Path, team: str) -> Imported:
+def _read_openbench(file: Path, team: str) -> ImportedEngine:
     try:
-        return imported(file.stem, OPENBENCH_ENGINE.read(file.read_bytes()), team)
+        return import_engine(file.stem, OPENBENCH_ENGINE.read(file.read_bytes()), team)
     except OSError:
         raise BadArgument(f"{file} can't be read.") from None
     except WireFault as fault:
         raise BadArgument(f"{file} is no engine of OpenBench: {fault}") from None
 
 
-def _write(each: Imported, folder: Path) -> None:
+def _write(each: ImportedEngine, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{each.record.name}.json"
@@ -189,7 +189,7 @@ def _write(each: Imported, folder: Path) -> None:
         raise BadArgument(f"{folder} can't be written to.") from None
 
 
-def _report(found: list[Imported], *, as_json: bool) -> None:
+def _report(found: list[ImportedEngine], *, as_json: bool) -> None:
     if as_json:
         records = [each.record for each in found]
         print(msgspec.json.format(encode(records)).decode())

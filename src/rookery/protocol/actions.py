@@ -1,6 +1,6 @@
-"""Filters on the log of actions as typed expressions, and what it means for one to match.
+"""The log of actions in fishtest's API for scripts: its entries, and the filters of /api/actions.
 
-As in a document database, `UNEQUAL` and a negated `Among` also hold where the field is absent.
+As in MongoDB, `UNEQUAL` and a negated `Among` are also true where the field is absent.
 """
 
 import enum
@@ -14,14 +14,14 @@ from rookery.model.bounds import LARGEST_COUNT
 from rookery.model.events import Event
 from rookery.protocol.codec import BadFilter, Reader
 
-# One line of the log of actions, as scripts read it.
+# Entries of the log of actions.
 
 MOST_ACTIONS = 200
 
 
 class ActionDocument(Struct, frozen=True, gc=False, kw_only=True):
-    """An event for fishtest's scripts and their filters: under other names, with its time in
-    seconds. Which of the later fields are there depends on the action."""
+    """An entry of the log under fishtest's names, with its time in UNIX seconds. The action decides
+    which of the later fields it has."""
 
     id: str = field(name="_id")
     time: float
@@ -39,7 +39,7 @@ class ActionDocument(Struct, frozen=True, gc=False, kw_only=True):
 
 
 def document_of(event: Event) -> ActionDocument:
-    """An event as fishtest's scripts know it."""
+    """The entry of an event."""
     return ActionDocument(
         id=event.id,
         time=event.at.timestamp(),
@@ -116,27 +116,27 @@ _ORDERS: dict[Order, Callable[..., bool]] = {
 
 
 def matches(expression: Expression, action: ActionDocument) -> bool:
-    """Whether the action is among those the filter asks for."""
+    """Whether an action passes the filter."""
     match expression:
         case All(parts):
             return all(matches(part, action) for part in parts)
         case Either(parts):
             return any(matches(part, action) for part in parts)
         case Among(field, values, negated):
-            return (_of(action, field) in values) is not negated
+            return (_field_value(action, field) in values) is not negated
         case Compare(field, order, value):
-            found = _of(action, field)
+            found = _field_value(action, field)
             return order is Order.UNEQUAL if found is UNSET else _ORDERS[order](found, value)
 
 
-def _of(action: ActionDocument, field: str) -> object:
+def _field_value(action: ActionDocument, field: str) -> object:
     return getattr(action, field.removeprefix("_"))
 
 
-# Reads the filters that /api/actions takes: a small, safe part of a document database's language.
+# Parsing of filters: a small, safe part of MongoDB's query language.
 #
 # Equality, `$eq`, `$ne`, `$in`, `$nin`, `$gt`, `$gte`, `$lt`, `$lte` on the fields of an action,
-# put together by `$and` and `$or`. Nothing of a filter reaches a database as text.
+# combined by `$and` and `$or`. No part of a filter reaches the database as SQL text.
 
 MOST_PARTS = 100
 MOST_VALUES = 200
@@ -149,63 +149,67 @@ TEXT_FIELDS = frozenset(
     {"_id", "action", "username", "worker", "run_id", "run", "message", "nn", "user"}
     | {"engine", "team"}
 )
-_FILTER_PARSING_ORDERS = {order.value: order for order in Order}
+_OPERATORS = {order.value: order for order in Order}
 _BODY = Reader(dict[str, object], most_bytes=64 * 1024)
 
 
-def action_filter(body: bytes) -> Expression:
+def parse_action_filter(body: bytes) -> Expression:
     """The typed filter; raises WireFault."""
-    expression = _object(_BODY.read(body), DEEPEST)
-    if _size(expression) > MOST_PARTS:
+    expression = _parse_object(_BODY.read(body), DEEPEST)
+    if _count_parts(expression) > MOST_PARTS:
         raise BadFilter(text=f"more than {MOST_PARTS} parts")
     return expression
 
 
-def _object(found: object, depth: int) -> Expression:
+def _parse_object(found: object, depth: int) -> Expression:
     if depth == 0:
         raise BadFilter(text=f"more than {DEEPEST} levels")
     if not isinstance(found, dict):
         raise BadFilter(text="expected an object")
-    return _all(tuple(_clause(key, value, depth) for key, value in found.items()))
+    return _combine(tuple(_parse_clause(key, value, depth) for key, value in found.items()))
 
 
-def _all(parts: tuple[Expression, ...]) -> Expression:
+def _combine(parts: tuple[Expression, ...]) -> Expression:
     return parts[0] if len(parts) == 1 else All(parts)
 
 
-def _clause(key: str, value: object, depth: int) -> Expression:
+def _parse_clause(key: str, value: object, depth: int) -> Expression:
     if key in ("$and", "$or"):
-        return _joined(key, value, depth)
+        return _parse_junction(key, value, depth)
     if key not in NUMBER_FIELDS and key not in TEXT_FIELDS:
         raise BadFilter(text=f"unknown field or operator {key[:100]!r}")
     if isinstance(value, dict) and value:
-        return _all(tuple(_operation(key, name, operand) for name, operand in value.items()))
-    return Compare(key, Order.EQUAL, _value(key, value))
+        return _combine(
+            tuple(_parse_operation(key, name, operand) for name, operand in value.items())
+        )
+    return Compare(key, Order.EQUAL, _check_value(key, value))
 
 
-def _joined(key: str, found: object, depth: int) -> Expression:
-    parts = tuple(_object(part, depth - 1) for part in _list(key, found, MOST_PARTS))
+def _parse_junction(key: str, found: object, depth: int) -> Expression:
+    parts = tuple(_parse_object(part, depth - 1) for part in _check_list(key, found, MOST_PARTS))
     return Either(parts) if key == "$or" else All(parts)
 
 
-def _operation(field: str, name: str, operand: object) -> Expression:
+def _parse_operation(field: str, name: str, operand: object) -> Expression:
     if name in ("$in", "$nin"):
-        values = tuple(_value(field, value) for value in _list(name, operand, MOST_VALUES))
+        values = tuple(
+            _check_value(field, value) for value in _check_list(name, operand, MOST_VALUES)
+        )
         return Among(field, values, negated=name == "$nin")
-    if name not in _FILTER_PARSING_ORDERS:
+    if name not in _OPERATORS:
         raise BadFilter(text=f"unknown operator {name[:100]!r}")
-    return Compare(field, _FILTER_PARSING_ORDERS[name], _value(field, operand))
+    return Compare(field, _OPERATORS[name], _check_value(field, operand))
 
 
-def _list(name: str, found: object, most: int) -> list[object]:
+def _check_list(name: str, found: object, most: int) -> list[object]:
     if not isinstance(found, list) or not 1 <= len(found) <= most:
         raise BadFilter(text=f"{name} wants a list of 1 to {most}")
     return found
 
 
-def _value(field: str, found: object) -> Value:
+def _check_value(field: str, found: object) -> Value:
     if field in TEXT_FIELDS:
-        return _text(field, found)
+        return _check_text(field, found)
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise BadFilter(text=f"{field} is compared with a number")
     if field in INTEGER_FIELDS and (not isinstance(found, int) or abs(found) > LARGEST_COUNT):
@@ -215,13 +219,13 @@ def _value(field: str, found: object) -> Value:
     return found
 
 
-def _text(field: str, found: object) -> str:
+def _check_text(field: str, found: object) -> str:
     if isinstance(found, str) and len(found) <= LONGEST_TEXT:
         return found
     raise BadFilter(text=f"{field} is compared with a text of up to {LONGEST_TEXT} characters")
 
 
-def _size(expression: Expression) -> int:
+def _count_parts(expression: Expression) -> int:
     if isinstance(expression, All | Either):
-        return 1 + sum(map(_size, expression.parts))
+        return 1 + sum(map(_count_parts, expression.parts))
     return 1

@@ -1,4 +1,6 @@
-"""What can be wrong with something received; each class's docstring is its message."""
+"""Decoding received JSON into typed values, the faults of what was received, and encoding answers.
+The docstring of a fault is its message.
+"""
 
 import math
 import re
@@ -14,7 +16,7 @@ class WireFault(Fault):
     """the message cannot be used"""
 
     def at(self, path: str) -> str:
-        """The fault in the form that answers carry: the endpoint's path, then the text."""
+        """The message of an answer: the endpoint's path, then the text of the fault."""
         return f"{path}: {self}"
 
 
@@ -70,22 +72,21 @@ class BadFilter(WireFault):
 # Dates as documents carry them: `2026-08-22 08:16:56.123000+00:00`.
 
 
-def rendered(moment: datetime) -> str:
-    """The moment in UTC, always with its fraction, so that texts sort as moments do."""
+def format_time(moment: datetime) -> str:
+    """The time in UTC with microseconds, so that texts sort by time."""
     return moment.astimezone(UTC).isoformat(sep=" ", timespec="microseconds")
 
 
-# Turns received bytes into typed values or a named fault, and nothing else.
+# Decoding.
 #
 # PostgreSQL's text can hold neither NUL nor lone surrogates, so both are replaced by U+FFFD before
-# a body is decoded: an engine's garbled last words are still worth storing, and no string further
-# in needs a second look.
+# a body is decoded: garbled output of an engine can be stored then, and no later check is needed.
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 ORDINARY_BYTES = 64 * 1024
-"""A body without games or logs is a few kilobytes."""
+"""The limit of a body without games or logs, which has a few kilobytes."""
 
 _HIGH = rb"\\u[dD][89abAB][0-9a-fA-F]{2}"
 _LOW = rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -112,25 +113,25 @@ class Reader(Generic[T_co]):
         """The typed value; raises WireFault."""
         if len(body) > self._most_bytes:
             raise TooLarge(limit=self._most_bytes)
-        # One byte is quick to look for, and almost no body holds it.
+        # Searching for one byte is quick, and almost no body contains it.
         if b"\\" in body and b"\\u" in body:
-            body = _storable(body)
+            body = _replace_unstorable(body)
         try:
             return self._decoder.decode(body)
         except msgspec.ValidationError as error:
-            raise _field_fault(str(error)) from None
+            raise _make_field_fault(str(error)) from None
         except RecursionError:
             raise TooDeep from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise NotJson(text=str(error)) from None
 
 
-def _storable(body: bytes) -> bytes:
-    # A backslash spelt by its number leaves each remaining one at the head of an escape.
+def _replace_unstorable(body: bytes) -> bytes:
+    # With escaped backslashes written as \u005c, each remaining backslash begins an escape.
     return _UNSTORABLE.sub(rb"\\ufffd", body.replace(rb"\\", rb"\u005c"))
 
 
-def _field_fault(error: str) -> WireFault:
+def _make_field_fault(error: str) -> WireFault:
     head, found, tail = error.rpartition(_PLACE)
     text, place = (head, tail.strip(".`")) if found else (error, "")
     if text.startswith(_MISSING):
@@ -138,60 +139,60 @@ def _field_fault(error: str) -> WireFault:
         return MissingField(field=f"{place}.{field}".lstrip("."))
     if not place:
         return NotAnObject() if text.startswith("Expected `object`") else BadBody(text=text)
-    return BadField(field=place, text=_plain(text))
+    return BadField(field=place, text=_simplify(text))
 
 
-def _plain(text: str) -> str:
+def _simplify(text: str) -> str:
     text = text[:LONGEST_TEXT].replace("`", "")
     return text[:1].lower() + text[1:]
 
 
-# Turns typed values into JSON that holds no null: optional fields are left out, not nulled.
+# Encoding without null: optional fields are left out.
 #
-# A worker asks only whether a key is there, so `"error": null` would be an error to it.
+# A worker tests only whether a key is there, so that it would take `"error": null` for an error.
 
 LARGEST = 1.7976931348623157e308
 _ENCODER = msgspec.json.Encoder()
 
 
 def encode(value: object) -> bytes:
-    """Compact JSON; numbers that JSON lacks become the nearest it has."""
+    """Compact JSON; infinite numbers become the largest finite ones, NaN becomes zero."""
     try:
         body = _ENCODER.encode(value)
     except UnicodeEncodeError:
-        return _ENCODER.encode(_cleaned(msgspec.to_builtins(value)))
-    # NaN and the infinities come out as null; so does nothing else of ours.
+        return _ENCODER.encode(_clean(msgspec.to_builtins(value)))
+    # msgspec writes NaN and the infinities as null; nothing else of ours becomes null.
     if b"null" in body:
-        return _ENCODER.encode(_cleaned(msgspec.to_builtins(value)))
+        return _ENCODER.encode(_clean(msgspec.to_builtins(value)))
     return body
 
 
 def encode_timed(answer: msgspec.Struct, *, seconds: float) -> bytes:
-    """An answer to a worker, with the `duration` that every one of them must carry."""
+    """An answer to a worker, with the `duration` that the protocol demands."""
     body = encode(answer)
     comma = b"," if len(body) > 2 else b""
-    return b'%b%b"duration":%.6f}' % (body[:-1], comma, max(finite(seconds), 0.0))
+    return b'%b%b"duration":%.6f}' % (body[:-1], comma, max(to_finite(seconds), 0.0))
 
 
-def finite(number: float) -> float:
-    """The nearest number that JSON can carry; none is nearest to NaN, so it becomes zero."""
+def to_finite(number: float) -> float:
+    """The nearest number that JSON can represent; zero for NaN."""
     if math.isnan(number):
         return 0.0
     return min(max(number, -LARGEST), LARGEST)
 
 
 def or_none(value: T | msgspec.UnsetType) -> T | None:
-    """None for a field that was left out."""
+    """The value, or None for a field that was left out."""
     return None if value is msgspec.UNSET else value
 
 
-def _cleaned(value: object) -> object:
+def _clean(value: object) -> object:
     if isinstance(value, dict):
-        return {_cleaned(key): _cleaned(part) for key, part in value.items() if part is not None}
+        return {_clean(key): _clean(part) for key, part in value.items() if part is not None}
     if isinstance(value, list | tuple):
-        return [_cleaned(part) for part in value if part is not None]
+        return [_clean(part) for part in value if part is not None]
     if isinstance(value, float):
-        return finite(value)
+        return to_finite(value)
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     return value

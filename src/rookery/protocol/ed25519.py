@@ -16,7 +16,7 @@ FINGERPRINT_DIGITS = 32
 
 
 class Point(NamedTuple):
-    """In extended coordinates: x = X/Z, y = Y/Z, x*y = T/Z."""
+    """A point in extended coordinates: x = X/Z, y = Y/Z, x*y = T/Z."""
 
     x: int
     y: int
@@ -28,17 +28,17 @@ ZERO = Point(0, 1, 1, 0)
 
 
 def public_key(seed: bytes) -> bytes:
-    """Of the 32 secret bytes that a key is made from."""
-    secret, _ = _expanded(seed)
-    return _packed(_times(secret, BASE))
+    """The public key of 32 secret bytes."""
+    secret, _ = _expand_seed(seed)
+    return _pack(_multiply(secret, BASE))
 
 
 def sign(seed: bytes, message: bytes) -> bytes:
-    secret, prefix = _expanded(seed)
-    key = _packed(_times(secret, BASE))
-    once = _number(prefix, message) % ORDER
-    commitment = _packed(_times(once, BASE))
-    challenge = _number(commitment, key, message) % ORDER
+    secret, prefix = _expand_seed(seed)
+    key = _pack(_multiply(secret, BASE))
+    once = _hash_to_number(prefix, message) % ORDER
+    commitment = _pack(_multiply(once, BASE))
+    challenge = _hash_to_number(commitment, key, message) % ORDER
     answer = (once + challenge * secret) % ORDER
     return commitment + answer.to_bytes(32, "little")
 
@@ -47,31 +47,31 @@ def is_signed(key: bytes, message: bytes, signature: bytes) -> bool:
     """Whether the owner of that key signed the message."""
     if len(key) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
         return False
-    owner, commitment = _unpacked(key), _unpacked(signature[:32])
+    owner, commitment = _unpack(key), _unpack(signature[:32])
     answer = int.from_bytes(signature[32:], "little")
     if owner is None or commitment is None or answer >= ORDER:
         return False
-    challenge = _number(signature[:32], key, message) % ORDER
-    return _equal(_times(answer, BASE), _sum(commitment, _times(challenge, owner)))
+    challenge = _hash_to_number(signature[:32], key, message) % ORDER
+    return _are_equal(_multiply(answer, BASE), _add(commitment, _multiply(challenge, owner)))
 
 
 def fingerprint(key: bytes) -> str:
-    """A public key in a form that people can compare."""
+    """A short hash of a public key, for people to compare."""
     return hashlib.sha256(key).hexdigest()[:FINGERPRINT_DIGITS]
 
 
-def _expanded(seed: bytes) -> tuple[int, bytes]:
+def _expand_seed(seed: bytes) -> tuple[int, bytes]:
     digest = hashlib.sha512(seed).digest()
     number = int.from_bytes(digest[:32], "little")
     # As the standard has it: a multiple of eight, of a fixed length.
     return number & ((1 << 254) - 8) | (1 << 254), digest[32:]
 
 
-def _number(*parts: bytes) -> int:
+def _hash_to_number(*parts: bytes) -> int:
     return int.from_bytes(hashlib.sha512(b"".join(parts)).digest(), "little")
 
 
-def _sum(one: Point, other: Point) -> Point:
+def _add(one: Point, other: Point) -> Point:
     a = (one.y - one.x) * (other.y - other.x) % PRIME
     b = (one.y + one.x) * (other.y + other.x) % PRIME
     c = 2 * one.t * other.t * CURVE % PRIME
@@ -80,35 +80,35 @@ def _sum(one: Point, other: Point) -> Point:
     return Point(e * f % PRIME, g * h % PRIME, f * g % PRIME, e * h % PRIME)
 
 
-def _times(number: int, point: Point) -> Point:
+def _multiply(number: int, point: Point) -> Point:
     found = ZERO
     while number:
         if number & 1:
-            found = _sum(found, point)
-        point = _sum(point, point)
+            found = _add(found, point)
+        point = _add(point, point)
         number >>= 1
     return found
 
 
-def _equal(one: Point, other: Point) -> bool:
+def _are_equal(one: Point, other: Point) -> bool:
     same_x = (one.x * other.z - other.x * one.z) % PRIME == 0
     return same_x and (one.y * other.z - other.y * one.z) % PRIME == 0
 
 
-def _packed(point: Point) -> bytes:
+def _pack(point: Point) -> bytes:
     inverse = pow(point.z, -1, PRIME)
     x, y = point.x * inverse % PRIME, point.y * inverse % PRIME
     return (y | (x & 1) << 255).to_bytes(32, "little")
 
 
-def _unpacked(packed: bytes) -> Point | None:
+def _unpack(packed: bytes) -> Point | None:
     whole = int.from_bytes(packed, "little")
     y, odd = whole & ((1 << 255) - 1), whole >> 255
-    x = _x_of(y, odd) if y < PRIME else None
+    x = _find_x(y, odd) if y < PRIME else None
     return None if x is None else Point(x, y, 1, x * y % PRIME)
 
 
-def _x_of(y: int, odd: int) -> int | None:
+def _find_x(y: int, odd: int) -> int | None:
     """The x of that parity which lies on the curve with y."""
     square = (y * y - 1) * pow(CURVE * y * y + 1, -1, PRIME) % PRIME
     x = pow(square, (PRIME + 3) // 8, PRIME)
@@ -119,11 +119,11 @@ def _x_of(y: int, odd: int) -> int | None:
     return x if x & 1 == odd else PRIME - x
 
 
-def _base() -> Point:
+def _make_base() -> Point:
     y = 4 * pow(5, -1, PRIME) % PRIME
-    x = _x_of(y, 0)
+    x = _find_x(y, 0)
     assert x is not None
     return Point(x, y, 1, x * y % PRIME)
 
 
-BASE = _base()
+BASE = _make_base()

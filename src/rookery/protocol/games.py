@@ -1,9 +1,8 @@
-"""Uploaded games, looked over: how each ended, how long it was and from where it began.
+"""Parses uploaded PGN: how each game ended, how long it was, and its opening.
 
-The text comes from machines that nobody trusts. It is read piece by piece, in a time that grows
-with its length and no faster, and never grows beyond a game's worth of memory. Whatever can't be
-made out is left open instead of being an error. A stream that is not whole is one: the uploads of a
-run are sent one behind the other, and a reader would not get past it.
+The text comes from untrusted machines. It is read piece by piece in linear time, with one game in
+memory. Text that can't be parsed is no error; a gzip stream that is not complete is one, because
+the uploads of a run are downloaded as one concatenated stream.
 """
 
 import enum
@@ -20,14 +19,15 @@ PIECE = 256 * 1024
 PACKED_PIECE = 64 * 1024
 MOST_TEXT = 512 * 2**20
 MOST_SCANNED = 128 * 2**20
-"""What follows is kept and not looked at: a small stream unpacks to much work."""
+"""Bytes of text that are parsed; what follows is stored only, since a small stream may unpack to a
+very long text."""
 MOST_GAME = 2**20
-"""A longer game is no game; what follows it in its upload is not looked at."""
+"""The longest text of a game; parsing of an upload ends at a longer one."""
 MOST_HEAD = 64 * 1024
 MOST_GAMES = 20_000
 MOST_PLIES = 2**16 - 1
 OPENING_MOVES = 8
-"""Where no position is given, an opening is known by this many half moves."""
+"""Without a FEN the opening is identified by this many half moves."""
 
 _START = b"[Event "
 _TAG = re.compile(rb'^\[(\w{1,32}) "([^"\n]{0,200})"\]', re.MULTILINE)
@@ -45,7 +45,7 @@ class BrokenGames(RunFault):
 
 
 class Outcome(enum.IntEnum):
-    """Who won, as the text has it."""
+    """The result of a game by its PGN tag."""
 
     OPEN = 0
     WHITE = 1
@@ -54,7 +54,7 @@ class Outcome(enum.IntEnum):
 
 
 class Ending(enum.IntEnum):
-    """Why the game was over."""
+    """Why a game ended, by its PGN tag."""
 
     UNSAID = 0
     NORMAL = 1
@@ -91,11 +91,11 @@ class Game:
 
 
 def scan_games(packed: bytes | Iterator[bytes]) -> tuple[Game, ...]:
-    """The games of a gzip stream; raises BrokenGames. Takes a while: in a thread."""
-    pieces = _unpacked(_cut(packed) if isinstance(packed, bytes) else packed)
-    found = [_game(text, offset) for offset, text in islice(_texts(pieces), MOST_GAMES)]
+    """The games of a gzip stream; raises BrokenGames. To be called in a thread."""
+    pieces = _unpack(_cut(packed) if isinstance(packed, bytes) else packed)
+    found = [_parse_game(text, offset) for offset, text in islice(_split_games(pieces), MOST_GAMES)]
     for _ in pieces:
-        pass  # whether it is whole is known at its end
+        pass  # only the end shows whether the stream is complete
     return tuple(found)
 
 
@@ -103,10 +103,10 @@ def _cut(packed: bytes) -> Iterator[bytes]:
     return (packed[at : at + PACKED_PIECE] for at in range(0, len(packed), PACKED_PIECE))
 
 
-def _unpacked(packed: Iterator[bytes]) -> Iterator[bytes]:
+def _unpack(packed: Iterator[bytes]) -> Iterator[bytes]:
     stream, total = zlib.decompressobj(wbits=31), 0
     try:
-        for piece in _inflated(stream, packed):
+        for piece in _inflate(stream, packed):
             total += len(piece)
             if total > MOST_TEXT:
                 raise BrokenGames(why=f"it unpacks to more than {MOST_TEXT} bytes")
@@ -117,7 +117,7 @@ def _unpacked(packed: Iterator[bytes]) -> Iterator[bytes]:
         raise BrokenGames(why="it breaks off")
 
 
-def _inflated(stream: "zlib._Decompress", packed: Iterator[bytes]) -> Iterator[bytes]:
+def _inflate(stream: "zlib._Decompress", packed: Iterator[bytes]) -> Iterator[bytes]:
     for given in packed:
         rest = given
         if stream.eof:
@@ -131,12 +131,12 @@ def _inflated(stream: "zlib._Decompress", packed: Iterator[bytes]) -> Iterator[b
         yield piece
 
 
-def _texts(pieces: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Each game's text with its place, as soon as the next one begins."""
+def _split_games(pieces: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
+    """The text of each game with its offset."""
     waiting, place = b"", 0
     for piece in pieces:
         waiting += piece
-        begin = _first(waiting)
+        begin = _find_first(waiting)
         while (end := waiting.find(b"\n" + _START, begin + 1)) >= 0:
             yield place + begin, waiting[begin : end + 1]
             begin = end + 1
@@ -147,39 +147,39 @@ def _texts(pieces: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
         yield place, waiting
 
 
-def _first(text: bytes) -> int:
-    """Where the first game begins; what lies before it belongs to none."""
+def _find_first(text: bytes) -> int:
+    """The place where the first game begins."""
     if text.startswith(_START):
         return 0
     found = text.find(b"\n" + _START)
     return found + 1 if found >= 0 else max(0, len(text) - len(_START))
 
 
-def _game(text: bytes, offset: int) -> Game:
+def _parse_game(text: bytes, offset: int) -> Game:
     head, _, moves = text.replace(b"\r\n", b"\n").partition(b"\n\n")
     tags = dict(_TAG.findall(head[:MOST_HEAD]))
     said = tags.get(b"PlyCount", b"")
-    plies = int(said) if said.isdigit() and len(said) <= 5 else _count(moves)
+    plies = int(said) if said.isdigit() and len(said) <= 5 else _count_moves(moves)
     return Game(
         outcome=_OUTCOMES.get(tags.get(b"Result", b""), Outcome.OPEN),
         ending=_ENDINGS.get(tags.get(b"Termination", b"").lower(), Ending.UNSAID),
         new_is_white=tags.get(b"White", b"").startswith(_NEW),
         plies=min(plies, MOST_PLIES),
-        opening=_opening(tags.get(b"FEN", b""), moves),
+        opening=_digest_opening(tags.get(b"FEN", b""), moves),
         offset=offset,
     )
 
 
-def _opening(fen: bytes, moves: bytes) -> bytes:
-    # The counters at the end of a position say nothing about the opening.
-    words = fen.split()[:4] or islice(_moves(moves), OPENING_MOVES)
+def _digest_opening(fen: bytes, moves: bytes) -> bytes:
+    # Without the move counters at the end of a FEN.
+    words = fen.split()[:4] or islice(_find_moves(moves), OPENING_MOVES)
     return hashlib.blake2b(b" ".join(words), digest_size=8).digest()
 
 
-def _moves(text: bytes) -> Iterator[bytes]:
-    """One at a time: a search for all of them at once would hold every other thread up."""
+def _find_moves(text: bytes) -> Iterator[bytes]:
+    """The moves, found one at a time: one search for all would block all other threads."""
     return (found["move"] for found in _WORD.finditer(text) if found["move"])
 
 
-def _count(moves: bytes) -> int:
-    return sum(1 for _ in islice(_moves(moves), MOST_PLIES))
+def _count_moves(moves: bytes) -> int:
+    return sum(1 for _ in islice(_find_moves(moves), MOST_PLIES))

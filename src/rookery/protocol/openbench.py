@@ -1,4 +1,5 @@
-"""OpenBench's description of an engine as a record of ours, and what of it has no place here.
+"""Importing an engine's description from OpenBench as an engine record, with remarks on what has no
+counterpart here.
 
 Its presets build on one another: `default` holds for every other one of its kind.
 """
@@ -34,7 +35,7 @@ Settings = dict[str, object]
 
 
 class OpenBenchBuild(msgspec.Struct, frozen=True):
-    """How it is built; private engines come from elsewhere and have neither path nor compilers."""
+    """How an engine is built; a private engine has neither path nor compilers."""
 
     path: str = ""
     compilers: tuple[str, ...] = ()
@@ -43,7 +44,7 @@ class OpenBenchBuild(msgspec.Struct, frozen=True):
 
 
 class OpenBenchEngine(msgspec.Struct, frozen=True):
-    """A file of OpenBench's folder `Engines`."""
+    """A file in OpenBench's folder `Engines`."""
 
     source: str
     nps: float = 0
@@ -58,19 +59,19 @@ OPENBENCH_ENGINE = Reader(OpenBenchEngine, most_bytes=LARGEST_RECORD)
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedEngine:
     """The record, and a sentence for each thing that could not be mapped."""
 
     record: EngineRecord
     not_mapped: tuple[str, ...]
 
 
-def imported(name: str, engine: OpenBenchEngine, team: str = "") -> Imported:
-    """An engine of OpenBench as one of ours."""
+def import_engine(name: str, engine: OpenBenchEngine, team: str = "") -> ImportedEngine:
+    """Converts an engine of OpenBench."""
     remarks: list[str] = []
     private = engine.private and bool(team)
     if engine.private:
-        remarks += _of_private(engine, team)
+        remarks += _remark_on_private(engine, team)
     recipe = RecipeRecord(
         kind="make", directory=engine.build.path.strip("/."), compilers=engine.build.compilers
     )
@@ -78,33 +79,33 @@ def imported(name: str, engine: OpenBenchEngine, team: str = "") -> Imported:
         name=f"{team}~{name}" if private else name,
         source=engine.source,
         recipe=recipe,
-        tools=_tools(engine.build.compilers),
+        tools=_list_tools(engine.build.compilers),
         cpu_flags=tuple(FLAGS.get(flag, flag.lower()) for flag in engine.build.cpuflags),
-        systems=tuple(_systems(engine.build.systems, remarks)),
+        systems=tuple(_list_systems(engine.build.systems, remarks)),
         speed=SpeedRecord(reference=engine.nps or None),
         nets=NetRecord(use="build_variable", name="EVALFILE"),
         team=team,
         private=private,
-        presets=tuple(_presets(engine, remarks)),
+        presets=tuple(_list_presets(engine, remarks)),
     )
-    return Imported(record, tuple(dict.fromkeys(remarks)))
+    return ImportedEngine(record, tuple(dict.fromkeys(remarks)))
 
 
-def _of_private(engine: OpenBenchEngine, team: str) -> Iterator[str]:
+def _remark_on_private(engine: OpenBenchEngine, team: str) -> Iterator[str]:
     if not team:
         yield "private: an engine is private to a team; name it with --team"
     if not engine.build.compilers:
         yield "build: OpenBench has it built elsewhere; write a recipe, or submit programs"
 
 
-def _tools(compilers: tuple[str, ...]) -> tuple[ToolRecord, ...]:
-    """What every machine needs; of several compilers one is enough, so none of them is needed."""
+def _list_tools(compilers: tuple[str, ...]) -> tuple[ToolRecord, ...]:
+    """The tools that a machine needs; none of several alternative compilers is required."""
     only = compilers[0].partition(">=") if len(compilers) == 1 else ("", "", "")
     named = (ToolRecord(only[0], only[2]),) if only[0] else ()
     return (ToolRecord("make"), *named)
 
 
-def _systems(names: tuple[str, ...], remarks: list[str]) -> Iterator[str]:
+def _list_systems(names: tuple[str, ...], remarks: list[str]) -> Iterator[str]:
     for name in names:
         if known := SYSTEMS.get(name.lower()):
             yield known
@@ -112,7 +113,7 @@ def _systems(names: tuple[str, ...], remarks: list[str]) -> Iterator[str]:
             remarks.append(f"build: the system {name} is not known here")
 
 
-def _presets(engine: OpenBenchEngine, remarks: list[str]) -> Iterator[PresetRecord]:
+def _list_presets(engine: OpenBenchEngine, remarks: list[str]) -> Iterator[PresetRecord]:
     kinds = (("", TEST, engine.test_presets), ("tune ", TUNE, engine.tune_presets))
     for kind, mappers, presets in kinds:
         common = presets.get("default", {})
@@ -127,7 +128,7 @@ def _presets(engine: OpenBenchEngine, remarks: list[str]) -> Iterator[PresetReco
 
 
 class _Settings:
-    """One preset, field by field, by the names that a submission has."""
+    """The fields of one preset under the names of a submission."""
 
     def __init__(self, place: str, mappers: "Mappers", remarks: list[str]) -> None:
         self._place = place
@@ -153,7 +154,8 @@ class _Settings:
             self._fields[name] = {**known, **value} if both else value  # type: ignore[dict-item]  # both
 
     def texts(self) -> dict[str, str]:
-        """A text as it is, anything else as JSON: as `rookery submit --set` takes it."""
+        """The values in the form of `rookery submit --set`: text as it is, anything else as
+        JSON."""
         return {
             name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
             for name, value in self._fields.items()
@@ -161,7 +163,7 @@ class _Settings:
 
 
 def _options(*names: str) -> Callable[[str], Settings]:
-    """Threads are a field of their own here."""
+    """Splits UCI options from the threads, which are a field of their own."""
 
     def read(text: str) -> Settings:
         words = text.split()

@@ -1,4 +1,4 @@
-"""Accounts and teams as the JSON API takes and gives them."""
+"""Accounts, tokens, teams and granted repositories in the JSON API."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -12,7 +12,7 @@ TeamName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{1,49}\Z")]
 
 
 class UserEntry(Struct, frozen=True, kw_only=True):
-    """What users may know of one another; the rest is there for approvers only."""
+    """A user; the later fields are there for approvers only."""
 
     name: str
     approver: bool
@@ -24,13 +24,13 @@ class UserEntry(Struct, frozen=True, kw_only=True):
 
 
 class UserList(Struct, frozen=True, kw_only=True):
-    """Everybody, by name."""
+    """All users, by name."""
 
     users: tuple[UserEntry, ...]
 
 
 class Application(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What somebody says who wants an account."""
+    """A request for an account."""
 
     name: Annotated[str, Meta(min_length=1, max_length=100)]
     password: Annotated[str, Meta(max_length=1024)]
@@ -53,8 +53,8 @@ Password = Annotated[str, Meta(max_length=1024)]
 
 
 class MeEntry(Struct, frozen=True, kw_only=True):
-    """What people may know of themselves. `scopes` is what this very call may do; the token of a
-    session is there for those who are logged in."""
+    """The caller's own account. `scopes` are those of this call; the session's token is there after
+    a login."""
 
     name: str
     email: str
@@ -122,7 +122,7 @@ class NewTeam(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class MemberBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How somebody is in a team."""
+    """The membership of a user in a team."""
 
     lead: bool = False
 
@@ -147,7 +147,7 @@ class GrantedRepository(Struct, frozen=True, kw_only=True):
 
 
 class GrantedList(Struct, frozen=True, kw_only=True):
-    """Those that the reader may know of, by address."""
+    """The grants that the caller may see, by address."""
 
     repositories: tuple[GrantedRepository, ...]
 
@@ -160,6 +160,6 @@ class NewGrant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class TeamList(Struct, frozen=True, kw_only=True):
-    """The teams that the reader may know of, by name."""
+    """The teams that the caller may see, by name."""
 
     teams: tuple[Team, ...]

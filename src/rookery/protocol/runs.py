@@ -24,7 +24,7 @@ from rookery.stats.sprt import Sprt
 from rookery.stats.spsa_parameters import DEFAULT_A_RATIO, DEFAULT_ALPHA, DEFAULT_GAMMA
 
 PREFIXES = ("new", "base")
-"""Of the keys of the first and of the second side."""
+"""The prefixes of the keys of the first and of the second side."""
 _SIDE_KEYS = {"commit": "resolved_{}", "message": "msg_{}", "repository": "{}_repo"}
 FISHTEST_KEYS = frozenset({
     "num_games", "tc", "username", "book", "book_depth", "threads", "adjudication", "priority",
@@ -32,7 +32,7 @@ FISHTEST_KEYS = frozenset({
     "new_tag", "new_signature", "new_options", "new_nets", "new_tc", "resolved_new", "msg_new",
     "base_tag", "base_signature", "base_options", "base_nets", "resolved_base", "msg_base",
 })  # fmt: skip
-"""What is always there, as usual as it may be."""
+"""Keys that are always present, also with the default value."""
 
 
 def side_key(name: str, prefix: str) -> str:
@@ -54,9 +54,9 @@ del SIDE_KEYS["base"]["base_tc"]  # fishtest's `tc` is that of the base
 def flatten(plan: Plan) -> dict[str, Any]:
     """The arguments of a run of two sides under their flat keys."""
     new, base = plan.sides[:2]
-    flat = dict(_told(plan, PLAN_KEYS))
+    flat = dict(_list_values(plan, PLAN_KEYS))
     for prefix, side in zip(PREFIXES, (new, base), strict=True):
-        flat |= _told(side, SIDE_KEYS[prefix])
+        flat |= _list_values(side, SIDE_KEYS[prefix])
         if side.uci:
             flat[f"{prefix}_uci"] = dict(side.uci)
         flat.pop(f"{prefix}_repo", None)
@@ -70,7 +70,7 @@ def flatten(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _told(value: Plan | Side, keys: Keys) -> Iterator[tuple[str, Any]]:
+def _list_values(value: Plan | Side, keys: Keys) -> Iterator[tuple[str, Any]]:
     for key, info in keys.items():
         found = getattr(value, info.name)
         if key in FISHTEST_KEYS or found != info.default:
@@ -81,15 +81,15 @@ USUAL = Side(tag="", commit="")
 
 
 def fold(flat: Mapping[str, Any], usual: Side = USUAL) -> Plan:
-    """The arguments of a run out of their flat keys; what is missing is as in `usual`."""
+    """The arguments of a run from their flat keys; missing ones are taken from `usual`."""
     given = {info.name: flat[key] for key, info in PLAN_KEYS.items() if key in flat}
-    given |= {"book_depth": _depth(flat.get("book_depth", 8))}
-    sides = tuple(_folded(flat, prefix, usual) for prefix in PREFIXES)
+    given |= {"book_depth": _parse_depth(flat.get("book_depth", 8))}
+    sides = tuple(_fold_side(flat, prefix, usual) for prefix in PREFIXES)
     unsaid: dict[str, Any] = {"games": 0, "owner": ""}
     return Plan(sides=sides, **unsaid | given)
 
 
-def _folded(flat: Mapping[str, Any], prefix: str, usual: Side) -> Side:
+def _fold_side(flat: Mapping[str, Any], prefix: str, usual: Side) -> Side:
     given = {info.name: flat[key] for key, info in SIDE_KEYS[prefix].items() if key in flat}
     given |= {"repository": given.get("repository") or flat.get("tests_repo", usual.repository)}
     if "uci" in given:
@@ -99,8 +99,8 @@ def _folded(flat: Mapping[str, Any], prefix: str, usual: Side) -> Side:
     return msgspec.structs.replace(usual, **given)
 
 
-def _depth(found: str | int) -> int:
-    """fishtest writes a text; 0 is for one that is no number."""
+def _parse_depth(found: str | int) -> int:
+    """The depth of the book, which fishtest sends as text; 0 where it is no number."""
     text = str(found)
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 5 else 0
 
@@ -114,7 +114,7 @@ _LOOSE = {
     "new_uci": Annotated[dict[Word, Phrase], Meta(max_length=1000)],
     "base_uci": Annotated[dict[Word, Phrase], Meta(max_length=1000)],
 }
-"""What messages may hold in another form than the declaration."""
+"""Fields that messages have in another form than the declaration."""
 
 
 def derive_view(
@@ -125,8 +125,8 @@ def derive_view(
     *,
     strict: bool = False,
 ) -> type[Struct]:
-    """A Struct of flat keys: `required` ones, and `others` than the declaration's by their types;
-    `strict` ones refuse keys that they don't know."""
+    """Makes a Struct of flat keys from the declaration of a run's arguments. `required` keys have
+    no default, `others` replace or add types, `strict` refuses unknown keys."""
     types = {key: _without_none(info.type) for key, info in PLAN_KEYS.items()}
     for keys in SIDE_KEYS.values():
         types |= {key: _without_none(info.type) for key, info in keys.items()}
@@ -150,14 +150,14 @@ def _without_none(kind: Any) -> Any:
     return Union[*(part for part in parts if part is not NoneType)] if NoneType in parts else kind
 
 
-def given_in(view: Struct) -> dict[str, Any]:
-    """The keys that a message has."""
+def list_given(view: Struct) -> dict[str, Any]:
+    """The fields of a message that were sent, by key."""
     found = msgspec.structs.asdict(view)
     return {key: value for key, value in found.items() if value is not UNSET}
 
 
 class SprtTask(Struct, frozen=True, gc=False, kw_only=True):
-    """Its presence makes a task a sequential test; a worker needs the pairs per report alone."""
+    """`args.sprt` for a worker, which needs only the pairs per report."""
 
     batch_size: Positive = 1
 
@@ -185,7 +185,7 @@ TASK_ARGS = Reader(
     ),
     most_bytes=16 * 2**20,
 )  # fmt: skip
-"""The keys that a worker reads; official ones end their process where a required one is missing."""
+"""The arguments for a worker; an official worker exits where a required key is missing."""
 
 
 # What a person or a script asks for when it creates a run.
@@ -198,7 +198,7 @@ Weight = Annotated[float, Meta(ge=-10_000, le=10_000)]
 
 
 class SpsaSettings(Struct, frozen=True, gc=False, kw_only=True):
-    """A tune. `A` is a number of pairs, or below 1 a share of them, as the form has it."""
+    """The settings of a tune. `A` is a number of pairs or, below 1, a share of them."""
 
     algorithm: Literal["classic"] = "classic"
     stability: Annotated[float, Meta(ge=0, le=1e9)] = field(name="A", default=DEFAULT_A_RATIO)
@@ -224,7 +224,7 @@ SubmittedSprt = msgspec.defstruct(
     frozen=True,
     kw_only=True,
 )
-"""A sequential test; keys that only documents have are passed over, so that one can be sent."""
+"""The settings of a sequential test; keys that only answers have are ignored."""
 
 SubmittedArgs = derive_view(
     "SubmittedArgs",
@@ -241,13 +241,13 @@ SubmittedArgs = derive_view(
     },
     strict=True,
 )
-"""A run as its author wants it; `username` and `itp` of a document are passed over."""
+"""The body of a submission; `username` and `itp` are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A run as its author wants it. What was left out is empty: a side's engine, repository,
-    commit and bench, and the number of games."""
+    """A submitted run. Fields that were left out are empty: engine, repository, commit and bench of
+    a side, and the number of games."""
 
     plan: Plan
     sprt: Sprt | None = None
@@ -271,12 +271,12 @@ _SUBMISSION = Reader(SubmittedArgs, most_bytes=LARGEST_SUBMISSION)
 
 
 def read_submission(body: bytes) -> Submission:
-    """Raises WireFault."""
-    flat = given_in(_SUBMISSION.read(body))
-    sprt = given_in(flat["sprt"]) if "sprt" in flat else None
+    """Decodes a submission; raises WireFault."""
+    flat = list_given(_SUBMISSION.read(body))
+    sprt = list_given(flat["sprt"]) if "sprt" in flat else None
     return Submission(
         plan=msgspec.structs.replace(fold(flat, _UNSAID), owner=""),
-        sprt=None if sprt is None else _sprt(sprt),
+        sprt=None if sprt is None else _parse_sprt(sprt),
         chooses_batch=sprt is not None and "batch_size" in sprt,
         spsa=flat.get("spsa"),
         reference_nps=flat.get("reference_nps"),
@@ -284,7 +284,7 @@ def read_submission(body: bytes) -> Submission:
     )
 
 
-def _sprt(given: dict[str, Any]) -> Sprt:
+def _parse_sprt(given: dict[str, Any]) -> Sprt:
     given.pop("elo_model", None)
     try:
         return Sprt(**given)

@@ -1,4 +1,4 @@
-"""Runs and tasks as scripts read them."""
+"""Runs and tasks in fishtest's API for scripts, under fishtest's names."""
 
 import math
 from typing import Annotated, Any, Literal
@@ -11,19 +11,18 @@ from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.machine import WorkerInfo
 from rookery.model.run import STOCKFISH_NPS, Run
 from rookery.model.task import Results
-from rookery.protocol.codec import finite
+from rookery.protocol.codec import to_finite
 from rookery.protocol.runs import FISHTEST_KEYS, SpsaSettings, derive_view, flatten
 from rookery.protocol.user_queries import LiveElo
 from rookery.stats.sprt import Overshoot, Sprt, SprtState, Verdict
 from rookery.stats.spsa import Issued, ParameterSample, Tune, as_lines
 from rookery.stats.spsa_parameters import Parameter, ParameterKind
 
-# A sequential test as documents show it.
+# Sequential tests.
 
 
 class SprtDocument(Sprt, frozen=True, gc=False, kw_only=True):
-    """`args.sprt`: the test and where it stands; exactly one of `overshoot` and `lost_samples` is
-    there."""
+    """`args.sprt`: the test and its state, with exactly one of `overshoot` and `lost_samples`."""
 
     state: Verdict
     llr: float
@@ -38,7 +37,7 @@ def sprt_document(spec: Sprt, state: SprtState) -> SprtDocument:
     return SprtDocument(
         **asdict(spec),
         state=state.verdict,
-        llr=finite(state.llr),
+        llr=to_finite(state.llr),
         lower_bound=spec.lower,
         upper_bound=spec.upper,
         overshoot=state.overshoot or UNSET,
@@ -47,7 +46,7 @@ def sprt_document(spec: Sprt, state: SprtState) -> SprtDocument:
     )
 
 
-# A tune as documents show it.
+# Tunes.
 
 
 class ParameterDocument(Struct, frozen=True, gc=False, kw_only=True):
@@ -79,7 +78,7 @@ class SpsaDocument(SpsaSettings, frozen=True, gc=False, kw_only=True):
 
 
 def spsa_document(tune: Tune, history: History | UnsetType = UNSET) -> SpsaDocument:
-    """The tune in fishtest's words."""
+    """A tune under fishtest's names."""
     return SpsaDocument(
         stability=tune.schedule.stability,
         alpha=tune.schedule.alpha,
@@ -110,11 +109,11 @@ def _parameter(parameter: Parameter, theta: float) -> ParameterDocument:
 
 
 def raw_parameters(tune: Tune) -> str:
-    """The lines that the tune was made from, in one form."""
+    """The parameters of a tune as lines of text, in normal form."""
     return "\n".join(as_lines(tune, [parameter.line.start for parameter in tune.parameters]))
 
 
-# The arguments of a run as everybody is told them.
+# The arguments of a run.
 
 ARGS_DOCUMENT = derive_view(
     "RunArgs",
@@ -122,23 +121,22 @@ ARGS_DOCUMENT = derive_view(
     without=("book_sri",),
     others={"itp": float, "sprt": SprtDocument, "spsa": SpsaDocument, "reference_nps": Amount},
 )
-"""Describes what `args_document` makes."""
+"""The schema of what `args_document` makes."""
 ArgsDocument = Annotated[
     dict[str, Any], Meta(extra_json_schema={"$ref": "#/components/schemas/RunArgs"})
 ]
 
 
 def args_document(run: Run, history: History | UnsetType = UNSET) -> dict[str, Any]:
-    """What a run's author asked for, what was found out when it was created, and where its test or
-    tune stands."""
-    flat = flatten(run.plan) | {"itp": finite(run.share)}
+    """The arguments of a run under flat keys, with the state of its test or tune."""
+    flat = flatten(run.plan) | {"itp": to_finite(run.share)}
     flat.pop("book_sri", None)
     if isinstance(run.kind, SprtTest):
         flat["sprt"] = sprt_document(run.kind.spec, run.kind.state)
     if isinstance(run.kind, SpsaTuning):
         flat["spsa"] = spsa_document(run.kind.tune, history)
     if run.reference_nps != STOCKFISH_NPS:
-        flat["reference_nps"] = finite(run.reference_nps)
+        flat["reference_nps"] = to_finite(run.reference_nps)
     return flat
 
 
@@ -175,7 +173,7 @@ class RunDocument(Struct, frozen=True, gc=False, kw_only=True):
     elo: LiveElo | UnsetType = UNSET
 
 
-# One task as scripts read it, with what is nobody's business taken out.
+# One task, without what is private about its machine.
 
 NO_ADDRESS = "?.?.?.?"
 SHOWN_KEY = 8
@@ -197,7 +195,7 @@ class IssuedDocument(Struct, frozen=True, gc=False):
 
 
 class TaskDocument(Struct, frozen=True, gc=False, kw_only=True):
-    """get_task; the last three fields belong to a task whose results were thrown out."""
+    """The answer of get_task; the last four fields are those of a purged task."""
 
     num_games: int
     active: bool
@@ -212,8 +210,8 @@ class TaskDocument(Struct, frozen=True, gc=False, kw_only=True):
     residual_color: Colour | UnsetType = UNSET
 
 
-def masked(info: WorkerInfo, country_code: str = "?") -> WorkerDocument:
-    """What a stranger may know of a machine."""
+def mask_worker(info: WorkerInfo, country_code: str = "?") -> WorkerDocument:
+    """The public part of a machine."""
     shown = {name: getattr(info, name) for name in WorkerInfo.__struct_fields__}
     shown["key"] = info.key[:SHOWN_KEY] + "..."
     if info.rookery is not UNSET:
@@ -222,16 +220,17 @@ def masked(info: WorkerInfo, country_code: str = "?") -> WorkerDocument:
 
 
 def issued_document(issued: Issued) -> IssuedDocument:
-    """Flips for people to look at."""
+    """The flips of a perturbation, for get_task."""
     return IssuedDocument(issued.iteration, tuple(issued.packed_flips))
 
 
-def shown_residual(residual: float) -> float | Literal["inf"]:
-    """JSON has no infinity, and a worker with too few games has an infinite residual."""
+def format_residual(residual: float) -> float | Literal["inf"]:
+    """The residual, with "inf" for infinity, which JSON lacks: that of a worker with too few
+    games."""
     return "inf" if math.isinf(residual) else residual
 
 
-# The server's own quota with GitHub, as rate_limit shows it.
+# The server's quota with GitHub, as rate_limit shows it.
 
 
 class QuotaDocument(Struct, frozen=True, gc=False, kw_only=True):

@@ -1,4 +1,4 @@
-"""The query of calc_elo, and Elo estimates as answers carry them."""
+"""The query strings and path names of fishtest's API for scripts, parsed into typed values."""
 
 import math
 import re
@@ -11,22 +11,22 @@ from msgspec import Struct, field
 from rookery.protocol.codec import BadName, BadParameter
 from rookery.stats.sprt import EloModel, Sprt
 
-# Reads numbers and flags out of query strings.
+# Numbers and flags in query strings.
 
 _INTEGER = re.compile(r"[0-9]{1,18}")
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 
 
-def whole(query: Mapping[str, str], name: str, *, least: int, most: int) -> int:
-    """A required integer within bounds."""
+def parse_integer(query: Mapping[str, str], name: str, *, least: int, most: int) -> int:
+    """A required integer within bounds; raises BadParameter."""
     text = query.get(name, "")
     if not _INTEGER.fullmatch(text) or not least <= int(text) <= most:
         raise BadParameter(name=name, text=f"expected an integer from {least} to {most}")
     return int(text)
 
 
-def decimal(query: Mapping[str, str], name: str, *, most: float) -> float:
-    """A required number whose size is bounded."""
+def parse_decimal(query: Mapping[str, str], name: str, *, most: float) -> float:
+    """A required number of bounded size; raises BadParameter."""
     text = query.get(name, "")
     value = float(text) if _DECIMAL.fullmatch(text[:100]) else math.inf
     if abs(value) > most:
@@ -34,8 +34,8 @@ def decimal(query: Mapping[str, str], name: str, *, most: float) -> float:
     return value
 
 
-def flag(query: Mapping[str, str], name: str) -> bool:
-    """Any text but the empty one is true, even `0`: that is how fishtest's scripts know it."""
+def parse_flag(query: Mapping[str, str], name: str) -> bool:
+    """True for any text but the empty one, even `0`, as in fishtest."""
     return bool(query.get(name))
 
 
@@ -48,7 +48,8 @@ GAME_NAMES = ("L", "D", "W")
 
 @dataclass(frozen=True, slots=True)
 class EloQuery:
-    """Five bins of pairs or three of games, worst outcome first; bounds for a sequential test."""
+    """The query of calc_elo: five bins of pairs or three of games, worst outcome first; bounds for
+    a sequential test."""
 
     bins: tuple[int, ...]
     bounds: Sprt | None = None
@@ -73,27 +74,27 @@ class LiveElo(Struct, frozen=True, gc=False, kw_only=True):
     llr: float = field(name="LLR")
 
 
-def elo_query(query: Mapping[str, str]) -> EloQuery:
+def parse_elo_query(query: Mapping[str, str]) -> EloQuery:
     """The typed query; raises WireFault."""
     pairs = all(name in query for name in PAIR_NAMES)
     names, games_each = (PAIR_NAMES, 2) if pairs else (GAME_NAMES, 1)
-    bins = tuple(whole(query, name, least=0, most=MOST_GAMES) for name in names)
+    bins = tuple(parse_integer(query, name, least=0, most=MOST_GAMES) for name in names)
     if not 1 <= games_each * sum(bins) <= MOST_GAMES:
         raise BadParameter(name=",".join(names), text=f"expected 1 to {MOST_GAMES} games in all")
-    return EloQuery(bins, _bounds(query))
+    return EloQuery(bins, _parse_bounds(query))
 
 
-def _bounds(query: Mapping[str, str]) -> Sprt | None:
+def _parse_bounds(query: Mapping[str, str]) -> Sprt | None:
     if "elo0" not in query and "elo1" not in query:
         return None
-    elo0 = decimal(query, "elo0", most=LARGEST_BOUND)
-    elo1 = decimal(query, "elo1", most=LARGEST_BOUND)
+    elo0 = parse_decimal(query, "elo0", most=LARGEST_BOUND)
+    elo1 = parse_decimal(query, "elo1", most=LARGEST_BOUND)
     if elo1 < elo0 + NARROWEST:
         raise BadParameter(name="elo1", text=f"expected at least elo0 + {NARROWEST:g}")
-    return Sprt(elo0, elo1, _model(query.get("elo_model", "normalized")))
+    return Sprt(elo0, elo1, _parse_model(query.get("elo_model", "normalized")))
 
 
-def _model(text: str) -> EloModel:
+def _parse_model(text: str) -> EloModel:
     try:
         return EloModel(text)
     except ValueError:
@@ -112,7 +113,7 @@ _TIMESTAMP = re.compile(r"[0-9]{10}(\.[0-9]{0,9})?")
 
 @dataclass(frozen=True, slots=True)
 class FinishedQuery:
-    """Which finished runs are wanted, newest first, fifty to a page."""
+    """The query of finished_runs, newest first, fifty to a page."""
 
     page: int
     username: str | None = None
@@ -122,26 +123,26 @@ class FinishedQuery:
     since: datetime | None = None
 
 
-def finished_query(query: Mapping[str, str]) -> FinishedQuery:
+def parse_finished_query(query: Mapping[str, str]) -> FinishedQuery:
     """The typed query; raises WireFault."""
     return FinishedQuery(
-        page=whole(query, "page", least=1, most=MOST_PAGES),
-        username=_username(query),
-        success_only=flag(query, "success_only"),
-        yellow_only=flag(query, "yellow_only"),
-        ltc_only=flag(query, "ltc_only"),
-        since=_since(query),
+        page=parse_integer(query, "page", least=1, most=MOST_PAGES),
+        username=_parse_username(query),
+        success_only=parse_flag(query, "success_only"),
+        yellow_only=parse_flag(query, "yellow_only"),
+        ltc_only=parse_flag(query, "ltc_only"),
+        since=_parse_since(query),
     )
 
 
-def _username(query: Mapping[str, str]) -> str | None:
+def _parse_username(query: Mapping[str, str]) -> str | None:
     name = query.get("username") or None
     if name is not None and (len(name) > LONGEST_NAME or not name.isprintable()):
         raise BadParameter(name="username", text="expected a user's name")
     return name
 
 
-def _since(query: Mapping[str, str]) -> datetime | None:
+def _parse_since(query: Mapping[str, str]) -> datetime | None:
     text = query.get("timestamp")
     if text is None:
         return None
@@ -164,7 +165,7 @@ _NET = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TaskName:
-    """A task of a run, or one of its bad tasks."""
+    """The number of a task of a run, or of one of its bad tasks."""
 
     number: int
     bad: bool
@@ -172,31 +173,31 @@ class TaskName:
 
 @dataclass(frozen=True, slots=True)
 class PgnName:
-    """The games of one task."""
+    """The task in the name of a file of games."""
 
     run_id: str
     task_id: int
 
 
-def task_name(text: str) -> TaskName:
-    """`17`, or `2bad` for the third bad task."""
+def parse_task_name(text: str) -> TaskName:
+    """The task in `17`, or `2bad` for the third bad task; raises BadName."""
     found = _match(_TASK, text, "17 or 2bad")
     return TaskName(int(found["task"]), found["bad"] is not None)
 
 
-def pgn_name(text: str) -> PgnName:
-    """`{run_id}-{task_id}.pgn`; what follows the first dot does not matter."""
+def parse_pgn_name(text: str) -> PgnName:
+    """The task in `{run_id}-{task_id}.pgn`, with any ending; raises BadName."""
     found = _match(_PGN, text.partition(".")[0], "{run_id}-{task_id}.pgn")
     return PgnName(found["run"], int(found["task"]))
 
 
-def run_pgns_name(text: str) -> str:
-    """The run id in `{run_id}.pgn.gz`."""
+def parse_run_pgns_name(text: str) -> str:
+    """The run id in `{run_id}.pgn.gz`; raises BadName."""
     return _match(_RUN_PGNS, text, "{run_id}.pgn.gz")["run"]
 
 
-def net_hash(text: str) -> str:
-    """The twelve digits in `nn-xxxxxxxxxxxx.nnue`, or all 64 where they are the name."""
+def parse_net_hash(text: str) -> str:
+    """The twelve digits in `nn-xxxxxxxxxxxx.nnue`, or all 64 of another net; raises BadName."""
     found = _match(_NET, text, "nn-xxxxxxxxxxxx.nnue")
     return found["hash"] or found["whole"]
 

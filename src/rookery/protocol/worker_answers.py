@@ -1,7 +1,7 @@
-"""What workers are told, both ways: the server encodes these, our worker decodes them.
+"""The answers to worker calls: the server encodes them, our worker decodes them.
 
 A field that is not set is not sent. `duration` is no field here: `encode_timed` adds it to every
-answer, so that none can be without. `task_alive` has no default where the protocol demands it.
+answer. `task_alive` has no default where the protocol demands it.
 """
 
 from typing import Annotated, TypeVar
@@ -14,7 +14,7 @@ from rookery.protocol.codec import Reader
 from rookery.stats.spsa import Perturbation, Tune, joint_signature
 
 OFFICIAL_VERSION = 325
-"""Above it official workers would update themselves for ever."""
+"""The version that official workers must have; with a higher one they would update for ever."""
 PARTS = "parts"
 """A feature of ours: update_task takes any number of whole pairs, and credits late ones."""
 WAITING = "waiting"
@@ -24,38 +24,38 @@ A = TypeVar("A", bound="WorkerAnswer")
 
 
 class WorkerAnswer(Struct, frozen=True, gc=False, kw_only=True):
-    """Says that a call was heard; `error` refuses it, `info` is printed."""
+    """What every answer may have: `error` refuses the call, `info` is printed by the worker."""
 
     error: str | UnsetType = UNSET
     info: str | UnsetType = UNSET
 
 
 class RookeryServer(Struct, frozen=True, gc=False, omit_defaults=True):
-    """Tells a worker of ours that it talks to a Rookery server, and what that server knows."""
+    """Tells our worker that this is a Rookery server, its features and its current worker."""
 
     version: Word
     features: Words = ()
     wheel: Word = ""
-    """The file below /worker/ that the worker is to be, and its hash."""
+    """The file below /worker/ that the worker should update itself to."""
     sha256: Word = ""
     signature: Phrase = ""
     """Of `wheel_message`, by the key whose fingerprint was pinned when the worker was installed."""
 
 
 def wheel_message(name: str, sha256: str) -> bytes:
-    """What a server signs of the wheel that it hands out."""
+    """The text that a server signs for the wheel of its worker."""
     return f"rookery worker wheel\n{name}\n{sha256}\n".encode()
 
 
 class VersionAnswer(WorkerAnswer, frozen=True, gc=False, kw_only=True):
-    """request_version."""
+    """The answer to request_version."""
 
     version: int | UnsetType = UNSET
     rookery: RookeryServer | UnsetType = UNSET
 
 
 class MyTask(Struct, frozen=True, gc=False, kw_only=True):
-    """The share of a run that this worker plays."""
+    """The part of a run that this worker plays."""
 
     num_games: Positive
     start: Count
@@ -63,16 +63,16 @@ class MyTask(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class GrantedRun(Struct, frozen=True, gc=False, kw_only=True):
-    """A run as far as a worker needs it."""
+    """The fields of a run that a worker needs."""
 
     id: Word = field(name="_id")
     args: Raw
-    """Read by TASK_ARGS; the server sends the same bytes to many."""
+    """Decoded by TASK_ARGS; encoded once for all workers of a run."""
     my_task: MyTask
 
 
 class TaskAnswer(WorkerAnswer, frozen=True, gc=False, kw_only=True):
-    """request_task: either run and task_id, or task_waiting."""
+    """The answer to request_task: either run and task_id, or task_waiting."""
 
     run: GrantedRun | UnsetType = UNSET
     task_id: Count | UnsetType = UNSET
@@ -80,19 +80,19 @@ class TaskAnswer(WorkerAnswer, frozen=True, gc=False, kw_only=True):
 
 
 class AliveAnswer(WorkerAnswer, frozen=True, gc=False, kw_only=True):
-    """beat and update_task."""
+    """The answer to beat and update_task."""
 
     task_alive: bool
 
 
 class EndAnswer(WorkerAnswer, frozen=True, gc=False, kw_only=True):
-    """failed_task, stop_run, upload_pgn, worker_log."""
+    """The answer to failed_task, stop_run, upload_pgn and worker_log."""
 
     task_alive: bool | UnsetType = UNSET
 
 
 class SpsaSetting(Struct, frozen=True, gc=False):
-    """One option's value; the step and its direction go along for the new engine."""
+    """The value of an option; for the new engine also the step and its direction."""
 
     name: str
     value: float
@@ -105,7 +105,7 @@ Settings = tuple[SpsaSetting, ...]
 
 
 class Slot(Struct, frozen=True, gc=False, kw_only=True):
-    """One perturbation with final values, for a worker of ours."""
+    """One perturbation with final values, for our worker."""
 
     w_params: Settings
     b_params: Settings
@@ -113,7 +113,7 @@ class Slot(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class SpsaAnswer(AliveAnswer, frozen=True, gc=False, kw_only=True):
-    """request_spsa."""
+    """The answer to request_spsa."""
 
     w_params: Settings | UnsetType = UNSET
     b_params: Settings | UnsetType = UNSET
@@ -121,23 +121,24 @@ class SpsaAnswer(AliveAnswer, frozen=True, gc=False, kw_only=True):
     slots: Annotated[tuple[Slot, ...], Meta(max_length=1024)] | UnsetType = UNSET
 
 
-def waiting(info: str | UnsetType = UNSET) -> TaskAnswer:
-    """There is nothing to do, or the server is busy."""
+def make_waiting_answer(info: str | UnsetType = UNSET) -> TaskAnswer:
+    """The answer that there is no task now, because there is nothing to do or the server is
+    busy."""
     return TaskAnswer(task_waiting=False, info=info)
 
 
-def task_refused(error: str) -> TaskAnswer:
-    """This worker gets no task."""
+def refuse_task(error: str) -> TaskAnswer:
+    """The answer that this worker gets no task."""
     return TaskAnswer(task_waiting=False, error=error)
 
 
-def update_refused(error: str) -> AliveAnswer:
-    """The result is not taken, and the task is over."""
+def refuse_update(error: str) -> AliveAnswer:
+    """The answer that the result is refused and the task is over."""
     return AliveAnswer(task_alive=False, error=error)
 
 
-def spsa_values(tune: Tune, drawn: Perturbation) -> SpsaAnswer:
-    """Values for an official worker."""
+def make_spsa_values(tune: Tune, drawn: Perturbation) -> SpsaAnswer:
+    """The answer to an official worker: one perturbation."""
     names = [parameter.line.name for parameter in tune.parameters]
     return SpsaAnswer(
         task_alive=True,
@@ -152,8 +153,8 @@ def spsa_values(tune: Tune, drawn: Perturbation) -> SpsaAnswer:
     )
 
 
-def spsa_slots(tune: Tune, drawn: tuple[Perturbation, ...]) -> SpsaAnswer:
-    """Values for a worker of ours, a perturbation per slot."""
+def make_spsa_slots(tune: Tune, drawn: tuple[Perturbation, ...]) -> SpsaAnswer:
+    """The answer to our worker: a perturbation per slot."""
     names = [parameter.line.name for parameter in tune.parameters]
     return SpsaAnswer(
         task_alive=True,
@@ -173,8 +174,9 @@ def _settings(names: list[str], values: tuple[float, ...]) -> Settings:
     return tuple(SpsaSetting(name, value) for name, value in zip(names, values, strict=True))
 
 
-def heard(reader: Reader[A], body: bytes) -> A | WorkerAnswer:
-    """The answer of that kind, or the plain one where the call was refused; for our worker."""
+def read_answer(reader: Reader[A], body: bytes) -> A | WorkerAnswer:
+    """Decodes an answer for our worker: of the kind of `reader`, or a WorkerAnswer where the call
+    was refused."""
     plain = PLAIN.read(body)
     return reader.read(body) if plain.error is UNSET else plain
 

@@ -1,9 +1,8 @@
-"""The head of a large body: who calls, and where its one long text begins.
+"""Reading a large body of a worker while it arrives: its credentials and its one long text.
 
-Nobody takes a large body from a stranger, so the credentials must stand at its beginning, as every
-official worker sends them. The head is looked through once, from left to right, in a number of
-steps that has a limit; the long text that follows it (games in base64) is taken apart as it comes,
-so that no more than a piece of it is ever in memory.
+The server reads no large body before it has checked the credentials, which official workers send at
+the beginning. The head is scanned once with a limited number of steps; the long text after it
+(games in base64) is decoded as it arrives, so that only a piece of it is in memory.
 """
 
 import binascii
@@ -21,11 +20,11 @@ from rookery.protocol.codec import (
 from rookery.protocol.worker_requests import CREDENTIALS, Credentials
 
 HEAD_BYTES = ORDINARY_BYTES
-"""What is read of a body before its sender is known."""
+"""The bytes of a body that are read before the credentials are checked."""
 MOST_KEYS = 64
 MOST_MARKS = 4096
 _SHOWN = 12
-"""Of a long text so many characters stay in the rest of the body: they show what kind it is."""
+"""So many first characters of the text stay in the envelope, enough to check its kind."""
 
 _SPACE = re.compile(rb"[ \t\r\n]*+")
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
@@ -39,41 +38,41 @@ class CredentialsLate(WireFault):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What can be read in the head: whole values by key, and the key of one that goes on."""
+    """The complete values in the head by key, and the key of the one that continues after it."""
 
     values: dict[str, bytes]
     unfinished: str = ""
     text_at: int = -1
-    """Where the characters of the unfinished value begin, if it is a text."""
+    """The place where the unfinished value begins, if it is a text; else -1."""
 
-    def credentials(self) -> Credentials:
-        """Raises a WireFault where they are not there or not of their form."""
+    def read_credentials(self) -> Credentials:
+        """The credentials; raises a WireFault where they are missing or not well-formed."""
         password, info = self.values.get("password"), self.values.get("worker_info")
         if password is None or info is None:
             raise CredentialsLate
         return CREDENTIALS.read(b'{"password":%b,"worker_info":%b}' % (password, info))
 
 
-def scan(head: bytes) -> Head:
-    """Reads the keys of an object of which only the beginning is there."""
-    place = _skip(head, 0)
+def scan_head(head: bytes) -> Head:
+    """Reads the keys and values in the beginning of a JSON object."""
+    place = _skip_space(head, 0)
     if head[place : place + 1] != b"{":
         raise NotAnObject
     values: dict[str, bytes] = {}
     for _ in range(MOST_KEYS):
-        key = _STRING.match(head, _skip(head, place + 1))
+        key = _STRING.match(head, _skip_space(head, place + 1))
         if key is None:
             break
-        colon = _skip(head, key.end())
+        colon = _skip_space(head, key.end())
         if colon < len(head) and head[colon : colon + 1] != b":":
             raise NotJson(text="a key without a value")
-        start = _skip(head, colon + 1)
+        start = _skip_space(head, colon + 1)
         name, end = key[0][1:-1].decode("utf-8", "replace"), _end_of_value(head, start)
         if end is None:
             is_text = head[start : start + 1] == b'"'
             return Head(values, name, start + 1 if is_text else -1)
         values[name] = head[start:end]
-        place = _skip(head, end)
+        place = _skip_space(head, end)
         if head[place : place + 1] != b",":
             break
     return Head(values)
@@ -81,15 +80,14 @@ def scan(head: bytes) -> Head:
 
 @dataclass(slots=True)
 class LongText:
-    """Fed with what follows the head; gives the bytes that a text in base64 stands for.
+    """Decodes a long base64 text piece by piece; raises a WireFault.
 
-    The rest of the body, with the first characters of the text in its place, is in `envelope` once
-    all has come. Raises a WireFault.
+    After the last piece, `envelope` has the body with only the first characters of the text.
     """
 
     key: str
     before: bytes
-    """What comes before the text, with its opening quote."""
+    """The body before the text, with the opening quote."""
     most_bytes: int
     size: int = 0
     _shown: bytes = b""
@@ -99,69 +97,69 @@ class LongText:
 
     def feed(self, piece: bytes) -> bytes:
         if self._after is not None:
-            self._keep(piece)
+            self._add_rest(piece)
             return b""
         # A slash may be written with a backslash, and nothing else in base64 may.
         text = (self._waiting + piece).replace(b"\\/", b"/")
         text, quote, after = text.partition(b'"')
-        # What a backslash at the end belongs to has not come yet.
+        # A backslash at the end belongs to a character of the next piece.
         whole = len(text) - (not quote and text.endswith(b"\\"))
         whole -= whole % 4
         if quote:
             if whole != len(text):
-                raise self._wrong()
+                raise self._make_fault()
             self._after = bytearray()
-            self._keep(after)
+            self._add_rest(after)
         self._waiting = text[whole:]
-        return self._decoded(text[:whole])
+        return self._decode(text[:whole])
 
     def envelope(self) -> bytes:
-        """The body without all but the first characters of the text."""
+        """The body with only the first characters of the text."""
         if self._after is None:
             raise NotJson(text=f"{self.key} does not end")
         return self.before + self._shown + b'"' + bytes(self._after)
 
-    def _decoded(self, text: bytes) -> bytes:
+    def _decode(self, text: bytes) -> bytes:
         if not text:
             return b""
         if self._is_padded:
-            raise self._wrong()
+            raise self._make_fault()
         self._shown = self._shown or text[:_SHOWN]
         self._is_padded = text.endswith(b"=")
         try:
             found = binascii.a2b_base64(text, strict_mode=True)
         except binascii.Error:
-            raise self._wrong() from None
+            raise self._make_fault() from None
         self.size += len(found)
         if self.size > self.most_bytes:
             raise TooLarge(limit=self.most_bytes)
         return found
 
-    def _keep(self, after: bytes) -> None:
+    def _add_rest(self, after: bytes) -> None:
         assert self._after is not None
         self._after += after
         if len(self._after) > HEAD_BYTES:
             raise TooLarge(limit=HEAD_BYTES)
 
-    def _wrong(self) -> WireFault:
+    def _make_fault(self) -> WireFault:
         return BadField(field=self.key, text="invalid base64")
 
 
-def long_text(head: bytes, key: str, most_bytes: int) -> tuple[LongText, bytes]:
-    """The text of that key, and what of it has come with the head already."""
-    found = scan(head[:HEAD_BYTES])
+def begin_long_text(head: bytes, key: str, most_bytes: int) -> tuple[LongText, bytes]:
+    """A decoder for the text of that key, and the part of the text that came with the head."""
+    found = scan_head(head[:HEAD_BYTES])
     if found.unfinished != key or found.text_at < 0:
         raise BadField(field=key, text="does not begin within the first 65,536 bytes")
     return LongText(key, head[: found.text_at], most_bytes), head[found.text_at :]
 
 
-def _skip(text: bytes, place: int) -> int:
+def _skip_space(text: bytes, place: int) -> int:
     space = _SPACE.match(text, place)
     return place if space is None else space.end()
 
 
 def _end_of_value(text: bytes, start: int) -> int | None:
-    """None where it is not whole, or has too many parts for anything that comes in a head."""
+    """The end of the value at `start`; None where it is not complete or has too many parts."""
     first = text[start : start + 1]
     if first == b'"':
         string = _STRING.match(text, start)

@@ -22,7 +22,7 @@ from rookery.people.login import LoginRefused, Throttled, VerifiedUser, WorkerCr
 from rookery.people.teams import NotLeading, UnknownTeam
 from rookery.people.users import Scope, UnknownUser
 from rookery.protocol.codec import BadName, BadParameter, WireFault
-from rookery.protocol.user_queries import whole
+from rookery.protocol.user_queries import parse_integer
 from rookery.rules.lifecycle import Actor
 from rookery.sources.grants import NotGranted
 from rookery.web.faults import (
@@ -224,8 +224,8 @@ _ID_PREFIX = re.compile(r"[0-9a-f]{1,24}", re.ASCII)
 def read_page(query: Mapping[str, str]) -> tuple[int, int]:
     """`page` and `size`, the first page of ordinary length where they are left out."""
     given = {"page": "1", "size": str(ORDINARY_ROWS), **query}
-    page = whole(given, "page", least=1, most=MOST_PAGES)
-    return page, whole(given, "size", least=1, most=MOST_ROWS)
+    page = parse_integer(given, "page", least=1, most=MOST_PAGES)
+    return page, parse_integer(given, "size", least=1, most=MOST_ROWS)
 
 
 def read_choice(query: Mapping[str, str], name: str, choices: type[E]) -> E:
@@ -271,7 +271,7 @@ def read_after(query: Mapping[str, str], last_seen: str) -> int | None:
     """The number that a reader who comes back brings along by itself, or else `after`."""
     if last_seen.isdecimal() and last_seen.isascii():
         return min(int(last_seen[:20]), MOST_COMMITS)
-    return whole(query, "after", least=0, most=MOST_COMMITS) if "after" in query else None
+    return parse_integer(query, "after", least=0, most=MOST_COMMITS) if "after" in query else None
 
 
 def read_before(query: Mapping[str, str]) -> float | None:

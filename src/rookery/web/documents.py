@@ -9,15 +9,15 @@ from rookery.model.kinds import SprtTest
 from rookery.model.run import Run
 from rookery.model.task import Task
 from rookery.model.timecontrol import base_seconds
-from rookery.protocol.codec import finite, rendered
+from rookery.protocol.codec import format_time, to_finite
 from rookery.protocol.user_documents import (
     IssuedDocument,
     RunDocument,
     TaskDocument,
     args_document,
+    format_residual,
     issued_document,
-    masked,
-    shown_residual,
+    mask_worker,
 )
 from rookery.protocol.user_queries import EloQuery, FixedElo, LiveElo
 from rookery.rules.purge import BadTask
@@ -37,8 +37,8 @@ def run_document(
     status, tally = run.status, run.tally
     return RunDocument(
         id=run.id,
-        start_time=rendered(run.created),
-        last_updated=rendered(run.updated),
+        start_time=format_time(run.created),
+        last_updated=format_time(run.updated),
         tc_base=base_seconds(run.plan.time_control),
         rescheduled_from=run.rescheduled_from or UNSET,
         approved=status.approved,
@@ -54,8 +54,8 @@ def run_document(
         committed_games=tally.committed,
         total_games=tally.total,
         results=tally.results,
-        nps=finite(pulse.nps),
-        games_per_minute=finite(pulse.games_per_minute),
+        nps=to_finite(pulse.nps),
+        games_per_minute=to_finite(pulse.games_per_minute),
         args=args_document(run, () if alone else UNSET),
         tasks=() if alone else UNSET,
         bad_tasks=() if alone else UNSET,
@@ -68,14 +68,14 @@ def task_document(task: Task, bad: BadTask | None = None) -> TaskDocument:
     return TaskDocument(
         num_games=task.games,
         active=task.active,
-        last_updated=rendered(task.reported),
+        last_updated=format_time(task.reported),
         start=task.start,
         stats=task.results,
-        worker_info=masked(task.machine, task.machine.country),
+        worker_info=mask_worker(task.machine, task.machine.country),
         spsa_params=_issued(task),
         bad=True if task.bad or bad else UNSET,
         task_id=task.id if bad else UNSET,
-        residual=shown_residual(bad.residual) if bad else UNSET,
+        residual=format_residual(bad.residual) if bad else UNSET,
         residual_color=bad.colour.value if bad else UNSET,
     )
 
@@ -100,7 +100,9 @@ def elo_of_query(query: EloQuery) -> FixedElo | LiveElo:
 def fixed_elo(bins: Sequence[int]) -> FixedElo:
     found = estimate_elo(bins)
     return FixedElo(
-        elo=finite(found.elo), ci=(finite(found.low), finite(found.high)), los=finite(found.los)
+        elo=to_finite(found.elo),
+        ci=(to_finite(found.low), to_finite(found.high)),
+        los=to_finite(found.los),
     )
 
 
@@ -111,10 +113,10 @@ def sequential_elo(
     return LiveElo(
         a=found.lower_bound,
         b=found.upper_bound,
-        elo=finite(found.elo),
-        ci=(finite(found.low), finite(found.high)),
-        los=finite(found.los),
-        llr=finite(found.llr),
+        elo=to_finite(found.elo),
+        ci=(to_finite(found.low), to_finite(found.high)),
+        los=to_finite(found.los),
+        llr=to_finite(found.llr),
     )
 
 

@@ -14,7 +14,7 @@ from rookery.model.run import STOCKFISH_NPS
 from rookery.model.task import NOTHING, Results
 from rookery.model.timecontrol import BadTimeControl, ClockControl, parse
 from rookery.protocol.codec import WireFault
-from rookery.protocol.runs import PREFIXES, TASK_ARGS, fold, given_in, side_key
+from rookery.protocol.runs import PREFIXES, TASK_ARGS, fold, list_given, side_key
 from rookery.protocol.worker_answers import TaskAnswer
 from rookery.worker.engines.orders import EngineOrder, TaskFailed
 from rookery.worker.server import TaskId
@@ -98,7 +98,7 @@ def read_assignment(answer: TaskAnswer) -> Assignment | None:
 
 def _args(body: Raw) -> dict[str, Any]:
     try:
-        return given_in(TASK_ARGS.read(bytes(body)))
+        return list_given(TASK_ARGS.read(bytes(body)))
     except WireFault as fault:
         raise NoAnswer(f"the server's task can't be read: {fault}") from None
 

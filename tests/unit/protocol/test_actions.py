@@ -11,8 +11,8 @@ from rookery.protocol.actions import (
     Compare,
     Either,
     Order,
-    action_filter,
     matches,
+    parse_action_filter,
 )
 from rookery.protocol.codec import BadFilter, NotAnObject, WireFault, encode
 
@@ -23,7 +23,7 @@ NEWS = ActionDocument(id="2", time=200.0, action="new_run", username="bob", mess
 
 
 def chosen(filter_: object) -> list[str]:
-    expression = action_filter(json.dumps(filter_).encode())
+    expression = parse_action_filter(json.dumps(filter_).encode())
     return [action.id for action in (FAILED, NEWS) if matches(expression, action)]
 
 
@@ -31,7 +31,7 @@ def test_a_filter_becomes_a_typed_expression() -> None:
     body = b'{"time":{"$gte":1,"$lt":5},"$or":[{"action":"a"},{"user":{"$nin":["x"]}}]}'
     window = All((Compare("time", Order.AT_LEAST, 1), Compare("time", Order.BELOW, 5)))
     either = Either((Compare("action", Order.EQUAL, "a"), Among("user", ("x",), negated=True)))
-    assert action_filter(body) == All((window, either))
+    assert parse_action_filter(body) == All((window, either))
 
 
 @pytest.mark.parametrize(

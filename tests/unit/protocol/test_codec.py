@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from rookery.model.task import Results
 from rookery.protocol import codec
-from rookery.protocol.codec import LARGEST, Reader, encode, encode_timed, finite
+from rookery.protocol.codec import LARGEST, Reader, encode, encode_timed, to_finite
 from tests.unit.protocol.samples import STATS, body, changed
 
 READER = Reader(Results, most_bytes=1_000_000)
@@ -120,7 +120,7 @@ def test_what_is_not_set_is_not_sent() -> None:
 )
 def test_numbers_that_json_lacks_become_the_nearest(number: float, sent: float) -> None:
     assert json.loads(encode([Note(number=number)])) == [{"number": sent}]
-    assert finite(number) == sent
+    assert to_finite(number) == sent
 
 
 def test_a_nothing_deep_inside_is_left_out() -> None:

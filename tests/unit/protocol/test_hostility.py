@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Struct
 
 from rookery.protocol import worker_answers
-from rookery.protocol.actions import action_filter
+from rookery.protocol.actions import parse_action_filter
 from rookery.protocol.codec import WireFault, encode_timed
 from rookery.protocol.user_queries import (
-    elo_query,
-    finished_query,
-    net_hash,
-    pgn_name,
-    run_pgns_name,
-    task_name,
+    parse_elo_query,
+    parse_finished_query,
+    parse_net_hash,
+    parse_pgn_name,
+    parse_run_pgns_name,
+    parse_task_name,
 )
 from rookery.protocol.worker_answers import (
     AliveAnswer,
@@ -38,7 +38,7 @@ READERS: dict[str, Read] = {
     "alive answer": worker_answers.ALIVE.read,
     "spsa answer": worker_answers.SPSA.read,
     "end answer": worker_answers.END.read,
-    "actions": action_filter,
+    "actions": parse_action_filter,
 }
 KEYS = st.sampled_from(
     [
@@ -116,7 +116,7 @@ ANSWERS = st.one_of(
         version=st.integers(0, 325) | st.just(UNSET),
         rookery=st.builds(RookeryServer, ANY_TEXT) | st.just(UNSET),
     ),
-    st.builds(worker_answers.waiting, MAYBE_TEXT),
+    st.builds(worker_answers.make_waiting_answer, MAYBE_TEXT),
     st.builds(AliveAnswer, task_alive=st.booleans(), error=MAYBE_TEXT, info=MAYBE_TEXT),
     st.builds(worker_answers.EndAnswer, info=MAYBE_TEXT),
     st.builds(
@@ -170,14 +170,14 @@ def test_every_text_that_gets_in_can_be_stored(text: str) -> None:
 
 @given(st.dictionaries(PARAMETERS, ANY_TEXT | st.integers().map(str) | st.floats().map(str)))
 def test_any_query_is_a_value_or_a_fault(query: dict[str, str]) -> None:
-    for read in (elo_query, finished_query):
+    for read in (parse_elo_query, parse_finished_query):
         with suppress(WireFault):
             read(query)
 
 
 @given(ANY_TEXT)
 def test_any_name_is_a_value_or_a_fault(text: str) -> None:
-    for read in (task_name, pgn_name, run_pgns_name, net_hash):
+    for read in (parse_task_name, parse_pgn_name, parse_run_pgns_name, parse_net_hash):
         with suppress(WireFault):
             read(text)
 

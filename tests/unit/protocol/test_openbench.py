@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from rookery.protocol.openbench import OPENBENCH_ENGINE, OpenBenchEngine, imported
+from rookery.protocol.openbench import OPENBENCH_ENGINE, OpenBenchEngine, import_engine
 
 WINTER = {
     "private": False,
@@ -42,12 +42,12 @@ def engine(**changes: object) -> OpenBenchEngine:
 
 
 def preset(name: str) -> dict[str, str]:
-    record = imported("Winter", engine()).record
+    record = import_engine("Winter", engine()).record
     return next(each.settings for each in record.presets if each.name == name)
 
 
 def test_the_build_becomes_a_recipe() -> None:
-    record = imported("Winter", engine()).record
+    record = import_engine("Winter", engine()).record
     assert (record.recipe.kind, record.recipe.directory) == ("make", "src")
     assert record.recipe.compilers == ("clang++>=14.0", "g++")
     assert record.cpu_flags == ("avx2", "sse4_2")
@@ -82,7 +82,7 @@ def test_presets_of_tunes_have_a_name_of_their_own() -> None:
 
 
 def test_what_has_no_place_here_is_told() -> None:
-    assert imported("Winter", engine()).not_mapped == (
+    assert import_engine("Winter", engine()).not_mapped == (
         "build: the system Haiku is not known here",
         "preset STC: workload_size = 32",
         "preset default of datagen_presets: there are no runs that make data",
@@ -91,6 +91,6 @@ def test_what_has_no_place_here_is_told() -> None:
 
 @pytest.mark.parametrize(("team", "private"), [("", False), ("Nest", True)])
 def test_a_private_engine_needs_a_team(team: str, private: bool) -> None:
-    found = imported("Winter", engine(private=True), team)
+    found = import_engine("Winter", engine(private=True), team)
     assert found.record.private == private
     assert any("--team" in remark for remark in found.not_mapped) != private

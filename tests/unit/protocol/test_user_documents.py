@@ -13,23 +13,23 @@ from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.run import Run
 from rookery.model.task import Results
 from rookery.protocol import worker_requests
-from rookery.protocol.codec import BadName, encode, rendered
+from rookery.protocol.codec import BadName, encode, format_time
 from rookery.protocol.user_documents import (
     ARGS_DOCUMENT,
     QuotaDocument,
     TaskDocument,
+    format_residual,
     issued_document,
-    masked,
-    shown_residual,
+    mask_worker,
 )
 from rookery.protocol.user_queries import (
     LiveElo,
     PgnName,
     TaskName,
-    net_hash,
-    pgn_name,
-    run_pgns_name,
-    task_name,
+    parse_net_hash,
+    parse_pgn_name,
+    parse_run_pgns_name,
+    parse_task_name,
 )
 from rookery.stats.sprt import Sprt, SprtState
 from rookery.stats.spsa import Issued, ParameterSample, new_tune
@@ -115,7 +115,7 @@ def test_a_tune_is_shown_in_fishtests_words() -> None:
     ],
 )
 def test_dates_are_utc_with_a_fraction(moment: datetime, text: str) -> None:
-    assert rendered(moment) == text
+    assert format_time(moment) == text
 
 
 def test_the_quota_is_spelt_as_scripts_know_it() -> None:
@@ -139,9 +139,9 @@ TASK = TaskDocument(
     last_updated="2026-08-22 08:16:56.123000+00:00",
     start=0,
     stats=Results(8, 7, 17, 0, 0, (0, 4, 7, 5, 0)),
-    worker_info=masked(READ.worker_info, "NZ"),
+    worker_info=mask_worker(READ.worker_info, "NZ"),
     spsa_params=issued_document(Issued(3, b"\x9c\x80")),
-    residual=shown_residual(math.inf),
+    residual=format_residual(math.inf),
 )
 
 
@@ -161,7 +161,7 @@ def test_flips_are_byte_values_and_an_infinite_residual_a_word() -> None:
     task = json.loads(encode(TASK))
     assert task["spsa_params"] == {"iter": 3, "packed_flips": [0x9C, 0x80]}
     assert task["residual"] == "inf"
-    assert shown_residual(1.5) == 1.5
+    assert format_residual(1.5) == 1.5
 
 
 def test_a_sound_task_says_nothing_of_badness() -> None:
@@ -169,26 +169,26 @@ def test_a_sound_task_says_nothing_of_badness() -> None:
 
 
 def test_a_bad_task_is_named_by_a_suffix() -> None:
-    assert task_name("17") == TaskName(17, bad=False)
-    assert task_name("2bad") == TaskName(2, bad=True)
+    assert parse_task_name("17") == TaskName(17, bad=False)
+    assert parse_task_name("2bad") == TaskName(2, bad=True)
 
 
 def test_a_pgn_is_named_by_what_stands_before_the_first_dot() -> None:
-    assert pgn_name(f"{RUN_ID}-7.pgn") == PgnName(RUN_ID, 7)
-    assert pgn_name(f"{RUN_ID}-7.anything.gz") == PgnName(RUN_ID, 7)
+    assert parse_pgn_name(f"{RUN_ID}-7.pgn") == PgnName(RUN_ID, 7)
+    assert parse_pgn_name(f"{RUN_ID}-7.anything.gz") == PgnName(RUN_ID, 7)
 
 
 def test_all_games_of_a_run_have_one_name_only() -> None:
-    assert run_pgns_name(f"{RUN_ID}.pgn.gz") == RUN_ID
+    assert parse_run_pgns_name(f"{RUN_ID}.pgn.gz") == RUN_ID
     with pytest.raises(BadName, match="form"):
-        run_pgns_name(f"{RUN_ID}.pgn")
+        parse_run_pgns_name(f"{RUN_ID}.pgn")
 
 
 def test_a_net_is_named_by_its_hash() -> None:
-    assert net_hash("nn-e513ab863a73.nnue") == "e513ab863a73"
+    assert parse_net_hash("nn-e513ab863a73.nnue") == "e513ab863a73"
 
 
 @pytest.mark.parametrize("name", ["", "bad", "-1", "1.0", "1 ", "٣", "9" * 30])
 def test_another_task_name_is_refused(name: str) -> None:
     with pytest.raises(BadName):
-        task_name(name)
+        parse_task_name(name)

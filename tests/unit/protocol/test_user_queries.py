@@ -11,8 +11,8 @@ from rookery.protocol.user_queries import (
     FinishedQuery,
     FixedElo,
     LiveElo,
-    elo_query,
-    finished_query,
+    parse_elo_query,
+    parse_finished_query,
 )
 from rookery.stats.sprt import EloModel, Sprt
 
@@ -21,22 +21,22 @@ GAMES = {"W": "3", "D": "2", "L": "1"}
 
 
 def test_pairs_are_five_bins_worst_first() -> None:
-    assert elo_query(PAIRS) == EloQuery((10, 50, 120, 70, 14))
+    assert parse_elo_query(PAIRS) == EloQuery((10, 50, 120, 70, 14))
 
 
 def test_games_are_three_bins_worst_first() -> None:
-    assert elo_query(GAMES) == EloQuery((1, 2, 3))
+    assert parse_elo_query(GAMES) == EloQuery((1, 2, 3))
 
 
 def test_pairs_are_preferred_when_all_are_there() -> None:
-    assert len(elo_query(PAIRS | GAMES).bins) == 5
-    assert len(elo_query({"LL": "1"} | GAMES).bins) == 3
+    assert len(parse_elo_query(PAIRS | GAMES).bins) == 5
+    assert len(parse_elo_query({"LL": "1"} | GAMES).bins) == 3
 
 
 def test_bounds_are_normalised_unless_said_otherwise() -> None:
-    assert elo_query(PAIRS | {"elo0": "0", "elo1": "2"}).bounds == Sprt(0, 2)
+    assert parse_elo_query(PAIRS | {"elo0": "0", "elo1": "2"}).bounds == Sprt(0, 2)
     model = {"elo0": "-1.75", "elo1": "0.25", "elo_model": "BayesElo"}
-    assert elo_query(PAIRS | model).bounds == Sprt(-1.75, 0.25, EloModel.BAYES)
+    assert parse_elo_query(PAIRS | model).bounds == Sprt(-1.75, 0.25, EloModel.BAYES)
 
 
 @pytest.mark.parametrize(
@@ -59,19 +59,19 @@ def test_bounds_are_normalised_unless_said_otherwise() -> None:
 )
 def test_a_violation_is_named(changes: dict[str, str], named: str) -> None:
     with pytest.raises(BadParameter, match=f"^{named}: expected"):
-        elo_query(GAMES | changes)
+        parse_elo_query(GAMES | changes)
 
 
 def test_a_missing_count_is_named() -> None:
     with pytest.raises(BadParameter, match=r"^D: expected an integer"):
-        elo_query({"W": "1", "L": "1"})
+        parse_elo_query({"W": "1", "L": "1"})
 
 
 def test_pairs_count_two_games_each() -> None:
     nothing = dict.fromkeys(PAIRS, "0")
-    assert elo_query(nothing | {"WW": str(2**31)}).bins[-1] == 2**31
+    assert parse_elo_query(nothing | {"WW": str(2**31)}).bins[-1] == 2**31
     with pytest.raises(BadParameter):
-        elo_query(nothing | {"WW": str(2**31 + 1)})
+        parse_elo_query(nothing | {"WW": str(2**31 + 1)})
 
 
 def test_estimates_are_spelt_as_scripts_know_them() -> None:
@@ -82,16 +82,18 @@ def test_estimates_are_spelt_as_scripts_know_them() -> None:
 
 
 def test_a_page_is_enough() -> None:
-    assert finished_query({"page": "3"}) == FinishedQuery(page=3)
+    assert parse_finished_query({"page": "3"}) == FinishedQuery(page=3)
 
 
 def test_any_text_switches_a_flag_on() -> None:
-    query = finished_query({"page": "1", "success_only": "0", "yellow_only": "", "ltc_only": "x"})
+    query = parse_finished_query(
+        {"page": "1", "success_only": "0", "yellow_only": "", "ltc_only": "x"}
+    )
     assert (query.success_only, query.yellow_only, query.ltc_only) == (True, False, True)
 
 
 def test_a_timestamp_is_utc_with_or_without_a_fraction() -> None:
-    query = finished_query({"page": "1", "timestamp": "1700000000.5"})
+    query = parse_finished_query({"page": "1", "timestamp": "1700000000.5"})
     assert query.since == datetime(2023, 11, 14, 22, 13, 20, 500_000, tzinfo=UTC)
 
 
@@ -111,4 +113,4 @@ def test_a_timestamp_is_utc_with_or_without_a_fraction() -> None:
 )
 def test_a_violation_in_finished_runs_is_named(query: dict[str, str], named: str) -> None:
     with pytest.raises(BadParameter, match=f"^{named}: expected"):
-        finished_query(query)
+        parse_finished_query(query)

@@ -7,7 +7,7 @@ from msgspec import UNSET, Raw
 
 from rookery.protocol import worker_answers
 from rookery.protocol.codec import MissingField, encode, encode_timed
-from rookery.protocol.runs import TASK_ARGS, SprtTask, fold, given_in
+from rookery.protocol.runs import TASK_ARGS, SprtTask, fold, list_given
 from rookery.protocol.worker_answers import (
     AliveAnswer,
     EndAnswer,
@@ -18,12 +18,12 @@ from rookery.protocol.worker_answers import (
     TaskAnswer,
     VersionAnswer,
     WorkerAnswer,
-    heard,
-    spsa_slots,
-    spsa_values,
-    task_refused,
-    update_refused,
-    waiting,
+    make_spsa_slots,
+    make_spsa_values,
+    make_waiting_answer,
+    read_answer,
+    refuse_task,
+    refuse_update,
 )
 from rookery.stats.spsa import PerturbationDraw, new_tune, perturb, perturb_final
 from tests.unit.protocol.samples import NO_GAMES, RUN_ID, body
@@ -75,13 +75,17 @@ def test_a_granted_task_is_spelt_as_the_worker_reads_it() -> None:
 
 
 def test_nothing_to_do_is_said_by_a_key() -> None:
-    assert sent(waiting()) == {"task_waiting": False, "duration": 0.5}
-    assert sent(waiting("busy")) == {"task_waiting": False, "info": "busy", "duration": 0.5}
+    assert sent(make_waiting_answer()) == {"task_waiting": False, "duration": 0.5}
+    assert sent(make_waiting_answer("busy")) == {
+        "task_waiting": False,
+        "info": "busy",
+        "duration": 0.5,
+    }
 
 
 def test_refusals_say_that_the_task_is_over() -> None:
-    assert sent(task_refused("no")) == {"task_waiting": False, "error": "no", "duration": 0.5}
-    assert sent(update_refused("no")) == {"task_alive": False, "error": "no", "duration": 0.5}
+    assert sent(refuse_task("no")) == {"task_waiting": False, "error": "no", "duration": 0.5}
+    assert sent(refuse_update("no")) == {"task_alive": False, "error": "no", "duration": 0.5}
 
 
 @pytest.mark.parametrize("alive", [True, False])
@@ -95,7 +99,7 @@ def test_an_end_is_acknowledged_by_a_duration() -> None:
 
 
 def test_official_workers_get_values_with_their_steps() -> None:
-    answer = sent(spsa_values(TUNE, perturb(TUNE, b"\x80")))
+    answer = sent(make_spsa_values(TUNE, perturb(TUNE, b"\x80")))
     assert isinstance(answer["w_params"], list)
     assert answer["w_params"][0] == {
         "name": "P",
@@ -115,31 +119,31 @@ def test_our_workers_get_whole_values_for_each_slot() -> None:
     drawn = perturb_final(
         TUNE, [PerturbationDraw(b"\x80", (0.5, 0.5)), PerturbationDraw(b"\xc0", (0.5, 0.5))]
     )
-    answer = spsa_slots(TUNE, drawn)
+    answer = make_spsa_slots(TUNE, drawn)
     assert answer.slots is not UNSET
     assert [slot.w_params[0].value for slot in answer.slots] == [157, 157]
     assert [slot.w_params[1].value for slot in answer.slots] == [36, 64]
     assert b".0" not in encode(answer.slots)
 
 
-@pytest.mark.parametrize("answer", [GRANT, waiting("busy")])
+@pytest.mark.parametrize("answer", [GRANT, make_waiting_answer("busy")])
 def test_our_worker_reads_what_the_server_writes(answer: TaskAnswer) -> None:
-    assert heard(worker_answers.TASK, encode_timed(answer, seconds=0.1)) == answer
+    assert read_answer(worker_answers.TASK, encode_timed(answer, seconds=0.1)) == answer
 
 
 def test_our_worker_reads_the_values_of_a_tune() -> None:
-    answer = spsa_values(TUNE, perturb(TUNE, b"\x40"))
-    assert heard(worker_answers.SPSA, encode_timed(answer, seconds=0.1)) == answer
+    answer = make_spsa_values(TUNE, perturb(TUNE, b"\x40"))
+    assert read_answer(worker_answers.SPSA, encode_timed(answer, seconds=0.1)) == answer
 
 
 def test_an_error_is_heard_whatever_else_is_missing() -> None:
-    refused = heard(worker_answers.ALIVE, b'{"error":"no such task","duration":0.1}')
+    refused = read_answer(worker_answers.ALIVE, b'{"error":"no such task","duration":0.1}')
     assert refused.error == "no such task"
 
 
 def test_an_answer_without_task_alive_is_a_fault() -> None:
     with pytest.raises(MissingField, match="task_alive"):
-        heard(worker_answers.ALIVE, b'{"duration":0.1}')
+        read_answer(worker_answers.ALIVE, b'{"duration":0.1}')
 
 
 def test_our_worker_reads_a_foreign_servers_task() -> None:
@@ -156,7 +160,7 @@ def test_our_worker_reads_a_foreign_servers_task() -> None:
     }
     read = worker_answers.TASK.read(body({"run": run, "task_id": 0, "duration": 0.1}))
     assert read.run is not UNSET
-    args = given_in(TASK_ARGS.read(bytes(read.run.args)))
+    args = list_given(TASK_ARGS.read(bytes(read.run.args)))
     assert args["sprt"] == SprtTask(batch_size=4)
     plan = fold(args)
     assert (plan.book_depth, plan.sides[0].signature) == (8, "2050811")

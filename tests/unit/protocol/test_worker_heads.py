@@ -8,7 +8,13 @@ from base64 import b64encode
 import pytest
 
 from rookery.protocol.codec import BadField, NotAnObject, NotJson, TooLarge, WireFault
-from rookery.protocol.worker_heads import HEAD_BYTES, CredentialsLate, LongText, long_text, scan
+from rookery.protocol.worker_heads import (
+    HEAD_BYTES,
+    CredentialsLate,
+    LongText,
+    begin_long_text,
+    scan_head,
+)
 
 GAMES = gzip.compress(bytes(range(256)) * 40, 0)
 TEXT = b64encode(GAMES)
@@ -22,21 +28,21 @@ def body(**fields: object) -> bytes:
 
 
 def test_the_credentials_of_an_official_worker_are_found_in_the_head() -> None:
-    found = scan(body(pgn="H4sI" * 50_000)[:HEAD_BYTES])
-    said = found.credentials()
+    found = scan_head(body(pgn="H4sI" * 50_000)[:HEAD_BYTES])
+    said = found.read_credentials()
     assert (said.password, said.worker_info.user) == ('a "quoted" \\ word', "wanda")
     assert found.unfinished == "pgn"
 
 
 def test_credentials_after_the_long_text_are_not_looked_for() -> None:
     with pytest.raises(CredentialsLate):
-        scan((b'{"pgn": "' + TEXT * 20)[:HEAD_BYTES]).credentials()
+        scan_head((b'{"pgn": "' + TEXT * 20)[:HEAD_BYTES]).read_credentials()
 
 
 @pytest.mark.parametrize("head", [b"", b"[", b'"', b"nonsense", b"\xff" * 100])
 def test_what_is_no_object_is_refused(head: bytes) -> None:
     with pytest.raises(NotAnObject):
-        scan(head)
+        scan_head(head)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +50,7 @@ def test_what_is_no_object_is_refused(head: bytes) -> None:
 )
 def test_a_head_that_ends_anywhere_names_no_caller(head: bytes) -> None:
     with pytest.raises(WireFault):
-        scan(head).credentials()
+        scan_head(head).read_credentials()
 
 
 @pytest.mark.parametrize("filling", [b"[", b'{"a":', b'["', b'"\\', b"1,", b'"a":1,', b" ", b'"'])
@@ -52,7 +58,7 @@ def test_no_filling_makes_a_head_slow(filling: bytes) -> None:
     """The steps are counted, so that a head of brackets costs no more than a head of words."""
     head, began = (b'{"worker_info":' + filling * HEAD_BYTES)[:HEAD_BYTES], time.thread_time()
     with pytest.raises(WireFault):
-        scan(head).credentials()
+        scan_head(head).read_credentials()
     # It takes about a millisecond; what goes over the head again and again takes seconds.
     assert time.thread_time() - began < 0.2
 
@@ -103,4 +109,4 @@ def test_what_follows_a_long_text_is_short() -> None:
 
 def test_only_the_text_that_is_asked_for_may_be_long() -> None:
     with pytest.raises(BadField, match=r"pgn: does not begin"):
-        long_text(body(message="x" * 100_000), "pgn", 1000)
+        begin_long_text(body(message="x" * 100_000), "pgn", 1000)

@@ -16,7 +16,7 @@ from rookery.boundary.offload import stream
 from rookery.files.blobs import Blobs
 from rookery.files.engine_files import StoredNet
 from rookery.files.games import GameUpload
-from rookery.protocol.user_queries import net_hash, pgn_name, run_pgns_name
+from rookery.protocol.user_queries import parse_net_hash, parse_pgn_name, parse_run_pgns_name
 from rookery.sources.commits import Archive, SourceError, mirrored_side
 from rookery.web.answers import site_of
 from rookery.web.bodies import StreamedAnswer
@@ -129,7 +129,7 @@ async def get_pgn(request: Request) -> Response:
     site = site_of(request)
     named = str(request.path_params["name"])
     with translated_errors():
-        name = pgn_name(named)
+        name = parse_pgn_name(named)
     await _check_seen(request, name.run_id)
     uploads = await site.games.rows.of_task(name.run_id, name.task_id)
     pieces = await _read_uploads(site, uploads[:1])
@@ -142,7 +142,7 @@ async def get_run_pgns(request: Request) -> Response:
     site = site_of(request)
     named = str(request.path_params["name"])
     with translated_errors():
-        run_id = run_pgns_name(named)
+        run_id = parse_run_pgns_name(named)
     await _check_seen(request, run_id)
     pieces = await _read_uploads(site, await site.games.rows.of_run(run_id))
     return sent(pieces, site, GZIP, _attachment(named))
@@ -191,7 +191,7 @@ def _cache_headers(site: Site, net: StoredNet) -> dict[str, str]:
 
 async def _find_net(site: Site, name: str, fetcher: str | None) -> StoredNet:
     with translated_errors():
-        net_hash(name)
+        parse_net_hash(name)
     net = await site.nets.rows.get(name)
     if net is None or not site.file_access.may_see(fetcher, name):
         raise NotFound(NO_NET)

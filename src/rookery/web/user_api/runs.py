@@ -13,14 +13,14 @@ from rookery.farm.privacy import name_of
 from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.model.run import Run
 from rookery.model.task import Task
-from rookery.protocol.actions import action_filter, document_of
+from rookery.protocol.actions import document_of, parse_action_filter
 from rookery.protocol.codec import WireFault, encode
 from rookery.protocol.user_queries import (
     PAGE_SIZE,
     FinishedQuery,
-    elo_query,
-    finished_query,
-    task_name,
+    parse_elo_query,
+    parse_finished_query,
+    parse_task_name,
 )
 from rookery.rules.purge import BadTask
 from rookery.web.answers import site_of
@@ -66,7 +66,7 @@ async def list_finished_runs(request: Request) -> Response:
     reader = await find_reader(request, site)
     hidden = site.privacy.hidden(name_of(reader))
     with translated_errors():
-        query = finished_query(request.query_params)
+        query = parse_finished_query(request.query_params)
     rows = await site.reads.finished(replace(_rows(query), hidden=hidden))
     found = [site.privacy.shown(reader, run) for run in rows]
     return await site.threads.cpu(_listed_answer, found, [NO_SPEED] * len(found))
@@ -78,7 +78,7 @@ async def list_actions(request: Request) -> Response:
     sight = site.privacy.sight(await find_reader(request, site))
     body = await read_body(request.receive)
     try:
-        wanted = action_filter(body)
+        wanted = parse_action_filter(body)
     except WireFault:
         return _answer((), OPEN_TO_ALL)
     found = await site.reads.actions(wanted, sight=sight)
@@ -99,7 +99,7 @@ async def get_task(request: Request) -> Response:
     site = site_of(request)
     run, _ = await _load_run(request)
     with translated_errors():
-        name = task_name(request.path_params["task_id"])
+        name = parse_task_name(request.path_params["task_id"])
     task, bad = await _load_task(site, run.id, name.number, bad=name.bad)
     return await site.threads.cpu(lambda: _answer(task_document(task, bad)))
 
@@ -115,7 +115,7 @@ async def get_elo(request: Request) -> Response:
 async def calc_elo(request: Request) -> Response:
     site = site_of(request)
     with translated_errors():
-        query = elo_query(request.query_params)
+        query = parse_elo_query(request.query_params)
     return await site.threads.cpu(lambda: _answer(elo_of_query(query)))
 
 

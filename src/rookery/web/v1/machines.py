@@ -13,7 +13,7 @@ from rookery.model.machine import SHORT_NAME, Machine
 from rookery.model.task import Task
 from rookery.people.users import Scope
 from rookery.protocol import v1
-from rookery.protocol.codec import Reader, finite
+from rookery.protocol.codec import Reader, to_finite
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
@@ -168,7 +168,7 @@ def _shown_fields(machine: Machine) -> dict[str, object]:
         "compiler": machine.compiler,
         "cpu": " ".join(machine.claimed.cpu.split())[:LONGEST_CPU],
         "system": machine.uname,
-        "nps": finite(machine.nps),
+        "nps": to_finite(machine.nps),
         "country": machine.country,
         "modified": machine.modified,
     }

@@ -18,7 +18,7 @@ from rookery.people.users import (
     is_approver,
 )
 from rookery.protocol import people, v1
-from rookery.protocol.codec import Reader, finite
+from rookery.protocol.codec import Reader, to_finite
 from rookery.rules.lifecycle import Actor
 from rookery.web import callers
 from rookery.web.answers import site_of
@@ -180,9 +180,9 @@ def make_contributor_entry(who: Contributor, games_per_minute: float) -> v1.Cont
     return v1.ContributorEntry(
         user=who.user_name,
         games=who.games,
-        core_hours=finite(who.core_hours),
+        core_hours=to_finite(who.core_hours),
         tests=who.tests,
-        games_per_hour=finite(60 * games_per_minute),
+        games_per_hour=to_finite(60 * games_per_minute),
         last=who.last or UNSET,
     )
 

@@ -17,7 +17,7 @@ from rookery.files.games import IndexedGame
 from rookery.model.run import Run
 from rookery.model.task import PlayedBatch
 from rookery.protocol import v1_insights
-from rookery.protocol.codec import finite
+from rookery.protocol.codec import to_finite
 from rookery.rules.answers import ChartPoint
 from rookery.rules.diagnosis import AHEAD, RunDiagnosis
 from rookery.rules.purge import BadTask
@@ -71,9 +71,9 @@ async def list_residuals(request: Request) -> Response:
     return json_answer(
         v1_insights.ResidualList(
             workers=entries[first : first + size],
-            chi_square=UNSET if test is None else finite(test.chi_square),
+            chi_square=UNSET if test is None else to_finite(test.chi_square),
             degrees=UNSET if test is None else test.degrees,
-            p_value=UNSET if test is None else finite(test.p_value),
+            p_value=UNSET if test is None else to_finite(test.p_value),
             page=first // size + 1,
             more=len(entries) > first + size,
         )
@@ -216,7 +216,7 @@ def _residual(each: WorkerResults, test: WorkerTest | None) -> v1_insights.Resid
         worker=each.worker,
         user=each.user,
         results=each.results,
-        residual=UNSET if far is None else finite(far),
+        residual=UNSET if far is None else to_finite(far),
         colour=UNSET if test is None or far is None else test.colour(far).value,
     )
 
@@ -226,7 +226,7 @@ def _sample(point: ChartPoint) -> v1_insights.SampleEntry:
         time=point.at,
         games=point.games,
         pentanomial=point.pentanomial,
-        llr=finite(point.llr),
+        llr=to_finite(point.llr),
         cores=point.cores,
     )
 
@@ -234,7 +234,7 @@ def _sample(point: ChartPoint) -> v1_insights.SampleEntry:
 def _bad_task(bad: BadTask) -> v1_insights.BadTaskEntry:
     return v1_insights.BadTaskEntry(
         **asdict(make_task_entry(bad.task, {})),
-        residual=finite(bad.residual),
+        residual=to_finite(bad.residual),
         colour=bad.colour.value,
     )
 
@@ -248,8 +248,8 @@ def _batch(each: PlayedBatch) -> v1_insights.ProvenanceEntry:
         version=each.version,
         new_hash=each.new_hash,
         base_hash=each.base_hash,
-        factor=finite(each.factor),
-        latency_ms=finite(each.latency_ms),
+        factor=to_finite(each.factor),
+        latency_ms=to_finite(each.latency_ms),
     )
 
 

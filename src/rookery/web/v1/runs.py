@@ -20,7 +20,7 @@ from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.plan import Side
 from rookery.model.run import Run
 from rookery.protocol import v1
-from rookery.protocol.codec import finite
+from rookery.protocol.codec import to_finite
 from rookery.protocol.user_documents import args_document
 from rookery.protocol.user_queries import FixedElo
 from rookery.web import callers
@@ -153,7 +153,7 @@ def make_summary(run: Run) -> v1.RunSummary:
         workers=tally.workers,
         cores=tally.cores,
         results=tally.results,
-        llr=finite(kind.state.llr) if isinstance(kind, SprtTest) else UNSET,
+        llr=to_finite(kind.state.llr) if isinstance(kind, SprtTest) else UNSET,
         decided_by=status.sole or UNSET,
         info=plan.info,
     )
@@ -168,8 +168,8 @@ def make_details(run: Run, pulse: RunSpeed) -> v1.RunDetails:
         committed_games=tally.committed,
         total_games=tally.total,
         tasks=tally.tasks,
-        nps=finite(pulse.nps),
-        games_per_minute=finite(pulse.games_per_minute),
+        nps=to_finite(pulse.nps),
+        games_per_minute=to_finite(pulse.games_per_minute),
         needs=tuple(map(str, run.demands.needs)),
         args=args_document(run),
         elo=_elo(run),

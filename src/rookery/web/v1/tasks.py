@@ -17,7 +17,7 @@ from rookery.model.task import Results, Task
 from rookery.people.users import Scope
 from rookery.protocol import v1, v1_insights
 from rookery.protocol.games import Game
-from rookery.protocol.user_queries import whole
+from rookery.protocol.user_queries import parse_integer
 from rookery.rules.lifecycle import require_owner
 from rookery.web import callers
 from rookery.web.answers import site_of
@@ -149,7 +149,7 @@ async def list_games(request: Request) -> Response:
     viewer = await viewer_name(request, site.bearers)
     with translated_errors():
         run_id = callers.read_run_id(query)
-        task_id = whole({"task": "0", **query}, "task", least=0, most=MOST_TASKS)
+        task_id = parse_integer({"task": "0", **query}, "task", least=0, most=MOST_TASKS)
         page, size = callers.read_page(query)
         await find_run(site, run_id, viewer)
     found = await site.games.rows.list_games(run_id, task_id)

@@ -17,7 +17,7 @@ from rookery.model.run import RunFault
 from rookery.people.login import LoginRefused, Throttled, VerifiedUser
 from rookery.protocol.codec import Reader, TooLarge, WireFault, encode_timed
 from rookery.protocol.worker_answers import WorkerAnswer
-from rookery.protocol.worker_heads import HEAD_BYTES, scan
+from rookery.protocol.worker_heads import HEAD_BYTES, scan_head
 from rookery.protocol.worker_requests import CREDENTIALS, Credentials, TaskRequest
 from rookery.web.bodies import decoded, next_message, still_there
 from rookery.web.faults import NotPrimary, TooManyRequests
@@ -166,7 +166,7 @@ class WorkerCall(Generic[R]):
         if body.is_small:
             return await self.act(*await self.decode_request(scope, body.head))
         # Nothing large is taken from strangers, and not much of it at a time from anybody.
-        credentials = scan(body.head[:HEAD_BYTES]).credentials()
+        credentials = scan_head(body.head[:HEAD_BYTES]).read_credentials()
         user = (await self._verify(credentials, facts_of(scope).client)).user
         async with self.site.worker_bodies.place(user.name):
             return await self.handle_large_body(scope, receive, body)

@@ -31,11 +31,11 @@ from rookery.protocol.worker_answers import (
     RookeryServer,
     VersionAnswer,
     WorkerAnswer,
-    task_refused,
-    update_refused,
-    waiting,
+    make_waiting_answer,
+    refuse_task,
+    refuse_update,
 )
-from rookery.protocol.worker_heads import long_text
+from rookery.protocol.worker_heads import begin_long_text
 from rookery.rules.answers import DONE, OVER, Grant, HeldTask, NoTask, Refusal, StopAnswer
 from rookery.web.bodies import cancel_on_leave
 from rookery.web.scope import facts_of
@@ -67,8 +67,8 @@ def normalize_complaint(message: str, bench: int = 0) -> str:
     return f"wrong bench: {bench}" if bench else message
 
 
-FEATURES = ("abilities", "provenance", "spsa_slots", "failure_logs", PARTS, WAITING)
-BUSY = waiting("the server is busy; try again later")
+FEATURES = ("abilities", "provenance", "make_spsa_slots", "failure_logs", PARTS, WAITING)
+BUSY = make_waiting_answer("the server is busy; try again later")
 _NOT_STOPPED = {
     StopAnswer.FINISHED: "the run is finished already",
     StopAnswer.NOT_TRUSTED: "noted; a run is stopped when machines of others find the same",
@@ -171,7 +171,7 @@ class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
         return outgoing.task_answer(answer, self.payloads, caller.server)
 
     def refusal_answer(self, error: Exception, why: str) -> WorkerAnswer:
-        return task_refused(why)
+        return refuse_task(why)
 
 
 @runs(Domain.LOOP_CPU, "folds the results into memory; waits for the commit")
@@ -212,7 +212,7 @@ class UpdateTaskCall(WorkerCall[worker_requests.UpdateTask]):
         return incoming.report_of(request), provenance
 
     def refusal_answer(self, error: Exception, why: str) -> WorkerAnswer:
-        return update_refused(why)
+        return refuse_update(why)
 
 
 @runs(Domain.LOOP, "notes a time in memory; a living task's answer waits for nothing")
@@ -310,7 +310,7 @@ class UploadPgnCall(WorkerCall[worker_requests.UploadPgn]):
         self, scope: Scope, receive: Receive, body: PartialBody
     ) -> WorkerAnswer:
         """Decode and store games piece by piece: a large upload is never whole in memory."""
-        text, first = long_text(body.head, "pgn", worker_requests.LARGEST_PGN)
+        text, first = begin_long_text(body.head, "pgn", worker_requests.LARGEST_PGN)
         pieces = _prepend(first, read_rest(body, receive))
         async with self.site.games.receive(pieces, text) as kept:
             request, caller = await self.decode_request(scope, text.envelope())

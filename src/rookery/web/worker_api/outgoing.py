@@ -23,11 +23,11 @@ from rookery.protocol.worker_answers import (
     MyTask,
     SpsaAnswer,
     TaskAnswer,
-    spsa_slots,
-    spsa_values,
-    task_refused,
-    update_refused,
-    waiting,
+    make_spsa_slots,
+    make_spsa_values,
+    make_waiting_answer,
+    refuse_task,
+    refuse_update,
 )
 from rookery.rules.answers import GO_ON, Grant, NoTask, Refusal, TaskVerdict
 from rookery.rules.eligibility import Filter
@@ -106,9 +106,9 @@ def task_answer(
 ) -> TaskAnswer:
     """The answer to request_task."""
     if isinstance(answer, Refusal):
-        return task_refused(answer.why)
+        return refuse_task(answer.why)
     if isinstance(answer, NoTask):
-        return waiting(_reasons_text(answer) or UNSET)
+        return make_waiting_answer(_reasons_text(answer) or UNSET)
     run, task = answer.run, answer.task
     mine = MyTask(num_games=task.games, start=task.start, stats=task.results)
     mirror = server() if run.plan.mirrored else ""
@@ -125,7 +125,7 @@ def task_alive_answer(answer: TaskVerdict) -> AliveAnswer:
     if answer is GO_ON:
         return ALIVE
     if answer.error:
-        return update_refused(answer.error)
+        return refuse_update(answer.error)
     return AliveAnswer(task_alive=answer.alive, info=answer.info or UNSET)
 
 
@@ -139,8 +139,8 @@ def spsa_answer(answer: DrawnValues | TaskVerdict) -> SpsaAnswer:
     if isinstance(answer, TaskVerdict):
         return SpsaAnswer(task_alive=answer.alive, info=answer.info or UNSET)
     if answer.final:
-        return spsa_slots(answer.tune, answer.perturbations)
-    return spsa_values(answer.tune, answer.perturbations[0])
+        return make_spsa_slots(answer.tune, answer.perturbations)
+    return make_spsa_values(answer.tune, answer.perturbations[0])
 
 
 def _reasons_text(answer: NoTask) -> str:
