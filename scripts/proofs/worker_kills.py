@@ -184,7 +184,8 @@ def report(killing: Killing) -> int:
 
 
 def main() -> int:
-    with tempfile.TemporaryDirectory() as scratch:
+    # The database may still be ending when its folder is removed.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         return prove(arguments(), Path(scratch))
 
 
