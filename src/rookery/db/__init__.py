@@ -1,1 +1,1 @@
-"""db"""
+"""The database: pool, fence, lease, migrations, listening, backup, and the embedded server."""

@@ -1,1 +1,1 @@
-"""files"""
+"""One store of files for nets, books, programs, games and logs."""

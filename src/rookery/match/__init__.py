@@ -1,1 +1,1 @@
-"""match"""
+"""The match runner: openings, games, adjudication, fastchess, tuning, replay, the small engine."""

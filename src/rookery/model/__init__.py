@@ -1,1 +1,1 @@
-"""model"""
+"""The nouns: run, task, machine, engine, results, kinds of test. One declaration each."""

@@ -1,1 +1,1 @@
-"""pages"""
+"""What people see in a browser: a module per page."""

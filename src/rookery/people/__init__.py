@@ -1,1 +1,1 @@
-"""people"""
+"""Accounts, tokens, login, teams."""

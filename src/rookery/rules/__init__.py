@@ -1,1 +1,1 @@
-"""rules"""
+"""What Rookery decides over the model: no I/O, no clock, no chance."""

@@ -1,1 +1,1 @@
-"""sources"""
+"""Engines' sources: git, GitHub, mirrors, archives, and who may use the server's credentials."""

@@ -1,1 +1,1 @@
-"""stats"""
+"""SPRT, Elo, residuals, outlook and SPSA: arithmetic alone."""

@@ -1,1 +1,1 @@
-"""Our worker and its match runner."""
+"""Our worker: its life with a server, engines and builds, sandbox, updates."""

@@ -1,1 +1,1 @@
-"""embedded"""
+"""A PostgreSQL server of our own below the data folder, with its supervisor."""

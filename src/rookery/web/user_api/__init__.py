@@ -1,1 +1,1 @@
-"""user_api"""
+"""The user endpoints of the fishtest server."""

@@ -1,1 +1,1 @@
-"""v1"""
+"""The JSON API for programs."""

@@ -1,1 +1,1 @@
-"""worker_api"""
+"""The nine calls of workers: the wire translated to the rules and back."""
