@@ -16,7 +16,7 @@ from rookery.db.embedded.server import open_server
 from rookery.db.fence import Lease
 from rookery.db.pool import AWAY, Queries, open_pool
 from rookery.db.target import Problem, set_hook
-from rookery.farm.ports import CommitQueue, StateLost
+from rookery.farm.commits import CommitQueue, StateLost
 from rookery.farm.store import FleetStore
 from rookery.model.kinds import Report
 from rookery.rules.answers import Changes, HeldTask

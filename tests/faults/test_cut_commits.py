@@ -9,7 +9,7 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.farm.ports import CommitQueue, StateLost
+from rookery.farm.commits import CommitQueue, StateLost
 from rookery.farm.store import FleetStore
 from rookery.model.task import Results
 from rookery.rules.answers import Changes

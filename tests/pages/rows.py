@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from rookery.farm.samples import sample_of
 from rookery.model.kinds import Fixed, Kind
 from rookery.model.plan import Plan
 from rookery.model.run import Run, Status
 from rookery.model.task import NOTHING, Results, Task, recounted
+from rookery.rules.observations import chart_point
 from tests.makers import BOSS, make_machine, make_plan, make_run, make_side, sprt, spsa
 from tests.twins.farm import MemoryRows
 
@@ -64,7 +64,7 @@ class Rows:
             tasks[place] = task
             run = replace(run, tally=recounted(tasks), kind=_judged(run, tasks))
             at = start + timedelta(hours=hours) * (number + 1) / points
-            self.rows.samples.setdefault(run.id, {})[run.tally.results.games] = sample_of(run, at)
+            self.rows.samples.setdefault(run.id, {})[run.tally.results.games] = chart_point(run, at)
         return self._kept(run, tasks)
 
     def _tasks(self, run: Run, start: datetime) -> Iterator[Task]:

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.farm.ports import Sight
+from rookery.farm.read_values import LogVisibility
 from rookery.farm.reads import FleetReads
 from rookery.files.access import FileAccessRows
 from rookery.model.events import Action, Event, about_engine, about_net, about_team, about_user
@@ -37,7 +37,7 @@ async def test_a_net_of_a_hidden_engine_is_not_told_of(database: Target, queries
         await Audit(pool, queries).write(GIVEN)
         await FileAccessRows(pool, queries).add(GIVEN.nn, STRIX)
         reads = FleetReads(pool, queries)
-        assert await reads.actions(All(()), sight=Sight(frozenset({STRIX}))) == ()
+        assert await reads.actions(All(()), sight=LogVisibility(frozenset({STRIX}))) == ()
         assert await reads.actions(All(())) == (replace(GIVEN, id="1"),)
 
 
@@ -51,15 +51,15 @@ STRANGERS = frozenset({STRIX})
 @pytest.mark.parametrize(
     ("sight", "seen"),
     [
-        (Sight(STRANGERS), []),
-        (Sight(STRANGERS, frozenset({"crows"}), "sven"), []),
-        (Sight(frozenset(), frozenset({"owls"}), "sven"), [KEPT, JOINED, MADE]),
-        (Sight(frozenset(), frozenset({"owls"}), "olga"), [OWN, KEPT, JOINED, MADE]),
-        (Sight(STRANGERS, None, None), [OWN, JOINED, MADE]),
+        (LogVisibility(STRANGERS), []),
+        (LogVisibility(STRANGERS, frozenset({"crows"}), "sven"), []),
+        (LogVisibility(frozenset(), frozenset({"owls"}), "sven"), [KEPT, JOINED, MADE]),
+        (LogVisibility(frozenset(), frozenset({"owls"}), "olga"), [OWN, KEPT, JOINED, MADE]),
+        (LogVisibility(STRANGERS, None, None), [OWN, JOINED, MADE]),
     ],
 )
 async def test_who_sees_what_of_teams_engines_and_tokens(
-    database: Target, queries: Queries, sight: Sight, seen: list[Event]
+    database: Target, queries: Queries, sight: LogVisibility, seen: list[Event]
 ) -> None:
     told = (MADE, JOINED, KEPT, OWN)
     twin, everything = MemoryStore(), All(())

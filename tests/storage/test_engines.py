@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.farm.engine_rows import EngineRows
+from rookery.farm.engines import EngineRows
 from rookery.model.engine import EngineRecord, PresetRecord, ToolRecord
 from rookery.protocol.v1 import EngineVersion
 from tests.database import pool_on

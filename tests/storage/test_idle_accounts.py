@@ -9,8 +9,8 @@ from msgspec.structs import replace as with_fields
 
 from rookery.db.pool import Pool, Queries
 from rookery.db.target import Target
-from rookery.farm.engine_rows import EngineRows
-from rookery.farm.ports import Sight
+from rookery.farm.engines import EngineRows
+from rookery.farm.read_values import LogVisibility
 from rookery.farm.reads import FleetReads
 from rookery.farm.statistics import Accounting
 from rookery.farm.statistics_rows import Statistics
@@ -63,7 +63,7 @@ class Site:
 
     async def log(self) -> list[tuple[str, str]]:
         reads = FleetReads(self.pool, self.queries)
-        found = await reads.actions(All(()), sight=Sight(person=None))
+        found = await reads.actions(All(()), sight=LogVisibility(person=None))
         return [(each.action, each.subject) for each in found]
 
     async def tell(self, event: Event) -> None:

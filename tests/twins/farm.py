@@ -12,24 +12,20 @@ from datetime import datetime
 from msgspec.structs import replace as with_fields
 
 from rookery.farm.columns import without_trail
-from rookery.farm.ports import (
+from rookery.farm.commits import CommitListener, CommitStats, QueueFull, StateLost
+from rookery.farm.read_values import (
     EVERYTHING,
     STRANGER,
     ChangedRuns,
-    CommitStats,
     Contribution,
     Correction,
     FinishedRunsQuery,
-    Hears,
+    LogVisibility,
     MachineGames,
-    QueueFull,
-    Sight,
     Snapshot,
-    StateLost,
     WorkerResults,
 )
 from rookery.farm.reads import FleetReads, corrected
-from rookery.farm.samples import period, place
 from rookery.model.events import PERSONAL, Event
 from rookery.model.run import Run
 from rookery.model.task import PlayedBatch, Task, TaskKey, recounted, total
@@ -37,6 +33,7 @@ from rookery.model.timecontrol import base_seconds
 from rookery.protocol.actions import MOST_ACTIONS, Expression, document_of, matches
 from rookery.protocol.user_queries import LTC_SECONDS
 from rookery.rules.answers import Changes, ChartPoint, MachineHistory
+from rookery.rules.observations import chart_period, chart_place
 from rookery.rules.purge import BadTask, Purging
 from rookery.stats.sprt import Flag
 
@@ -93,8 +90,8 @@ class MemoryRows:
 
     def _thin(self, sample: ChartPoint) -> None:
         places = self.samples.setdefault(sample.run, {})
-        places[place(sample)] = sample
-        for each in [each for each in places if each % period(sample.games)]:
+        places[chart_place(sample)] = sample
+        for each in [each for each in places if each % chart_period(sample.games)]:
             del places[each]
 
     def of_run(self, run_id: str) -> list[Task]:
@@ -115,7 +112,7 @@ class MemoryCommits:
         *,
         most_changes: int = MOST_CHANGES,
         lost: Callable[[str], object] = lambda _reason: None,
-        hears: Collection[Hears] = (),
+        hears: Collection[CommitListener] = (),
     ) -> None:
         self._rows = rows
         self._hears = hears
@@ -338,7 +335,7 @@ class MemoryReads(FleetReads):
         wanted: Expression,
         *,
         limit: int = MOST_ACTIONS,
-        sight: Sight = STRANGER,
+        sight: LogVisibility = STRANGER,
     ) -> tuple[Event, ...]:
         numbered = enumerate(self._rows.events, 1)
         log = [with_fields(event, id=str(number)) for number, event in numbered]
@@ -346,7 +343,7 @@ class MemoryReads(FleetReads):
         found = (each for each in log if matches(wanted, document_of(each)))
         return tuple(each for each in found if self._is_seen(each, sight))[:limit]
 
-    def _is_seen(self, event: Event, sight: Sight) -> bool:
+    def _is_seen(self, event: Event, sight: LogVisibility) -> bool:
         run, net_of = self._rows.runs.get(event.run), self._rows.file_access.get(event.nn)
         return (
             not sight.hidden.intersection({event.engine, net_of})
@@ -400,7 +397,7 @@ class MemoryStore:
         self.rows = rows or MemoryRows()
         self.reads = MemoryReads(self.rows)
         self.commits = MemoryCommits(self.rows)
-        self.hears: list[Hears] = []
+        self.hears: list[CommitListener] = []
 
     async def take(self) -> MemoryCommits:
         """Ends the commits given before; what they had not written is lost."""

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from rookery.farm.engine_rows import EngineRows
+from rookery.farm.engines import EngineRows
 from rookery.farm.statistics_rows import (
     Contributor,
     Credit,

@@ -42,7 +42,7 @@ from rookery.db.listening import Channel, Listening
 from rookery.db.migrations import Migration
 from rookery.db.pool import Pool, Queries, answers, leveled, open_pool
 from rookery.db.target import Problem, Target
-from rookery.farm.engine_rows import EngineRows
+from rookery.farm.engines import EngineRows
 from rookery.farm.events import Bus
 from rookery.farm.jobs import working_off
 from rookery.farm.primary import Store

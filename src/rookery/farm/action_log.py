@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from rookery.db.pool import clean
-from rookery.farm.ports import FinishedRunsQuery, Sight
+from rookery.farm.read_values import FinishedRunsQuery, LogVisibility
 from rookery.farm.rows import Row
 from rookery.model.events import PERSONAL, Event
 from rookery.protocol.actions import All, Among, Compare, Either, Expression, Order
@@ -61,14 +61,14 @@ def finished(query: str, wanted: FinishedRunsQuery) -> Selection:
     return given.into(query, " AND ".join(conditions))
 
 
-def actions(query: str, wanted: Expression, limit: int, sight: Sight) -> Selection:
+def actions(query: str, wanted: Expression, limit: int, sight: LogVisibility) -> Selection:
     """The lines of the log that a filter asks for, as far as the reader may see them."""
     given = Parameters(limit)
     conditions = [_condition(wanted, given), *_in_sight(sight, given)]
     return given.into(query, " AND ".join(conditions))
 
 
-def _in_sight(sight: Sight, given: Parameters) -> Iterator[str]:
+def _in_sight(sight: LogVisibility, given: Parameters) -> Iterator[str]:
     if sight.hidden:
         engines = given.add(sorted(sight.hidden), "text[]")
         runs = f"SELECT FROM runs WHERE runs.id = run_id AND engines && {engines}"

@@ -8,13 +8,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from rookery.farm.ports import UnknownMachine
 from rookery.farm.primary import KeyedLocks, Primary, PrimaryTerm
-from rookery.farm.views import FleetViews
+from rookery.farm.views import FleetViews, UnknownMachine
 from rookery.model.events import Action, about_run, about_worker
 from rookery.model.plan import Modification
 from rookery.model.run import NotApprover, Run, Status
-from rookery.rules import commands, lifecycle
+from rookery.rules import lifecycle, working_set
 from rookery.rules.answers import Changes, Decision, MachineBlock
 from rookery.rules.lifecycle import Actor, Moved
 
@@ -36,7 +35,7 @@ class RunCommands:
 
         def submitted(term: PrimaryTerm, now: datetime) -> Decision[None]:
             taken = replace(run, status=Status(approver=approver)) if approver else run
-            changes = commands.submit(term.working, taken, now)
+            changes = working_set.submit(term.working, taken, now)
             if approver:
                 event = about_run(Action.APPROVE_RUN, taken, approver, now, "approved")
                 changes += Changes(events=(event,))
@@ -119,7 +118,7 @@ class RunCommands:
                 move = decide(run, now)
                 if move.run is run and not move.events:
                     return Decision(run)
-                changes = commands.settle(term.working, move, now)
+                changes = working_set.settle(term.working, move, now)
                 return Decision(changes.runs[-1] if changes.runs else run, changes)
 
             return await self._primary.answer(moved)

@@ -18,16 +18,73 @@ that can't be written is dropped, since its rows are for display, or are told by
 """
 
 import asyncio
+from asyncio import Future
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from rookery.boundary.watch import Histogram
 from rookery.db.pool import COMMAND_SECONDS, EventLog, quiet
 from rookery.db.target import reached
-from rookery.farm.ports import CommitStats, Hears, QueueFull, StateLost
 from rookery.farm.writing import Backlog, Gathered, Slice
 from rookery.rules.answers import Changes
+
+
+class QueueFull(Exception):
+    """Too many changes wait for their commit; nothing was changed in memory."""
+
+
+class StateLost(Exception):
+    """The commit failed or its outcome is unknown: no answer may be given from memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitStats:
+    """What the group commit has done so far, and what waits now."""
+
+    rounds: int = 0
+    changes: int = 0
+    largest: int = 0
+    seconds: Histogram = field(default_factory=Histogram)
+    waiting: int = 0
+    backlog: int = 0
+    lost: bool = False
+
+
+class CommitQueue(Protocol):
+    """The group commit. Each put has a sequence number; puts are committed in that order."""
+
+    def check_capacity(self) -> None:
+        """Raises StateLost once a commit has failed, and QueueFull beyond the bound of changes or
+        of age. There is no rollback in memory, so this is asked before anything is changed there;
+        the very next put is then taken, whatever its size."""
+        ...
+
+    def put(self, changes: Changes) -> int:
+        """Joins the next commit; raises StateLost once a commit has failed."""
+        ...
+
+    def committed(self, sequence: int) -> "Future[bool] | None":
+        """Whether everything up to there is committed, once that is known; None where it is by
+        now. Raises StateLost once a commit has failed."""
+        ...
+
+    async def wait_committed(self, sequence: int) -> None:
+        """Returns once everything up to there is committed; raises StateLost when it is not."""
+        ...
+
+
+class CommitListener(Protocol):
+    """Is told after each commit which runs it changed, e.g. to wake subscribers."""
+
+    def begin(self, sequence: int) -> None:
+        """A new term of the primary begins after this commit."""
+        ...
+
+    def add(self, sequence: int, runs: Iterable[str]) -> None:
+        """The commit `sequence` changed these runs."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +144,7 @@ class GroupCommit:
     def __init__(
         self,
         writer: Writes,
-        hearers: Collection[Hears],
+        hearers: Collection[CommitListener],
         *,
         sequence: int = 0,
         limits: CommitLimits = STANDARD_LIMITS,

@@ -15,12 +15,13 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace as with_changes
 from datetime import datetime
 from functools import lru_cache, partial
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from rookery.clock import Clock
-from rookery.farm.engine_rows import EngineRows
+from rookery.db.table import Table
 from rookery.model.engine import BUILT_IN, STOCKFISH, Catalogue, EngineRecord, catalogue_of
 from rookery.model.events import Action, Event, about_engine
 from rookery.model.patterns import BadPattern, check, check_for_workers
@@ -31,6 +32,31 @@ from rookery.people.users import Audit
 from rookery.protocol.codec import BadField, encode
 from rookery.protocol.v1 import EngineVersion
 from rookery.rules.lifecycle import Actor
+
+
+class EngineRows(Table):
+    """Each change is told to all processes."""
+
+    async def list_all(self) -> tuple[EngineVersion, ...]:
+        return await self._many(_engine, "engines_all")
+
+    async def save(self, engine: EngineVersion) -> None:
+        """Keeps the engine as it is from now on, under the next version."""
+        name, text = engine.record.name, encode(engine.record).decode()
+        row = (name, text, engine.changed, engine.changed_by, engine.removed)
+        async with self._writing() as write:
+            await write("engines_save", *row)
+            await write("engine_versions_add", *row)
+            await write("engines_changed", name)
+
+    async def versions(self, name: str) -> tuple[EngineVersion, ...]:
+        """All that was ever written of an engine, the oldest first."""
+        return await self._many(_engine, "engine_versions_of", name)
+
+
+def _engine(record: str, **row: Any) -> EngineVersion:
+    return EngineVersion(record=msgspec.json.decode(record, type=EngineRecord), **row)
+
 
 BUILT_IN_NAMES = frozenset(record.name for record in BUILT_IN)
 TEAM_MARK = "~"

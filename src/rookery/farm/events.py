@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Protocol
 
-from rookery.farm.ports import ChangedRuns
+from rookery.farm.read_values import ChangedRuns
 from rookery.farm.reads import FleetReads
 from rookery.logs import Log, SilentLog
 

@@ -13,10 +13,9 @@ from msgspec.structs import replace as with_fields
 from rookery.caches import ExpiringCache
 from rookery.clock import Clock
 from rookery.farm.commands import RunCommands
-from rookery.farm.ports import NoTune, UnknownRun, UnknownTask
 from rookery.farm.primary import Act, Chance, KeyedLocks, Primary, PrimaryTerm, Store, SystemChance
 from rookery.farm.purges import InThread, RunPurges, inline
-from rookery.farm.views import FleetActivity, FleetViews
+from rookery.farm.views import FleetActivity, FleetViews, UnknownRun, UnknownTask
 from rookery.logs import Log
 from rookery.model.events import Action, about_task, about_worker
 from rookery.model.kinds import Report, SpsaTuning, ticket_of
@@ -37,6 +36,11 @@ from rookery.rules.answers import (
 )
 from rookery.rules.eligibility import STANDARD_POLICY, Policy
 from rookery.stats.spsa import Perturbation, PerturbationDraw, Tune, packed_size
+
+
+class NoTune(RunFault):
+    """the run tunes no parameters"""
+
 
 MOST_RUNS_REMEMBERED = 10_000
 RUN_SECONDS = 60.0
@@ -218,7 +222,7 @@ def _updated(
     played = report.results.games - before.results.games
     if provenance and played > 0 and not done.answer.error and not changes.bad:
         origins = (_batch(call, now, played, provenance),)
-    samples = term.sampling.taken(changes.runs[-1], now)
+    samples = term.sampling.take_due_points(changes.runs[-1], now)
     if not origins and not samples:
         return done
     return Decision(done.answer, with_fields(changes, samples=samples, provenance=origins))

@@ -12,9 +12,9 @@ from typing import TypeVar
 
 from rookery.boundary.domains import Domain, runs
 from rookery.clock import Clock
+from rookery.farm.commits import QueueFull, StateLost
 from rookery.farm.fleet import Fleet
-from rookery.farm.ports import QueueFull, Rebuilding, StateLost
-from rookery.farm.primary import Primary, PrimaryTerm
+from rookery.farm.primary import Primary, PrimaryTerm, Rebuilding
 from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.logs import Log
 from rookery.model.machine import Machine

@@ -20,25 +20,23 @@ from weakref import WeakValueDictionary
 from msgspec.structs import replace
 
 from rookery.clock import Clock
-from rookery.farm.ports import (
-    CommitQueue,
-    CommitStats,
-    QueueFull,
-    Rebuilding,
-    Snapshot,
-    StateLost,
-)
+from rookery.farm.commits import CommitQueue, CommitStats, QueueFull, StateLost
+from rookery.farm.read_values import Snapshot
 from rookery.farm.reads import FleetReads
-from rookery.farm.samples import Sampling
 from rookery.logs import Log
 from rookery.model.run import Run, RunFault
 from rookery.rules.answers import Changes, Decision
 from rookery.rules.assignment import Scheduler
 from rookery.rules.eligibility import STANDARD_POLICY, Policy
-from rookery.rules.observations import LogBound
+from rookery.rules.observations import ChartSampling, LogBound
 from rookery.rules.purge import Purging
 from rookery.rules.reception import Reception
 from rookery.rules.working_set import WorkingSet, finish_decided
+
+
+class Rebuilding(Exception):
+    """The fleet is being read from the database; nothing can be told until that is done."""
+
 
 A = TypeVar("A")
 
@@ -51,7 +49,7 @@ class PrimaryTerm:
         self.working = working
         self.scheduler = Scheduler(working, policy)
         self.reception = Reception(working, policy)
-        self.sampling = Sampling()
+        self.sampling = ChartSampling()
         self._commits = commits
         self._put = 0
 

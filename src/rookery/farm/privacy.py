@@ -9,7 +9,7 @@ from dataclasses import replace
 from msgspec.structs import replace as with_fields
 
 from rookery.farm.engines import Engines
-from rookery.farm.ports import Sight
+from rookery.farm.read_values import LogVisibility
 from rookery.model.engine import Catalogue
 from rookery.model.run import Run
 from rookery.people.teams import Teams
@@ -80,12 +80,12 @@ class Privacy:
             return whole
         return Catalogue({k: v for k, v in whole.engines.items() if k not in hidden})
 
-    def sight(self, reader: Actor | None) -> Sight:
+    def sight(self, reader: Actor | None) -> LogVisibility:
         """What somebody may see of the log; None is a stranger."""
         if reader is None:
-            return Sight(self.hidden(None))
+            return LogVisibility(self.hidden(None))
         own = self._teams.of(reader.name)
-        return Sight(
+        return LogVisibility(
             self.hidden(reader.name),
             None if reader.approver else own,
             None if reader.approver else reader.name,

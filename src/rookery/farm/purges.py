@@ -15,7 +15,7 @@ from rookery.farm.primary import KeyedLocks, Primary, PrimaryTerm
 from rookery.farm.views import FleetViews
 from rookery.model.run import Run, RunFault
 from rookery.model.task import Task
-from rookery.rules import commands, purge
+from rookery.rules import purge, working_set
 from rookery.rules.answers import Changes, Decision
 from rookery.rules.lifecycle import Actor
 from rookery.rules.purge import Culprit, Inquiry, Purged, Purging, Struck, Toll
@@ -61,7 +61,7 @@ class RunPurges:
             return Purged(await self._views.known_run(run_id), Toll(), under_way=True)
         async with self._locks(run_id):
             run = await self._views.known_run(run_id)
-            purging = commands.begin_purge(run, actor, self._primary.clock.now())
+            purging = working_set.begin_purge(run, actor, self._primary.clock.now())
             if run.tally.tasks <= AT_ONCE:
                 return await self._purged(run, purging)
             await self._begin(purging)
@@ -134,14 +134,14 @@ class RunPurges:
 
     async def _conclude(self, run: Run, purging: Purging) -> Purged:
         def concluded(term: PrimaryTerm, now: datetime) -> Decision[Purged]:
-            purged, changes = commands.conclude_purge(term.working, run, purging, now)
+            purged, changes = working_set.conclude_purge(term.working, run, purging, now)
             return Decision(purged, changes + Changes(purged=(run.id,)))
 
         return await self._primary.answer(concluded)
 
     async def _drop(self, run: Run, purging: Purging) -> None:
         def dropped(_: PrimaryTerm, now: datetime) -> Decision[None]:
-            changes = commands.drop_purge(run, purging, now)
+            changes = working_set.drop_purge(run, purging, now)
             return Decision(None, changes + Changes(purged=(run.id,)))
 
         await self._primary.answer(dropped)

@@ -15,15 +15,15 @@ from rookery.db.fence import Fence
 from rookery.db.pool import EventLog, Pool, Queries, quiet
 from rookery.farm import action_log
 from rookery.farm.action_log import event_of, numbered_event_of
-from rookery.farm.ports import (
+from rookery.farm.read_values import (
     EVERYTHING,
     STRANGER,
     ChangedRuns,
     Contribution,
     Correction,
     FinishedRunsQuery,
+    LogVisibility,
     MachineGames,
-    Sight,
     Snapshot,
     WorkerResults,
 )
@@ -185,7 +185,7 @@ class FleetReads:
         wanted: Expression,
         *,
         limit: int = MOST_ACTIONS,
-        sight: Sight = STRANGER,
+        sight: LogVisibility = STRANGER,
     ) -> tuple[Event, ...]:
         """The log as scripts read it, newest first, without what the reader may not see."""
         chosen = action_log.actions(self._queries["actions_filtered"], wanted, limit, sight)

@@ -17,14 +17,14 @@ from rookery.farm.columns import (
     ticket_of,
     ticket_text,
 )
-from rookery.farm.ports import Contribution, WorkerResults
-from rookery.farm.samples import place
+from rookery.farm.read_values import Contribution, WorkerResults
 from rookery.model.machine import Machine, long_name
 from rookery.model.plan import Demands, Plan
 from rookery.model.run import Run, Sole, Status
 from rookery.model.task import PlayedBatch, Results, Tally, Task
 from rookery.model.timecontrol import base_seconds
 from rookery.rules.answers import ChartPoint, MachineBlock, MachineHistory
+from rookery.rules.observations import chart_place
 from rookery.rules.purge import BadTask, Culprit, Purging, Toll
 from rookery.stats.residuals import Colour
 from rookery.stats.sprt import Flag
@@ -226,7 +226,7 @@ _TOLL: Json[Toll] = Json(Toll)
 def sample_columns(sample: ChartPoint) -> Columns:
     return (
         sample.run,
-        place(sample),
+        chart_place(sample),
         sample.at,
         sample.games,
         *sample.pentanomial,

@@ -9,9 +9,14 @@ import msgspec
 
 from rookery.db.fence import Lease
 from rookery.db.pool import AWAY, EventLog, Pool, Queries, quiet
-from rookery.farm.commits import STANDARD_LIMITS, CommitLimits, GroupCommit
+from rookery.farm.commits import (
+    STANDARD_LIMITS,
+    CommitLimits,
+    CommitListener,
+    CommitStats,
+    GroupCommit,
+)
 from rookery.farm.events import Bus
-from rookery.farm.ports import CommitStats, Hears
 from rookery.farm.reads import FleetReads, Recovery
 from rookery.farm.writing import Writer
 
@@ -119,7 +124,7 @@ class FleetStore:
         *,
         limits: CommitLimits = STANDARD_LIMITS,
         lost: OnLoss = ignored,
-        hears: Collection[Hears] = (),
+        hears: Collection[CommitListener] = (),
         log: EventLog = quiet,
     ) -> None:
         self.reads = FleetReads(pool, queries)
@@ -180,7 +185,7 @@ async def open_fleet_store(
     lease: Lease,
     *,
     lost: OnLoss = ignored,
-    hears: Collection[Hears] = (),
+    hears: Collection[CommitListener] = (),
     log: EventLog = quiet,
 ) -> AsyncIterator[FleetStore]:
     """A store that is closed in the end, whoever has taken it up."""

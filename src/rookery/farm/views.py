@@ -4,13 +4,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from rookery.farm.ports import UnknownRun, UnknownTask
 from rookery.farm.primary import Primary
 from rookery.model.machine import Machine
-from rookery.model.run import ForeignTask, Run
+from rookery.model.run import ForeignTask, Run, RunFault
 from rookery.model.task import Task
 from rookery.rules.answers import HeldTask
 from rookery.rules.diagnosis import FleetView, RunDiagnosis, diagnose
+
+
+class UnknownRun(RunFault):
+    """there is no run {run}"""
+
+
+class UnknownTask(RunFault):
+    """run {run} has no task {task}"""
+
+
+class UnknownMachine(RunFault):
+    """there is no machine {machine}"""
 
 
 @dataclass(frozen=True, slots=True)

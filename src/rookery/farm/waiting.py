@@ -14,7 +14,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from rookery.farm.fleet import Fleet
-from rookery.farm.ports import Rebuilding
+from rookery.farm.primary import Rebuilding
 from rookery.model.machine import Machine
 from rookery.rules.answers import Grant, NoTask, Refusal
 

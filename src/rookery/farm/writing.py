@@ -29,7 +29,6 @@ from rookery.farm.rows import (
     sample_columns,
     whole_run,
 )
-from rookery.farm.samples import period, place
 from rookery.farm.statements import Piece, Statements, expected, packed, pieces
 from rookery.model.events import Event
 from rookery.model.machine import Machine
@@ -37,6 +36,7 @@ from rookery.model.plan import Demands, Plan
 from rookery.model.run import Run
 from rookery.model.task import PlayedBatch, Task, TaskKey
 from rookery.rules.answers import Changes, ChartPoint, Closing, MachineBlock, MachineHistory
+from rookery.rules.observations import chart_period, chart_place
 from rookery.rules.purge import BadTask, Purging
 
 
@@ -68,7 +68,7 @@ class Gathered:
         self.events += changes.events
         self.provenance += changes.provenance
         for sample in changes.samples:
-            self.samples[sample.run, place(sample)] = sample
+            self.samples[sample.run, chart_place(sample)] = sample
         self.changes += 1 + len(changes.tasks) + len(changes.events)
         if changes.bad or changes.blocks or changes.purges or changes.purging or changes.purged:
             self._add_seldom(changes)
@@ -293,7 +293,7 @@ class Writer:
         """Runs whose points have become too many."""
         found: list[Columns] = []
         for sample in samples:
-            now = period(sample.games)
+            now = chart_period(sample.games)
             if self._periods.get(sample.run, 0) < now:
                 found.append((sample.run, now))
                 self._periods[sample.run] = now

@@ -9,9 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
+from rookery.farm.commits import StateLost
 from rookery.farm.fleet import Fleet
-from rookery.farm.ports import FinishedRunsQuery, Rebuilding, StateLost
+from rookery.farm.primary import Rebuilding
 from rookery.farm.privacy import name_of
+from rookery.farm.read_values import FinishedRunsQuery
 from rookery.farm.views import RunSpeed
 from rookery.model.run import DisplayState, Run
 from rookery.model.task import Task

@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.farm.ports import Contribution
 from rookery.farm.privacy import name_of
+from rookery.farm.read_values import Contribution
 from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.model.events import Event
 from rookery.model.kinds import SprtTest, SpsaTuning

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from rookery.farm.ports import Contribution
+from rookery.farm.read_values import Contribution
 from rookery.model.events import SYSTEM, Action, Event
 from rookery.model.kinds import Kind, SpsaTuning
 from rookery.model.run import Run

@@ -16,8 +16,11 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from rookery.model.events import Event, is_by_worker
+from rookery.model.kinds import SprtTest
 from rookery.model.machine import Machine
+from rookery.model.run import Run
 from rookery.model.task import TaskKey
+from rookery.rules.answers import ChartPoint
 from rookery.rules.machines import HourlyCounts
 
 MOST_KEPT = 5
@@ -177,3 +180,65 @@ class GamePaces:
 
     def forget(self, run_id: str) -> None:
         self._by_run.pop(run_id, None)
+
+
+# Points of a run's charts.
+
+GROWTH = 1.02
+"""Each point has this many times the games of the one before, so that many runs end with few."""
+
+
+class ChartSampling:
+    """Decides when a run gets another point of its charts: a few hundred over its whole life.
+    Keeps the number of games at which the next point of each run is due."""
+
+    def __init__(self) -> None:
+        self._due: dict[str, float] = {}
+
+    def start(self, run: Run) -> None:
+        """Begin with a run whose points so far are stored."""
+        self._set_next(run)
+
+    def take_due_points(self, run: Run, now: datetime) -> tuple[ChartPoint, ...]:
+        """The point of a run where one is due: after enough games since the last, or at its end."""
+        games = run.tally.results.games
+        if games < self._due.get(run.id, 0) and not run.status.finished:
+            return ()
+        self._set_next(run)
+        return (chart_point(run, now),)
+
+    def _set_next(self, run: Run) -> None:
+        if run.status.finished:
+            self._due.pop(run.id, None)
+        else:
+            self._due[run.id] = run.tally.results.games * GROWTH + run.kind.step
+
+
+def chart_point(run: Run, now: datetime) -> ChartPoint:
+    """The point of a run's charts for its present results."""
+    results = run.tally.results
+    llr = run.kind.state.llr if isinstance(run.kind, SprtTest) else 0.0
+    return ChartPoint(run.id, now, results.games, results.pentanomial, llr, run.tally.cores)
+
+
+# Keeps a run's charts to a few hundred points, evenly spaced however long it plays.
+#
+# The points of a run lie a period of games apart, and the period doubles as often as it must for
+# at most 256 of them. Within a period the last point stays. Place and period follow from the
+# number of games alone, so that nothing has to be remembered over a restart.
+
+MOST_PLACES = 256
+FIRST_PERIOD = 8
+
+
+def chart_period(games: int) -> int:
+    """The number of games between two points of a run with so many games."""
+    found = FIRST_PERIOD
+    while games >= MOST_PLACES * found:
+        found *= 2
+    return found
+
+
+def chart_place(sample: ChartPoint) -> int:
+    """Where a point belongs; a later one for the same chart_place takes it."""
+    return sample.games - sample.games % chart_period(sample.games)

@@ -12,16 +12,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from rookery.model.events import Action, Event, about_run, about_task
+from rookery.model.events import SYSTEM, Action, Event, about_run, about_task
 from rookery.model.machine import Machine
 from rookery.model.run import Run, Sole
 from rookery.model.task import NOTHING, Players, Task, TaskKey
-from rookery.rules import lifecycle
+from rookery.rules import lifecycle, purge
 from rookery.rules.answers import Changes, Closing
-from rookery.rules.lifecycle import Moved
+from rookery.rules.lifecycle import Actor, Moved, require_owner
 from rookery.rules.machines import MachineTable
 from rookery.rules.observations import Failures, GamePaces, LastSeen
-from rookery.rules.purge import Purging
+from rookery.rules.purge import Purged, Purging
 from rookery.rules.run_index import RunIndex
 
 NEARLY_ALL = 0.9
@@ -261,3 +261,40 @@ def is_purge_due(run: Run) -> bool:
     status = run.status
     at_rest = status.finished and not status.failed and not status.deleted
     return at_rest and run.plan.auto_purge and run.kind.may_purge
+
+
+# What people do to runs. The rules are in `lifecycle` and `purge`; a caller looks the run up in the
+# working set or in the database, asks one of those, and hands the answer to `settle`.
+
+
+def submit(working: WorkingSet, run: Run, now: datetime) -> Changes:
+    """Take up a new run; it waits for approval."""
+    event = about_run(Action.NEW_RUN, run, run.plan.owner, now)
+    return settle(working, Moved(run, (event,)), now)
+
+
+def begin_purge(run: Run, actor: Actor, now: datetime) -> Purging:
+    """The purge that an owner or approver asks for; raises a RunFault."""
+    require_owner(run, actor)
+    purge.check(run, now)
+    return Purging(run.id, actor.name)
+
+
+def conclude_purge(
+    working: WorkingSet, run: Run, purging: Purging, now: datetime
+) -> tuple[Purged, Changes]:
+    """Judge the run anew. Where its purge was due at its end, only now is it known to be over."""
+    purged = purge.conclude(run, purging, now)
+    changes = settle(working, Moved(purged.run, purged.events), now)
+    over = purging.actor == SYSTEM and purging.revive and not purged.revived
+    return purged, changes + (_finished_changes(purged.run, now) if over else Changes())
+
+
+def drop_purge(run: Run, purging: Purging, now: datetime) -> Changes:
+    """A purge that was due and can't be had any more: the run has ended, or plays again."""
+    over = run.status.finished and purging.revive and purging.actor == SYSTEM
+    return _finished_changes(run, now) if over else Changes()
+
+
+def _finished_changes(run: Run, now: datetime) -> Changes:
+    return Changes(events=(finished_event(run, now),))

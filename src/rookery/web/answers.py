@@ -9,7 +9,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import Scope
 
-from rookery.farm.ports import Rebuilding, StateLost
+from rookery.farm.commits import StateLost
+from rookery.farm.primary import Rebuilding
 from rookery.files.disk import DiskSpace
 from rookery.protocol.codec import encode_timed
 from rookery.protocol.worker_answers import OFFICIAL_VERSION, VersionAnswer, WorkerAnswer

@@ -12,7 +12,7 @@ from typing import TypeVar
 from starlette.requests import Request
 
 from rookery.farm.engines import TEAM_MARK, NotOfTeam, UnknownEngine, UnknownVersion
-from rookery.farm.ports import UnknownMachine, UnknownRun, UnknownTask
+from rookery.farm.views import UnknownMachine, UnknownRun, UnknownTask
 from rookery.files.access import RepeatedUpload
 from rookery.files.store import FileRefused, NotYourFile, QuotaExceeded, UnknownFile
 from rookery.model.run import BadGames, FixedGames, NotApprover, NotYours, OwnRun, Run, RunFault

@@ -12,7 +12,8 @@ import msgspec
 from starlette.exceptions import HTTPException
 
 from rookery.boundary.errors import GateFull, Overloaded
-from rookery.farm.ports import QueueFull, Rebuilding, StateLost
+from rookery.farm.commits import QueueFull, StateLost
+from rookery.farm.primary import Rebuilding
 
 
 class HttpFault(Exception):

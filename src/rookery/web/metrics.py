@@ -20,9 +20,9 @@ from rookery.boundary.bridge import BridgeStats
 from rookery.boundary.offload import GateStats, LimiterStats
 from rookery.boundary.watch import Histogram, LoopTime
 from rookery.db.listening import ListeningStats
+from rookery.farm.commits import CommitStats
 from rookery.farm.events import BusStats
 from rookery.farm.jobs import PeriodicJob
-from rookery.farm.ports import CommitStats
 
 # Seconds. A worker gives up after 30.
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

@@ -34,7 +34,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, runs
-from rookery.farm.ports import QueueFull, Rebuilding, StateLost
+from rookery.farm.commits import QueueFull, StateLost
+from rookery.farm.primary import Rebuilding
 from rookery.model.run import RunFault
 from rookery.people.login import LoginRefused
 from rookery.protocol.codec import WireFault, encode_timed

@@ -16,14 +16,13 @@ from rookery.boundary.watch import LoopMeter, LoopWatch
 from rookery.caches import ExpiringCache, Refresher
 from rookery.db.fence import is_outage
 from rookery.db.listening import ChangeNotices, Channel, ListeningStats
-from rookery.farm.engine_rows import EngineRows
-from rookery.farm.engines import Engines
+from rookery.farm.engines import EngineRows, Engines
 from rookery.farm.events import Bus
 from rookery.farm.fleet import Fleet
 from rookery.farm.jobs import Chores, PeriodicJob, Reachability
-from rookery.farm.ports import Contribution
 from rookery.farm.primary import Store
 from rookery.farm.privacy import Privacy
+from rookery.farm.read_values import Contribution
 from rookery.farm.statistics import Accounting, LateGames, SpeedKeeping, Speeds
 from rookery.farm.statistics_rows import SpeedRows, Statistics
 from rookery.farm.waiting import WaitingLine

@@ -9,8 +9,7 @@ from typing import Protocol
 from rookery.db.fence import Lease
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.farm.commits import STANDARD_LIMITS, CommitLimits
-from rookery.farm.ports import CommitQueue
+from rookery.farm.commits import STANDARD_LIMITS, CommitLimits, CommitQueue
 from rookery.farm.reads import FleetReads
 from rookery.farm.store import FleetStore
 from rookery.model.run import Run

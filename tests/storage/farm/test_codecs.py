@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace as with_fields
 
 from rookery.farm.columns import UnknownKind
-from rookery.farm.ports import CommitQueue
+from rookery.farm.commits import CommitQueue
 from rookery.farm.store import FleetStore
 from rookery.model.run import Run
 from rookery.model.task import Task

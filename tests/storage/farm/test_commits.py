@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.farm.commits import CommitLimits, GroupCommit
-from rookery.farm.ports import QueueFull, StateLost
+from rookery.farm.commits import CommitLimits, GroupCommit, QueueFull, StateLost
 from rookery.farm.writing import Gathered, Slice
 from rookery.rules.answers import Changes, Closing
 from tests.eventually import eventually

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.farm.ports import FinishedRunsQuery
+from rookery.farm.read_values import FinishedRunsQuery
 from rookery.model.run import Run
 from rookery.stats.sprt import Flag
 from rookery.stats.spsa import ParameterSample

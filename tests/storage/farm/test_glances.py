@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.farm.ports import Contribution
+from rookery.farm.read_values import Contribution
 from rookery.model.task import NOTHING
 from rookery.rules.answers import Changes
 from tests.makers import later, make_machine, make_plan, make_run, make_side, pairs

@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rookery.farm.ports import CommitQueue, Sight
+from rookery.farm.commits import CommitQueue
+from rookery.farm.read_values import LogVisibility
 from rookery.farm.store import FleetStore
 from rookery.model.events import Action, Event
 from rookery.protocol.actions import All, Compare, Expression, Order, document_of, matches
@@ -62,7 +63,7 @@ async def test_at_most_so_many_lines_are_given(store: Store) -> None:
 async def test_actions_on_hidden_engines_are_left_out(store: Store) -> None:
     secret = make_run("b", make_plan(engine="Tiny"))
     await kept(store, changed(make_run("a"), secret), logged(FAILED, DELETED))
-    found = await store.reads.actions(EVERYTHING, sight=Sight(frozenset({"Tiny"})))
+    found = await store.reads.actions(EVERYTHING, sight=LogVisibility(frozenset({"Tiny"})))
     assert [event.run for event in found] == [make_run("a").id]
 
 
@@ -93,7 +94,7 @@ async def commits(postgres_store: FleetStore) -> CommitQueue:
 async def test_sql_chooses_what_the_filter_means(
     postgres_store: FleetStore, commits: CommitQueue, some: list[Event], wanted: Expression
 ) -> None:
-    actions = partial(postgres_store.reads.actions, limit=10_000, sight=Sight(person=None))
+    actions = partial(postgres_store.reads.actions, limit=10_000, sight=LogVisibility(person=None))
     first = len(await actions(EVERYTHING))
     await commits.wait_committed(commits.put(logged(*some)))
     log = [replace(event, id=str(first + number)) for number, event in enumerate(some, 1)]

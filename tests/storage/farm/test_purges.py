@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from rookery.farm import purges
+from rookery.farm.commits import CommitQueue, CommitStats, StateLost
 from rookery.farm.fleet import Fleet
-from rookery.farm.ports import CommitQueue, CommitStats, StateLost
 from rookery.farm.primary import Store
 from rookery.farm.reads import FleetReads
 from rookery.model.events import Action

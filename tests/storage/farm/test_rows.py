@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace as with_fields
 
-from rookery.farm.ports import WorkerResults
+from rookery.farm.read_values import WorkerResults
 from rookery.model.task import NOTHING, PlayedBatch, recounted
 from rookery.rules.answers import Changes, Closing, MachineBlock, MachineHistory, TaskSeen
 from rookery.rules.purge import BadTask

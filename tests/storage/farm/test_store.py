@@ -10,8 +10,8 @@ import pytest
 from rookery.db.fence import FencedOff, Lease
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.farm.commits import CommitLimits
-from rookery.farm.ports import ChangedRuns, StateLost
+from rookery.farm.commits import CommitLimits, StateLost
+from rookery.farm.read_values import ChangedRuns
 from rookery.farm.store import PAUSE_SECONDS, FleetStore, open_fleet_store
 from rookery.farm.writing import Gathered, RowsMissing, Writer
 from rookery.model.task import recounted

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from rookery.farm.ports import QueueFull, Rebuilding, StateLost
+from rookery.farm.commits import QueueFull, StateLost
+from rookery.farm.primary import Rebuilding
 from rookery.model.kinds import Report
 from rookery.model.run import ForeignTask
 from rookery.rules.answers import GO_ON

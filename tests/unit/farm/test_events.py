@@ -9,7 +9,7 @@ import anyio.lowlevel
 import pytest
 
 from rookery.farm.events import FROM_THE_START, PAUSE_SECONDS, Bus, Notice, Wanted
-from rookery.farm.ports import ChangedRuns
+from rookery.farm.read_values import ChangedRuns
 from tests.eventually import eventually
 from tests.twins.farm import MemoryReads, MemoryRows
 

@@ -3,8 +3,8 @@
 import pytest
 
 from rookery.farm import purges
-from rookery.farm.fleet import DrawnValues
-from rookery.farm.ports import NoTune, UnknownRun, UnknownTask
+from rookery.farm.fleet import DrawnValues, NoTune
+from rookery.farm.views import UnknownRun, UnknownTask
 from rookery.model.kinds import Report
 from rookery.model.plan import Modification
 from rookery.model.run import ForeignTask, NotApprover, NotYours

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.farm.ports import Contribution
+from rookery.farm.read_values import Contribution
 from rookery.model.events import SYSTEM, Action, Event
 from rookery.model.run import Run, Status
 from rookery.pages.page import Rights, list_rights

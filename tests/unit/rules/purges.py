@@ -9,10 +9,9 @@ from rookery.model.run import Run
 from rookery.model.task import Task
 from rookery.rules import purge as rules
 from rookery.rules.answers import Changes
-from rookery.rules.commands import begin_purge, conclude_purge
 from rookery.rules.lifecycle import Actor
 from rookery.rules.purge import BadTask, Inquiry, Purging, Struck
-from rookery.rules.working_set import WorkingSet
+from rookery.rules.working_set import WorkingSet, begin_purge, conclude_purge
 from rookery.stats.residuals import MANUAL, PurgeRule
 
 

@@ -21,10 +21,9 @@ from rookery.model.task import NOTHING, Results, Task, recounted
 from rookery.rules import lifecycle
 from rookery.rules.answers import Changes, Grant, HeldTask, Word
 from rookery.rules.assignment import Scheduler
-from rookery.rules.commands import submit
 from rookery.rules.lifecycle import Moved, modify
 from rookery.rules.reception import Reception
-from rookery.rules.working_set import WorkingSet, settle
+from rookery.rules.working_set import WorkingSet, settle, submit
 from rookery.stats.spsa import TuneBatch
 from tests.makers import (
     BOSS,

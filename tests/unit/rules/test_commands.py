@@ -11,9 +11,8 @@ from rookery.model.kinds import Report
 from rookery.model.run import Run
 from rookery.model.task import Task
 from rookery.rules import lifecycle
-from rookery.rules.commands import submit
 from rookery.rules.reception import Reception
-from rookery.rules.working_set import WorkingSet, finish_decided, settle
+from rookery.rules.working_set import WorkingSet, finish_decided, settle, submit
 from tests.makers import (
     BOSS,
     NOW,

@@ -16,10 +16,9 @@ from rookery.model.task import Task
 from rookery.rules import lifecycle
 from rookery.rules.answers import Word
 from rookery.rules.assignment import Scheduler
-from rookery.rules.commands import submit
 from rookery.rules.lifecycle import Actor, Moved, modify
 from rookery.rules.reception import Reception
-from rookery.rules.working_set import WorkingSet, settle
+from rookery.rules.working_set import WorkingSet, settle, submit
 from tests.makers import (
     BOSS,
     NOW,

@@ -4,7 +4,7 @@ import pytest
 from starlette.exceptions import HTTPException
 
 from rookery.boundary.errors import GateFull, Overloaded
-from rookery.farm.ports import Rebuilding
+from rookery.farm.primary import Rebuilding
 from rookery.web.faults import (
     TABLE,
     BadHost,

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from rookery.farm.commits import StateLost
 from rookery.farm.jobs import Chores
-from rookery.farm.ports import StateLost
 from tests.makers import BOSS, pairs, run_id, sprt, spsa
 from tests.twins.people import MemoryUsers
 from tests.twins.sites import make_user

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rookery.boundary.domains import Domain, runs
-from rookery.farm import ports
+from rookery.farm import read_values
 from rookery.farm.privacy import name_of
 from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.model.run import Run
@@ -141,8 +141,8 @@ async def _load_task(
     raise NotFound("There is no such task.")
 
 
-def _rows(query: FinishedQuery) -> ports.FinishedRunsQuery:
-    return ports.FinishedRunsQuery(
+def _rows(query: FinishedQuery) -> read_values.FinishedRunsQuery:
+    return read_values.FinishedRunsQuery(
         page=query.page,
         page_size=PAGE_SIZE,
         owner=query.username or "",

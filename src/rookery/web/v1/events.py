@@ -22,9 +22,10 @@ from starlette.types import Receive, Scope, Send
 from rookery.boundary.domains import Domain, runs
 from rookery.boundary.offload import Threads
 from rookery.caches import SharedWork
+from rookery.farm.commits import QueueFull, StateLost
 from rookery.farm.events import FROM_THE_START, Bus, Notice, Subscription, Wanted
 from rookery.farm.fleet import Fleet
-from rookery.farm.ports import QueueFull, Rebuilding, StateLost
+from rookery.farm.primary import Rebuilding
 from rookery.farm.privacy import without_sources
 from rookery.farm.views import RunSpeed
 from rookery.model.bounds import RunId

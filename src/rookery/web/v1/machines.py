@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.farm.ports import UnknownMachine
+from rookery.farm.views import UnknownMachine
 from rookery.model.machine import SHORT_NAME, Machine
 from rookery.model.task import Task
 from rookery.people.users import Scope

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.caches import ExpiringCache, SharedWork
-from rookery.farm.ports import WorkerResults
+from rookery.farm.read_values import WorkerResults
 from rookery.files.games import IndexedGame
 from rookery.model.run import Run
 from rookery.model.task import PlayedBatch

@@ -9,8 +9,8 @@ from starlette.responses import PlainTextResponse, Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.engines import record_of, records_digest
-from rookery.farm.ports import FinishedRunsQuery
 from rookery.farm.privacy import name_of
+from rookery.farm.read_values import FinishedRunsQuery
 from rookery.farm.summaries import summary
 from rookery.farm.views import RunSpeed
 from rookery.model.bounds import IdPrefix, RunId

@@ -17,8 +17,8 @@ from starlette.types import Receive, Scope
 from rookery import __version__
 from rookery.boundary.domains import Domain, runs
 from rookery.boundary.errors import GateFull
+from rookery.farm.commits import QueueFull
 from rookery.farm.fleet import requesting, updating
-from rookery.farm.ports import QueueFull
 from rookery.model.kinds import Report
 from rookery.model.task import Provenance
 from rookery.people.login import LoginRefused, VerifiedUser
