@@ -32,7 +32,7 @@ WOKEN_AT_ONCE = 20
 WAKING_SECONDS = 0.003
 
 
-class EventReader(Protocol):
+class BusReader(Protocol):
     """Who waits."""
 
     def wake(self) -> None: ...
@@ -73,8 +73,8 @@ class Readers:
     """One per bus; the event loop alone uses it."""
 
     def __init__(self) -> None:
-        self._of_all: set[EventReader] = set()
-        self._of_one: defaultdict[str, set[EventReader]] = defaultdict(set)
+        self._of_all: set[BusReader] = set()
+        self._of_one: defaultdict[str, set[BusReader]] = defaultdict(set)
         self._paces = (
             Pace(PAUSE_SECONDS, self._wake_those_of),
             Pace(LONG_PAUSE_SECONDS, self._wake_those_of_all),
@@ -89,7 +89,7 @@ class Readers:
         return self._paces[0].times
 
     @contextmanager
-    def waiting(self, reader: EventReader, run: str) -> Iterator[None]:
+    def waiting(self, reader: BusReader, run: str) -> Iterator[None]:
         """For one run, or for all where none is named."""
         place = self._of_one[run] if run else self._of_all
         place.add(reader)
@@ -115,7 +115,7 @@ class Readers:
         watched = runs & self._of_one.keys()
         self._wake(iter(tuple(chain.from_iterable(self._of_one[run] for run in watched))))
 
-    def _wake(self, readers: Iterator[EventReader]) -> None:
+    def _wake(self, readers: Iterator[BusReader]) -> None:
         """Some at a time: a thousand readers at once would hold the loop for a tenth of a second.
         When the second lot is woken, the first has mostly had the event encoded for all."""
         some = tuple(islice(readers, WOKEN_AT_ONCE))

@@ -28,7 +28,7 @@ REMEMBERED = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class EloEstimate:
+class ShownElo:
     """Logistic Elo with half of its 95 % interval, and the likelihood of superiority."""
 
     middle: float
@@ -49,7 +49,7 @@ class RunForecast:
     chance: float | None = None
 
 
-def estimate_run_elo(run: Run) -> EloEstimate | None:
+def estimate_run_elo(run: Run) -> ShownElo | None:
     """The Elo of a run; None before the first pair, and for tunes."""
     results = run.tally.results
     if not results.pairs or isinstance(run.kind, SpsaTuning):
@@ -60,17 +60,17 @@ def estimate_run_elo(run: Run) -> EloEstimate | None:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def estimate_sprt_elo(spec: Sprt, pairs: Pentanomial, games: tuple[int, int, int]) -> EloEstimate:
+def estimate_sprt_elo(spec: Sprt, pairs: Pentanomial, games: tuple[int, int, int]) -> ShownElo:
     """Elo that is not biased by the early end of a sequential test."""
     found = live_elo(spec, pairs, games)
-    return EloEstimate(found.elo, found.low, found.high, found.los)
+    return ShownElo(found.elo, found.low, found.high, found.los)
 
 
 @lru_cache(maxsize=REMEMBERED)
-def estimate_fixed_elo(pairs: Pentanomial) -> EloEstimate:
+def estimate_fixed_elo(pairs: Pentanomial) -> ShownElo:
     """Elo of these pairs alone, as for a test of a fixed number of games."""
     found = estimate_elo(pairs)
-    return EloEstimate(found.elo, found.low, found.high, found.los)
+    return ShownElo(found.elo, found.low, found.high, found.los)
 
 
 def forecast_run(run: Run) -> RunForecast | None:
