@@ -95,7 +95,7 @@ def serve() -> int:
     from tests.wire.slow_routes import slow_routes
 
     from rookery.boundary.domains import Domain, runs
-    from rookery.web.on_uvicorn import make_carrier
+    from rookery.web.on_uvicorn import make_backend
     from rookery.web.server import serve as serve_app
     from rookery.web.serving import ListenAddress
 
@@ -114,14 +114,14 @@ def serve() -> int:
             open_app(site, [*slow_routes(), Route(LAG, lag)]),
             site.process,
             place,
-            make_carrier(),
+            make_backend(),
             say=lambda at: print(at, flush=True),
         )
         feeling.cancel()
         return code
 
     site = make_site()
-    with asyncio.Runner(loop_factory=make_carrier().new_loop) as runner:
+    with asyncio.Runner(loop_factory=make_backend().new_loop) as runner:
         return runner.run(run())
 
 

@@ -75,21 +75,21 @@ def serve_rookery(port: int, data: Path) -> int:
     from rookery.app.build import new_process, open_app
     from rookery.logs import logger, start_logs
     from rookery.settings import Settings
-    from rookery.web.server import choose, serve
+    from rookery.web.server import choose_backend, serve
     from rookery.web.serving import ListenAddress
 
     settings = Settings(data=data, port=port, log_level="error", simulated_fleet=True)
     writer = start_logs(level="error")
     process = new_process(settings, logger())
-    carrier = choose(os.environ.get("ROOKERY_HTTP", "uvicorn"), logger())
+    backend = choose_backend(os.environ.get("ROOKERY_HTTP", "uvicorn"), logger())
 
     async def run() -> int:
         opening = open_app(settings, process, furnish)
         place = ListenAddress("127.0.0.1", port)
-        return await serve(opening, process, place, carrier, say=lambda _: None)
+        return await serve(opening, process, place, backend, say=lambda _: None)
 
     try:
-        with asyncio.Runner(loop_factory=carrier.new_loop) as runner:
+        with asyncio.Runner(loop_factory=backend.new_loop) as runner:
             return runner.run(run())
     finally:
         writer.stop()

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from starlette.routing import BaseRoute
 
 from rookery.logs import logger
-from rookery.web.server import choose, serve
-from rookery.web.serving import Carrier, ListenAddress
+from rookery.web.server import choose_backend, serve
+from rookery.web.serving import HttpBackend, ListenAddress
 from tests.twins.sites import MemorySite, Trouble, open_app
 
 
-def carrier() -> Carrier:
-    return choose(os.environ.get("ROOKERY_HTTP", "uvicorn"), logger())
+def http_backend() -> HttpBackend:
+    return choose_backend(os.environ.get("ROOKERY_HTTP", "uvicorn"), logger())
 
 
 async def serve_in_memory(
@@ -27,7 +27,7 @@ async def serve_in_memory(
         open_app(site, routes, *troubles),
         site.process,
         ListenAddress("127.0.0.1", port),
-        carrier(),
+        http_backend(),
         say=lambda address: print(address, flush=True),
         farewell=farewell,
     )

@@ -12,7 +12,14 @@ import pytest
 import rookery
 from rookery.protocol.ed25519 import fingerprint, public_key
 from rookery.web.handout import make_script
-from rookery.web.wheel import PACKAGE, Wheel, locked_requirements, own_wheel, pack, worker_files
+from rookery.web.wheel import (
+    PACKAGE,
+    Wheel,
+    own_wheel,
+    pack_wheel,
+    read_locked_requirements,
+    worker_files,
+)
 from rookery.worker.renewal.installation import InstallFolder, add_version, environment_name
 from tests.rookery_process import environment
 from tests.workers.fake_server import Body, FakeServer, fake_server
@@ -30,14 +37,14 @@ def wheel_of(version: str, changes: dict[str, bytes] | None = None, seed: bytes 
     """Our own worker under another version, with other files, signed."""
     init = f'__version__ = "{version}"\n'.encode()
     files = worker_files(PACKAGE) | {"rookery/__init__.py": init}
-    return pack(files | (changes or {}), version).signed(seed)
+    return pack_wheel(files | (changes or {}), version).signed(seed)
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> InstallFolder:
     """An installation of version 1.0 whose environment is that of the tests."""
     made = InstallFolder(tmp_path / "a place")
-    env = made.root / "envs" / environment_name(locked_requirements().encode())
+    env = made.root / "envs" / environment_name(read_locked_requirements().encode())
     (env / "bin").mkdir(parents=True)
     (env / "bin" / "python").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
     (env / "bin" / "python").chmod(0o755)

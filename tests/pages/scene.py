@@ -17,7 +17,7 @@ from rookery.model.kinds import Report
 from rookery.people.users import APPROVERS
 from rookery.rules.answers import HeldTask
 from rookery.web.answers import site_of
-from tests.http_servers import carrier, serve_in_memory
+from tests.http_servers import http_backend, serve_in_memory
 from tests.pages.rows import drawn_pairs, filled
 from tests.twins.farm import MemoryStore
 from tests.twins.sites import MemorySite, make_site, make_user
@@ -47,7 +47,7 @@ def main(port: str = "0", _trouble: str = "") -> int:
     writer, clock = start_logs(style="json"), SystemClock()
     site = make_site(log=logger(), clock=clock, store=MemoryStore(filled(clock.now())))
     try:
-        with asyncio.Runner(loop_factory=carrier().new_loop) as runner:
+        with asyncio.Runner(loop_factory=http_backend().new_loop) as runner:
             return runner.run(run(site, int(port), writer.stop))
     finally:
         writer.stop()

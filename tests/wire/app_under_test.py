@@ -16,7 +16,7 @@ from rookery.logs import logger, start_logs
 from rookery.people.users import ORDINARY, mint
 from rookery.settings import from_process
 from rookery.web.steps import Step
-from tests.http_servers import carrier, serve_in_memory
+from tests.http_servers import http_backend, serve_in_memory
 from tests.twins.sites import SETTINGS, MemorySite, Trouble, make_site, make_user
 from tests.wire.slow_routes import slow_routes
 
@@ -77,7 +77,7 @@ def main(port: int, trouble: str = "") -> int:
     settings = replace(SETTINGS, head_seconds=given.head_seconds, body_seconds=given.body_seconds)
     site = make_site(settings, log=logger())
     try:
-        with asyncio.Runner(loop_factory=carrier().new_loop) as runner:
+        with asyncio.Runner(loop_factory=http_backend().new_loop) as runner:
             return runner.run(run(site, port, writer.stop, trouble))
     except Complaint as complaint:
         print(complaint, file=sys.stderr)

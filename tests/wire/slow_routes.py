@@ -12,7 +12,7 @@ from starlette.routing import Route
 from rookery.boundary.domains import Domain, runs
 from rookery.protocol.codec import Reader
 from rookery.web.answers import site_of
-from rookery.web.bodies import StreamedAnswer, decoded, json_answer, read_body
+from rookery.web.bodies import StreamedAnswer, decode_body, json_answer, read_body
 from rookery.web.callers import translated_errors
 from rookery.web.openapi import Operation, described
 from rookery.web.rendering import Frame
@@ -90,7 +90,7 @@ async def render(request: Request) -> Response:
 async def echo(request: Request) -> Response:
     body = await read_body(request.receive)
     with translated_errors():
-        return json_answer(await decoded(body, TICKET.read, site_of(request).threads))
+        return json_answer(await decode_body(body, TICKET.read, site_of(request).threads))
 
 
 @runs(Domain.LOOP, "fails")

@@ -35,7 +35,7 @@ from rookery.web.middleware import (
     SecurityHeaders,
     SessionCookie,
 )
-from rookery.web.openapi import document, openapi
+from rookery.web.openapi import make_openapi, openapi
 from rookery.web.probes import healthz, metrics, readyz
 from rookery.web.short_path import ShortPath
 from rookery.web.site import Site
@@ -83,7 +83,7 @@ def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
     app.state.site = site
     app.state.event_feed = EventFeed(site)
     app.state.residuals = Residuals(site)
-    app.state.openapi = document(app.routes, ARGS_DOCUMENT)
+    app.state.openapi = make_openapi(app.routes, ARGS_DOCUMENT)
     meter_routes(app.routes, site.meter)
     read_scripts()
     return app

@@ -18,7 +18,7 @@ from rookery.cli.options import SETTINGS_GROUP, DatabaseSettings, setting, switc
 from rookery.errors import Complaint
 from rookery.logs import Log, logger, start_logs
 from rookery.settings import Settings
-from rookery.web.server import DEFAULT_PATIENCE, Patience, choose
+from rookery.web.server import DEFAULT_STOP_TIMES, StopTimes, choose_backend
 from rookery.web.server import serve as serve_site
 from rookery.web.serving import ListenAddress
 
@@ -75,7 +75,7 @@ def run_site(
     prepare: Prepare = prepare_nothing,
     ready: Callable[[str], object] = lambda _address: None,
     leave: Callable[[], object] = lambda: None,
-    patience: Patience = DEFAULT_PATIENCE,
+    stop_times: StopTimes = DEFAULT_STOP_TIMES,
     log_to: TextIO | None = None,
 ) -> int:
     """Serves until a signal, and gives the exit code.
@@ -85,12 +85,12 @@ def run_site(
     writer = start_logs(log_to, style=settings.log_format, level=settings.log_level)
     log = logger()
     process = new_process(settings, log)
-    carrier = choose(settings.http, log)
+    backend = choose_backend(settings.http, log)
     starter = _Starter(process.threads, ready, leave)
 
     def say(address: str) -> None:
         collect_rarely()
-        log.info("ready", address=address, http=carrier.name)
+        log.info("ready", address=address, http=backend.name)
         starter.say(address)
 
     async def serving() -> int:
@@ -98,15 +98,15 @@ def run_site(
             open_app(settings, process, prepare),
             process,
             ListenAddress(settings.host, settings.port),
-            carrier,
+            backend,
             say=say,
             farewell=writer.stop,
-            patience=patience,
-            see_off=starter.see_off,
+            stop_times=stop_times,
+            before_stop=starter.before_stop,
         )
 
     # Only Python's own loop can be watched closely.
-    factory = None if settings.detect_blocking else carrier.new_loop
+    factory = None if settings.detect_blocking else backend.new_loop
     try:
         with detection(settings, log), asyncio.Runner(loop_factory=factory) as runner:
             return runner.run(serving())
@@ -127,7 +127,7 @@ class _Starter:
     def say(self, address: str) -> None:
         self.told.append(asyncio.ensure_future(self.threads.io(self.ready, address)))
 
-    async def see_off(self) -> None:
+    async def before_stop(self) -> None:
         await asyncio.gather(*self.told, return_exceptions=True)
         await self.threads.io(self.leave)
 

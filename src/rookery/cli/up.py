@@ -32,7 +32,7 @@ from rookery.people.users import ORDINARY, Scope, User, is_approver
 from rookery.protocol import v1
 from rookery.settings import Settings
 from rookery.stats.sprt import Flag
-from rookery.web.server import DEFAULT_PATIENCE
+from rookery.web.server import DEFAULT_STOP_TIMES
 from rookery.web.site import Site
 from rookery.web.v1.submissions import prepare_run
 
@@ -170,10 +170,10 @@ def up(*, flags: UpFlags = ALL_OF_IT, serving: ServeSettings = NOTHING_SET) -> i
         screen.say("Stopping: the worker gives its games back, then server and database end.")
         worker.stop()
 
-    patience = replace(DEFAULT_PATIENCE, whole=DEFAULT_PATIENCE.whole + LEAVE_SECONDS)
+    stop_times = replace(DEFAULT_STOP_TIMES, whole=DEFAULT_STOP_TIMES.whole + LEAVE_SECONDS)
     what = "Starting the database" if settings.data.exists() else "Making a database"
     with screen.starting(what), logged(settings) as (log_to, settings):
-        code = run_site(settings, prepare, ready, leave, patience, log_to)
+        code = run_site(settings, prepare, ready, leave, stop_times, log_to)
     failed = f"Stopped; the log says what failed: {log_of(settings)}"
     screen.say(failed if code else "Stopped.")
     return code

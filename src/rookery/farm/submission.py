@@ -61,8 +61,10 @@ def unknown_speed(_engine: str) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """The medians stand for the machine that will most likely play."""
+class SubmissionContext:
+    """What a submission is checked against: engines, speeds, the server's settings and its book.
+
+    The medians stand for the machine that will most likely play."""
 
     catalogue: Catalogue = STANDARD
     speed_of: Callable[[str], float] = unknown_speed
@@ -96,46 +98,46 @@ def games_of(asked: Submission) -> int:
     return games
 
 
-def kind_of(asked: Submission, plan: Plan, around: Surroundings) -> Kind:
+def kind_of(asked: Submission, plan: Plan, context: SubmissionContext) -> Kind:
     if asked.sprt is not None and asked.spsa is not None:
         refuse("spsa", "a run is a sequential test or a tune, not both")
     if asked.sprt is not None:
-        return SprtTest(_sprt(asked.sprt, plan, around, given=asked.chooses_batch))
+        return SprtTest(_sprt(asked.sprt, plan, context, given=asked.chooses_batch))
     if asked.spsa is not None:
         return SpsaTuning(_tune(asked.spsa, plan.games))
     return Fixed()
 
 
-def _sprt(spec: Sprt, plan: Plan, around: Surroundings, *, given: bool) -> Sprt:
+def _sprt(spec: Sprt, plan: Plan, context: SubmissionContext, *, given: bool) -> Sprt:
     if not given:
-        return replace(spec, batch_size=_batch(spec, plan, around))
+        return replace(spec, batch_size=_batch(spec, plan, context))
     good = spec.batch_size <= MOST_BATCH_PAIRS
     require(good, "sprt.batch_size", f"expected 1 to {MOST_BATCH_PAIRS} pairs")
     return spec
 
 
-def _batch(spec: Sprt, plan: Plan, around: Surroundings) -> int:
+def _batch(spec: Sprt, plan: Plan, context: SubmissionContext) -> int:
     """By how long the test and its games should last, and by what a median machine does. The
     test is taken to be as long as where one of its bounds is the truth."""
-    nps = reference_nps(plan, around)
-    demands = demands_of(plan, around.catalogue)
+    nps = reference_nps(plan, context)
+    demands = demands_of(plan, context.catalogue)
     facts = BatchFacts(
         length_ratio(plan.time_control, plan.threads, nps),
-        max(1, demands.slots(around.median_cores)),
+        max(1, demands.slots(context.median_cores)),
         plan.time_control.game_seconds(nps),
         min(float(plan.games), pace_of(spec).walk(spec.elo0).mean_time()),
     )
     return batch_for(demands, facts)
 
 
-def reference_nps(plan: Plan, around: Surroundings) -> float:
+def reference_nps(plan: Plan, context: SubmissionContext) -> float:
     """What times are scaled to, or lengths guessed by where nothing is scaled."""
-    return known_nps(plan.engine, around) or STOCKFISH_NPS
+    return known_nps(plan.engine, context) or STOCKFISH_NPS
 
 
-def known_nps(engine: str, around: Surroundings) -> float:
+def known_nps(engine: str, context: SubmissionContext) -> float:
     """The reference of its record, else the median of the machines seen so far; 0 without both."""
-    return around.catalogue.record(engine).speed.reference or around.speed_of(engine)
+    return context.catalogue.record(engine).speed.reference or context.speed_of(engine)
 
 
 def _tune(asked: SpsaSettings, games: int) -> Tune:
@@ -160,33 +162,35 @@ LEAST_THROUGHPUT, MOST_THROUGHPUT = 1, 1000
 MOST_PRIORITY = 1000
 
 
-def planned(asked: Submission, owner: str, around: Surroundings | None = None) -> tuple[Plan, Kind]:
+def planned(
+    asked: Submission, owner: str, context: SubmissionContext | None = None
+) -> tuple[Plan, Kind]:
     """All that the submitter chose, as the core knows it; raises WireFault."""
-    around, given = around or Surroundings(), asked.plan
+    context, given = context or SubmissionContext(), asked.plan
     tc = submission_fields.time_control("tc", given.tc)
     plan = replace(
         given,
-        sides=sides_of(asked, tc, around.catalogue),
+        sides=sides_of(asked, tc, context.catalogue),
         games=games_of(asked),
         tc=tc,
         owner=owner,
         book=submission_fields.book("book", given.book),
         book_depth=submission_fields.book_depth("book_depth", given.book_depth),
-        book_sri=_book_sri(given, around.book),
-        book_official=around.book is None or around.book.official,
+        book_sri=_book_sri(given, context.book),
+        book_official=context.book is None or context.book.official,
         arch_filter=_arch_filter(given.arch_filter),
         priority=_priority(given),
         throughput=_throughput(given),
         master_repo=_master_repo(given),
     )
-    _check_schemes(given, around)
+    _check_schemes(given, context)
     plan = replace(
         plan,
-        mirrored=_is_mirrored(plan, around),
-        scaling=_scaling(asked, plan, around),
-        info=_info(asked, plan, around),
+        mirrored=_is_mirrored(plan, context),
+        scaling=_scaling(asked, plan, context),
+        info=_info(asked, plan, context),
     )
-    return plan, kind_of(asked, plan, around)
+    return plan, kind_of(asked, plan, context)
 
 
 def _master_repo(given: Plan) -> str:
@@ -206,13 +210,13 @@ def _book_sri(given: Plan, known: KnownBook | None) -> str:
     return sri or (known.sri if known else "")
 
 
-def _check_schemes(given: Plan, around: Surroundings) -> None:
+def _check_schemes(given: Plan, context: SubmissionContext) -> None:
     """An engine's own source is as its record has it; of others' this server must be able to
     fetch what workers can't."""
     for prefix, side in zip(PREFIXES, given.sides, strict=True):
         if side.repository:
             scheme = _scheme(source_address(side.repository))
-            good = scheme in FETCHED_BY_WORKERS | around.schemes
+            good = scheme in FETCHED_BY_WORKERS | context.schemes
             key = submission_fields.repository_key(given, prefix)
             require(good, key, f"this server takes no sources by {scheme}")
 
@@ -221,26 +225,26 @@ def _scheme(repository: str) -> str:
     return repository.partition("://")[0].lower()
 
 
-def _is_mirrored(plan: Plan, around: Surroundings) -> bool:
+def _is_mirrored(plan: Plan, context: SubmissionContext) -> bool:
     """Whether workers get the sources from this server: because somebody wants it, or because they
     could not come by them themselves."""
-    built = [side for side in plan.sides if _is_built(side, around)]
-    closed = around.credentials and any(
-        around.catalogue.record(side.engine).private for side in built
+    built = [side for side in plan.sides if _is_built(side, context)]
+    closed = context.credentials and any(
+        context.catalogue.record(side.engine).private for side in built
     )
-    odd = any(_scheme(side.repository) in around.schemes - FETCHED_BY_WORKERS for side in built)
-    return bool(built) and (plan.mirrored or around.mirroring or closed or odd)
+    odd = any(_scheme(side.repository) in context.schemes - FETCHED_BY_WORKERS for side in built)
+    return bool(built) and (plan.mirrored or context.mirroring or closed or odd)
 
 
-def _is_built(side: Side, around: Surroundings) -> bool:
-    installed = around.catalogue.record(side.engine).needed_recipe in ("installed", BUNDLED)
+def _is_built(side: Side, context: SubmissionContext) -> bool:
+    installed = context.catalogue.record(side.engine).needed_recipe in ("installed", BUNDLED)
     return bool(side.repository) and not (side.binary or installed)
 
 
-def _scaling(asked: Submission, plan: Plan, around: Surroundings) -> Scaling:
+def _scaling(asked: Submission, plan: Plan, context: SubmissionContext) -> Scaling:
     """An engine of unknown speed is played by the clock as it is: scaled by another engine's, a
     slow one would think for an hour where a minute is meant."""
-    known = asked.reference_nps is not None or known_nps(plan.engine, around) > 0
+    known = asked.reference_nps is not None or known_nps(plan.engine, context) > 0
     return plan.scaling if known else "off"
 
 
@@ -270,10 +274,10 @@ def _priority(given: Plan) -> int:
     return found
 
 
-def _info(asked: Submission, plan: Plan, around: Surroundings) -> str:
+def _info(asked: Submission, plan: Plan, context: SubmissionContext) -> str:
     """The submitter's words, else those of the commit; long sequential tests say so."""
     text = asked.plan.info.strip() or submission_fields.without_bench(asked.side("new").message)
-    ratio = length_ratio(plan.time_control, plan.threads, reference_nps(plan, around))
+    ratio = length_ratio(plan.time_control, plan.threads, reference_nps(plan, context))
     long = asked.sprt is not None and ratio > LONG_RATIO
     return LONG_PREFIX + text if long and not text.startswith("LTC") else text
 
@@ -281,30 +285,30 @@ def _info(asked: Submission, plan: Plan, around: Surroundings) -> str:
 def created(
     asked: Submission,
     owner: str,
-    around: Surroundings,
+    context: SubmissionContext,
     *,
     now: datetime,
     chance: Chance,
 ) -> Run:
     """The run, unapproved and with nothing played; raises WireFault. It asks nobody outside."""
-    plan, kind = planned(asked, owner, around)
+    plan, kind = planned(asked, owner, context)
     run = create(
         run_id(now, chance),
         plan,
         kind,
-        around.catalogue,
+        context.catalogue,
         now,
-        median_nps=around.speed_of(plan.engine),
+        median_nps=context.speed_of(plan.engine),
         rescheduled_from=asked.rescheduled_from,
     )
-    return _at_own_speed(run, asked.reference_nps, around)
+    return _at_own_speed(run, asked.reference_nps, context)
 
 
-def _at_own_speed(run: Run, nps: float | None, around: Surroundings) -> Run:
+def _at_own_speed(run: Run, nps: float | None, context: SubmissionContext) -> Run:
     """The submitter may name the reference speed of an engine that has none."""
     if nps is None:
         return run
-    known = around.catalogue.record(run.plan.engine).speed.reference
+    known = context.catalogue.record(run.plan.engine).speed.reference
     free = known is None or known == nps
     require(free, "reference_nps", f"the engine's reference speed is {known}")
     require(nps >= 1, "reference_nps", "expected at least 1 node per second")

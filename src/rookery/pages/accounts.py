@@ -12,7 +12,7 @@ from rookery.people.login import LoginRefused, Throttled
 from rookery.protocol.people import Application
 from rookery.web.answers import site_of
 from rookery.web.faults import NotFound
-from rookery.web.scope import Form, facts_of, is_local, session_of
+from rookery.web.scope import Form, is_local, request_info_of, session_of
 from rookery.web.session import KEPT, UNKEPT
 from rookery.web.site import Site
 
@@ -58,12 +58,12 @@ async def logout(request: Request) -> Response:
 
 
 async def _enter(request: Request) -> Response:
-    site, facts = site_of(request), facts_of(request.scope)
-    form, session = facts.form, session_of(request.scope)
+    site, info = site_of(request), request_info_of(request.scope)
+    form, session = info.form, session_of(request.scope)
     name, keep = form.text("username").strip()[:_LONGEST_NAME], form.ticked("stay_logged_in")
     place = _safe_place(form.text("next") or request.query_params.get("next", ""))
     try:
-        user = await site.login.check(name, form.text("password"), facts.client)
+        user = await site.login.check(name, form.text("password"), info.client)
     except LoginRefused as refusal:
         _write_down(site, refusal, request)
         open_to_new = site.sign_up.is_open
@@ -71,7 +71,7 @@ async def _enter(request: Request) -> Response:
         return await render_page(request, "login.html", view, _status(refusal))
     session.sign_in(user.name, site.sessions.mark(user), keep=keep)
     session.flash(f"Welcome, {user.name}.")
-    site.log.info("logged_in", user=user.name, client=facts.client)
+    site.log.info("logged_in", user=user.name, client=info.client)
     return redirect_to(place or HOME)
 
 
@@ -84,13 +84,13 @@ def _safe_place(path: str) -> str:
 
 
 def _write_down(site: Site, refusal: LoginRefused, request: Request) -> None:
-    facts = facts_of(request.scope)
+    info = request_info_of(request.scope)
     # Not the name: people type their password there.
     site.log.warning(
         "login_refused",
         why=type(refusal).__name__,
-        client=facts.client,
-        request=facts.request_id,
+        client=info.client,
+        request=info.request_id,
     )
 
 
@@ -125,17 +125,21 @@ async def sign_up(request: Request) -> Response:
 
 
 async def _apply(request: Request) -> Response:
-    site, facts, session = site_of(request), facts_of(request.scope), session_of(request.scope)
-    applicant = _applicant(facts.form)
+    site, info, session = (
+        site_of(request),
+        request_info_of(request.scope),
+        session_of(request.scope),
+    )
+    applicant = _applicant(info.form)
     try:
-        if facts.form.text("password2") != applicant.password:
+        if info.form.text("password2") != applicant.password:
             raise Complaint(DIFFERENT)
-        user = await site.sign_up.apply(applicant, facts.client)
+        user = await site.sign_up.apply(applicant, info.client)
     except (Complaint, Throttled) as refused:
         view = SignUpView(session.csrf_token(), applicant.name, applicant.email, str(refused))
         status = 429 if isinstance(refused, Throttled) else 400
         return await render_page(request, "sign_up.html", view, status)
-    site.log.info("signed_up", user=user.name, client=facts.client)
+    site.log.info("signed_up", user=user.name, client=info.client)
     session.flash(DONE)
     return redirect_to(LOGIN)
 

@@ -13,7 +13,7 @@ from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 from rookery.web.callers import translated_errors
 from rookery.web.faults import BadRequest, HttpFault, NotFound
-from rookery.web.scope import Form, facts_of, is_local, session_of
+from rookery.web.scope import Form, is_local, request_info_of, session_of
 
 LONGEST_MESSAGE = 500
 Command = Callable[[Fleet, str, Actor, Form], Awaitable[str]]
@@ -29,7 +29,7 @@ async def change_run(request: Request) -> Response:
     if actor is None:
         return redirect_to(f"/login?next=/runs/{run_id}")
     run = await find_run_for(actor, request)
-    form = facts_of(request.scope).form
+    form = request_info_of(request.scope).form
     try:
         with translated_errors():
             if command is _approve:

@@ -31,10 +31,10 @@ from rookery.web.scope import (
     BEAT_PATH,
     VERSION_PATH,
     Audience,
-    Facts,
-    facts_of,
+    RequestInfo,
     method_of,
     path_of,
+    request_info_of,
     session_of,
 )
 from rookery.web.site import Site
@@ -69,14 +69,14 @@ async def answer_error(error: Exception, scope: Scope, site: Site) -> Response:
     elif site.is_outage(error):
         site.log.warning("database_away", reason=repr(error))
         fault = DatabaseAway()
-    shape, facts = shape_of(fault), facts_of(scope)
-    _write_down(fault, shape, scope, facts, site)
-    if facts.audience is Audience.PERSON:
+    shape, info = shape_of(fault), request_info_of(scope)
+    _write_down(fault, shape, scope, info, site)
+    if info.audience is Audience.PERSON:
         return await _page(fault, shape, headers, scope, site)
-    if facts.audience is Audience.WORKER and shape is UNEXPECTED:
+    if info.audience is Audience.WORKER and shape is UNEXPECTED:
         return _mistake(scope, site)
-    if facts.audience is Audience.WORKER and (shape.retry or path_of(scope) == VERSION_PATH):
-        return _try_again(text_of(fault), facts.request_id, shape)
+    if info.audience is Audience.WORKER and (shape.retry or path_of(scope) == VERSION_PATH):
+        return _try_again(text_of(fault), info.request_id, shape)
     return _json(fault, shape, headers, scope, site)
 
 
@@ -99,9 +99,9 @@ def _try_again(text: str, request_id: str, shape: ErrorShape) -> Response:
 
 def _mistake(scope: Scope, site: Site) -> Response:
     """Of ours, to a worker: JSON, and no `error` where that would be taken for a verdict."""
-    facts, path = facts_of(scope), path_of(scope)
-    why = f"{path}: {MISTAKE} (request {facts.request_id})"
-    seconds = max(0.0, site.clock.seconds() - facts.started)
+    info, path = request_info_of(scope), path_of(scope)
+    why = f"{path}: {MISTAKE} (request {info.request_id})"
+    seconds = max(0.0, site.clock.seconds() - info.started)
     content = encode_timed(_FORGIVING.get(path, _refusing)(why), seconds=seconds)
     return Response(content, UNEXPECTED.status, media_type="application/json")
 
@@ -120,11 +120,11 @@ _FORGIVING: Mapping[str, Callable[[str], WorkerAnswer]] = {
 def _json(
     fault: Exception, shape: ErrorShape, headers: Mapping[str, str], scope: Scope, site: Site
 ) -> Response:
-    facts, path = facts_of(scope), path_of(scope)
-    text = text_of(fault) + (f" (request {facts.request_id})" if shape is UNEXPECTED else "")
+    info, path = request_info_of(scope), path_of(scope)
+    text = text_of(fault) + (f" (request {info.request_id})" if shape is UNEXPECTED else "")
     body = ErrorBody(
         error=f"{path[:_LONGEST_PATH_SHOWN]}: {text}",
-        duration=max(0.0, site.clock.seconds() - facts.started),
+        duration=max(0.0, site.clock.seconds() - info.started),
         detail="Not Found" if isinstance(fault, NotFound) else "",
     )
     content = msgspec.json.encode(body)
@@ -134,21 +134,21 @@ def _json(
 async def _page(
     fault: Exception, shape: ErrorShape, headers: Mapping[str, str], scope: Scope, site: Site
 ) -> Response:
-    view = ErrorView(shape.status, shape.title, text_of(fault), facts_of(scope).request_id)
+    view = ErrorView(shape.status, shape.title, text_of(fault), request_info_of(scope).request_id)
     frame = frame_of(session_of(scope))
     text = await site.threads.cpu(site.templates.render, "error.html", frame, view)
     return HTMLResponse(text, shape.status, {**shape.headers, **headers})
 
 
 def _write_down(
-    fault: Exception, shape: ErrorShape, scope: Scope, facts: Facts, site: Site
+    fault: Exception, shape: ErrorShape, scope: Scope, info: RequestInfo, site: Site
 ) -> None:
     fields = {
         "status": shape.status,
         "method": method_of(scope),
         "path": path_of(scope)[:_LONGEST_PATH_SHOWN],
-        "client": facts.client,
-        "request": facts.request_id,
+        "client": info.client,
+        "request": info.request_id,
         "why": type(fault).__name__,
     }
     if shape is UNEXPECTED:

@@ -92,7 +92,7 @@ class LargeBodies:
         return self._holders.total() < self._most and self._holders[user] < share
 
 
-async def pieces(receive: Receive) -> AsyncIterator[bytes]:
+async def read_pieces(receive: Receive) -> AsyncIterator[bytes]:
     """A large body as it comes; its size is limited further out."""
     more = True
     while more:
@@ -105,18 +105,18 @@ async def next_message(receive: Receive, seconds: float = BODY_SECONDS) -> Messa
     """The next piece of a body; raises BodyTooSlow or ClientLeft."""
     try:
         async with asyncio.timeout(seconds):
-            return still_there(await receive())
+            return check_connected(await receive())
     except TimeoutError:
         raise BodyTooSlow from None
 
 
-def still_there(message: Message) -> Message:
+def check_connected(message: Message) -> Message:
     if message["type"] == "http.disconnect":
         raise ClientLeft
     return message
 
 
-async def decoded(body: bytes, decode: Callable[[bytes], T], threads: Threads) -> T:
+async def decode_body(body: bytes, decode: Callable[[bytes], T], threads: Threads) -> T:
     """What a body says; a large one is read in a thread."""
     return decode(body) if len(body) <= LARGE else await threads.cpu(decode, body)
 

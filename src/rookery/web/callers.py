@@ -34,7 +34,7 @@ from rookery.web.faults import (
     TooManyRequests,
     Unauthorized,
 )
-from rookery.web.scope import facts_of, header, session_of
+from rookery.web.scope import header, request_info_of, session_of
 from rookery.web.site import Site
 
 # Errors of the features as faults that clients read, and the runs that a reader may know of.
@@ -196,7 +196,9 @@ async def _by_password(request: Request, text: str, credentials: WorkerCredentia
     try:
         name, _, password = base64.b64decode(text, validate=True).decode().partition(":")
         known = credentials.find_verified(name, password)
-        found = known or await credentials.check(name, password, facts_of(request.scope).client)
+        found = known or await credentials.check(
+            name, password, request_info_of(request.scope).client
+        )
     except Throttled:
         raise TooManyRequests from None
     except (LoginRefused, ValueError) as refused:

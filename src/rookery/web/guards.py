@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rookery.boundary.domains import Domain, runs
 from rookery.people.users import Scope as TokenScope
 from rookery.web.answers import stopping_answer
-from rookery.web.bodies import decoded, read_body
+from rookery.web.bodies import decode_body, read_body
 from rookery.web.callers import find_bearer
 from rookery.web.faults import (
     BadHost,
@@ -34,7 +34,6 @@ from rookery.web.scope import (
     TOKENS_PATH,
     Audience,
     body_in,
-    facts_of,
     header,
     header_values,
     headers_of,
@@ -47,6 +46,7 @@ from rookery.web.scope import (
     path_of,
     query_of,
     raw_path_of,
+    request_info_of,
     session_of,
     set_session,
 )
@@ -171,7 +171,7 @@ class ClosedSite:
         shut = self._closed and is_http(scope) and not _is_open(scope)
         if not shut or await self._is_known(scope):
             await self.app(scope, receive, send)
-        elif facts_of(scope).audience is Audience.PERSON:
+        elif request_info_of(scope).audience is Audience.PERSON:
             await RedirectResponse(_login(scope), 303)(scope, receive, send)
         else:
             raise Unauthorized
@@ -206,7 +206,7 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 @runs(Domain.LOOP, "reads small forms; large ones are taken apart in a thread")
 class CsrfGuard:
-    """Leaves the form it had to read in the request's facts, so that nobody reads it twice."""
+    """Leaves the form it had to read in the request's info, so that nobody reads it twice."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
@@ -215,7 +215,7 @@ class CsrfGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if is_http(scope) and method_of(scope) not in _SAFE:
-            audience = facts_of(scope).audience
+            audience = request_info_of(scope).audience
             if audience is Audience.PERSON:
                 receive = await self._checked(scope, receive)
             elif audience is Audience.PROGRAM:
@@ -228,7 +228,7 @@ class CsrfGuard:
             # A form is read before it is known whose it is, but for what the session says.
             known = session_of(scope).user
             body = await read_body(receive, most=None if known else self._strangers_bytes)
-            form = facts_of(scope).form = await decoded(body, parse_form, self._threads)
+            form = request_info_of(scope).form = await decode_body(body, parse_form, self._threads)
             token, receive = token or form.text(FIELD), _again(body, receive)
         if not session_of(scope).accepts(token) and leads_somewhere(scope):
             raise CsrfRefused
@@ -272,7 +272,7 @@ class BlockedUsers:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if is_http(scope) and _may_have_session(scope) and await self._must_go(scope):
             self._drop(scope)
-            if facts_of(scope).audience is Audience.PERSON:
+            if request_info_of(scope).audience is Audience.PERSON:
                 await RedirectResponse(AWAY, 303)(scope, receive, send)
                 return
         await self.app(scope, receive, send)
@@ -283,7 +283,7 @@ class BlockedUsers:
 
     def _drop(self, scope: Scope) -> None:
         session = session_of(scope)
-        request = facts_of(scope).request_id
+        request = request_info_of(scope).request_id
         self._log.info("session_ended", user=session.user, request=request)
         session.drop()
 

@@ -34,7 +34,7 @@ class Hosts:
         return name in self.names or name.endswith(self.endings) or _is_address(name)
 
 
-def hosts(base_url: str | None, allowed: Iterable[str] = ()) -> Hosts:
+def read_hosts(base_url: str | None, allowed: Iterable[str] = ()) -> Hosts:
     """The base URL's name, the allowed ones and this host; a leading `*` stands for anything."""
     own = urlsplit(base_url).hostname if base_url else None
     patterns = [word.lower() for word in (*_ALWAYS, *allowed, *([own] if own else []))]
@@ -90,7 +90,7 @@ class Proxies:
         return seen
 
 
-def proxies(words: Iterable[str]) -> Proxies:
+def read_proxies(words: Iterable[str]) -> Proxies:
     """From settings such as `127.0.0.1, 10.0.0.0/8`."""
     networks = []
     for word in words:

@@ -87,7 +87,7 @@ class PoolStats:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class MetricsSnapshot:
     """A snapshot taken on the loop; a thread turns it into text."""
 
     answers: dict[Key, int]
@@ -110,13 +110,13 @@ class Figures:
     primary: bool
 
 
-def exposition(shown: Figures) -> bytes:
+def render_metrics(shown: MetricsSnapshot) -> bytes:
     """Prometheus' text format; takes about a millisecond, so not on the loop."""
     return generate_latest(_Snapshot(shown))
 
 
 class _Snapshot(Collector):
-    def __init__(self, shown: Figures) -> None:
+    def __init__(self, shown: MetricsSnapshot) -> None:
         self._shown = shown
 
     def collect(self) -> Iterator[Metric]:

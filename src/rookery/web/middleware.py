@@ -9,11 +9,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rookery.boundary.domains import Domain, runs
 from rookery.web.answers import answer_error, stopping_answer
 from rookery.web.scope import (
-    Facts,
+    RequestInfo,
     add_headers,
     as_get,
     audience_in,
-    facts_of,
     header,
     header_values,
     is_http,
@@ -21,8 +20,9 @@ from rookery.web.scope import (
     path_of,
     peer_of,
     remember_route,
+    request_info_of,
     scheme_of,
-    set_facts,
+    set_request_info,
     set_session,
     status_in,
     template_of,
@@ -131,11 +131,9 @@ class RequestLog:
         """Take back an arrival: the request is handled again from its beginning."""
         self._traffic.inside -= 1
 
-    def add_request(self, scope: Scope, facts: Facts, status: int) -> None:
+    def add_request(self, scope: Scope, info: RequestInfo, status: int) -> None:
         route, path, method = template_of(scope), path_of(scope), method_of(scope)
-        self.add_response(
-            route, path, method, status, facts.started, facts.client, facts.request_id
-        )
+        self.add_response(route, path, method, status, info.started, info.client, info.request_id)
 
     def add_response(
         self,
@@ -167,7 +165,7 @@ class RequestLog:
 
 @runs(Domain.LOOP, "two clock readings and a counter")
 class Measure:
-    """Also sees answers that other middleware gave."""
+    """Measures every request, also those that other middleware answers."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
@@ -177,28 +175,29 @@ class Measure:
         if not is_http(scope):
             await self.app(scope, receive, send)
             return
-        facts, status = facts_of(scope), BROKEN_OFF
+        info, status = request_info_of(scope), BROKEN_OFF
 
         async def noting(message: Message) -> None:
             nonlocal status
             started = status_in(message)
             if started is not None:
                 status = started
-                add_headers(message, [(b"x-request-id", facts.request_id.encode())])
+                add_headers(message, [(b"x-request-id", info.request_id.encode())])
             await send(message)
 
         self._request_log.add_arrival()
         try:
             await self.app(scope, receive, noting)
         finally:
-            self._request_log.add_request(scope, facts, status)
+            self._request_log.add_request(scope, info, status)
 
 
 # Gives each request its identity: an id, its start, and who is at the other end.
 
 
-class Arrivals:
-    """Ids are a word chosen at the start of the process and a running number."""
+class RequestIdentifier:
+    """Gives each request its id, a word chosen at the start of the process and a running number,
+    and finds out who sent it."""
 
     def __init__(self, site: Site, word: str) -> None:
         self._clock = site.clock
@@ -208,10 +207,10 @@ class Arrivals:
         self._trust = lru_cache(maxsize=4096)(site.proxies.trust)
         self._seen_through = lru_cache(maxsize=32_768)(site.proxies.client)
 
-    def facts(self, scope: Scope) -> Facts:
+    def identify(self, scope: Scope) -> RequestInfo:
         peer = peer_of(scope)
         through = self._trust(peer)
-        return Facts(
+        return RequestInfo(
             request_id=self.next_id(),
             started=self._clock.seconds(),
             client=self._client(scope, peer) if through else peer,
@@ -242,11 +241,11 @@ class RequestState:
 
     def __init__(self, app: ASGIApp, site: Site, word: str) -> None:
         self.app = app
-        self._arrivals = Arrivals(site, word)
+        self._identifier = RequestIdentifier(site, word)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if is_http(scope):
-            set_facts(scope, self._arrivals.facts(scope))
+            set_request_info(scope, self._identifier.identify(scope))
         await self.app(scope, receive, send)
 
 
@@ -330,20 +329,20 @@ class SessionCookie:
             value = cookie_in(header(scope, b"cookie"))
             return self._open(value, scope, session) if value else NOTHING
 
-        session = Session(load, secure=self._https or facts_of(scope).secure)
+        session = Session(load, secure=self._https or request_info_of(scope).secure)
         return session
 
     def _open(self, value: str, scope: Scope, session: Session) -> SessionData:
         try:
             opened = self._cookies.open(value)
         except CookieRefused as refusal:
-            facts = facts_of(scope)
+            info = request_info_of(scope)
             self._log.warning(
                 "session_refused",
                 why=str(refusal),
                 bytes=len(value),
-                client=facts.client,
-                request=facts.request_id,
+                client=info.client,
+                request=info.request_id,
             )
             session.force_clear = True
             return NOTHING
@@ -358,7 +357,7 @@ class SessionCookie:
             return []
         value = self._cookies.close_within(session.data)
         if value is None:
-            self._log.error("session_too_large", request=facts_of(scope).request_id)
+            self._log.error("session_too_large", request=request_info_of(scope).request_id)
             return [_header(clear_cookie(secure=session.secure))]
         return [_header(set_cookie(value, max_age=_max_age(session), secure=session.secure))]
 

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 
 from rookery.logs import Log
 from rookery.web.limits import RequestBounds
-from rookery.web.serving import BACKLOG, HEAD_BYTES, KEEP_ALIVE_SECONDS, MONGOOSE, Carrier
+from rookery.web.serving import BACKLOG, HEAD_BYTES, KEEP_ALIVE_SECONDS, MONGOOSE, HttpBackend
 from rookery.web.short_path import outermost_short_path
 from rookery.web.site import Site
 
@@ -36,7 +36,7 @@ def why_unavailable() -> str | None:
     return rookery_asgi.unavailable()
 
 
-def make_carrier() -> Carrier:
+def make_backend() -> HttpBackend:
     """The server with its own event loop, which starts a request's task at once. Everything is
     imported here, before the loop runs, since imports read files."""
     from rookery_asgi.loops import new_loop
@@ -51,7 +51,7 @@ def make_carrier() -> Carrier:
             )
         )
 
-    return Carrier(MONGOOSE, server, new_loop)
+    return HttpBackend(MONGOOSE, server, new_loop)
 
 
 class MongooseServer:

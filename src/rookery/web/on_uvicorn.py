@@ -13,7 +13,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from rookery.logs import Log
 from rookery.web.limits import RequestBounds
-from rookery.web.serving import BACKLOG, HEAD_BYTES, KEEP_ALIVE_SECONDS, UVICORN, Carrier, NewLoop
+from rookery.web.serving import (
+    BACKLOG,
+    HEAD_BYTES,
+    KEEP_ALIVE_SECONDS,
+    UVICORN,
+    HttpBackend,
+    NewLoop,
+)
 from rookery.web.short_path import ShortCall, ShortPath, parse_whole_request, short_path_of
 from rookery.web.site import Site
 
@@ -291,8 +298,8 @@ def make_protocol(
     return type("RookeryHttp", (LimitedHttp,), {"log": log, "limits": limits, "short": short})
 
 
-def make_carrier() -> Carrier:
-    return Carrier(UVICORN, UvicornServer, loop_factory())
+def make_backend() -> HttpBackend:
+    return HttpBackend(UVICORN, UvicornServer, loop_factory())
 
 
 def loop_factory() -> NewLoop | None:

@@ -60,7 +60,7 @@ def described(operation: Operation) -> Callable[[F], F]:
     return mark
 
 
-def document(routes: Iterable[BaseRoute], *others: type) -> bytes:
+def make_openapi(routes: Iterable[BaseRoute], *others: type) -> bytes:
     """The document in JSON; `others` are types that the endpoints' own refer to by name."""
     found = [
         (route, operation)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from rookery.boundary.domains import Domain, runs
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer
-from rookery.web.metrics import Figures, exposition
+from rookery.web.metrics import MetricsSnapshot, render_metrics
 from rookery.web.openapi import Operation, described
 from rookery.web.site import Site
 
@@ -52,15 +52,15 @@ async def readyz(request: Request) -> Response:
 @runs(Domain.THREAD, "a snapshot on the loop, the text in a thread")
 async def metrics(request: Request) -> Response:
     site = site_of(request)
-    text = await site.threads.cpu(exposition, take_figures(site))
+    text = await site.threads.cpu(render_metrics, take_snapshot(site))
     return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
 
 
-def take_figures(site: Site) -> Figures:
+def take_snapshot(site: Site) -> MetricsSnapshot:
     """A snapshot of everything that is counted, taken on the loop."""
     gates = (site.task_gate, site.event_gate, site.commits.gate)
     watch = site.watch
-    return Figures(
+    return MetricsSnapshot(
         answers=site.traffic.answers(),
         times=site.traffic.times(),
         inside=site.traffic.inside,

@@ -113,12 +113,12 @@ def is_local(path: str) -> bool:
 
 Headers = list[tuple[bytes, bytes]]
 
-_FACTS = "rookery.facts"
+_REQUEST_INFO = "rookery.request_info"
 _SESSION = "rookery.session"
 
 
 @dataclass(slots=True)
-class Facts:
+class RequestInfo:
     """What is known of one request from its first moment; filled in on its way inwards."""
 
     request_id: str
@@ -209,12 +209,12 @@ def remember_route(outer: Scope, inner: Scope) -> None:
         outer["route"] = inner["route"]
 
 
-def facts_of(scope: Scope) -> Facts:
-    return cast("Facts", scope[_FACTS])
+def request_info_of(scope: Scope) -> RequestInfo:
+    return cast("RequestInfo", scope[_REQUEST_INFO])
 
 
-def set_facts(scope: Scope, facts: Facts) -> None:
-    scope[_FACTS] = facts
+def set_request_info(scope: Scope, info: RequestInfo) -> None:
+    scope[_REQUEST_INFO] = info
 
 
 def session_of(scope: Scope) -> Session:

@@ -27,12 +27,12 @@ from rookery.logs import Log
 from rookery.web import on_mongoose, on_uvicorn
 from rookery.web.serving import (
     MONGOOSE,
-    Carrier,
+    HttpBackend,
     HttpServer,
     ListenAddress,
     address_of,
-    bind,
-    complaint_for,
+    bind_socket,
+    explain_bind_error,
     raise_file_limit,
 )
 from rookery.web.site import Site
@@ -131,7 +131,7 @@ def _dump_stacks_on(number: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class StopTimes:
     """How long the parts of a stop may take, in seconds; `whole` ends it by force."""
 
     drain: int = 4
@@ -139,14 +139,14 @@ class Patience:
     exit: float = 0.5
 
 
-DEFAULT_PATIENCE = Patience()
+DEFAULT_STOP_TIMES = StopTimes()
 
 
-def nothing() -> None:
+def do_nothing() -> None:
     """No last words."""
 
 
-async def nobody() -> None:
+async def wait_for_nobody() -> None:
     """Nobody has to leave before the server does."""
 
 
@@ -157,37 +157,37 @@ Opening = AbstractAsyncContextManager[tuple[Starlette, Site]]
 @dataclass(frozen=True, slots=True)
 class _Serving:
     place: ListenAddress
-    carrier: Carrier
+    backend: HttpBackend
     say: Callable[[str], object]
-    patience: Patience
-    see_off: Callable[[], Awaitable[None]]
+    stop_times: StopTimes
+    before_stop: Callable[[], Awaitable[None]]
 
 
 async def serve(
     opening: Opening,
     process: Process,
     place: ListenAddress,
-    carrier: Carrier,
+    backend: HttpBackend,
     *,
     say: Callable[[str], object],
-    farewell: Callable[[], None] = nothing,
-    patience: Patience = DEFAULT_PATIENCE,
-    see_off: Callable[[], Awaitable[None]] = nobody,
+    farewell: Callable[[], None] = do_nothing,
+    stop_times: StopTimes = DEFAULT_STOP_TIMES,
+    before_stop: Callable[[], Awaitable[None]] = wait_for_nobody,
 ) -> int:
     """Runs until a signal ends it and gives the exit code; complaints come as exceptions.
 
-    `say` is told the address once requests are answered; `see_off` is awaited when a stop was asked
-    for and requests are still answered; `farewell` is called where the process must end without
-    going through its callers.
+    `say` is told the address once requests are answered; `before_stop` is awaited when a stop was
+    asked for and requests are still answered; `farewell` is called where the process must end
+    without going through its callers.
     """
     raise_file_limit()
     request = StopRequest(lambda: leave_now(AT_ONCE, farewell), process.log)
-    request.on_first(lambda: fail_after(patience.whole))
+    request.on_first(lambda: fail_after(stop_times.whole))
     with signals_caught(request, process.log):
-        serving = _Serving(place, carrier, say, patience, see_off)
+        serving = _Serving(place, backend, say, stop_times, before_stop)
         code = await _serve_until(request, opening, process, serving)
     fail_never()
-    leave_within(patience.exit, code, farewell)
+    leave_within(stop_times.exit, code, farewell)
     return code
 
 
@@ -196,7 +196,7 @@ async def _serve_until(
 ) -> int:
     _let_signals_end_the_start(request, process)
     try:
-        with contextlib.closing(await process.threads.io(bind, serving.place)) as listening:
+        with contextlib.closing(await process.threads.io(bind_socket, serving.place)) as listening:
             async with opening as (app, site):
                 await _answer_requests(request, app, site, listening, serving)
     except asyncio.CancelledError:
@@ -210,7 +210,7 @@ async def _serve_until(
 async def _answer_requests(
     request: StopRequest, app: Starlette, site: Site, listening: socket.socket, how: _Serving
 ) -> None:
-    server = how.carrier.server(app, site, how.patience.drain)
+    server = how.backend.server(app, site, how.stop_times.drain)
     site.connections = server.connections
     serving = server.serve(listening, lambda: how.say(address_of(listening)))
     answering = asyncio.create_task(serving, name="http server")
@@ -218,11 +218,11 @@ async def _answer_requests(
     try:
         await asyncio.wait({answering, stop}, return_when=asyncio.FIRST_COMPLETED)
         if not answering.done():
-            await how.see_off()
+            await how.before_stop()
             await _stop(site, server)
         await answering
     except OSError as error:
-        raise complaint_for(how.place, error) from None
+        raise explain_bind_error(how.place, error) from None
     finally:
         stop.cancel()
 
@@ -252,11 +252,12 @@ def _threads_held(threads: Threads) -> int:
 # The choice of what carries HTTP.
 
 
-def choose(wanted: str, log: Log) -> Carrier:
-    """The carrier of that name; uvicorn, with a sentence in the log, where the other can't run."""
+def choose_backend(wanted: str, log: Log) -> HttpBackend:
+    """The HTTP server of that name; uvicorn, with a sentence in the log, where the other can't
+    run."""
     if wanted != MONGOOSE:
-        return on_uvicorn.make_carrier()
+        return on_uvicorn.make_backend()
     if (why := on_mongoose.why_unavailable()) is not None:
         log.warning("serving_with_uvicorn", why=why)
-        return on_uvicorn.make_carrier()
-    return on_mongoose.make_carrier()
+        return on_uvicorn.make_backend()
+    return on_mongoose.make_backend()

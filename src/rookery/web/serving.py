@@ -1,4 +1,4 @@
-"""What carries HTTP to the app: the port that uvicorn and rookery-asgi fill, and its limits."""
+"""The HTTP servers that can run the app (uvicorn, rookery-asgi) and the socket they listen on."""
 
 import asyncio
 import errno
@@ -36,8 +36,8 @@ class HttpServer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Carrier:
-    """A way to carry HTTP: its server for an app and a drain in seconds, and its event loop."""
+class HttpBackend:
+    """An HTTP server to choose: `server` makes one for an app and a drain in seconds."""
 
     name: str
     server: Callable[[Starlette, Site, int], HttpServer]
@@ -59,7 +59,7 @@ class ListenAddress:
     port: int
 
 
-def bind(place: ListenAddress) -> socket.socket:
+def bind_socket(place: ListenAddress) -> socket.socket:
     """A bound socket that does not listen yet: nobody may connect before the start is over."""
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
     taken = socket.socket(family, socket.SOCK_STREAM)
@@ -68,12 +68,12 @@ def bind(place: ListenAddress) -> socket.socket:
         taken.bind((place.host, place.port))
     except OSError as error:
         taken.close()
-        raise complaint_for(place, error) from None
+        raise explain_bind_error(place, error) from None
     taken.setblocking(False)
     return taken
 
 
-def complaint_for(place: ListenAddress, error: OSError) -> CannotListen:
+def explain_bind_error(place: ListenAddress, error: OSError) -> CannotListen:
     where = f"{place.host}:{place.port}"
     if error.errno == errno.EADDRINUSE:
         return CannotListen(

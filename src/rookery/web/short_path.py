@@ -45,9 +45,9 @@ from rookery.web.answers import answer_error, stopping_answer
 from rookery.web.faults import NotPrimary
 from rookery.web.guards import HostCheck
 from rookery.web.inventory import named_routes
-from rookery.web.middleware import BROKEN_OFF, Arrivals, RequestLog
+from rookery.web.middleware import BROKEN_OFF, RequestIdentifier, RequestLog
 from rookery.web.scope import (
-    Facts,
+    RequestInfo,
     body_in,
     has_more,
     is_http,
@@ -55,7 +55,7 @@ from rookery.web.scope import (
     path_of,
     peer_of,
     scheme_of,
-    set_facts,
+    set_request_info,
     set_route,
 )
 from rookery.web.site import Site
@@ -94,7 +94,7 @@ class ShortPath:
         self.app = app
         self._site = site
         self._endpoints = {endpoint.route.path: endpoint for endpoint in _endpoints(routes)}
-        self._arrivals = Arrivals(site, word)
+        self._identifier = RequestIdentifier(site, word)
         self._request_log = RequestLog(site)
         self._hosts = HostCheck(site)
 
@@ -104,7 +104,7 @@ class ShortPath:
         if endpoint is None or not self._is_usual(request):
             return None
         began = site.clock.seconds()
-        client, proxied = self._arrivals.client(peer, request.headers.get(b"x-forwarded-for"))
+        client, proxied = self._identifier.client(peer, request.headers.get(b"x-forwarded-for"))
         try:
             decoded = endpoint.call.reader.read(request.body)
             known = site.credentials.find_verified(decoded.worker_info.user, decoded.password)
@@ -130,7 +130,7 @@ class ShortPath:
             return None
         self._request_log.add_arrival()
         site.meter.add(endpoint.name, site.clock.seconds() - began)
-        return ShortCall(endpoint, self._arrivals.next_id(), began, client, *pending)
+        return ShortCall(endpoint, self._identifier.next_id(), began, client, *pending)
 
     def _is_usual(self, request: "WholeRequest") -> bool:
         return (
@@ -196,20 +196,20 @@ class ShortPath:
     async def _answer_long(
         self, endpoint: _Endpoint, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        facts, status = self._arrivals.facts(scope), BROKEN_OFF
-        set_facts(scope, facts)
+        info, status = self._identifier.identify(scope), BROKEN_OFF
+        set_request_info(scope, info)
         set_route(scope, endpoint.route)
         self._request_log.add_arrival()
         try:
-            status = await self._answer(endpoint, facts, scope, receive, send)
+            status = await self._answer(endpoint, info, scope, receive, send)
         finally:
-            self._request_log.add_request(scope, facts, status)
+            self._request_log.add_request(scope, info, status)
 
     async def _answer(
-        self, endpoint: _Endpoint, facts: Facts, scope: Scope, receive: Receive, send: Send
+        self, endpoint: _Endpoint, info: RequestInfo, scope: Scope, receive: Receive, send: Send
     ) -> int:
         site = self._site
-        id_header = (b"x-request-id", facts.request_id.encode())
+        id_header = (b"x-request-id", info.request_id.encode())
         try:
             if site.lifecycle.stopping:
                 return await _send_response(stopping_answer(), id_header, scope, receive, send)

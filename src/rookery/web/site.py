@@ -49,7 +49,7 @@ from rookery.sources.commits import Archives, Commits
 from rookery.sources.github import SourceAccess
 from rookery.sources.grants import GrantedRepositories, GrantRows
 from rookery.web.bodies import LargeBodies, Streams
-from rookery.web.limits import RequestBounds, hosts, proxies
+from rookery.web.limits import RequestBounds, read_hosts, read_proxies
 from rookery.web.metrics import PoolStats, Traffic
 from rookery.web.rendering import Assets, Templates
 from rookery.web.session import CookieSigner, LoggedOutSessions, SessionCheck
@@ -161,7 +161,7 @@ class Site:
         self.profiles = Profiles(self.accounts)
         self.sign_up = SignUp(self.accounts, is_open=self.settings.sign_up)
         self.login = Login(storage.users, passwords, clock)
-        trust = TrustedUsers(storage.statistics, clock, standards_of(self.settings))
+        trust = TrustedUsers(storage.statistics, clock, read_trust_requirements(self.settings))
         self.trusts: Callable[[User], Awaitable[Word]] = trust
         self.fleet.primary.on_open(lambda term: self.credentials.adopt_seals(term.seals()))
 
@@ -218,8 +218,8 @@ class Site:
         self, storage: Storage, key: bytes, database_answers: Callable[[], Awaitable[None]]
     ) -> None:
         settings, clock = self.settings, self.clock
-        self.hosts = hosts(settings.base_url, (socket.gethostname(), *settings.allowed_hosts))
-        self.proxies = proxies(settings.trusted_proxies)
+        self.hosts = read_hosts(settings.base_url, (socket.gethostname(), *settings.allowed_hosts))
+        self.proxies = read_proxies(settings.trusted_proxies)
         self.limits = RequestBounds.of_settings(settings)
         self.templates = Templates(
             self.assets,
@@ -276,7 +276,7 @@ def forget_changed_accounts(
     changes.on(Channel.TOKENS, forget_token, forget_everything)
 
 
-def standards_of(settings: Settings) -> TrustRequirements:
+def read_trust_requirements(settings: Settings) -> TrustRequirements:
     """Whose word about a run counts on this site."""
     return TrustRequirements(
         stop_hours=float(settings.stop_run_cpu_hours),

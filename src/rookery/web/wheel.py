@@ -69,7 +69,7 @@ def own_wheel() -> Wheel:
 
 def worker_wheel(package: Path) -> Wheel:
     """The wheel that this package makes for workers."""
-    return pack(worker_files(package), rookery.__version__, requirements())
+    return pack_wheel(worker_files(package), rookery.__version__, read_requirements())
 
 
 def worker_files(package: Path) -> dict[str, bytes]:
@@ -83,10 +83,10 @@ def worker_files(package: Path) -> dict[str, bytes]:
         if name not in found:
             found[name] = modules[module].read_bytes()
             above = module.rpartition(".")[0]
-            names = {above, *imported(found[name].decode())}
+            names = {above, *find_imports(found[name].decode())}
             ahead += sorted(names & modules.keys())
     found |= {name: (package.parent / name).read_bytes() for name in DATA}
-    return found | {REQUIREMENTS: locked_requirements().encode()}
+    return found | {REQUIREMENTS: read_locked_requirements().encode()}
 
 
 def modules_of(package: Path) -> dict[str, Path]:
@@ -97,7 +97,7 @@ def modules_of(package: Path) -> dict[str, Path]:
     return {".".join(path.parts).removesuffix(".__init__"): files[path] for path in files}
 
 
-def imported(source: str) -> Iterator[str]:
+def find_imports(source: str) -> Iterator[str]:
     """The names of ours that a module imports, in functions too; some are of no modules.
 
     Every server does this at its start, where parsing all of these modules would take longer than
@@ -108,7 +108,7 @@ def imported(source: str) -> Iterator[str]:
         yield from (f"{origin}.{name}" for name in _NAME.findall(names))
 
 
-def pack(files: Mapping[str, bytes], version: str, requires: tuple[str, ...] = ()) -> Wheel:
+def pack_wheel(files: Mapping[str, bytes], version: str, requires: tuple[str, ...] = ()) -> Wheel:
     """A wheel of these files; equal files make equal wheels."""
     info = f"rookery-{version}.dist-info"
     whole = {
@@ -131,7 +131,7 @@ def pack(files: Mapping[str, bytes], version: str, requires: tuple[str, ...] = (
     return Wheel(name, content, hashlib.sha256(content).hexdigest())
 
 
-def requirements() -> tuple[str, ...]:
+def read_requirements() -> tuple[str, ...]:
     """What a worker needs, from the installation or from the checkout that this runs in."""
     try:
         found = importlib.metadata.requires("rookery") or []
@@ -140,12 +140,12 @@ def requirements() -> tuple[str, ...]:
         return _from_checkout()
 
 
-def locked_requirements() -> str:
+def read_locked_requirements() -> str:
     """With hashes where the lock is at hand, else as loose as the package says."""
     for lock in (PACKAGE.parent / REQUIREMENTS, PACKAGE.parents[1] / "locks" / "worker.txt"):
         if lock.is_file():
             return lock.read_text(encoding="utf-8")
-    return "".join(f"{line}\n" for line in requirements())
+    return "".join(f"{line}\n" for line in read_requirements())
 
 
 def _from_checkout() -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.farm.submission import Surroundings, planned
+from rookery.farm.submission import SubmissionContext, planned
 from rookery.model.engine import BUILT_IN, STOCKFISH, EngineRecord, NetRecord, catalogue_of
 from rookery.model.kinds import Fixed, SprtTest, SpsaTuning
 from rookery.model.plan import Draw, Resign
@@ -39,7 +39,7 @@ def test_the_owner_is_who_asks_whatever_the_args_say() -> None:
 
 def test_a_pattern_that_never_ends_elsewhere_ends_here() -> None:
     written = EngineRecord(name="Slow", nets=NetRecord(pattern=r"(a|aa|\\)*b"))
-    around = Surroundings(catalogue_of((*BUILT_IN, written)))
+    around = SubmissionContext(catalogue_of((*BUILT_IN, written)))
     asked = submitted(new_engine="Slow", new_nets=["a" * 60])
     with pytest.raises(WireFault, match="new_nets"):
         planned(asked, "olga", around)
@@ -267,7 +267,7 @@ def test_a_batch_that_was_asked_for_is_kept() -> None:
 
 def test_where_only_our_workers_play_nobody_waits_longer_than_a_minute() -> None:
     args = submitted(tc="N=5000", sprt=SPRT, num_games=40_000)
-    _, kind = planned(args, "olga", Surroundings(speed_of=lambda _: 10_000.0, median_cores=2))
+    _, kind = planned(args, "olga", SubmissionContext(speed_of=lambda _: 10_000.0, median_cores=2))
     assert isinstance(kind, SprtTest)
     assert kind.spec.batch_size == 55
 
@@ -275,7 +275,7 @@ def test_where_only_our_workers_play_nobody_waits_longer_than_a_minute() -> None
 @pytest.mark.parametrize(("width", "most"), [(40.0, 7), (10.0, 127)])
 def test_a_batch_is_a_few_per_cent_of_a_test_with_wide_bounds(width: float, most: int) -> None:
     args = submitted(tc="N=10", sprt={"elo0": 0.0, "elo1": width}, num_games=800_000)
-    _, kind = planned(args, "olga", Surroundings(speed_of=lambda _: 1e6, median_cores=64))
+    _, kind = planned(args, "olga", SubmissionContext(speed_of=lambda _: 1e6, median_cores=64))
     assert isinstance(kind, SprtTest)
     assert kind.spec.batch_size == most
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rookery.farm.submission import Surroundings, created, planned, run_id
+from rookery.farm.submission import SubmissionContext, created, planned, run_id
 from rookery.model.engine import STOCKFISH, Catalogue, EngineRecord
 from rookery.model.plan import Plan
 from rookery.model.run import Run
@@ -22,8 +22,8 @@ def zeros(size: int) -> bytes:
     return bytes(size)
 
 
-def run_of(around: Surroundings | None = None, **changes: object) -> Run:
-    around = around or Surroundings()
+def run_of(around: SubmissionContext | None = None, **changes: object) -> Run:
+    around = around or SubmissionContext()
     return created(submitted(**changes), "olga", around, now=NOW, chance=zeros)
 
 
@@ -54,7 +54,7 @@ def test_a_rescheduled_run_remembers_its_origin() -> None:
 
 
 def test_an_engine_without_a_reference_speed_plays_at_the_one_given() -> None:
-    around = Surroundings(catalogue=PYTHONIC)
+    around = SubmissionContext(catalogue=PYTHONIC)
     run = run_of(around, new_engine="Sunfish", base_engine="Sunfish", reference_nps=9000)
     assert run.reference_nps == 9000
 
@@ -92,41 +92,44 @@ SECRET = EngineRecord(name="Secret", source="https://git.example/secret", team="
 CATALOGUE = Catalogue({engine.name: engine for engine in (STOCKFISH, SECRET)})
 
 
-def plan_of(around: Surroundings, **changes: object) -> Plan:
+def plan_of(around: SubmissionContext, **changes: object) -> Plan:
     return planned(submitted(**changes), "olga", around)[0]
 
 
 def test_workers_fetch_what_they_can_by_themselves() -> None:
-    assert not plan_of(Surroundings()).mirrored
+    assert not plan_of(SubmissionContext()).mirrored
 
 
 @pytest.mark.parametrize(
     ("around", "changes"),
     [
-        (Surroundings(), {"mirrored": True}),
-        (Surroundings(mirroring=True), {}),
-        (Surroundings(schemes=frozenset({"ssh"})), {"tests_repo": "ssh://git@host/engine.git"}),
+        (SubmissionContext(), {"mirrored": True}),
+        (SubmissionContext(mirroring=True), {}),
         (
-            Surroundings(CATALOGUE, credentials=True),
+            SubmissionContext(schemes=frozenset({"ssh"})),
+            {"tests_repo": "ssh://git@host/engine.git"},
+        ),
+        (
+            SubmissionContext(CATALOGUE, credentials=True),
             {"new_engine": "Secret", "base_engine": "Secret", "tests_repo": None},
         ),
     ],
 )
 def test_what_is_wanted_or_out_of_their_reach_is_mirrored(
-    around: Surroundings, changes: dict[str, object]
+    around: SubmissionContext, changes: dict[str, object]
 ) -> None:
     assert plan_of(around, **changes).mirrored
 
 
 def test_programs_need_no_mirror() -> None:
     both = {"new_binary": "c" * 64, "base_binary": "c" * 64}
-    assert not plan_of(Surroundings(mirroring=True), **both).mirrored
+    assert not plan_of(SubmissionContext(mirroring=True), **both).mirrored
 
 
 @pytest.mark.parametrize("address", ["file:///srv/engine", "ssh://host/x", "git://host/x"])
 def test_what_the_server_does_not_fetch_either_is_refused(address: str) -> None:
     with pytest.raises(WireFault, match="tests_repo: this server takes no sources by"):
-        plan_of(Surroundings(), tests_repo=address)
+        plan_of(SubmissionContext(), tests_repo=address)
 
 
 def test_names_of_mirrors_are_plain_and_differ() -> None:
@@ -136,10 +139,10 @@ def test_names_of_mirrors_are_plain_and_differ() -> None:
 
 
 def test_an_archive_is_for_a_side_of_a_mirrored_plan_alone() -> None:
-    plan = plan_of(Surroundings(), mirrored=True)
+    plan = plan_of(SubmissionContext(), mirrored=True)
     name = mirror_name(plan.sides[0].repository)
     assert mirrored_side(plan, name, "a" * 40) == plan.sides[0]
     assert mirrored_side(plan, name, "b" * 40) == plan.sides[1]
     assert mirrored_side(plan, name, "c" * 40) is None
     assert mirrored_side(plan, "other", "a" * 40) is None
-    assert mirrored_side(plan_of(Surroundings()), name, "a" * 40) is None
+    assert mirrored_side(plan_of(SubmissionContext()), name, "a" * 40) is None

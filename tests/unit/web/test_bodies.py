@@ -16,7 +16,7 @@ from rookery.web.bodies import (
     StreamedAnswer,
     Streams,
     TooManyStreams,
-    decoded,
+    decode_body,
     read_body,
 )
 from rookery.web.faults import BodyTooSlow
@@ -51,7 +51,7 @@ async def test_a_body_that_never_comes_is_not_waited_for() -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize(("size", "stays"), [(LARGE, True), (LARGE + 1, False)])
 async def test_a_large_body_is_read_in_a_thread(size: int, stays: bool) -> None:
-    read_in = await decoded(bytes(size), lambda _body: threading.get_ident(), Threads())
+    read_in = await decode_body(bytes(size), lambda _body: threading.get_ident(), Threads())
     assert (read_in == threading.get_ident()) is stays
 
 

@@ -5,7 +5,7 @@ import pytest
 from rookery.errors import Complaint
 from rookery.settings import Settings
 from rookery.web.bodies import BODY_SECONDS
-from rookery.web.limits import BadProxy, RequestBounds, hosts, proxies
+from rookery.web.limits import BadProxy, RequestBounds, read_hosts, read_proxies
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ from rookery.web.limits import BadProxy, RequestBounds, hosts, proxies
     ["localhost", "localhost:8000", "LOCALHOST.", "a.localhost:1", "127.0.0.1:80", "[::1]:8000"],
 )
 def test_this_machine_and_plain_addresses_are_always_welcome(header: str) -> None:
-    assert hosts(None).allow(header)
+    assert read_hosts(None).allow(header)
 
 
 @pytest.mark.parametrize(
@@ -21,28 +21,28 @@ def test_this_machine_and_plain_addresses_are_always_welcome(header: str) -> Non
     ["evil.example", "", "localhost:port", "local host", "user@localhost", "localhost/x", "[x]"],
 )
 def test_other_names_are_not(header: str) -> None:
-    assert not hosts(None).allow(header)
+    assert not read_hosts(None).allow(header)
 
 
 def test_the_base_urls_name_is_welcome_with_any_port() -> None:
-    rule = hosts("https://tests.example.org")
+    rule = read_hosts("https://tests.example.org")
     assert rule.allow("Tests.Example.org")
     assert rule.allow("tests.example.org:8443")
     assert not rule.allow("eviltests.example.org")
 
 
 def test_a_star_stands_for_any_name_below() -> None:
-    rule = hosts(None, ["*.example.org"])
+    rule = read_hosts(None, ["*.example.org"])
     assert rule.allow("a.b.example.org")
     assert not rule.allow("example.org")
-    assert hosts(None, ["*"]).allow("anything.example")
+    assert read_hosts(None, ["*"]).allow("anything.example")
 
 
-NEAR = proxies(["10.0.0.0/8", "127.0.0.1"])
+NEAR = read_proxies(["10.0.0.0/8", "127.0.0.1"])
 
 
 def test_without_trusted_proxies_only_the_peer_counts() -> None:
-    assert proxies([]).client("192.0.2.1", ["198.51.100.9"]) == "192.0.2.1"
+    assert read_proxies([]).client("192.0.2.1", ["198.51.100.9"]) == "192.0.2.1"
 
 
 def test_a_stranger_cannot_choose_his_address() -> None:
@@ -68,7 +68,7 @@ def test_several_header_lines_are_one_chain() -> None:
 
 def test_a_proxy_that_is_no_address_is_named() -> None:
     with pytest.raises(BadProxy, match=r"'proxy\.local'"):
-        proxies(["proxy.local"])
+        read_proxies(["proxy.local"])
 
 
 def test_the_settings_say_how_long_a_request_may_take_to_come() -> None:

@@ -5,7 +5,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from rookery.web.openapi import Operation, described, document, operation_id
+from rookery.web.openapi import Operation, described, make_openapi, operation_id
 
 
 class Cat(msgspec.Struct):
@@ -25,7 +25,7 @@ async def undescribed(_request: Request) -> Response:
 
 def made() -> dict[str, object]:
     routes = [Route("/cats/{id:int}", change_cat, methods=["POST"]), Route("/x", undescribed)]
-    return msgspec.json.decode(document(routes), type=dict[str, object])
+    return msgspec.json.decode(make_openapi(routes), type=dict[str, object])
 
 
 def test_a_described_route_is_listed_with_its_types() -> None:

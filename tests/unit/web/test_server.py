@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 
 from rookery.web.on_mongoose import NOT_INSTALLED
-from rookery.web.server import choose
+from rookery.web.server import choose_backend
 
 
 class KeptLog:
@@ -23,14 +23,14 @@ class KeptLog:
 
 def test_uvicorn_is_what_serves_by_default() -> None:
     log = KeptLog()
-    assert choose("uvicorn", log).name == "uvicorn"
+    assert choose_backend("uvicorn", log).name == "uvicorn"
     assert log.reasons == []
 
 
 def test_without_the_other_server_one_sentence_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rookery_asgi", None)
     log = KeptLog()
-    assert choose("mongoose", log).name == "uvicorn"
+    assert choose_backend("mongoose", log).name == "uvicorn"
     assert log.reasons == [("serving_with_uvicorn", NOT_INSTALLED)]
 
 
@@ -41,5 +41,5 @@ def test_where_the_other_server_can_not_run_its_reason_is_logged(
     monkeypatch.setattr(broken, "unavailable", lambda: "Its core was not built.", raising=False)
     monkeypatch.setitem(sys.modules, "rookery_asgi", broken)
     log = KeptLog()
-    assert choose("mongoose", log).name == "uvicorn"
+    assert choose_backend("mongoose", log).name == "uvicorn"
     assert log.reasons == [("serving_with_uvicorn", "Its core was not built.")]

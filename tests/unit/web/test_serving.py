@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from rookery.web.serving import ListenAddress, complaint_for
+from rookery.web.serving import ListenAddress, explain_bind_error
 
 
 @pytest.mark.parametrize(
@@ -27,4 +27,4 @@ from rookery.web.serving import ListenAddress, complaint_for
     ],
 )
 def test_each_cause_has_its_sentence(error: OSError, sentence: str) -> None:
-    assert str(complaint_for(ListenAddress("h", 80), error)) == sentence
+    assert str(explain_bind_error(ListenAddress("h", 80), error)) == sentence

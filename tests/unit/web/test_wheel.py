@@ -18,10 +18,10 @@ from rookery.web.wheel import (
     PACKAGE,
     REQUIREMENTS,
     Wheel,
-    imported,
+    find_imports,
     modules_of,
     own_wheel,
-    pack,
+    pack_wheel,
     worker_files,
     worker_wheel,
 )
@@ -69,15 +69,18 @@ def parsed_imports(source: bytes) -> Iterator[str]:
 
 def test_equal_files_make_equal_wheels() -> None:
     files = {"rookery/b.py": b"b", "rookery/a.py": b"a"}
-    assert pack(files, "1") == pack(dict(reversed(files.items())), "1")
+    assert pack_wheel(files, "1") == pack_wheel(dict(reversed(files.items())), "1")
 
 
 def test_another_file_makes_another_wheel() -> None:
-    assert pack({"rookery/a.py": b"a"}, "1").sha256 != pack({"rookery/a.py": b"b"}, "1").sha256
+    assert (
+        pack_wheel({"rookery/a.py": b"a"}, "1").sha256
+        != pack_wheel({"rookery/a.py": b"b"}, "1").sha256
+    )
 
 
 def test_a_wheel_lists_its_files_with_their_hashes() -> None:
-    made = pack({"rookery/a.py": b"a"}, "1.2", ("msgspec>=0.19",))
+    made = pack_wheel({"rookery/a.py": b"a"}, "1.2", ("msgspec>=0.19",))
     with zipfile.ZipFile(io.BytesIO(made.content)) as opened:
         record = opened.read("rookery-1.2.dist-info/RECORD").decode()
         metadata = opened.read("rookery-1.2.dist-info/METADATA").decode()
@@ -130,7 +133,7 @@ def test_commands_are_in_the_wheel_or_need_the_server() -> None:
 def test_imports_are_found_as_python_finds_them() -> None:
     packed, known = own_files(), modules_of(PACKAGE).keys()
     sources = {name: text for name, text in packed.items() if name.endswith(".py")}
-    found = {name: known & set(imported(text.decode())) for name, text in sources.items()}
+    found = {name: known & set(find_imports(text.decode())) for name, text in sources.items()}
     assert found == {name: known & set(parsed_imports(text)) for name, text in sources.items()}
 
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from rookery.web.on_uvicorn import UvicornServer
-from rookery.web.serving import ListenAddress, bind
+from rookery.web.serving import ListenAddress, bind_socket
 from tests.makers import pairs
 from tests.wire.worker.farm import Answer, ServedFarm, Worker, open_farm, stats
 
@@ -46,7 +46,7 @@ async def served() -> AsyncIterator[tuple[ServedFarm, Worker, Line]]:
         worker = farm.worker()
         await worker.request_task()
         server, listens = UvicornServer(farm.site.app, farm.parts, 5), asyncio.Event()
-        listening = bind(ListenAddress("127.0.0.1", 0))
+        listening = bind_socket(ListenAddress("127.0.0.1", 0))
         serving = asyncio.create_task(server.serve(listening, listens.set))
         await listens.wait()
         line = Line(*await asyncio.open_connection(*listening.getsockname()))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as with_fields
 
-from rookery.farm.submission import Surroundings, created
+from rookery.farm.submission import SubmissionContext, created
 from rookery.model.run import Run
 from rookery.people.passwords import Passwords
 from rookery.protocol.runs import read_submission
@@ -59,7 +59,7 @@ def run_of(said: list[Exchange], farm: ServedFarm) -> Run:
     # A tune may have been made for more games than it was left with.
     args["num_games"] = 2 * tune.get("num_iter", games // 2)
     submitted = read_submission(json.dumps(args).encode())
-    run = created(submitted, "owner", Surroundings(), now=farm.clock.now(), chance=bytes)
+    run = created(submitted, "owner", SubmissionContext(), now=farm.clock.now(), chance=bytes)
     return replace(run, plan=with_fields(run.plan, games=games))
 
 

@@ -12,7 +12,7 @@ from rookery.protocol.codec import BadField, Reader
 from rookery.protocol.v1 import ENGINE_RECORD
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
-from rookery.web.bodies import decoded, json_answer, read_body
+from rookery.web.bodies import decode_body, json_answer, read_body
 from rookery.web.callers import read_switch, require_bearer, translated_errors, viewer_name
 from rookery.web.openapi import Operation, described
 
@@ -61,7 +61,7 @@ async def put_engine(request: Request) -> Response:
     actor = await _require_actor(request)
     body = await read_body(request.receive)
     with translated_errors():
-        record = await decoded(body, ENGINE_RECORD.read, site.threads)
+        record = await decode_body(body, ENGINE_RECORD.read, site.threads)
         if record.name != _name(request):
             raise BadField(field="name", text="expected the name that the address has")
         given = "replace" in request.query_params

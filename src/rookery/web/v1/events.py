@@ -36,7 +36,7 @@ from rookery.web.bodies import Places, StreamedAnswer, Streams
 from rookery.web.callers import translated_errors, viewer_name
 from rookery.web.faults import HttpFault, NotFound
 from rookery.web.openapi import Operation, described
-from rookery.web.scope import facts_of, header, session_of
+from rookery.web.scope import header, request_info_of, session_of
 from rookery.web.site import Site
 from rookery.web.v1.runs import make_details
 
@@ -160,7 +160,7 @@ class EventStream(StreamedAnswer):
         self._places = places
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._places.enter(facts_of(scope).client):
+        with self._places.enter(request_info_of(scope).client):
             await super().__call__(scope, receive, send)
 
 

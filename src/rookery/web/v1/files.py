@@ -19,7 +19,7 @@ from rookery.protocol import v1
 from rookery.rules.lifecycle import Actor
 from rookery.web import callers
 from rookery.web.answers import site_of
-from rookery.web.bodies import json_answer, pieces
+from rookery.web.bodies import json_answer, read_pieces
 from rookery.web.callers import (
     check_name,
     note_repeat,
@@ -46,7 +46,7 @@ async def store_body(
     a whole; raises BadRequest, Conflict or BodyTooLarge."""
     with translated_errors():
         async with site.upload_bodies.place(user):
-            return await take(pieces(request.receive))
+            return await take(read_pieces(request.receive))
 
 
 # Whoever may submit runs may give books; who gave one may remove it.

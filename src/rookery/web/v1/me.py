@@ -31,7 +31,7 @@ from rookery.web.faults import (
     Unauthorized,
 )
 from rookery.web.openapi import Operation, described
-from rookery.web.scope import facts_of, session_of
+from rookery.web.scope import request_info_of, session_of
 
 CHANGE = Reader(people.MeChange)
 NEW_TOKEN = Reader(people.NewToken)
@@ -144,7 +144,7 @@ async def _reader(request: Request) -> Bearer:
 
 async def _change(request: Request, name: str, wanted: people.MeChange) -> User:
     site = site_of(request)
-    catalogue, client = site.privacy.catalogue(name), facts_of(request.scope).client
+    catalogue, client = site.privacy.catalogue(name), request_info_of(request.scope).client
     try:
         return await site.profiles.change(name, wanted, client, catalogue)
     except Throttled:

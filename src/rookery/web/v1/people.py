@@ -26,7 +26,7 @@ from rookery.web.bodies import json_answer, read_body
 from rookery.web.callers import find_bearer, require_bearer, translated_errors
 from rookery.web.faults import BadRequest, Conflict, Forbidden, TooManyRequests
 from rookery.web.openapi import Operation, described
-from rookery.web.scope import facts_of
+from rookery.web.scope import request_info_of
 from rookery.web.v1.runs import PAGING
 
 APPLICATION = Reader(people.Application)
@@ -46,7 +46,7 @@ async def create_user(request: Request) -> Response:
     with translated_errors():
         applicant = APPLICATION.read(body)
     try:
-        user = await site.sign_up.apply(applicant, facts_of(request.scope).client)
+        user = await site.sign_up.apply(applicant, request_info_of(request.scope).client)
     except Throttled:
         raise TooManyRequests from None
     except NotPermitted as closed:

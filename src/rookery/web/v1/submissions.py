@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.jobs import find_waiting_machines
-from rookery.farm.submission import Surroundings, created, planned
+from rookery.farm.submission import SubmissionContext, created, planned
 from rookery.files.access import FileAccess
 from rookery.model.engine import STOCKFISH
 from rookery.model.events import run_name
@@ -173,7 +173,7 @@ async def _prepare(site: Site, lookup: SubmissionLookup, body: bytes, user: User
     asked = _from_own_repository(await _aside(site, large, read_submission, body), user)
     _check_seen(asked.plan, owner, site.file_access)
     book = await lookup.find_book(asked.plan.book)
-    around = Surroundings(
+    context = SubmissionContext(
         catalogue=lookup.catalogue,
         speed_of=site.speeds.median,
         schemes=frozenset(site.settings.git_schemes),
@@ -183,9 +183,9 @@ async def _prepare(site: Site, lookup: SubmissionLookup, body: bytes, user: User
     )
     if needs_lookup(asked):
         # Nobody outside is asked for a submission that would be refused all the same.
-        await _aside(site, large, planned, fill_placeholders(asked), owner, around)
+        await _aside(site, large, planned, fill_placeholders(asked), owner, context)
         asked = await lookup.find_commits(asked)
-    made = await _aside(site, large, partial(_create, site), asked, owner, around)
+    made = await _aside(site, large, partial(_create, site), asked, owner, context)
     return MadeRun(made.run, (*made.warnings, *await _find_missing_nets(site, asked.plan)))
 
 
@@ -208,9 +208,9 @@ async def _claim_programs(site: Site, run: Run) -> None:
                 await site.file_access.add(side.binary, side.engine)
 
 
-def _create(site: Site, asked: Submission, owner: str, around: Surroundings) -> MadeRun:
-    run = created(asked, owner, around, now=site.clock.now(), chance=secrets.token_bytes)
-    return MadeRun(run, list_remarks(run, around.book))
+def _create(site: Site, asked: Submission, owner: str, context: SubmissionContext) -> MadeRun:
+    run = created(asked, owner, context, now=site.clock.now(), chance=secrets.token_bytes)
+    return MadeRun(run, list_remarks(run, context.book))
 
 
 async def _aside(

@@ -19,9 +19,9 @@ from rookery.protocol.codec import Reader, TooLarge, WireFault, encode_timed
 from rookery.protocol.worker_answers import WorkerAnswer
 from rookery.protocol.worker_heads import HEAD_BYTES, scan_head
 from rookery.protocol.worker_requests import CREDENTIALS, Credentials, TaskRequest
-from rookery.web.bodies import decoded, next_message, still_there
+from rookery.web.bodies import check_connected, decode_body, next_message
 from rookery.web.faults import NotPrimary, TooManyRequests
-from rookery.web.scope import body_in, facts_of, has_more, header, method_of
+from rookery.web.scope import body_in, has_more, header, method_of, request_info_of
 from rookery.web.site import Site
 from rookery.web.worker_api.incoming import MachineCache, VerifiedCaller, verified_caller
 from rookery.web.worker_api.outgoing import Payloads
@@ -49,7 +49,7 @@ async def read_head(scope: Scope, receive: Receive, most_bytes: int) -> PartialB
     if length.isdecimal() and int(length[:20]) > most_bytes:
         raise TooLarge(limit=most_bytes)
     # The first piece needs no time limit of its own: the connection has one up to there.
-    message = still_there(await receive())
+    message = check_connected(await receive())
     head, more = body_in(message), has_more(message)
     while more and len(head) <= HEAD_BYTES:
         message = await next_message(receive)
@@ -134,7 +134,7 @@ class WorkerCall(Generic[R]):
     async def answer(self, scope: Scope, receive: Receive) -> tuple[int, bytes]:
         """The status and the body of the response. Raises whatever is not the caller's mistake."""
         status, answer = await self._handle_or_refuse(scope, receive)
-        seconds = self.site.clock.seconds() - facts_of(scope).started
+        seconds = self.site.clock.seconds() - request_info_of(scope).started
         body = encode_timed(answer, seconds=seconds)
         # It may have waited for long, and memory says nothing about what happened since.
         if not self.site.is_primary():
@@ -167,7 +167,7 @@ class WorkerCall(Generic[R]):
             return await self.act(*await self.decode_request(scope, body.head))
         # Nothing large is taken from strangers, and not much of it at a time from anybody.
         credentials = scan_head(body.head[:HEAD_BYTES]).read_credentials()
-        user = (await self._verify(credentials, facts_of(scope).client)).user
+        user = (await self._verify(credentials, request_info_of(scope).client)).user
         async with self.site.worker_bodies.place(user.name):
             return await self.handle_large_body(scope, receive, body)
 
@@ -186,8 +186,8 @@ class WorkerCall(Generic[R]):
     async def decode_request(self, scope: Scope, body: bytes) -> tuple[R, VerifiedCaller]:
         """Decode a whole body and verify its caller. Wrong credentials are reported before any
         other mistake in the body."""
-        request = await decoded(body, self._decode_body, self.site.threads)
-        verified = await self._verify(request, facts_of(scope).client)
+        request = await decode_body(body, self._decode_body, self.site.threads)
+        verified = await self._verify(request, request_info_of(scope).client)
         if isinstance(request, _Unreadable):
             raise request.fault
         return request, verified_caller(scope, verified, self.site.teams.of)

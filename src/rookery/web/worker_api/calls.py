@@ -38,7 +38,7 @@ from rookery.protocol.worker_answers import (
 from rookery.protocol.worker_heads import begin_long_text
 from rookery.rules.answers import DONE, OVER, Grant, HeldTask, NoTask, Refusal, StopAnswer
 from rookery.web.bodies import cancel_on_leave
-from rookery.web.scope import facts_of
+from rookery.web.scope import request_info_of
 from rookery.web.site import Site
 from rookery.web.worker_api import incoming, outgoing
 from rookery.web.worker_api.call import (
@@ -123,7 +123,7 @@ class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
             began = self.site.clock.seconds()
             answer = await self._wait_for_task(request, caller, request.rookery.wait, receive)
             # A wait for work is not how long the server takes to answer.
-            facts_of(scope).started += self.site.clock.seconds() - began
+            request_info_of(scope).started += self.site.clock.seconds() - began
             return answer
         except (QueueFull, GateFull):
             return BUSY

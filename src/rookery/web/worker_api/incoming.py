@@ -15,7 +15,7 @@ from rookery.people.users import User
 from rookery.protocol import worker_requests
 from rookery.rules.answers import HeldTask
 from rookery.stats.spsa import TuneBatch
-from rookery.web.scope import facts_of, header, header_values
+from rookery.web.scope import header, header_values, request_info_of
 
 # Who calls: a verified user on a machine, at an address.
 
@@ -42,7 +42,7 @@ TeamsOf = Callable[[str], frozenset[str]]
 def verified_caller(scope: Scope, verified: VerifiedUser, teams_of: TeamsOf) -> VerifiedCaller:
     """The caller of a request whose credentials were right."""
     user = verified.user
-    address, country = facts_of(scope).client, country_code(_country_header(scope))
+    address, country = request_info_of(scope).client, country_code(_country_header(scope))
     teams = teams_of(user.name)
     server = partial(server_address, scope)
     return VerifiedCaller(verified.seal, user.machine_limit, address, country, user, teams, server)
@@ -50,7 +50,7 @@ def verified_caller(scope: Scope, verified: VerifiedUser, teams_of: TeamsOf) -> 
 
 def server_address(scope: Scope) -> str:
     """This server's address as the caller wrote it in its host header, which was checked before."""
-    scheme = "https" if facts_of(scope).secure else "http"
+    scheme = "https" if request_info_of(scope).secure else "http"
     return f"{scheme}://{header(scope, b'host')}"
 
 
@@ -62,7 +62,7 @@ def country_code(header_value: bytes | None) -> str:
 
 
 def _country_header(scope: Scope) -> bytes | None:
-    found = header_values(scope, b"x-country-code") if facts_of(scope).proxied else []
+    found = header_values(scope, b"x-country-code") if request_info_of(scope).proxied else []
     return found[0] if found else None
 
 
