@@ -14,7 +14,7 @@ from rookery.farm.store import FleetStore
 @asynccontextmanager
 async def stored(data: Path, queries: Queries) -> AsyncIterator[tuple[Lease, FleetStore]]:
     async with open_server(data) as server:
-        await migrations.migrate(server.target, queries, migrations.load())
+        await migrations.migrate(server.target, queries, migrations.load_migrations())
         async with open_pool(server.target, instance="benchmark") as pool:
             lease = Lease(pool, queries, instance="benchmark", address="")
             await lease.take(force=True)

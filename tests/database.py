@@ -125,7 +125,7 @@ def _serve(data: Path, opened: "Future[tuple[Target, Stop]]") -> None:
 async def _prepare(server: Postgres, queries: Queries) -> None:
     await statement(server.target, f"CREATE DATABASE {server.template}")
     prepared = other_database(server.target, server.template)
-    await migrations.migrate(prepared, queries, migrations.load())
+    await migrations.migrate(prepared, queries, migrations.load_migrations())
 
 
 async def _copied(server: Postgres) -> tuple[Target, Shape]:

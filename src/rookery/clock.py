@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the use cases ask for the time."""
+    """The time, for code that gets a fake clock in tests."""
 
     def now(self) -> datetime: ...
 

@@ -1,11 +1,12 @@
-"""The base of every error that the person at the keyboard can put right, and words for them."""
+"""Base classes of errors whose message is meant for users, and the description of exit codes."""
 
 import signal
 from typing import ClassVar
 
 
 class Complaint(Exception):
-    """Its text is a whole sentence; the command line prints it and ends with the exit code."""
+    """An error that the user can fix. Its text is a whole sentence; the command line prints it and
+    exits with the exit code."""
 
     exit_code: ClassVar[int] = 3
 
@@ -15,7 +16,7 @@ SHELL_SIGNAL = 128
 
 
 def describe_exit(code: int) -> str:
-    """What a program did, by its return code: below zero it is the signal that killed it."""
+    """How a program ended, in words, by its return code; a negative one is a signal."""
     names = {int(each): each.name for each in signal.Signals}
     if code < 0:
         return f"was killed by signal {names.get(-code, -code)}"

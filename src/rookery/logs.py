@@ -1,7 +1,7 @@
 """Log lines as events with fields, written by a thread of their own.
 
-Whoever logs puts a dictionary into a bounded queue and goes on; rendering and writing happen in the
-writer thread, so that a slow disk or terminal never holds the event loop. When the queue is full
+A call of a logger puts a dictionary into a bounded queue; rendering and writing happen in the
+writer thread, so that a slow disk or terminal never blocks the event loop. When the queue is full
 the line is dropped and counted, and the count is logged as soon as there is room.
 """
 
@@ -22,7 +22,7 @@ Render = Callable[[EventDict], str]
 
 
 class Log(Protocol):
-    """What the rooms need of a logger: an event's name and its fields."""
+    """A logger: an event's name and its fields, by level."""
 
     def debug(self, event: str, /, **fields: object) -> object: ...
 
@@ -34,10 +34,10 @@ class Log(Protocol):
 
 
 class SilentLog:
-    """For what is looked at and not run."""
+    """A logger that discards everything."""
 
     def debug(self, event: str, /, **fields: object) -> None:
-        """Nobody listens."""
+        """Does nothing."""
 
     info = warning = error = debug
 
@@ -72,9 +72,9 @@ class LogWriter:
         while (event := self._queue.get()) is not None:
             self._write(event)
             if self._dropped and self._queue.qsize() < self._lines:
-                self._tell_dropped()
+                self._report_dropped()
 
-    def _tell_dropped(self) -> None:
+    def _report_dropped(self) -> None:
         lost, self._dropped = self._dropped, 0
         self._write({"event": "log_lines_dropped", "level": "warning", "count": lost})
 
@@ -146,7 +146,7 @@ def start_logs(out: TextIO | None = None, style: str = "auto", level: str = "inf
 
 
 def logger() -> Log:
-    """A logger for a room; which one writes is decided by `start_logs`."""
+    """A structlog logger; `start_logs` decides where it writes."""
     log: Log = structlog.get_logger()
     return log
 

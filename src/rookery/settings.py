@@ -64,7 +64,7 @@ def _switch(text: str) -> bool:
     return states[text.lower()]
 
 
-def _whole(low: int, high: int) -> Callable[[str], int]:
+def _integer(low: int, high: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,9}", text) or not low <= int(text) <= high:
             raise ValueError(f"a whole number from {low} to {high}")
@@ -166,9 +166,11 @@ class Settings:
         values: dict[str, object] = {}
         for name in SETTINGS:
             if name in given:
-                values[name] = _value(name, given[name], flag(name))
-            elif variable(name) in environment:
-                values[name] = _value(name, environment[variable(name)], variable(name))
+                values[name] = _parse_value(name, given[name], flag_name(name))
+            elif variable_name(name) in environment:
+                values[name] = _parse_value(
+                    name, environment[variable_name(name)], variable_name(name)
+                )
         return cls(**values)  # type: ignore[arg-type]  # each value was made by its own reader
 
 
@@ -176,7 +178,7 @@ SETTINGS: Mapping[str, Setting] = {
     "data": Setting(_path, "folder for the database and files"),
     "database_url": Setting(_database, "an external PostgreSQL 15+ instead of the embedded one"),
     "host": Setting(_text, "address to listen on"),
-    "port": Setting(_whole(0, 65535), "port to listen on; 0 takes a free one"),
+    "port": Setting(_integer(0, 65535), "port to listen on; 0 takes a free one"),
     "http": Setting(
         _one_of("uvicorn", "mongoose"),
         "what carries HTTP: uvicorn, or mongoose with rookery-asgi installed too",
@@ -184,27 +186,27 @@ SETTINGS: Mapping[str, Setting] = {
     "base_url": Setting(_address, "the address people and workers use, if not this machine's"),
     "allowed_hosts": Setting(_words, "further host names to answer to, by comma"),
     "trusted_proxies": Setting(_words, "proxies whose X-Forwarded-For counts, by comma"),
-    "threadpool_tokens": Setting(_whole(8, 2000), "threads for blocking work"),
-    "task_semaphore_size": Setting(_whole(1, 100), "task requests that may wait for a thread"),
-    "event_streams": Setting(_whole(1, 100_000), "streams of events that may be open at once"),
+    "threadpool_tokens": Setting(_integer(8, 2000), "threads for blocking work"),
+    "task_semaphore_size": Setting(_integer(1, 100), "task requests that may wait for a thread"),
+    "event_streams": Setting(_integer(1, 100_000), "streams of events that may be open at once"),
     "cross_approval": Setting(_switch, "1: approvers can't approve runs of their own"),
     "login_to_view": Setting(_switch, "1: only those with an account see anything of the site"),
     "sign_up": Setting(_switch, "0: nobody signs up, accounts are made by `rookery user add`"),
     "idle_account_days": Setting(
-        _whole(0, 3650), "days after which an account that was never used is removed; 0: never"
+        _integer(0, 3650), "days after which an account that was never used is removed; 0: never"
     ),
     "stop_run_cpu_hours": Setting(
-        _whole(0, 10**9 - 1), "hours given to the fleet that make a worker's word stop a run"
+        _integer(0, 10**9 - 1), "hours given to the fleet that make a worker's word stop a run"
     ),
     "complaint_cpu_hours": Setting(
-        _whole(0, 10**9 - 1), "hours given to the fleet that make a complaint about a run count"
+        _integer(0, 10**9 - 1), "hours given to the fleet that make a complaint about a run count"
     ),
     "complaint_days": Setting(
-        _whole(0, 3650), "days after which a new account's complaints about runs count"
+        _integer(0, 3650), "days after which a new account's complaints about runs count"
     ),
     "limit_per_address": Setting(_switch, "1: the machine limit counts per address, not per user"),
     "cores_per_user": Setting(
-        _whole(1, 10**9 - 1), "cores of one user that may play at once; with many machines, more"
+        _integer(1, 10**9 - 1), "cores of one user that may play at once; with many machines, more"
     ),
     # ROOKERY_SIMULATED_FLEET, for checks and proofs.
     "simulated_fleet": Setting(
@@ -216,16 +218,18 @@ SETTINGS: Mapping[str, Setting] = {
     "nets_url": Setting(
         _address, "another server that gives nets, to which their readers are sent"
     ),
-    "upload_mb": Setting(_whole(1, 100_000), "largest program or book that may be uploaded, in MB"),
+    "upload_mb": Setting(
+        _integer(1, 100_000), "largest program or book that may be uploaded, in MB"
+    ),
     "upload_quota_mb": Setting(
-        _whole(0, 10**9 - 1), "nets, programs and books that one user may keep, in MB; 0: any"
+        _integer(0, 10**9 - 1), "nets, programs and books that one user may keep, in MB; 0: any"
     ),
     "disk_reserve_mb": Setting(
-        _whole(0, 10**9 - 1), "free space of the disk that uploads leave to the database, in MB"
+        _integer(0, 10**9 - 1), "free space of the disk that uploads leave to the database, in MB"
     ),
-    "head_seconds": Setting(_whole(1, 600), "seconds within which a request's head must come"),
+    "head_seconds": Setting(_integer(1, 600), "seconds within which a request's head must come"),
     "body_seconds": Setting(
-        _whole(1, 30), "seconds for a small body, or for the next piece of a large one"
+        _integer(1, 30), "seconds for a small body, or for the next piece of a large one"
     ),
     "git_schemes": Setting(
         _some_of("https", "http", "ssh", "git", "file"),
@@ -248,22 +252,22 @@ SETTINGS: Mapping[str, Setting] = {
 }
 
 
-def from_process(flags: Mapping[str, str | None] | None = None) -> Settings:
-    """The settings of this very process."""
+def read_settings(flags: Mapping[str, str | None] | None = None) -> Settings:
+    """The settings of this process, from its environment and flags."""
     return Settings.read(os.environ, flags)
 
 
-def variable(name: str) -> str:
+def variable_name(name: str) -> str:
     """The environment variable of a setting."""
     return PREFIX + name.upper()
 
 
-def flag(name: str) -> str:
+def flag_name(name: str) -> str:
     """The command line's flag for a setting."""
     return "--" + name.replace("_", "-")
 
 
-def _value(name: str, text: str, named: str) -> object:
+def _parse_value(name: str, text: str, named: str) -> object:
     try:
         return SETTINGS[name].read(text)
     except ValueError as wrong:
@@ -272,7 +276,7 @@ def _value(name: str, text: str, named: str) -> object:
 
 
 def _refuse_unknown(environment: Mapping[str, str]) -> None:
-    known = {variable(name) for name in SETTINGS} | NOT_SETTINGS
+    known = {variable_name(name) for name in SETTINGS} | NOT_SETTINGS
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in known:
             near = difflib.get_close_matches(name, known, n=1)

@@ -127,7 +127,7 @@ def die_at(moment: str, number: int) -> None:
 async def main(data: Path, *fault: str) -> None:
     queries = Queries.load()
     async with open_server(data, log=tell) as server:
-        await migrations.migrate(server.target, queries, migrations.load())
+        await migrations.migrate(server.target, queries, migrations.load_migrations())
         async with open_pool(server.target, instance=f"fleet-{os.getpid()}", size=4) as pool:
             lease = Lease(pool, queries, instance=f"fleet-{os.getpid()}", address="")
             await lease.take(force=True)

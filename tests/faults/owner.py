@@ -54,7 +54,7 @@ async def migrate(server: EmbeddedServer, queries: Queries, moment: str = "") ->
             os.kill(os.getpid(), signal.SIGKILL)
 
     set_hook(hook)
-    done = await migrations.migrate(server.target, queries, migrations.load())
+    done = await migrations.migrate(server.target, queries, migrations.load_migrations())
     say("migrated", numbers=[migration.number for migration in done])
 
 

@@ -20,7 +20,7 @@ from tests.storage.test_migrations import NEXT, dump, make_unreleased
 
 pytestmark = pytest.mark.anyio
 
-KNOWN = migrations.load()
+KNOWN = migrations.load_migrations()
 ANNA = User("anna", "a@example.org", "x", frozenset({"a"}), False, False, 4, datetime.now(UTC))
 
 

@@ -94,7 +94,7 @@ async def test_a_logout_in_another_process_ends_the_session_here(
     clock, changes, session = HandClock(), ChangeNotices(), SessionData("olga", "mark", "a token")
     async with pool_on(database) as pool, pool_on(database, "other") as other:
         here = LoggedOutSessions(EndedSessions(pool, queries), clock)
-        changes.on(Channel.SESSIONS, here.told, here.missed)
+        changes.subscribe(Channel.SESSIONS, here.told, here.missed)
         listening = Listening(database, changes, instance="here")
         async with listening.opened():
             await eventually(lambda: listening.stats().connected)

@@ -13,7 +13,7 @@ from rookery.db.access import (
     DatabaseUnreachable,
     Pooled,
     ReadOnly,
-    parse,
+    parse_url,
 )
 from rookery.db.target import Target
 from tests.database import statement
@@ -25,14 +25,14 @@ SECRET = "5ecret"
 
 
 async def test_a_server_that_fits_is_reached(database: Target) -> None:
-    assert (await access.check(database.dsn)).dsn == database.dsn
+    assert (await access.check_server(database.dsn)).dsn == database.dsn
 
 
 async def test_a_server_that_does_not_answer_is_named() -> None:
     with pytest.raises(
         DatabaseUnreachable, match=r"127\.0\.0\.1:1/games: Connection refused"
     ) as caught:
-        await access.check(f"postgresql://anna:{SECRET}@127.0.0.1:1/games")
+        await access.check_server(f"postgresql://anna:{SECRET}@127.0.0.1:1/games")
     assert SECRET not in str(caught.value)
 
 
@@ -41,19 +41,19 @@ async def test_a_server_that_is_silent_is_given_up(tmp_path: Path) -> None:
         listening.bind(str(tmp_path / ".s.PGSQL.1"))
         listening.listen()
         with pytest.raises(DatabaseUnreachable, match=r"no answer within 0\.2 s"):
-            await access.check(f"postgresql://anna@/x?host={tmp_path}&port=1", seconds=0.2)
+            await access.check_server(f"postgresql://anna@/x?host={tmp_path}&port=1", seconds=0.2)
 
 
 async def test_a_server_that_refuses_says_why(database: Target) -> None:
     wrong = database.dsn.replace("/test_", "/nowhere_")
     with pytest.raises(DatabaseRefused, match=r'database "nowhere_.*does not exist'):
-        await access.check(wrong)
+        await access.check_server(wrong)
 
 
 async def test_an_old_server_is_refused(database: Target, tmp_path: Path) -> None:
     async with pooled(database, tmp_path, version="14.9") as url:
         with pytest.raises(DatabaseTooOld, match=r"is version 14\.9, Rookery needs 15"):
-            await access.check(url)
+            await access.check_server(url)
 
 
 @pytest.mark.parametrize("newest_first", [True, False])
@@ -62,14 +62,14 @@ async def test_a_transaction_pooler_is_refused(
 ) -> None:
     async with pooled(database, tmp_path, newest_first=newest_first) as url:
         with pytest.raises(Pooled, match="connection pooler"):
-            await access.check(url)
+            await access.check_server(url)
 
 
 async def test_a_read_only_server_is_refused(database: Target) -> None:
     name = database.connect_args["database"]
     await statement(database, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     with pytest.raises(ReadOnly):
-        await access.check(database.dsn)
+        await access.check_server(database.dsn)
 
 
 async def test_a_server_that_may_lose_commits_is_mentioned(database: Target) -> None:
@@ -80,7 +80,7 @@ async def test_a_server_that_may_lose_commits_is_mentioned(database: Target) -> 
     def log(_event: str, /, **fields: object) -> None:
         said.append(fields["setting"])
 
-    await access.check(database.dsn, log=log)
+    await access.check_server(database.dsn, log=log)
     assert said == ["synchronous_commit = off"]
 
 
@@ -98,7 +98,7 @@ async def test_a_server_that_may_lose_commits_is_mentioned(database: Target) -> 
 )
 def test_a_url_that_cannot_be_read_is_not_repeated(url: str) -> None:
     with pytest.raises(BadUrl) as caught:
-        parse(url)
+        parse_url(url)
     assert SECRET not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
@@ -112,7 +112,7 @@ def test_a_url_that_cannot_be_read_is_not_repeated(url: str) -> None:
     ],
 )
 def test_the_password_is_apart_from_what_is_shown(url: str) -> None:
-    target, place = parse(url)
+    target, place = parse_url(url)
     assert target.dsn == "postgresql://anna@host:99/games?sslmode=require"
     assert place == "host:99/games"
     assert SECRET not in repr(target)

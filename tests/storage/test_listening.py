@@ -44,7 +44,7 @@ class Ears:
 async def ears(database: Target) -> AsyncIterator[Ears]:
     changes = ChangeNotices()
     found = Ears(changes, Listening(database, changes, instance="test"))
-    changes.on(Channel.USERS, found.heard.append, found.miss)
+    changes.subscribe(Channel.USERS, found.heard.append, found.miss)
     async with found.listening.opened():
         await eventually(lambda: found.missed == 1)
         yield found
@@ -78,7 +78,7 @@ async def test_another_process_hears_of_commits_and_asks_the_rows_after_a_gap(
 
         await commit(run)
         async with Bus(FleetReads(pool, queries)).opened() as bus:
-            ears.changes.on(Channel.FLEET, lambda text: pass_on(text, bus), bus.miss)
+            ears.changes.subscribe(Channel.FLEET, lambda text: pass_on(text, bus), bus.miss)
             await eventually(lambda: bus.sequence == 1)
             await commit(other)
             await eventually(lambda: bus.sequence == 2)

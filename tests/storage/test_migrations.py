@@ -17,7 +17,7 @@ from rookery.db.migrations import (
     MigrationFailed,
     SchemaNewer,
     UnreleasedSchema,
-    missing,
+    find_missing,
 )
 from rookery.db.pool import Queries
 from rookery.db.target import Target
@@ -25,7 +25,7 @@ from tests.database import statement
 
 pytestmark = pytest.mark.anyio
 
-KNOWN = migrations.load()
+KNOWN = migrations.load_migrations()
 NEXT = Migration(KNOWN[-1].number + 1, "next", "CREATE TABLE later (n int)")
 SCHEMA = migrations.SCHEMA.read_text(encoding="utf-8")
 # What a database says of itself that was made before the migrations became one.
@@ -74,36 +74,36 @@ def test_a_released_version_keeps_its_schema_as_the_first_migration() -> None:
 
 
 def test_the_schema_is_the_first_migration_until_another_is_needed(tmp_path: Path) -> None:
-    assert migrations.load(tmp_path) == (Migration(1, "baseline", SCHEMA),)
+    assert migrations.load_migrations(tmp_path) == (Migration(1, "baseline", SCHEMA),)
 
 
 async def test_a_database_goes_on_when_its_schema_becomes_a_file_of_its_own(
     database: Target, queries: Queries, tmp_path: Path
 ) -> None:
     await Threads().io(freeze, tmp_path, [*KNOWN, NEXT])
-    later = await Threads().io(migrations.load, tmp_path)
+    later = await Threads().io(migrations.load_migrations, tmp_path)
     assert await migrations.migrate(database, queries, later) == (NEXT,)
 
 
 def test_only_what_was_not_applied_is_missing() -> None:
-    assert missing([*KNOWN, NEXT], [applied(one) for one in KNOWN]) == (NEXT,)
+    assert find_missing([*KNOWN, NEXT], [applied(one) for one in KNOWN]) == (NEXT,)
 
 
 def test_a_schema_from_the_future_is_refused() -> None:
     with pytest.raises(SchemaNewer, match=f"migration {NEXT.number}"):
-        missing(KNOWN, [*map(applied, KNOWN), applied(NEXT)])
+        find_missing(KNOWN, [*map(applied, KNOWN), applied(NEXT)])
 
 
 def test_a_changed_migration_is_refused() -> None:
     changed = Migration(NEXT.number, NEXT.name, NEXT.sql + "-- a change\n")
     with pytest.raises(MigrationChanged, match=f"Migration {NEXT.number}"):
-        missing([*KNOWN, changed], [*map(applied, KNOWN), applied(NEXT)])
+        find_missing([*KNOWN, changed], [*map(applied, KNOWN), applied(NEXT)])
 
 
 @pytest.mark.parametrize("past", [[EARLIER], [EARLIER, NEXT], [NEXT]])
 def test_a_past_that_begins_otherwise_is_refused(past: list[Migration]) -> None:
     with pytest.raises(UnreleasedSchema, match="go on with the version that made it"):
-        missing(KNOWN, [applied(one) for one in past])
+        find_missing(KNOWN, [applied(one) for one in past])
 
 
 async def test_a_database_of_an_earlier_development_state_is_left_as_it_was(

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from rookery.settings import SETTINGS, variable
+from rookery.settings import SETTINGS, variable_name
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAGES = [*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md")]
@@ -14,7 +14,7 @@ LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
 
 def test_every_setting_is_described_for_operators() -> None:
     page = (PROJECT / "docs" / "operate.md").read_text()
-    assert [name for name in SETTINGS if f"`{variable(name)}`" not in page] == []
+    assert [name for name in SETTINGS if f"`{variable_name(name)}`" not in page] == []
 
 
 def test_every_link_leads_somewhere() -> None:

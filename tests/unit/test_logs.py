@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from rookery.db.pool import leveled
+from rookery.db.pool import make_event_log
 from rookery.logs import LogWriter, logger, start_logs
 
 
@@ -39,8 +39,8 @@ def test_a_level_below_the_chosen_one_is_not_written() -> None:
 def test_what_storage_loses_for_a_moment_is_a_warning(event: str) -> None:
     out = io.StringIO()
     writer = start_logs(out, style="json")
-    leveled(logger())(event, reason="a hiccup")
-    leveled(logger())("database_ready")
+    make_event_log(logger())(event, reason="a hiccup")
+    make_event_log(logger())("database_ready")
     writer.stop()
     assert [line["level"] for line in lines(out)] == ["warning", "info"]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.settings import SETTINGS, Settings, SettingsError, flag, variable
+from rookery.settings import SETTINGS, Settings, SettingsError, flag_name, variable_name
 from tests.twins.sites import make_site
 
 
@@ -74,8 +74,8 @@ def test_a_variable_of_another_command_is_no_mistake(name: str) -> None:
     ],
 )
 def test_a_bad_value_stops_and_names_the_variable(name: str, text: str) -> None:
-    with pytest.raises(SettingsError, match=variable(name)):
-        Settings.read({variable(name): text})
+    with pytest.raises(SettingsError, match=variable_name(name)):
+        Settings.read({variable_name(name): text})
 
 
 def test_a_bad_flag_is_named_as_the_flag() -> None:
@@ -109,4 +109,4 @@ def test_lists_are_split_at_commas() -> None:
 
 
 def test_a_flag_is_named_like_its_field() -> None:
-    assert flag("threadpool_tokens") == "--threadpool-tokens"
+    assert flag_name("threadpool_tokens") == "--threadpool-tokens"

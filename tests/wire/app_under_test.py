@@ -14,7 +14,7 @@ from rookery.boundary.domains import Domain
 from rookery.errors import Complaint
 from rookery.logs import logger, start_logs
 from rookery.people.users import ORDINARY, mint
-from rookery.settings import from_process
+from rookery.settings import read_settings
 from rookery.web.steps import Step
 from tests.http_servers import http_backend, serve_in_memory
 from tests.twins.sites import SETTINGS, MemorySite, Trouble, make_site, make_user
@@ -72,7 +72,7 @@ async def run(site: MemorySite, port: int, farewell: Callable[[], None], trouble
 
 def main(port: int, trouble: str = "") -> int:
     writer = start_logs(style="json")
-    given = from_process()
+    given = read_settings()
     # As patient with slow clients as the settings of this process say.
     settings = replace(SETTINGS, head_seconds=given.head_seconds, body_seconds=given.body_seconds)
     site = make_site(settings, log=logger())

@@ -36,11 +36,11 @@ from rookery.boundary.offload import Threads
 from rookery.boundary.watch import Blockage, Holdup, LoopWatch
 from rookery.clock import SystemClock
 from rookery.db import access, migrations
-from rookery.db.fence import Lease, primacy
+from rookery.db.fence import Lease, hold_primacy
 from rookery.db.keys import load_key, load_session_secret
 from rookery.db.listening import Channel, Listening
 from rookery.db.migrations import Migration
-from rookery.db.pool import Pool, Queries, answers, leveled, open_pool
+from rookery.db.pool import Pool, Queries, answers, make_event_log, open_pool
 from rookery.db.target import Problem, Target
 from rookery.farm.engines import EngineRows
 from rookery.farm.events import Bus
@@ -110,7 +110,7 @@ async def open_app(
 @asynccontextmanager
 async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
     """A running site, for the length of the block; raises a complaint where it can't start."""
-    instance, log = f"{socket.gethostname()}-{secrets.token_hex(4)}", leveled(process.log)
+    instance, log = f"{socket.gethostname()}-{secrets.token_hex(4)}", make_event_log(process.log)
     async with StepRunner(process) as steps:
         target = await steps.enter(DATABASE, reach_database(settings, process))
         queries, newest = await steps.run(SQL_FILES, read_sql)
@@ -122,7 +122,7 @@ async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
         lease = Lease(pool, queries, instance=instance, address=address_of(settings))
         # The folder of an embedded database is locked by us alone: whoever held the lease is dead.
         force = settings.database_url is None
-        await steps.enter(LEASE, primacy(lease, force=force, log=log))
+        await steps.enter(LEASE, hold_primacy(lease, force=force, log=log))
         site = await steps.enter(
             FLEET,
             open_site(
@@ -136,7 +136,7 @@ async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
                 wheel_key=wheel_key,
             ),
         )
-        site.changes.on(Channel.FLEET, lambda text: pass_on(text, site.bus), site.bus.miss)
+        site.changes.subscribe(Channel.FLEET, lambda text: pass_on(text, site.bus), site.bus.miss)
         listening = Listening(target, site.changes, instance=instance, log=log)
         await steps.enter(LISTENING, listening.opened())
         site.listening_stats = listening.stats
@@ -167,17 +167,17 @@ def reach_database(settings: Settings, process: Process) -> AbstractAsyncContext
         process.failures.append("database")
         os.kill(os.getpid(), signal.SIGTERM)
 
-    return access.reach(
+    return access.open_target(
         settings.data,
         settings.database_url,
         alone=True,
-        log=leveled(process.log),
-        given_up=give_up,
+        log=make_event_log(process.log),
+        on_failure=give_up,
     )
 
 
 def read_sql() -> tuple[Queries, tuple[Migration, ...]]:
-    return Queries.load(), migrations.load()
+    return Queries.load(), migrations.load_migrations()
 
 
 def read_keys(settings: Settings) -> tuple[bytes, bytes]:
@@ -217,7 +217,7 @@ async def open_site(
     bus = Bus(FleetReads(pool, queries), log)
     assets, wheel = await threads.io(read_assets), await threads.io(own_wheel)
     async with open_fleet_store(
-        pool, queries, lease, lost=lose, hears=(bus,), log=leveled(log)
+        pool, queries, lease, lost=lose, hears=(bus,), log=make_event_log(log)
     ) as store:
         site = Site(
             settings,

@@ -1,4 +1,4 @@
-"""From a thread to the loop: the one way in which blocking code may await something.
+"""Calls from a thread to the event loop: the only way for blocking code to await something.
 
 Theory of operation. A crossing takes one of `limit` places, is handed to the loop without
 waiting for it, and then the thread waits for the answer, never longer than its time limit:
@@ -69,8 +69,7 @@ class BridgeStats:
 def call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
     """Have the loop call something in its next turn, and wait for nothing.
 
-    For threads and signal handlers that only want to say something. A loop that is closed has
-    nobody left who would hear it.
+    For threads and signal handlers that need no result. Does nothing on a closed loop.
     """
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(call)
@@ -87,7 +86,7 @@ async def open_bridge(*, limit: int = 64, grace_seconds: float = 1.0) -> AsyncIt
 
 
 class _Crossing(Generic[T]):
-    """One call on its way: what to await, and the answer that its thread waits for."""
+    """One call under way: the coroutine to run, and the future that its thread waits for."""
 
     def __init__(self, start: Callable[[], Awaitable[T]]) -> None:
         self.answer: Future[T] = Future()

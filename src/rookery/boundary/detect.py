@@ -39,7 +39,7 @@ class BadAllowance(BoundaryError):
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """This call may block when this function of this file is on the stack, because."""
+    """An exception: the call may block while this function of this file is on the stack."""
 
     call: str
     file: str
@@ -107,7 +107,7 @@ Report = Callable[[Violation], None]
 
 
 class Detection:
-    """The nets that are hung up; `uninstall` takes them down again."""
+    """The installed checks; `uninstall` removes them."""
 
     def __init__(self, undo: ExitStack) -> None:
         self._undo = undo
@@ -122,7 +122,7 @@ def install(
     cpu_seconds: float = 0.02,
     allowances: Iterable[Allowance] | None = None,
 ) -> Detection:
-    """Hang up all nets for the whole process."""
+    """Installs all checks for the whole process."""
     allowed = tuple(shipped() if allowances is None else allowances)
     with ExitStack() as undo:
         _find_blocking_calls(report, allowed, undo)

@@ -1,4 +1,4 @@
-"""From the loop to a thread: blocking and computing calls, each kind with its own limit.
+"""Calls from the event loop to threads: waiting and computing ones, each kind with its own limit.
 
 Waiting and computing are kept apart because a few computing threads are enough to starve the
 loop of the interpreter, while hundreds of waiting ones cost it nothing.
@@ -44,7 +44,7 @@ class LimiterStats:
 
 
 class _Lane:
-    """One limiter with its counters; the event loop alone writes them."""
+    """A limiter with its counters; only the event loop writes to them."""
 
     def __init__(self, name: str, size: int, queue: int | None = None) -> None:
         self.name = name

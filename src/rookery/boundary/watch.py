@@ -86,7 +86,7 @@ class Holdup:
 
 
 def ignore(holdup: Holdup) -> None:
-    """For those who only want to know about the loop."""
+    """The default for holdups: does nothing."""
 
 
 class LoopWatch:
@@ -273,7 +273,7 @@ def note_thread() -> None:
 
 
 class _Steps(Generic[T]):
-    """Drives a coroutine step by step, as the loop would, with a watch in the hand."""
+    """Drives a coroutine step by step and measures the time of each step."""
 
     __slots__ = ("_account", "_work")
 

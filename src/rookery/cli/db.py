@@ -48,7 +48,7 @@ async def open_database(
     settings = await Threads().io(_read_settings, flags, create)
     queries, clock = Queries.load(), SystemClock()
     async with open_target(settings) as target:
-        await migrations.migrate(target, queries, migrations.load())
+        await migrations.migrate(target, queries, migrations.load_migrations())
         async with open_pool(target, instance="command", size=2) as pool:
             # Nothing is ever compared with what this key digests.
             passwords = Passwords(Threads(), clock, secrets.token_bytes(32))
@@ -66,7 +66,7 @@ def _read_settings(flags: DatabaseSettings, create: bool) -> Settings:
 
 
 def open_target(settings: Settings, *, alone: bool = False) -> AbstractAsyncContextManager[Target]:
-    return access.reach(settings.data, settings.database_url, alone=alone, log=_tell)
+    return access.open_target(settings.data, settings.database_url, alone=alone, log=_tell)
 
 
 db = command_group(
@@ -110,7 +110,7 @@ async def restore(
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
     """Replace everything by a backup."""
-    settings, known = database.read(), migrations.load()
+    settings, known = database.read(), migrations.load_migrations()
     if not file.is_file():
         raise backup.RestoreFailed(reason=f"there is no file {file}")
     async with open_target(settings, alone=True) as target:
@@ -136,7 +136,7 @@ async def shell(*, database: DatabaseSettings = THE_DATABASE) -> int:
 
 
 async def _bring_up_to_date(target: Target) -> None:
-    done = await migrations.migrate(target, Queries.load(), migrations.load(), log=_tell)
+    done = await migrations.migrate(target, Queries.load(), migrations.load_migrations(), log=_tell)
     if not done:
         print("The schema is up to date.")
 

@@ -1,4 +1,6 @@
-"""Reaching the database from a command: external, of a running server, or started just now."""
+"""Opening the database for a command or the server: an external PostgreSQL, the embedded one of a
+running server, or an embedded one that is started now.
+"""
 
 import asyncio
 import contextlib
@@ -17,7 +19,7 @@ from rookery.db.embedded.server import DATABASE, EmbeddedServer, open_server
 from rookery.db.pool import BROKEN, EventLog, OwnConnection, quiet
 from rookery.db.target import Problem, Target, socket_target
 
-# A PostgreSQL that someone else runs, named by a URL: looked at before anything relies on it.
+# An external PostgreSQL, given by a URL and checked before it is used.
 
 OLDEST = 15
 CONNECT_SECONDS = 10.0
@@ -52,9 +54,11 @@ class ReadOnly(Problem):
     """PostgreSQL at {place} is read-only, such as a standby: name one that accepts writes."""
 
 
-async def check(url: str, *, log: EventLog = quiet, seconds: float = CONNECT_SECONDS) -> Target:
-    """How to reach the server, after it was seen to be one that Rookery can use."""
-    target, place = parse(url)
+async def check_server(
+    url: str, *, log: EventLog = quiet, seconds: float = CONNECT_SECONDS
+) -> Target:
+    """The target of a URL; raises Problem where Rookery can't use that server."""
+    target, place = parse_url(url)
     first = await _connect(target, place, seconds)
     try:
         second = await _connect(target, place, seconds)
@@ -64,14 +68,14 @@ async def check(url: str, *, log: EventLog = quiet, seconds: float = CONNECT_SEC
             await _check_writable(first, place)
             await _warn_unsafe(first, place, log)
         finally:
-            await _hang_up(second)
+            await _close(second)
     finally:
-        await _hang_up(first)
+        await _close(first)
     return target
 
 
-def parse(url: str) -> tuple[Target, str]:
-    """The target, and the place as it may be shown: without account and password."""
+def parse_url(url: str) -> tuple[Target, str]:
+    """The target, and its host and database for messages, without account and password."""
     try:
         parts = urlsplit(url)
         place = f"{parts.hostname or 'the local socket'}:{parts.port or 5432}"
@@ -110,19 +114,20 @@ async def _connect(target: Target, place: str, seconds: float) -> OwnConnection:
     except TimeoutError:
         raise DatabaseUnreachable(place=place, reason=f"no answer within {seconds:g} s") from None
     except OSError as error:
-        raise DatabaseUnreachable(place=place, reason=_reason(error)) from None
+        raise DatabaseUnreachable(place=place, reason=_describe_error(error)) from None
     except (asyncpg.InterfaceError, ValueError):
         raise BadUrl from None
 
 
-async def _hang_up(connection: OwnConnection) -> None:
-    """What answers strangely may also end strangely; the connection is cut then."""
+async def _close(connection: OwnConnection) -> None:
+    """Closes a connection; what is no PostgreSQL may fail at that."""
     with contextlib.suppress(*BROKEN):
         await connection.close(timeout=1)
 
 
-def _reason(error: OSError) -> str:
-    """asyncio puts its own words before the system's; name look-ups have numbers of their own."""
+def _describe_error(error: OSError) -> str:
+    """The system's message without that of asyncio; name lookups have error numbers of their
+    own."""
     if error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
     return error.strerror or "connection failed"
@@ -135,20 +140,20 @@ def _check_version(connection: OwnConnection, place: str) -> None:
 
 
 async def _check_direct(first: OwnConnection, second: OwnConnection, place: str) -> None:
-    """A transaction pooler gives the session of one that waits to the other: see whether it does.
+    """Raises Pooled where two connections share sessions, as behind a transaction pooler.
 
-    Only the simple protocol is used, whose answers to `SELECT` are counts: it works anywhere.
+    Only the simple protocol is used, which every pooler supports.
     """
     try:
         for _ in range(ROUNDS):
             for marked, other in ((first, second), (second, first)):
-                if not await _keeps_its_session(marked, other):
+                if not await _has_own_session(marked, other):
                     raise Pooled(place=place, sign="sessions change between transactions")
     except MIXED_UP:
         raise Pooled(place=place, sign="prepared statements get lost") from None
 
 
-async def _keeps_its_session(marked: OwnConnection, other: OwnConnection) -> bool:
+async def _has_own_session(marked: OwnConnection, other: OwnConnection) -> bool:
     mine = f"{id(marked)}"
     seen = f"SELECT 1 WHERE current_setting('rookery.probe', true) = '{mine}'"
     await marked.execute(f"SET rookery.probe = '{mine}'")
@@ -168,13 +173,13 @@ async def _check_writable(connection: OwnConnection, place: str) -> None:
 
 
 async def _warn_unsafe(connection: OwnConnection, place: str, log: EventLog) -> None:
-    """On a server of someone else's it is their choice; they should know what it means."""
+    """Logs settings of the server that may lose data in a crash."""
     for name in ("fsync", "full_page_writes", "synchronous_commit"):
         if await connection.fetchval(f"SHOW {name}") == "off":
             log("database_unsafe", place=place, setting=f"{name} = off")
 
 
-GivenUp = Callable[[Problem], object]
+OnFailure = Callable[[Problem], object]
 
 
 class NoDatabase(Problem):
@@ -189,33 +194,33 @@ def require_database(data: Path, database_url: str | None) -> None:
         raise NoDatabase(path=data)
 
 
-def ignore(_problem: Problem) -> None:
-    """A command notices by itself."""
+def ignore_failure(_problem: Problem) -> None:
+    """For commands, which notice a failure by themselves."""
 
 
 @asynccontextmanager
-async def reach(
+async def open_target(
     data: Path,
     database_url: str | None,
     *,
     alone: bool = False,
     log: EventLog = quiet,
-    given_up: GivenUp = ignore,
+    on_failure: OnFailure = ignore_failure,
 ) -> AsyncIterator[Target]:
-    """The database to work on; `alone` refuses to share a data folder with a running server.
+    """Opens the database; `alone` refuses to share a data folder with a running server.
 
-    `given_up` is told when an embedded server ended for good in the meantime.
+    `on_failure` is called when an embedded server has ended for good.
     """
     async with AsyncExitStack() as stack:
         if database_url is not None:
-            target = await check(database_url, log=log)
+            target = await check_server(database_url, log=log)
         else:
-            target = await _embedded(stack, data, given_up, alone=alone, log=log)
+            target = await _open_embedded(stack, data, on_failure, alone=alone, log=log)
         yield target
 
 
-async def _embedded(
-    stack: AsyncExitStack, data: Path, given_up: GivenUp, *, alone: bool, log: EventLog
+async def _open_embedded(
+    stack: AsyncExitStack, data: Path, on_failure: OnFailure, *, alone: bool, log: EventLog
 ) -> Target:
     try:
         server = await stack.enter_async_context(open_server(data, log=log))
@@ -224,10 +229,10 @@ async def _embedded(
         if folder is None:
             raise
         return socket_target(str(folder), sockets.PORT, cluster.USER, DATABASE)
-    watching = asyncio.create_task(_watch(server, given_up), name="embedded-postgres watch")
+    watching = asyncio.create_task(_watch(server, on_failure), name="embedded-postgres watch")
     stack.callback(watching.cancel)
     return server.target
 
 
-async def _watch(server: EmbeddedServer, given_up: GivenUp) -> None:
-    given_up(await server.wait_failed())
+async def _watch(server: EmbeddedServer, on_failure: OnFailure) -> None:
+    on_failure(await server.wait_failed())

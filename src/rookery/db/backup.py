@@ -45,7 +45,7 @@ class Programs:
         self.threads = threads
 
     async def run(self, target: Target, name: str, *arguments: str) -> str:
-        """Runs to the end; gives an empty text, or what the program complained about."""
+        """Runs a program; returns its error message, or an empty text."""
         process = await asyncio.create_subprocess_exec(
             str(self._folder / name),
             *arguments,
@@ -66,7 +66,7 @@ class Programs:
 
 
 async def backup(target: Target, file: Path, programs: Programs) -> int:
-    """Writes a backup beside its place and moves it there when it is whole: its size in bytes."""
+    """Writes a backup under another name, renames it when it is complete, and returns its size."""
     draft = file.with_name(f"{file.name}.unfinished")
     options = ("--format=custom", "--no-owner", "--no-privileges", f"--file={draft}")
     try:
@@ -126,7 +126,7 @@ async def _check_place(target: Target, *, force: bool) -> None:
 
 
 def _complaint(words: str) -> str:
-    """The line that says why; programs put hints and context around it."""
+    """The line of the output that names the error."""
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     marked = [line for line in lines if "error:" in line or "ERROR:" in line]
     best = (marked or lines or [""])[0]
@@ -142,7 +142,7 @@ def _make_private(draft: Path) -> None:
 
 
 def _settle(draft: Path, file: Path) -> int:
-    """Moves a backup to its place once it is on disk: its size."""
+    """Syncs a backup to the disk and renames it; returns its size."""
     sync(draft)
     draft.replace(file)
     return file.stat().st_size

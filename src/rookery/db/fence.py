@@ -28,7 +28,7 @@ from rookery.db.pool import (
     application_name,
     quiet,
 )
-from rookery.db.target import Problem, reached
+from rookery.db.target import Problem, pass_test_point
 
 
 class FencedOff(Problem):
@@ -56,14 +56,14 @@ class Fence:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
-        """The same for whoever's first statement passes the fence itself."""
-        async with _lent(self.pool) as connection:
+        """A write transaction whose first statement checks the fence itself."""
+        async with _borrow(self.pool) as connection:
             # Stricter levels answer a takeover with a serialisation error instead of no row.
             transaction = connection.transaction(isolation="read_committed")
             await transaction.start()
             try:
                 yield connection
-                reached("write_before_commit")
+                pass_test_point("write_before_commit")
             except BaseException:
                 await _roll_back(transaction)
                 raise
@@ -77,9 +77,9 @@ class Fence:
 
 
 @asynccontextmanager
-async def _lent(pool: Pool) -> AsyncIterator[Connection]:
-    """A connection that breaks while it is given back has done its work: the pool drops it, and
-    whoever was told that the commit succeeded may rely on it."""
+async def _borrow(pool: Pool) -> AsyncIterator[Connection]:
+    """A connection of the pool; an error while it is returned is ignored, because the commit has
+    succeeded by then and the pool drops the connection."""
     connection = await pool.acquire()
     try:
         yield connection
@@ -89,7 +89,7 @@ async def _lent(pool: Pool) -> AsyncIterator[Connection]:
 
 
 async def _roll_back(transaction: "asyncpg.transaction.Transaction") -> None:
-    """A broken connection has rolled back already, and the error that broke it goes on."""
+    """Rolls back; a broken connection has done so already."""
     try:
         await transaction.rollback()
     except (*BROKEN, asyncpg.PostgresError):
@@ -101,7 +101,7 @@ async def _commit(transaction: "asyncpg.transaction.Transaction") -> None:
         await transaction.commit()
     except BROKEN as error:
         raise OutcomeUnknown(reason=repr(error)) from error
-    reached("write_after_commit")
+    pass_test_point("write_after_commit")
 
 
 # Being primary: taking the fence, and the heartbeat that says for how long.
@@ -123,7 +123,7 @@ class TakeoverBlocked(Problem):
     """The fence could not be taken within {seconds:.0f} s: writes that do not end hold it."""
 
 
-def boottime() -> float:
+def read_boottime() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -138,7 +138,7 @@ class LeaseRow:
 
 
 class Lease:
-    """This process's claim to be primary; one object, changed on the loop alone."""
+    """The lease that makes this process primary; changed on the event loop alone."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class Lease:
         instance: str,
         address: str,
         seconds: float = LEASE_SECONDS,
-        clock: Callable[[], float] = boottime,
+        clock: Callable[[], float] = read_boottime,
     ) -> None:
         self._pool = pool
         self._queries = queries
@@ -158,16 +158,17 @@ class Lease:
         self._clock = clock
         self._epoch: int | None = None
         self._valid_until = 0.0
-        self._hear: Callable[[str], object] | None = None
+        self._report_loss: Callable[[str], object] | None = None
         # A renewal that a takeover of our own overtook would look like another's takeover.
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
-    def on_loss(self, hear: Callable[[str], object]) -> None:
-        """Have it told why, when another process has taken over: also where nobody writes."""
-        self._hear = hear
+    def on_loss(self, report: Callable[[str], object]) -> None:
+        """Registers a callback for the moment when another process has taken over, with the
+        reason."""
+        self._report_loss = report
 
     def is_held(self) -> bool:
-        """Whether this process may still speak as primary; to be asked at each answer."""
+        """Whether this process may still answer as primary; checked at each answer."""
         return self._epoch is not None and self._clock() < self._valid_until
 
     async def read(self) -> LeaseRow:
@@ -184,7 +185,7 @@ class Lease:
         attempt = 0
         while self._clock() < deadline:
             try:
-                async with self._turn:
+                async with self._lock:
                     return await self._attempt(force=force, insist=attempt > 0)
             except asyncpg.LockNotAvailableError:
                 attempt += 1
@@ -216,7 +217,7 @@ class Lease:
 
     async def renew(self) -> None:
         """One heartbeat; raises FencedOff when another process is primary by now."""
-        async with self._turn:
+        async with self._lock:
             await self._renew()
 
     async def _renew(self) -> None:
@@ -228,8 +229,8 @@ class Lease:
             return  # taken anew meanwhile, by this very process
         if found is None:
             self._epoch, fenced = None, FencedOff(epoch=epoch)
-            if self._hear is not None:
-                self._hear(str(fenced))
+            if self._report_loss is not None:
+                self._report_loss(str(fenced))
             raise fenced
         self._valid_until = asked + self._seconds
 
@@ -259,7 +260,7 @@ PATIENCE_SECONDS = LEASE_SECONDS + 2
 
 
 @asynccontextmanager
-async def primacy(lease: Lease, *, force: bool, log: EventLog = quiet) -> AsyncIterator[Lease]:
+async def hold_primacy(lease: Lease, *, force: bool, log: EventLog = quiet) -> AsyncIterator[Lease]:
     """Raises LeaseHeld when another process stays primary; `force` takes over at once."""
     await _take(lease, force=force, log=log)
     heartbeat = asyncio.create_task(_beat(lease, log), name="lease heartbeat")
@@ -296,7 +297,7 @@ async def _beat(lease: Lease, log: EventLog) -> None:
 
 
 async def _release(lease: Lease, log: EventLog) -> None:
-    """A lease that can't be given back expires by itself."""
+    """Releases the lease; one that can't be released expires by itself."""
     try:
         await lease.release()
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
@@ -318,7 +319,8 @@ AWAY_FOR_SURE = (
 
 
 def is_outage(error: BaseException) -> bool:
-    """Sockets and time limits fail in many places: theirs counts where the driver raised it."""
+    """Whether an error means that the database is away; an OSError or TimeoutError counts only
+    where the driver raised it."""
     if isinstance(error, AWAY_FOR_SURE):
         return True
     return isinstance(error, OSError | TimeoutError) and _came_through_driver(error)

@@ -1,8 +1,8 @@
-"""Listens to what other processes tell through the database, on a connection of its own.
+"""Receives notices of changes by other processes (LISTEN/NOTIFY) on a connection of its own.
 
     connecting --LISTEN--> listening --the connection breaks--> connecting, after a pause
 
-Each time it begins to listen, all who keep something are told that they may have missed changes.
+After each connect, all subscribers are told that they may have missed changes.
 """
 
 import asyncio
@@ -17,17 +17,16 @@ import asyncpg
 from rookery.db.pool import AWAY, COMMAND_SECONDS, CONNECT_SECONDS, EventLog, OwnConnection, quiet
 from rookery.db.target import Target
 
-# What processes tell one another through the database, by channel.
-#
-# Whoever keeps something in memory that another process may change says what to do when it is told
-# so, and what to do when changes may have been missed: then everything kept may be out of date.
+# Subscriptions by channel. A part that caches something which another process may change subscribes
+# with two callbacks: one for a change, and one for when changes may have been missed, after which
+# everything cached may be out of date.
 
-Told = Callable[[str], object]
-Missed = Callable[[], object]
+OnChange = Callable[[str], object]
+OnMissed = Callable[[], object]
 
 
 class Channel(enum.StrEnum):
-    """What is told of; the text that comes along says which one it was."""
+    """The kind of what has changed; the notice's text says which one."""
 
     FLEET = "fleet"
     USERS = "users"
@@ -39,13 +38,13 @@ class Channel(enum.StrEnum):
 @dataclass(frozen=True, slots=True)
 class _Listener:
     channel: Channel
-    told: Told
-    missed: Missed
+    told: OnChange
+    missed: OnMissed
 
 
 @dataclass(frozen=True, slots=True)
 class ListeningStats:
-    """Whether anybody listens, how often the connection was made, and what came through it."""
+    """Whether it is connected, and how many connections and notices there were."""
 
     connected: bool = False
     connections: int = 0
@@ -53,33 +52,34 @@ class ListeningStats:
 
 
 class ChangeNotices:
-    """One per process; the event loop alone uses it. Nobody here may take long or fail."""
+    """The subscriptions of a process, used on the event loop; callbacks must be quick and not
+    fail."""
 
     def __init__(self) -> None:
         self._listeners: list[_Listener] = []
 
-    def on(self, channel: Channel, told: Told, missed: Missed) -> None:
-        """Have these called from now on."""
+    def subscribe(self, channel: Channel, told: OnChange, missed: OnMissed) -> None:
+        """Registers callbacks for a channel."""
         self._listeners.append(_Listener(channel, told, missed))
 
-    def tell(self, channel: Channel, text: str) -> None:
+    def publish(self, channel: Channel, text: str) -> None:
         for listener in self._listeners:
             if listener.channel is channel:
                 listener.told(text)
 
-    def miss(self) -> None:
-        """There was a time in which nobody listened."""
+    def notify_missed(self) -> None:
+        """Tells all subscribers that changes may have been missed."""
         for listener in self._listeners:
             listener.missed()
 
 
 PAUSE_SECONDS = 0.5
 LOOK_SECONDS = 15.0
-"""How often a silent connection is asked whether it is still one."""
+"""How often a silent connection is tested."""
 
 
 class Listening:
-    """One per process. Used on the loop alone."""
+    """The connection that listens. One per process, used on the event loop alone."""
 
     def __init__(
         self, target: Target, changes: ChangeNotices, *, instance: str, log: EventLog = quiet
@@ -94,8 +94,8 @@ class Listening:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator["Listening"]:
-        """Listens until the end of the block, whatever becomes of the database in between."""
-        task = asyncio.create_task(self._go_on(), name="listening")
+        """Listens for the length of the block, and connects again after each failure."""
+        task = asyncio.create_task(self._keep_listening(), name="listening")
         try:
             yield self
         finally:
@@ -105,7 +105,7 @@ class Listening:
     def stats(self) -> ListeningStats:
         return ListeningStats(self._connected, self._connections, self._heard)
 
-    async def _go_on(self) -> None:
+    async def _keep_listening(self) -> None:
         while True:
             reason = "the connection ended"
             try:
@@ -125,18 +125,18 @@ class Listening:
         )
         try:
             for channel in Channel:
-                await connection.add_listener(channel, self._hear)
+                await connection.add_listener(channel, self._receive)
             self._connected = True
             self._connections += 1
-            self._changes.miss()
-            await self._stay(connection)
+            self._changes.notify_missed()
+            await self._wait_until_closed(connection)
         finally:
             self._connected = False
             with contextlib.suppress(*AWAY):
                 await connection.close(timeout=1)
 
-    async def _stay(self, connection: OwnConnection) -> None:
-        """Returns when the connection has ended; one that broke silently is found by asking."""
+    async def _wait_until_closed(self, connection: OwnConnection) -> None:
+        """Waits until the connection has ended; a test query finds one that broke silently."""
         gone = asyncio.Event()
         connection.add_termination_listener(lambda _connection: gone.set())
         while not connection.is_closed():
@@ -145,6 +145,6 @@ class Listening:
             except TimeoutError:
                 await connection.fetchval("SELECT 1")
 
-    def _hear(self, _connection: object, _process: int, channel: str, payload: object) -> None:
+    def _receive(self, _connection: object, _process: int, channel: str, payload: object) -> None:
         self._heard += 1
-        self._changes.tell(Channel(channel), str(payload))
+        self._changes.publish(Channel(channel), str(payload))

@@ -1,4 +1,4 @@
-"""Brings a database to the present schema: numbered files, one transaction each, each only once.
+"""Migrates a database to the current schema: numbered files, each applied once in a transaction.
 
 Until 0.1 is released, schema.sql itself is migration 1: one text, and a database made of another
 is refused. The release copies it to 0001_baseline.sql, whose bytes and so checksum then stay.
@@ -14,7 +14,7 @@ from pathlib import Path
 import asyncpg
 
 from rookery.db.pool import EventLog, OwnConnection, Queries, quiet
-from rookery.db.target import Problem, Target, reached
+from rookery.db.target import Problem, Target, pass_test_point
 
 SCHEMA = Path(__file__).parent / "sql" / "schema.sql"
 FOLDER = SCHEMA.parent / "migrations"  # not there as long as schema.sql is the only one
@@ -60,7 +60,7 @@ class Applied:
     checksum: str
 
 
-def load(folder: Path = FOLDER) -> tuple[Migration, ...]:
+def load_migrations(folder: Path = FOLDER) -> tuple[Migration, ...]:
     """Reads the files; it blocks, so call it before the loop runs or in a thread."""
     files = sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))
     if not files:
@@ -71,9 +71,9 @@ def load(folder: Path = FOLDER) -> tuple[Migration, ...]:
     )
 
 
-def missing(known: Sequence[Migration], applied: Sequence[Applied]) -> tuple[Migration, ...]:
-    """Which migrations are still to be applied; a database from the future or another past is not
-    touched. Both are in the order of their numbers."""
+def find_missing(known: Sequence[Migration], applied: Sequence[Applied]) -> tuple[Migration, ...]:
+    """The migrations that are still to be applied; both arguments are ordered by number. Raises
+    UnreleasedSchema, SchemaNewer or MigrationChanged for a database that must not be touched."""
     if applied and applied[0].checksum != known[0].checksum:
         raise UnreleasedSchema
     by_number = {migration.number: migration for migration in known}
@@ -89,9 +89,9 @@ def missing(known: Sequence[Migration], applied: Sequence[Applied]) -> tuple[Mig
 async def migrate(
     target: Target, queries: Queries, known: Sequence[Migration], *, log: EventLog = quiet
 ) -> tuple[Migration, ...]:
-    """Applies what is missing, one process at a time, and says what that was."""
+    """Applies the missing migrations, one process at a time, and returns them."""
     async with _session(target, queries, log) as connection:
-        todo = missing(known, await _applied(connection, queries))
+        todo = find_missing(known, await _load_applied(connection, queries))
         for migration in todo:
             await _apply(connection, queries, migration)
             log("migration_applied", number=migration.number, name=migration.name)
@@ -112,14 +112,14 @@ async def _session(target: Target, queries: Queries, log: EventLog) -> AsyncIter
         await connection.close(timeout=5)
 
 
-async def _applied(connection: OwnConnection, queries: Queries) -> list[Applied]:
+async def _load_applied(connection: OwnConnection, queries: Queries) -> list[Applied]:
     if not await connection.fetchval(queries["migrations_begun"]):
         return []
     return [Applied(**row) for row in await connection.fetch(queries["migrations_applied"])]
 
 
 async def _apply(connection: OwnConnection, queries: Queries, migration: Migration) -> None:
-    reached("migration_begins")
+    pass_test_point("migration_begins")
     try:
         async with connection.transaction():
             if await connection.fetchval(queries["migrations_begun"]):
@@ -128,6 +128,6 @@ async def _apply(connection: OwnConnection, queries: Queries, migration: Migrati
             await connection.execute(
                 queries["migrations_note"], migration.number, migration.name, migration.checksum
             )
-            reached("migration_before_commit")
+            pass_test_point("migration_before_commit")
     except asyncpg.PostgresError as error:
         raise MigrationFailed(number=migration.number, name=migration.name, reason=error) from error

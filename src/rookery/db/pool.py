@@ -1,4 +1,4 @@
-"""The pool of connections on the running loop, with the limits that every session of ours has."""
+"""The connection pool with its time limits, the named SQL queries, and the events that db logs."""
 
 import asyncio
 import re
@@ -15,7 +15,7 @@ from asyncpg.pool import PoolConnectionProxy
 from rookery import logs
 from rookery.db.target import Problem, Target
 
-# What storage asks of a log: an event with fields, at the level that its name stands for.
+# Logging: an event with fields; its name decides the level.
 
 WARNINGS = frozenset(
     {
@@ -31,7 +31,7 @@ WARNINGS = frozenset(
         "state_lost",
     }
 )
-"""Trouble that passes by itself, and that an operator may want to know of."""
+"""Events that are logged as warnings: trouble that passes by itself."""
 
 
 class EventLog(Protocol):
@@ -39,10 +39,10 @@ class EventLog(Protocol):
 
 
 def quiet(_event: str, /, **_fields: object) -> None:
-    """For callers who do not want to know."""
+    """An EventLog that discards everything."""
 
 
-def leveled(log: logs.Log) -> EventLog:
+def make_event_log(log: logs.Log) -> EventLog:
     """Writes events to a log of levels: those in WARNINGS as warnings, the rest as information."""
 
     def write(event: str, /, **fields: object) -> object:
@@ -85,14 +85,14 @@ class Queries:
         """Reads the files; it blocks, so call it before the loop runs or in a thread."""
         found: dict[str, Query] = {}
         for path in sorted(folder.glob("*.sql")):
-            for query in parse(path.read_text(encoding="utf-8"), path):
+            for query in parse_queries(path.read_text(encoding="utf-8"), path):
                 if query.name in found:
                     raise BadQueryFile(path=path, reason=f"{query.name} exists twice")
                 found[query.name] = query
         return cls(found.values())
 
 
-def parse(text: str, path: Path) -> list[Query]:
+def parse_queries(text: str, path: Path) -> list[Query]:
     heads = list(HEADER.finditer(text))
     if text.count("-- name:") != len(heads):
         raise BadQueryFile(path=path, reason="each name needs a line of purpose after it")
@@ -106,7 +106,7 @@ def parse(text: str, path: Path) -> list[Query]:
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
 OwnConnection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
-"""One that belongs to no pool."""
+"""A connection outside of the pool."""
 
 # The server ends a statement first, then the client gives up, then whoever waits over the bridge.
 STATEMENT_SECONDS = 5
@@ -137,7 +137,7 @@ class NoConnection(Problem):
 
 
 def application_name(instance: str) -> str:
-    """Under which name the sessions of one process are found, to end them at a takeover."""
+    """The name of a process's sessions, by which a takeover finds and ends them."""
     return f"rookery {instance}"
 
 
@@ -159,7 +159,7 @@ async def open_pool(
         timeout=connect_seconds,
         command_timeout=COMMAND_SECONDS,
         server_settings=_session(instance),
-        reset=_leave_as_it_is,
+        reset=_skip_reset,
     )
     try:
         await pool
@@ -169,9 +169,9 @@ async def open_pool(
         await _close(pool, close_seconds, log)
 
 
-async def _leave_as_it_is(_connection: "asyncpg.Connection[Any]") -> None:
-    """Nobody of ours changes a session for longer than a transaction, and asyncpg ends those by
-    itself: clearing up after every query would cost as much as the query."""
+async def _skip_reset(_connection: "asyncpg.Connection[Any]") -> None:
+    """Replaces the reset that asyncpg runs when a connection is released: our code changes no
+    session beyond a transaction, and a reset would cost as much as a query."""
 
 
 async def _wait_for_server(pool: Pool, seconds: float) -> None:

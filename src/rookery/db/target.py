@@ -1,5 +1,5 @@
-"""What every module of the database shares: how it is reached, the base of its errors, and syncing
-files to the disk. It imports no driver, because the supervisor of the embedded server uses it.
+"""Shared by all of db: the target of a connection, the base of its errors, and syncing files to the
+disk. It imports no driver, because the supervisor of the embedded server uses it.
 """
 
 import os
@@ -16,12 +16,12 @@ class Problem(Fault, Complaint):
     """Something is wrong with the database."""
 
 
-# How a database is reached: by asyncpg on the loop, and by PostgreSQL's own programs.
+# The target of connections: by asyncpg, and by PostgreSQL's own programs.
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Safe to log: the password is in neither `dsn` nor the representation."""
+    """How to connect to a database. Safe to log: neither `dsn` nor the repr has the password."""
 
     dsn: str
     connect_args: Mapping[str, Any] = field(repr=False)
@@ -29,12 +29,13 @@ class Target:
 
     @property
     def program_environment(self) -> dict[str, str]:
-        """What psql and pg_dump must find in their environment, where `ps` does not show it."""
+        """The environment of psql and pg_dump, with the password, which `ps` does not show
+        there."""
         return {} if self.password is None else {"PGPASSWORD": self.password}
 
 
 def socket_target(folder: str, port: int, user: str, database: str) -> Target:
-    """A server on this machine that trusts whoever reaches its socket."""
+    """The target of a server on this machine whose socket needs no password."""
     query = urlencode({"host": folder, "port": port}, quote_via=quote)
     arguments = {
         "host": folder,
@@ -72,8 +73,8 @@ def sync(path: Path) -> None:
 _hooks: list[Callable[[str], None]] = []
 
 
-def reached(moment: str) -> None:
-    """Tells the hook of a test that this moment has come."""
+def pass_test_point(moment: str) -> None:
+    """Calls the hook of a fault test, if one is set, with the name of this point in the code."""
     for hook in _hooks:
         hook(moment)
 

@@ -26,7 +26,7 @@ from typing import Protocol
 
 from rookery.boundary.watch import Histogram
 from rookery.db.pool import COMMAND_SECONDS, EventLog, quiet
-from rookery.db.target import reached
+from rookery.db.target import pass_test_point
 from rookery.farm.writing import Backlog, Gathered, Slice
 from rookery.rules.answers import Changes
 
@@ -296,7 +296,7 @@ class GroupCommit:
         started = self._loop.time()
         self._in_flight = True
         round_ = self._rounds[0]
-        reached("round_taken")
+        pass_test_point("round_taken")
         try:
             await self._writer.write(round_.gathered, round_.last)
         except Exception as error:  # noqa: BLE001 whatever it was, the outcome is not to be trusted

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from rookery.clock import Clock
-from rookery.db.target import reached, sync
+from rookery.db.target import pass_test_point, sync
 
 KEY_BYTES = 16
 FOLDER_CHARACTERS = 2
@@ -154,10 +154,10 @@ class FolderDraft:
         with self._file as file:
             file.flush()
             os.fsync(file.fileno())
-        reached("blob_before_rename")
+        pass_test_point("blob_before_rename")
         self._unfinished.rename(self._path)
         sync(self._path.parent)
-        reached("blob_after_rename")
+        pass_test_point("blob_after_rename")
         return self._path.name
 
     def drop(self) -> None:

@@ -55,7 +55,7 @@ PENDING = Status()
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One test. `share` is its internal throughput: its weight against other runs (8.6).
+    """One test. `share` is its internal throughput: its weight against other runs.
 
     Ids sort in the order of creation; equal claims on a machine are settled by it.
     """

@@ -240,11 +240,11 @@ class Site:
     def _follow_changes(self) -> None:
         """Whoever changes something, from whichever process: within a moment it counts here."""
         ended, sessions = self.sessions.ended, self.sessions
-        self.changes.on(Channel.SESSIONS, ended.told, ended.missed)
-        self.changes.on(Channel.USERS, sessions.forget, sessions.forget_all)
+        self.changes.subscribe(Channel.SESSIONS, ended.told, ended.missed)
+        self.changes.subscribe(Channel.USERS, sessions.forget, sessions.forget_all)
         forget_changed_accounts(self.changes, self.credentials, self.bearers)
         refresh = Refresher(self.load, self.log)
-        self.changes.on(Channel.ENGINES, refresh.schedule, refresh.schedule)
+        self.changes.subscribe(Channel.ENGINES, refresh.schedule, refresh.schedule)
 
     async def load(self) -> None:
         """Reads what is kept in memory and may change in other processes. Engines, teams and files
@@ -272,8 +272,8 @@ def forget_changed_accounts(
         credentials.forget_all()
         bearers.forget_all()
 
-    changes.on(Channel.USERS, forget_user, forget_everything)
-    changes.on(Channel.TOKENS, forget_token, forget_everything)
+    changes.subscribe(Channel.USERS, forget_user, forget_everything)
+    changes.subscribe(Channel.TOKENS, forget_token, forget_everything)
 
 
 def read_trust_requirements(settings: Settings) -> TrustRequirements:
