@@ -1,5 +1,6 @@
 """The docs keep up with the code."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 PAGES = [*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md")]
 TEST = re.compile(r"def (test_\w+)")
 NAMED = re.compile(r"`(test_\w+)`")
+STEP = re.compile(r"^([a-z_0-9/]+\.(?:py|js)) +([A-Za-z_]+(?:\.[a-z_]+)?) {2,}", re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
 
 
@@ -40,6 +42,31 @@ def test_every_page_is_found_from_the_readme() -> None:
     pages = [*PROJECT.glob("docs/*.md"), *PROJECT.glob("docs/dev/*.md")]
     there = {str(page.relative_to(PROJECT)) for page in pages}
     assert there - shown == set()
+
+
+def test_every_function_of_the_journeys_exists() -> None:
+    page = (PROJECT / "docs" / "architecture.md").read_text()
+    steps = STEP.findall(page)
+    lost = [f"{module} {name}" for module, name in steps if not declares(module, name)]
+    assert lost == []
+    assert len(steps) > 50
+
+
+def declares(module: str, name: str) -> bool:
+    """Whether a module declares a function, a class, or a method written as Class.method."""
+    file = PROJECT / "src" / "rookery" / module
+    text = file.read_text() if file.exists() else ""
+    if module.endswith(".js"):
+        return f"function {name}(" in text
+    places: list[ast.AST] = [ast.parse(text)]
+    for part in name.split("."):
+        places = [
+            node
+            for place in places
+            for node in getattr(place, "body", ())
+            if getattr(node, "name", "") == part
+        ]
+    return bool(places)
 
 
 def test_the_readme_stays_short() -> None:
