@@ -10,7 +10,7 @@ from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.events import Bus, Notice
 from rookery.farm.reads import FleetReads
-from rookery.farm.store import pass_on
+from rookery.farm.store import publish_notice
 from rookery.model.run import Run
 from rookery.people.users import Users
 from tests.database import pool_on, statement
@@ -78,7 +78,7 @@ async def test_another_process_hears_of_commits_and_asks_the_rows_after_a_gap(
 
         await commit(run)
         async with Bus(FleetReads(pool, queries)).opened() as bus:
-            ears.changes.subscribe(Channel.FLEET, lambda text: pass_on(text, bus), bus.miss)
+            ears.changes.subscribe(Channel.FLEET, lambda text: publish_notice(text, bus), bus.miss)
             await eventually(lambda: bus.sequence == 1)
             await commit(other)
             await eventually(lambda: bus.sequence == 2)
@@ -93,6 +93,6 @@ async def test_another_process_hears_of_commits_and_asks_the_rows_after_a_gap(
 async def test_nonsense_on_the_channel_is_a_gap(database: Target, queries: Queries) -> None:
     async with pool_on(database) as pool, Bus(FleetReads(pool, queries)).opened() as bus:
         await eventually(lambda: not bus.stats().behind)
-        pass_on("{", bus)
+        publish_notice("{", bus)
         assert bus.stats().behind
         await eventually(lambda: not bus.stats().behind)

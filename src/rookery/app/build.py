@@ -44,11 +44,11 @@ from rookery.db.pool import Pool, Queries, answers, make_event_log, open_pool
 from rookery.db.target import Problem, Target
 from rookery.farm.engines import EngineRows
 from rookery.farm.events import Bus
-from rookery.farm.jobs import working_off
+from rookery.farm.jobs import run_jobs
 from rookery.farm.primary import Store
 from rookery.farm.reads import FleetReads
 from rookery.farm.statistics_rows import SpeedRows, Statistics
-from rookery.farm.store import open_fleet_store, pass_on
+from rookery.farm.store import open_fleet_store, publish_notice
 from rookery.files.access import FileAccessRows
 from rookery.files.blobs import FolderBlobs, remove_unfinished
 from rookery.files.books import BookRows
@@ -136,7 +136,9 @@ async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
                 wheel_key=wheel_key,
             ),
         )
-        site.changes.subscribe(Channel.FLEET, lambda text: pass_on(text, site.bus), site.bus.miss)
+        site.changes.subscribe(
+            Channel.FLEET, lambda text: publish_notice(text, site.bus), site.bus.miss
+        )
         listening = Listening(target, site.changes, instance=instance, log=log)
         await steps.enter(LISTENING, listening.opened())
         site.listening_stats = listening.stats
@@ -152,7 +154,7 @@ async def start_serving(site: Site, steps: StepRunner) -> None:
     site.watch = await steps.enter(WATCH, watch)
     await steps.enter(EVENTS, site.bus.opened())
     site.jobs = make_jobs(site)
-    await steps.enter(JOBS, working_off(site.fleet, site.jobs, site.log, site.is_outage))
+    await steps.enter(JOBS, run_jobs(site.fleet, site.jobs, site.log, site.is_outage))
     site.stop_jobs = steps.stop_jobs
 
 

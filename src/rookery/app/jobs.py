@@ -41,12 +41,12 @@ class DeclaredJob:
 
 JOBS = (
     DeclaredJob("listening", TICK_SECONDS, Reachability, lambda site: site.reachability),
-    DeclaredJob("dead tasks", 60, Chores.bury_the_dead, lambda site: site.chores.bury_the_dead),
+    DeclaredJob("dead tasks", 60, Chores.end_dead_tasks, lambda site: site.chores.end_dead_tasks),
     DeclaredJob(
         "stalled tasks",
         60,
-        Chores.take_back_the_stalled,
-        lambda site: site.chores.take_back_the_stalled,
+        Chores.end_stalled_tasks,
+        lambda site: site.chores.end_stalled_tasks,
     ),
     DeclaredJob("shares", 60, Chores.refresh_shares, lambda site: site.chores.refresh_shares),
     DeclaredJob("speeds", 60, Chores.measure_speeds, lambda site: site.chores.measure_speeds),

@@ -35,7 +35,7 @@ from rookery.rules.lifecycle import Actor
 
 
 class EngineRows(Table):
-    """Each change is told to all processes."""
+    """Engine records and all their versions as rows; a change notifies all processes."""
 
     async def list_all(self) -> tuple[EngineVersion, ...]:
         return await self._many(_engine, "engines_all")
@@ -124,7 +124,7 @@ class Engines:
         self._one_at_a_time = asyncio.Lock()
         self._kept: dict[str, EngineVersion] = {}
         self._known: dict[str, EngineRecord] = {}
-        self._told: dict[str, EngineRecord] = {}
+        self._for_workers: dict[str, EngineRecord] = {}
         self.catalogue = Catalogue({})
         self._ever = self.catalogue
         self.private: dict[str, str] = {}
@@ -146,12 +146,12 @@ class Engines:
         """All engines, by name."""
         return tuple(self._known[name] for name in sorted(self._known))
 
-    def told(self, name: str) -> EngineRecord | None:
+    def engine_for_worker(self, name: str) -> EngineRecord | None:
         """What a worker of ours is told of an engine; nothing of plain Stockfish, which it knows.
 
         Runs outlive the removal of their engine.
         """
-        return self._told.get(name)
+        return self._for_workers.get(name)
 
     def renewed(self, run: Run) -> Run:
         """The run with the demands of its own records, of teams and privacy as they are now: one
@@ -165,13 +165,14 @@ class Engines:
         return run if demands == run.demands else with_changes(run, demands=demands)
 
     def record_for_worker(self, side: Side) -> EngineRecord | None:
-        """As `told`, by the record that the run was submitted with."""
-        return record_of(side) if side.record else self.told(side.engine)
+        """As `engine_for_worker`, by the record that the run was submitted with."""
+        return submitted_record(side) if side.record else self.engine_for_worker(side.engine)
 
     def with_records(self, run: Run) -> Run:
         """The run with the records of its engines as they are now."""
         sides = tuple(
-            replace(side, record=_encoded(self.told(side.engine))) for side in run.plan.sides
+            replace(side, record=_encoded(self.engine_for_worker(side.engine)))
+            for side in run.plan.sides
         )
         return with_changes(run, plan=replace(run.plan, sides=sides))
 
@@ -227,7 +228,7 @@ class Engines:
                 await self._check_idle(name, "its team and privacy can't change before they end")
             now = self._clock.now()
             await self._save(EngineVersion(record=record, changed=now, changed_by=actor.name))
-            for event in told(before, record, actor.name, now):
+            for event in change_events(before, record, actor.name, now):
                 await self._audit.write(event)
         return before is None
 
@@ -311,15 +312,15 @@ class Engines:
         self._shares |= {each.name: each.share for each in ever}
         self._ever = catalogue_of(ever)
         self.private = {each.name: each.team for each in ever if each.private}
-        self._told = {
+        self._for_workers = {
             each.name: replace(each, presets=()) for each in ever if each is not STOCKFISH
         }
 
 
-def told(
+def change_events(
     before: EngineRecord | None, after: EngineRecord, actor: str, now: datetime
 ) -> Iterator[Event]:
-    """The lines that a written record is worth. Each team has its own, in which no other is named:
+    """The events of a changed record. Each team has its own, in which no other is named:
     who knows of the engine need not know of every team."""
     line = partial(about_engine, engine=after.name, actor=actor, now=now)
     if before is None:
@@ -339,7 +340,7 @@ def records_digest(run: Run) -> str:
     return hashlib.sha256("\n".join(records).encode()).hexdigest()[:16] if records else ""
 
 
-def record_of(side: Side) -> EngineRecord | None:
+def submitted_record(side: Side) -> EngineRecord | None:
     """The record that a side was submitted with, where workers are told one."""
     return None if side.record in ("", NOTHING_TOLD) else _decoded(side.record)
 

@@ -81,7 +81,7 @@ class Fleet:
 
     async def request_task(self, machine: Machine, *, limit: int) -> Grant | NoTask | Refusal:
         """A task for this machine, if there is one; its user may have so many at a time."""
-        return await self.primary.answer(requesting(machine, limit))
+        return await self.primary.answer(task_request_act(machine, limit))
 
     async def beat(self, call: HeldTask) -> TaskVerdict:
         """A sign of life. That a task lives on was told when it was given out."""
@@ -113,12 +113,14 @@ class Fleet:
     ) -> TaskVerdict:
         """All results of a task so far, and how the last of them were played."""
         await self._check_exists(call)
-        return await self.primary.answer(updating(call, report, provenance))
+        return await self.primary.answer(task_update_act(call, report, provenance))
 
     async def request_spsa(self, call: HeldTask, *, slots: int = 0) -> DrawnValues | TaskVerdict:
         """Values for the next batch of a tune: final ones per slot where slots are asked for."""
         await self._check_exists(call)
-        return await self.primary.answer(lambda term, now: self._drawn(term, call, slots, now))
+        return await self.primary.answer(
+            lambda term, now: self._draw_values(term, call, slots, now)
+        )
 
     async def fail_task(self, call: HeldTask, message: str) -> TaskVerdict:
         """The worker could not go on."""
@@ -136,7 +138,9 @@ class Fleet:
             )
         )
 
-    async def note(self, machine: Machine, message: str, call: HeldTask | None = None) -> None:
+    async def log_message(
+        self, machine: Machine, message: str, call: HeldTask | None = None
+    ) -> None:
         """Words of a worker for the log, about a task of its own or about nothing in particular."""
         task = await self.views.own_task(call) if call else None
         run = await self.views.known_run(call.run) if call else None
@@ -172,7 +176,7 @@ class Fleet:
             self._ended.put(run_id, tasks, RUN_SECONDS)
         return tasks
 
-    def _drawn(
+    def _draw_values(
         self, term: PrimaryTerm, call: HeldTask, slots: int, now: datetime
     ) -> Decision[DrawnValues | TaskVerdict]:
         run = term.working.runs().get(call.run)
@@ -195,18 +199,20 @@ class Fleet:
             PerturbationDraw(self._chance.flips(size), self._chance.numbers(count))
             for _ in range(min(slots, most))
         ]
-        return DrawnValues(kind.tune, kind.perturbed_finally(draws), final=True)
+        return DrawnValues(kind.tune, kind.draw_final_perturbations(draws), final=True)
 
 
-def requesting(machine: Machine, limit: int) -> Act[Grant | NoTask | Refusal]:
+def task_request_act(machine: Machine, limit: int) -> Act[Grant | NoTask | Refusal]:
     return lambda term, now: term.scheduler.request(machine, now, limit=limit)
 
 
-def updating(call: HeldTask, report: Report, provenance: Provenance | None) -> Act[TaskVerdict]:
-    return lambda term, now: _updated(term, call, report, provenance, now)
+def task_update_act(
+    call: HeldTask, report: Report, provenance: Provenance | None
+) -> Act[TaskVerdict]:
+    return lambda term, now: _update_task(term, call, report, provenance, now)
 
 
-def _updated(
+def _update_task(
     term: PrimaryTerm,
     call: HeldTask,
     report: Report,

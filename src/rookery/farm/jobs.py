@@ -1,4 +1,4 @@
-"""Jobs: what is done every so often for as long as the process serves."""
+"""Periodic jobs of the fleet, and the loop that runs jobs for as long as the process serves."""
 
 import asyncio
 from collections import Counter, defaultdict
@@ -48,7 +48,7 @@ class SumsDisagree(Exception):
 
 @runs(Domain.LOOP, "compares two clock readings")
 class Reachability:
-    """Whether the server could hear: silence counts against nobody while it could not."""
+    """Watches whether the server can be reached: while it can't, silent tasks are not dead."""
 
     def __init__(self, fleet: Fleet, is_reachable: Callable[[], bool]) -> None:
         self._primary = fleet.primary
@@ -65,7 +65,7 @@ class Reachability:
 
 
 class Chores:
-    """The chores themselves."""
+    """The work of the fleet's jobs, one method each."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._primary = fleet.primary
@@ -73,14 +73,14 @@ class Chores:
         self._checked = ""
 
     @runs(Domain.LOOP_CPU, "looks at 50 silent tasks at a time; awaits the commit")
-    async def bury_the_dead(self) -> None:
+    async def end_dead_tasks(self) -> None:
         more = True
         while more:
-            more = await self._primary.answer(_bury_some)
+            more = await self._primary.answer(_end_some_dead_tasks)
             await asyncio.sleep(0)
 
     @runs(Domain.LOOP_CPU, "looks at 200 tasks at a time; awaits the commit")
-    async def take_back_the_stalled(self) -> None:
+    async def end_stalled_tasks(self) -> None:
         term = self._primary.term()
         async for _, tasks in portions(term.working):
             now = self._primary.clock.now()
@@ -138,7 +138,7 @@ class Chores:
             working.machines.forget(names, before, working.task)
 
 
-def _bury_some(term: PrimaryTerm, now: datetime) -> Decision[bool]:
+def _end_some_dead_tasks(term: PrimaryTerm, now: datetime) -> Decision[bool]:
     """Whether there may be more."""
     changes = term.reception.expire(now, DEATHS_AT_A_TIME)
     return Decision(term.reception.has_silent(now), changes)
@@ -166,7 +166,7 @@ async def find_waiting_machines(primary: Primary) -> list[Machine]:
 
 
 async def slices(items: Iterable[T], size: int) -> AsyncIterator[tuple[T, ...]]:
-    """So many at a time, with a turn for everybody else in between."""
+    """Items in lists of `size`, letting other tasks run in between."""
     rest = iter(items)
     while part := tuple(islice(rest, size)):
         yield part
@@ -216,7 +216,7 @@ class PeriodicJob:
 
 
 @asynccontextmanager
-async def working_off(
+async def run_jobs(
     fleet: Fleet, jobs: Iterable[PeriodicJob], log: Log, is_outage: IsOutage = never
 ) -> AsyncIterator[None]:
     """Does the jobs for the length of the block."""

@@ -215,7 +215,7 @@ class Primary:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Something that goes on after its caller was answered."""
-        task = asyncio.ensure_future(self._logged(work))
+        task = asyncio.ensure_future(self._log_failure(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         # One that is cancelled before it began would leave the work neither done nor closed.
@@ -225,7 +225,7 @@ class Primary:
         if not changes:
             return
         if changes.events and not self._policy.simulated:
-            changes = replace(changes, events=self._log_bound.kept(changes.events))
+            changes = replace(changes, events=self._log_bound.select_events(changes.events))
         try:
             term.put(changes)
         except StateLost:
@@ -238,7 +238,7 @@ class Primary:
             for purging in purges:
                 self.spawn(self._start_purge(purging))
 
-    async def _logged(self, work: Awaitable[None]) -> None:
+    async def _log_failure(self, work: Awaitable[None]) -> None:
         try:
             await work
         except (StateLost, Rebuilding, QueueFull, RunFault) as error:

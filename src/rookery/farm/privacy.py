@@ -47,12 +47,12 @@ class Privacy:
         own = self._teams.of(viewer)
         return frozenset(name for name, team in private.items() if team not in own)
 
-    def sees_engine(self, viewer: str | None, engine: str) -> bool:
+    def may_see_engine(self, viewer: str | None, engine: str) -> bool:
         team = self._engines.private.get(engine)
         return team is None or team in self._teams.of(viewer)
 
     def sees(self, viewer: str | None, run: Run) -> bool:
-        return all(self.sees_engine(viewer, side.engine) for side in run.plan.sides)
+        return all(self.may_see_engine(viewer, side.engine) for side in run.plan.sides)
 
     def is_of(self, reader: Actor | None, run: Run) -> bool:
         """Whether somebody is one of a run's people: its owner, who is in the team of one of its

@@ -18,7 +18,7 @@ from rookery.model.task import Task
 from rookery.rules import purge, working_set
 from rookery.rules.answers import Changes, Decision
 from rookery.rules.lifecycle import Actor
-from rookery.rules.purge import Culprit, Inquiry, Purged, Purging, Struck, Toll
+from rookery.rules.purge import Purged, PurgedTotals, PurgeSearch, PurgeTarget, Purging, Struck
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ class RunPurges:
         """Take out results that can't be trusted; the run plays on if it is undecided then. The
         answer may be that this is under way."""
         if run_id in self._under_way:
-            return Purged(await self._views.known_run(run_id), Toll(), under_way=True)
+            return Purged(await self._views.known_run(run_id), PurgedTotals(), under_way=True)
         async with self._locks(run_id):
             run = await self._views.known_run(run_id)
             purging = working_set.begin_purge(run, actor, self._primary.clock.now())
@@ -98,13 +98,13 @@ class RunPurges:
                 await asyncio.sleep(self._primary.clock.seconds() - began)
         return await self._conclude(run, purging)
 
-    async def _found(self, run: Run, purging: Purging) -> Culprit | None:
-        inquiry = Inquiry()
+    async def _found(self, run: Run, purging: Purging) -> PurgeTarget | None:
+        inquiry = PurgeSearch()
         async for tasks in self._pages(run):
             inquiry.look(tasks)
         return await self._in_thread(lambda: inquiry.verdict(run, purging.rule))
 
-    async def _bad(self, run: Run, culprit: Culprit) -> AsyncIterator[list[Task]]:
+    async def _bad(self, run: Run, culprit: PurgeTarget) -> AsyncIterator[list[Task]]:
         """The tasks that go, as many at a time as are struck out together."""
         found: list[Task] = []
         async for tasks in self._pages(run):

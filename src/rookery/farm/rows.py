@@ -25,7 +25,7 @@ from rookery.model.task import PlayedBatch, Results, Tally, Task
 from rookery.model.timecontrol import base_seconds
 from rookery.rules.answers import ChartPoint, MachineBlock, MachineHistory
 from rookery.rules.observations import chart_place
-from rookery.rules.purge import BadTask, Culprit, Purging, Toll
+from rookery.rules.purge import BadTask, PurgedTotals, PurgeTarget, Purging
 from rookery.stats.residuals import Colour
 from rookery.stats.sprt import Flag
 
@@ -219,8 +219,8 @@ def results_of(row: Row) -> Results:
 
 # Points of charts, provenance and machines as rows, and back.
 
-_CULPRIT: Json[Culprit] = Json(Culprit)
-_TOLL: Json[Toll] = Json(Toll)
+_CULPRIT: Json[PurgeTarget] = Json(PurgeTarget)
+_TOLL: Json[PurgedTotals] = Json(PurgedTotals)
 
 
 def sample_columns(sample: ChartPoint) -> Columns:

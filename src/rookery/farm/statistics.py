@@ -66,9 +66,9 @@ class Accounting:
                 await self._count(each)
         await self._rows.sum_up(self._clock.now() - MONTH)
         if self._idle_days:
-            await self._part_with_the_idle()
+            await self._delete_idle_accounts()
 
-    async def _part_with_the_idle(self) -> None:
+    async def _delete_idle_accounts(self) -> None:
         """After the count, so that whatever was played is known. Older accounts are left alone: a
         server that was away for long, or has just begun with this, parts with nobody at once."""
         now = self._clock.now()

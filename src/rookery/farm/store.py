@@ -37,7 +37,7 @@ class CommitNotice(msgspec.Struct, frozen=True):
     runs: tuple[str, ...] | None = None
 
 
-def pass_on(text: str, bus: Bus) -> None:
+def publish_notice(text: str, bus: Bus) -> None:
     """What was heard; a notice that can't be read is one that was missed."""
     try:
         notice = msgspec.json.decode(text, type=CommitNotice)

@@ -17,7 +17,7 @@ from rookery.model.run import STOCKFISH_NPS, Run, create
 from rookery.people.profiles import parse_repository
 from rookery.protocol.codec import refuse, require
 from rookery.protocol.runs import PREFIXES, SpsaSettings, Submission
-from rookery.rules.assignment import BatchFacts, batch_for, length_ratio
+from rookery.rules.assignment import BatchFacts, batch_size, length_ratio
 from rookery.stats.sprt import Sprt
 from rookery.stats.spsa import Tune, new_tune
 from rookery.stats.spsa_parameters import SpsaFault
@@ -127,7 +127,7 @@ def _batch(spec: Sprt, plan: Plan, context: SubmissionContext) -> int:
         plan.time_control.game_seconds(nps),
         min(float(plan.games), pace_of(spec).walk(spec.elo0).mean_time()),
     )
-    return batch_for(demands, facts)
+    return batch_size(demands, facts)
 
 
 def reference_nps(plan: Plan, context: SubmissionContext) -> float:

@@ -106,7 +106,7 @@ class FileAccess:
         return self._may_see_engine(viewer, self._engine_of.get(file, ""))
 
     def _may_see_engine(self, viewer: str | None, engine: str) -> bool:
-        return not engine or self._privacy.sees_engine(viewer, engine)
+        return not engine or self._privacy.may_see_engine(viewer, engine)
 
     def engine_of(self, file: str) -> str:
         """The engine that a file was uploaded for; empty for none."""
@@ -122,7 +122,7 @@ class FileAccess:
 
     def check_engine(self, viewer: str, engine: str) -> None:
         """Raises BadParameter unless the viewer may upload a file for this engine."""
-        seen = self._privacy.sees_engine(viewer, engine)
+        seen = self._privacy.may_see_engine(viewer, engine)
         if engine and not (seen and engine in self._engines.catalogue.engines):
             raise BadParameter(name="engine", text="expected an engine that is known here")
 

@@ -1,7 +1,10 @@
-"""What every kind of run answers: how its games come in, when it ends, what its end means.
+"""The kinds of tests: fixed games, SPRT and SPSA, behind one protocol, `Kind`.
 
-A new kind is a module with one frozen class that has these methods. Nothing outside it may assume
-how many engines play, that games come in pairs, or that there is a verdict.
+A kind says how results come in, when a run ends and what its end means. To add a kind, write a
+frozen class with the methods of `Kind` (`PairedGames` has defaults for games in pairs), name its
+columns in `farm/columns.py` and read its fields of a submission in `kind_of` of
+`farm/submission.py`. Code outside a kind may not assume how many engines play, that games come in
+pairs, or that there is a verdict.
 """
 
 import math
@@ -105,7 +108,7 @@ GAMES_PER_PAIR = 2
 
 
 class PairedGames:
-    """Answers that hold unless a kind has its own."""
+    """Defaults for kinds whose games come in pairs."""
 
     __slots__ = ()
 
@@ -152,7 +155,7 @@ class PairedGames:
 
 @dataclass(frozen=True, slots=True)
 class Fixed(PairedGames):
-    """Play the planned games and stop."""
+    """A test that plays the planned number of games."""
 
     @property
     def name(self) -> str:
@@ -297,7 +300,9 @@ class SpsaTuning(PairedGames):
         """Values for an official worker, which rounds them itself."""
         return perturb(self.tune, draw)
 
-    def perturbed_finally(self, draws: Iterable[PerturbationDraw]) -> tuple[Perturbation, ...]:
+    def draw_final_perturbations(
+        self, draws: Iterable[PerturbationDraw]
+    ) -> tuple[Perturbation, ...]:
         """Final values for a worker of ours, one perturbation per slot."""
         return perturb_final(self.tune, draws)
 

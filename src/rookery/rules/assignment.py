@@ -1,4 +1,4 @@
-"""Giving out tasks: who is refused, what is chosen, how much of it."""
+"""Gives out tasks: who is refused, which run is chosen, how large a task and a batch are."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -68,7 +68,7 @@ def task_games(run: Run, cores: int, game_seconds: float, *, shared: bool = Fals
     return min(wanted, _whole(run, run.remaining))
 
 
-def patience_seconds(run: Run, task: Task, pace: GamePace) -> float:
+def report_timeout(run: Run, task: Task, pace: GamePace) -> float:
     """How long to wait for the next results of a task whose machine gives signs of life."""
     machine = task.machine
     factor = time_factor(run.reference_nps, machine.nps) if run.plan.is_scaled else 1.0
@@ -123,10 +123,10 @@ class BatchFacts:
     """Of the whole test."""
 
 
-def batch_for(demands: Demands, facts: BatchFacts) -> int:
-    """Pairs per batch of a new sequential test. Our own workers report in parts of it; official
-    ones wait for the whole, so that the contract's formula holds only up to a small part of the
-    expected length and, for games shorter than the contract has in mind, up to a minute."""
+def batch_size(demands: Demands, facts: BatchFacts) -> int:
+    """The batch size of a new sequential test, in pairs. Our own workers report in parts of it;
+    official ones wait for the whole, so that the contract's formula holds only up to a small part
+    of the expected length and, for games shorter than the contract has in mind, up to a minute."""
     by_time = batch_pairs_by_time(facts.slots, facts.game_seconds)
     if first_missing(demands.needs, OFFICIAL) is None:
         by_time = max(REFERENCE_BATCH, by_time)

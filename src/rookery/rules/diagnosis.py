@@ -150,7 +150,7 @@ def _by_tasks(run: Run, tasks: Sequence[Task], now: datetime) -> RunDiagnosis | 
     if not tasks:
         return None
     evidence = (("machines", str(len(tasks))), ("cores", str(run.tally.cores)))
-    patience = report_patience(run, tasks)
+    patience = longest_report_timeout(run, tasks)
     if any(task.results.games for task in tasks) and now - run.updated <= patience:
         return RunDiagnosis(RunFinding.RUNNING, "results are coming in", evidence)
     oldest = min(task.reported for task in tasks)
@@ -162,7 +162,7 @@ def _by_tasks(run: Run, tasks: Sequence[Task], now: datetime) -> RunDiagnosis | 
     return RunDiagnosis(RunFinding.STALLED, text, evidence)
 
 
-def report_patience(run: Run, tasks: Sequence[Task]) -> timedelta:
+def longest_report_timeout(run: Run, tasks: Sequence[Task]) -> timedelta:
     """How long the machines at work may be silent about results before something is wrong."""
     slots = max(run.demands.slots(task.machine.cores) for task in tasks)
     batch = run.game_seconds * max(1.0, run.kind.step / slots)

@@ -110,7 +110,7 @@ def _misfit(demands: Demands, profile: Profile) -> Reason | None:
     return None
 
 
-def estranged(run_id: str, mirrored: bool, machine: Machine, past: Past) -> Reason | None:
+def past_reason(run_id: str, mirrored: bool, machine: Machine, past: Past) -> Reason | None:
     """Why this machine, with its past, is not to play that very run."""
     if machine.near_api_limit and not mirrored and run_id not in past.seen:
         return API_LIMIT
@@ -122,7 +122,7 @@ def objection(run: Run, machine: Machine, past: Past = NO_PAST) -> Reason | None
     return first(
         closed_reason(run),
         mismatch(run.demands, machine.profile),
-        estranged(run.id, run.demands.mirrored, machine, past),
+        past_reason(run.id, run.demands.mirrored, machine, past),
     )
 
 

@@ -27,10 +27,23 @@ from datetime import datetime, timedelta
 from msgspec import UNSET
 from msgspec.structs import replace as with_fields
 
-from rookery.model import run as faults
 from rookery.model.events import Action, Event, about_run
 from rookery.model.plan import Modification, Plan
-from rookery.model.run import Run, Status
+from rookery.model.run import (
+    AlreadyDecided,
+    BadGames,
+    FixedGames,
+    HasFailed,
+    NotApprover,
+    NotFailed,
+    NotYours,
+    OwnRun,
+    Run,
+    RunFault,
+    Status,
+    TooOld,
+    WrongStage,
+)
 
 OLDEST = timedelta(days=30)
 
@@ -131,7 +144,7 @@ def move(run: Run, which: Move, change: Callable[[Status], Status]) -> Run:
     here = stage(run.status)
     there = MOVES[which].get(here)
     if there is None:
-        raise faults.WrongStage(stage=here, move=which)
+        raise WrongStage(stage=here, move=which)
     if here in there:
         return run
     moved = replace(run, status=change(run.status))
@@ -141,21 +154,21 @@ def move(run: Run, which: Move, change: Callable[[Status], Status]) -> Run:
 
 def approve(run: Run, actor: Actor, now: datetime) -> Moved:
     """By an approver, never one's own run."""
-    _require(actor.approver, faults.NotApprover)
-    _require(actor.name != run.plan.owner, faults.OwnRun)
+    _require(actor.approver, NotApprover)
+    _require(actor.name != run.plan.owner, OwnRun)
     moved = move(run, Move.APPROVE, lambda status: replace(status, approver=actor.name))
-    return _told(run, moved, Action.APPROVE_RUN, actor, now, "approved")
+    return _move_and_log(run, moved, Action.APPROVE_RUN, actor, now, "approved")
 
 
 def withdraw(run: Run, actor: Actor, now: datetime) -> Moved:
     """Take the approval back: by any approver."""
-    _require(actor.approver, faults.NotApprover)
-    return _told(run, _withdrawn(run), Action.APPROVE_RUN, actor, now, "unapproved")
+    _require(actor.approver, NotApprover)
+    return _move_and_log(run, _withdrawn(run), Action.APPROVE_RUN, actor, now, "unapproved")
 
 
 def stop(run: Run, actor: Actor, now: datetime, message: str = "") -> Moved:
     require_owner(run, actor)
-    return _told(run, stopped(run), Action.STOP_RUN, actor, now, message)
+    return _move_and_log(run, stopped(run), Action.STOP_RUN, actor, now, message)
 
 
 def fail(run: Run, event: Event) -> Moved:
@@ -179,23 +192,23 @@ def delete(run: Run, actor: Actor, now: datetime) -> Moved:
     moved = move(
         stopped(run), Move.DELETE, lambda status: replace(status, finished=True, deleted=True)
     )
-    return _told(run, moved, Action.DELETE_RUN, actor, now, "")
+    return _move_and_log(run, moved, Action.DELETE_RUN, actor, now, "")
 
 
 def restore(run: Run, actor: Actor, now: datetime) -> Moved:
     """Show a deleted run again, stopped as it is."""
     require_owner(run, actor)
     moved = move(run, Move.RESTORE, lambda status: replace(status, deleted=False))
-    return _told(run, moved, Action.RESTORE_RUN, actor, now, "")
+    return _move_and_log(run, moved, Action.RESTORE_RUN, actor, now, "")
 
 
 def reopen(run: Run, actor: Actor, now: datetime) -> Moved:
     """Let a run that was stopped by hand play on."""
     require_owner(run, actor)
     require_young(run, now)
-    _require(not run.status.failed, faults.HasFailed)
-    _require(not run.decided, faults.AlreadyDecided)
-    return _told(run, reopened(run), Action.REOPEN_RUN, actor, now, "reopened")
+    _require(not run.status.failed, HasFailed)
+    _require(not run.decided, AlreadyDecided)
+    return _move_and_log(run, reopened(run), Action.REOPEN_RUN, actor, now, "reopened")
 
 
 def restart(run: Run, actor: Actor, now: datetime) -> Moved:
@@ -204,10 +217,10 @@ def restart(run: Run, actor: Actor, now: datetime) -> Moved:
     require_young(run, now)
     if stage(run.status) in _OPEN:
         return unmoved(run)
-    _require(run.status.failed, faults.NotFailed)
-    _require(not run.decided, faults.AlreadyDecided)
+    _require(run.status.failed, NotFailed)
+    _require(not run.decided, AlreadyDecided)
     again = reopened(run) if actor.approver else _withdrawn(reopened(run))
-    return _told(run, again, Action.REOPEN_RUN, actor, now, "restarted")
+    return _move_and_log(run, again, Action.REOPEN_RUN, actor, now, "restarted")
 
 
 def stopped(run: Run) -> Run:
@@ -230,12 +243,12 @@ def reopened(run: Run) -> Run:
 
 
 def require_owner(run: Run, actor: Actor) -> None:
-    _require(actor.approver or actor.name == run.plan.owner, faults.NotYours)
+    _require(actor.approver or actor.name == run.plan.owner, NotYours)
 
 
 def require_young(run: Run, now: datetime) -> None:
     if now - run.created > OLDEST:
-        raise faults.TooOld(days=OLDEST.days)
+        raise TooOld(days=OLDEST.days)
 
 
 def _withdrawn(run: Run) -> Run:
@@ -248,7 +261,7 @@ def _at_rest(run: Run) -> Run:
     return replace(run, tally=run.tally.all_closed())
 
 
-def _told(
+def _move_and_log(
     before: Run, after: Run, action: Action, actor: Actor, now: datetime, message: str
 ) -> Moved:
     if after is before:
@@ -256,7 +269,7 @@ def _told(
     return Moved(after, (about_run(action, after, actor.name, now, message),))
 
 
-def _require(granted: bool, fault: type[faults.RunFault]) -> None:
+def _require(granted: bool, fault: type[RunFault]) -> None:
     if not granted:
         raise fault
 
@@ -291,9 +304,9 @@ def _check_games(run: Run, wanted: Modification) -> None:
     if games is UNSET or games == run.plan.games:
         return
     if not 0 <= games <= MOST_GAMES or games % GAMES_STEP:
-        raise faults.BadGames(step=GAMES_STEP, most=MOST_GAMES)
+        raise BadGames(step=GAMES_STEP, most=MOST_GAMES)
     if why := run.kind.resize_objection(run.plan.games, games):
-        raise faults.FixedGames(why=why)
+        raise FixedGames(why=why)
 
 
 def _changed(plan: Plan, wanted: Modification, *, own: bool) -> Plan:

@@ -74,11 +74,11 @@ class LogBound:
         self._lines = HourlyCounts()
         self._left_out: dict[str, int] = {}
 
-    def kept(self, events: Iterable[Event]) -> tuple[Event, ...]:
+    def select_events(self, events: Iterable[Event]) -> tuple[Event, ...]:
         """Those of the events that are written."""
-        return tuple(filter(None, map(self._kept, events)))
+        return tuple(filter(None, map(self._is_kept, events)))
 
-    def _kept(self, event: Event) -> Event | None:
+    def _is_kept(self, event: Event) -> Event | None:
         if not is_by_worker(event):
             return event
         if self._lines.add(event.actor, 1, event.at) > MOST_LINES:

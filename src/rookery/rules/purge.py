@@ -16,9 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rookery.model import run as faults
 from rookery.model.events import SYSTEM, Action, Event, about_run
-from rookery.model.run import Run
+from rookery.model.run import HasFailed, NothingToPurge, Run, StillPlaying
 from rookery.model.task import NOTHING, Results, Task
 from rookery.rules import lifecycle
 from rookery.stats.residuals import (
@@ -30,7 +29,16 @@ from rookery.stats.residuals import (
     bad_worker,
 )
 
-__all__ = ["AUTOMATIC", "MANUAL", "BadTask", "Culprit", "Inquiry", "Purged", "Purging", "Toll"]
+__all__ = [
+    "AUTOMATIC",
+    "MANUAL",
+    "BadTask",
+    "PurgeSearch",
+    "PurgeTarget",
+    "Purged",
+    "PurgedTotals",
+    "Purging",
+]
 
 MOST_NAMED = 50
 """Workers that a purge names; of more, the rest is passed over."""
@@ -51,7 +59,7 @@ class BadTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Culprit:
+class PurgeTarget:
     """Which tasks go: those of one worker by its key, or without one all that crashed or lost on
     time too often."""
 
@@ -66,18 +74,18 @@ class Culprit:
 
 
 @dataclass(frozen=True, slots=True)
-class Toll:
+class PurgedTotals:
     """What was taken out so far."""
 
     tasks: int = 0
     games: int = 0
     workers: tuple[str, ...] = ()
 
-    def plus(self, bad: Iterable[BadTask]) -> "Toll":
+    def plus(self, bad: Iterable[BadTask]) -> "PurgedTotals":
         struck = [each.task for each in bad]
         names = sorted({*self.workers, *(task.machine.long_name for task in struck)})
         games = sum(task.results.games for task in struck)
-        return Toll(self.tasks + len(struck), self.games + games, tuple(names[:MOST_NAMED]))
+        return PurgedTotals(self.tasks + len(struck), self.games + games, tuple(names[:MOST_NAMED]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +95,8 @@ class Purging:
     run: str
     actor: str = SYSTEM
     revive: bool = True
-    culprit: Culprit | None = None
-    toll: Toll = Toll()
+    culprit: PurgeTarget | None = None
+    toll: PurgedTotals = PurgedTotals()
 
     @property
     def rule(self) -> PurgeRule:
@@ -101,7 +109,7 @@ class Purged:
     still under way has more to take out."""
 
     run: Run
-    toll: Toll
+    toll: PurgedTotals
     events: tuple[Event, ...] = ()
     under_way: bool = False
 
@@ -110,7 +118,7 @@ class Purged:
         return not self.run.status.finished
 
 
-class Inquiry:
+class PurgeSearch:
     """Looks at all tasks of a run, portion by portion, and finds out which of them are to go."""
 
     def __init__(self) -> None:
@@ -124,26 +132,26 @@ class Inquiry:
                 key = task.machine.key
                 self._by_worker[key] = self._by_worker.get(key, NOTHING) + task.results
 
-    def verdict(self, run: Run, rule: PurgeRule) -> Culprit | None:
+    def verdict(self, run: Run, rule: PurgeRule) -> PurgeTarget | None:
         """Takes a while where very many workers played."""
         if self._excessive:
-            return Culprit(EXCESS_RESIDUAL, Colour.RED)
+            return PurgeTarget(EXCESS_RESIDUAL, Colour.RED)
         test = run.kind.judge(self._by_worker)
         worst = bad_worker(test, rule)
         if test is None or worst is None:
             return None
         residual = test.residuals[worst]
-        return Culprit(residual, test.colour(residual), worst)
+        return PurgeTarget(residual, test.colour(residual), worst)
 
 
 def check(run: Run, now: datetime) -> None:
     """Raises a RunFault where there is nothing to purge."""
     if not run.status.finished:
-        raise faults.StillPlaying
+        raise StillPlaying
     if run.status.failed:
-        raise faults.HasFailed
+        raise HasFailed
     if not run.kind.may_purge:
-        raise faults.NothingToPurge(kind=run.kind.name)
+        raise NothingToPurge(kind=run.kind.name)
     lifecycle.require_young(run, now)
 
 
@@ -185,7 +193,7 @@ def _judged(run: Run, *, revive: bool) -> Run:
     return replace(after, status=replace(after.status, flag=after.kind.flag(results)))
 
 
-def _message(toll: Toll, *, revived: bool) -> str:
+def _message(toll: PurgedTotals, *, revived: bool) -> str:
     if not toll.tasks:
         return "no bad tasks found"
     end = ", the run plays on" if revived else ""

@@ -1,4 +1,4 @@
-"""Taking in what workers say about their tasks."""
+"""Decides what beats, results and failures that workers report do to their tasks and runs."""
 
 import enum
 from collections.abc import Iterable
@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 
-from rookery.model import run as faults
 from rookery.model.engine import time_factor
 from rookery.model.events import MOST_CHARACTERS, NOT_AUTHORIZED, Action, about_task
 from rookery.model.kinds import Report
 from rookery.model.machine import Machine
-from rookery.model.run import Run
+from rookery.model.run import ForeignTask, Run
 from rookery.model.task import Task
 from rookery.model.timecontrol import ClockControl, MoveTime, Nodes
 from rookery.rules import lifecycle
@@ -27,14 +26,14 @@ from rookery.rules.answers import (
     TaskVerdict,
     Word,
 )
-from rookery.rules.assignment import LEAST_PATIENCE_SECONDS, patience_seconds
+from rookery.rules.assignment import LEAST_PATIENCE_SECONDS, report_timeout
 from rookery.rules.eligibility import STANDARD_POLICY, Policy
 from rookery.rules.machines import BELIEVED_CORES
 from rookery.rules.observations import UNMEASURED, GamePace, TaskFailure
 from rookery.rules.purge import BadTask
 from rookery.rules.working_set import (
     WorkingSet,
-    bury_task,
+    end_dead_task,
     end_task,
     fail_task,
     finish_decided,
@@ -63,7 +62,7 @@ LEAST_GAMES = 8
 
 
 class Weight(enum.Enum):
-    """What a report is worth."""
+    """Whether a report is accepted, repeated, late or refused."""
 
     NEWS = "news"
     REPEAT = "repeat"
@@ -207,7 +206,11 @@ class Reception:
         if task is None:
             return Decision(StopAnswer.NOT_TRUSTED)
         reporter = task.machine.user
-        if word is Word.STOPS or reporter == run.plan.owner or self._agreed(task, word, complaint):
+        if (
+            word is Word.STOPS
+            or reporter == run.plan.owner
+            or self._is_agreed(task, word, complaint)
+        ):
             event = about_task(Action.STOP_RUN, run, task, now, message)
             moved = lifecycle.fail(run, event)
             return Decision(StopAnswer.STOPPED, settle(self._working, moved, now))
@@ -217,7 +220,7 @@ class Reception:
         event = about_task(Action.STOP_RUN, run, task, now, words)
         return Decision(StopAnswer.NOT_TRUSTED, end_task(self._working, task, now, event))
 
-    def _agreed(self, task: Task, word: Word, complaint: str) -> bool:
+    def _is_agreed(self, task: Task, word: Word, complaint: str) -> bool:
         if word is Word.NOTED:
             return False
         users = self._working.failures.complain(task.run, complaint, task.machine.user)
@@ -229,7 +232,7 @@ class Reception:
         silent = self._working.last_seen.pop_silent(now, self._policy.dead_after)
         for key in islice(silent, MOST_LOOKED_AT):
             if task := self._working.task(key):
-                changes += bury_task(self._working, task, now)
+                changes += end_dead_task(self._working, task, now)
             if len(changes.tasks) >= most:
                 break
         return changes
@@ -243,7 +246,7 @@ class Reception:
         if waited <= LEAST_PATIENCE_SECONDS:
             return False
         run, pace = self._working.runs()[task.run], self._working.paces.of(task.run, task.machine)
-        return waited > patience_seconds(run, task, pace)
+        return waited > report_timeout(run, task, pace)
 
     def take_back(self, tasks: Iterable[Task], now: datetime) -> Changes:
         """End those of the tasks whose results stay away; their games are to be had again."""
@@ -272,7 +275,7 @@ class Reception:
         if task is None:
             return None
         if (task.machine.key, task.machine.user) != (call.machine.key, call.machine.user):
-            raise faults.ForeignTask
+            raise ForeignTask
         return task
 
     def _fold(

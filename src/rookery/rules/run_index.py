@@ -33,9 +33,9 @@ from rookery.rules.eligibility import (
     Reason,
     claim,
     closed_reason,
-    estranged,
     first,
     mismatch,
+    past_reason,
 )
 
 # A group of the index: open runs that suit the same machines, in order for each core count.
@@ -180,12 +180,12 @@ class RunGroup:
     ) -> Iterable[tuple[Reason, int]]:
         """Reasons against these runs: the one they share, or what the machine's past adds."""
         mirrored = self.demands.mirrored
-        strange = estranged("", mirrored, machine, NO_PAST)
+        strange = past_reason("", mirrored, machine, NO_PAST)
         special = (past.seen if strange else past.failed) & ids
         if general := first(why, strange):
             yield general, len(ids) - len(special)
         for run_id in special:
-            if reason := first(why, estranged(run_id, mirrored, machine, past)):
+            if reason := first(why, past_reason(run_id, mirrored, machine, past)):
                 yield reason, 1
 
 

@@ -207,7 +207,7 @@ def fail_task(working: WorkingSet, task: Task, message: str, now: datetime) -> C
     return end_task(working, task, now, event)
 
 
-def bury_task(working: WorkingSet, task: Task, now: datetime) -> Changes:
+def end_dead_task(working: WorkingSet, task: Task, now: datetime) -> Changes:
     """End a task that nobody has heard of for too long."""
     run = working.runs()[task.run]
     return end_task(working, task, now, about_task(Action.DEAD_TASK, run, task, now))

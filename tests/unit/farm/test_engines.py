@@ -61,13 +61,13 @@ async def test_some_engines_are_built_in() -> None:
 
 async def test_a_stored_record_takes_the_place_of_a_built_in_one_until_it_is_removed() -> None:
     engines = await make_engines()
-    assert engines.told("Stockfish") is None
+    assert engines.engine_for_worker("Stockfish") is None
     own = EngineRecord(name="Stockfish", speed=SpeedRecord(reference=1.0))
     with pytest.raises(BuiltIn):
         await engines.put(own, BOSS)
     assert not await engines.put(own, BOSS, replacing=True)
     assert engines.catalogue.record("Stockfish").speed.reference == 1.0
-    assert engines.told("Stockfish") == own
+    assert engines.engine_for_worker("Stockfish") == own
     await engines.remove("Stockfish", BOSS)
     assert engines.catalogue.record("Stockfish").speed.reference == 628_000
 
@@ -89,7 +89,7 @@ async def test_a_removed_engine_is_unknown_but_its_old_runs_can_be_played_on() -
     with pytest.raises(UnknownEngine):
         await engines.remove("Ethereal", BOSS)
     assert "Ethereal" not in engines.catalogue.engines
-    assert engines.told("Ethereal") == ETHEREAL
+    assert engines.engine_for_worker("Ethereal") == ETHEREAL
 
 
 async def test_only_approvers_write_engines_that_belong_to_nobody() -> None:
@@ -114,8 +114,8 @@ async def test_workers_are_not_told_the_presets() -> None:
     engines = await make_engines()
     preset = PresetRecord("STC", {"tc": "10+0.1"})
     await engines.put(msgspec.structs.replace(ETHEREAL, presets=(preset,)), BOSS)
-    assert engines.told("Ethereal") == ETHEREAL
-    assert engines.told("Ethereal") is engines.told("Ethereal")
+    assert engines.engine_for_worker("Ethereal") == ETHEREAL
+    assert engines.engine_for_worker("Ethereal") is engines.engine_for_worker("Ethereal")
 
 
 @pytest.mark.parametrize("pattern", [r"(a)\1", "x(?=y)", "["])

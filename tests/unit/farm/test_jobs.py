@@ -25,7 +25,7 @@ async def test_a_task_dies_of_six_minutes_of_silence(farm: MemoryFarm) -> None:
     task = await farm.granted()
     await farm.fleet.update_task(call_of(task), Report(pairs(even=2)))
     farm.clock.move(seconds=361)
-    await Chores(farm.fleet).bury_the_dead()
+    await Chores(farm.fleet).end_dead_tasks()
     stored = farm.stored()
     assert (stored.tally.workers, stored.tally.committed) == (0, 4)
     assert not (await farm.fleet.beat(call_of(task))).alive
@@ -38,7 +38,7 @@ async def test_a_beat_keeps_a_task_alive(farm: MemoryFarm) -> None:
     for _ in range(5):
         farm.clock.move(seconds=120)
         assert await farm.fleet.beat(call_of(task)) == GO_ON
-        await Chores(farm.fleet).bury_the_dead()
+        await Chores(farm.fleet).end_dead_tasks()
     assert farm.stored().tally.workers == 1
 
 
@@ -48,7 +48,7 @@ async def test_nobody_dies_while_the_loop_stood_still(farm: MemoryFarm) -> None:
     listening = Reachability(farm.fleet, lambda: True)
     farm.clock.move(hours=2)
     await listening()
-    await Chores(farm.fleet).bury_the_dead()
+    await Chores(farm.fleet).end_dead_tasks()
     assert await farm.fleet.beat(call_of(task)) == GO_ON
 
 
@@ -56,7 +56,7 @@ async def test_nobody_dies_while_another_process_may_be_primary(farm: MemoryFarm
     await farm.submit()
     task = await farm.granted()
     await listen_for(farm, Reachability(farm.fleet, lambda: False), 1000)
-    await Chores(farm.fleet).bury_the_dead()
+    await Chores(farm.fleet).end_dead_tasks()
     assert await farm.fleet.beat(call_of(task)) == GO_ON
 
 
@@ -65,7 +65,7 @@ async def test_silence_counts_again_once_the_server_hears(farm: MemoryFarm) -> N
     task = await farm.granted()
     await listen_for(farm, Reachability(farm.fleet, lambda: False), 1000)
     await listen_for(farm, Reachability(farm.fleet, lambda: True), 400)
-    await Chores(farm.fleet).bury_the_dead()
+    await Chores(farm.fleet).end_dead_tasks()
     assert not (await farm.fleet.beat(call_of(task))).alive
 
 
@@ -74,7 +74,7 @@ async def test_after_a_restart_every_task_has_a_fresh_period_of_grace(farm: Memo
     task = await farm.granted()
     async with open_memory_farm(farm.store) as again:
         again.clock.move(seconds=300)
-        await Chores(again.fleet).bury_the_dead()
+        await Chores(again.fleet).end_dead_tasks()
         assert await again.fleet.beat(call_of(task)) == GO_ON
         assert await again.fleet.update_task(call_of(task), Report(pairs(even=1))) == GO_ON
         assert (await again.granted(make_machine("n"))).start == task.games
@@ -145,6 +145,6 @@ async def test_a_job_that_fails_is_written_down(farm: MemoryFarm) -> None:
 
 async def test_a_job_is_put_off_while_there_is_no_working_set(farm: MemoryFarm) -> None:
     farm.fleet.primary.lost("on purpose")
-    await attempt(PeriodicJob("dead tasks", 60, Chores(farm.fleet).bury_the_dead), farm.log)
+    await attempt(PeriodicJob("dead tasks", 60, Chores(farm.fleet).end_dead_tasks), farm.log)
     assert farm.log.fields("job_put_off")["why"] == "Rebuilding"
     await farm.rebuilt()

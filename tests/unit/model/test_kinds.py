@@ -142,7 +142,7 @@ def test_a_report_without_a_batch_leaves_the_ticket() -> None:
 def test_our_worker_reports_one_batch_per_slot() -> None:
     kind = spsa()
     draws = [PerturbationDraw(b"\x80", (0.5,)), PerturbationDraw(b"\x00", (0.5,))]
-    drawn = kind.perturbed_finally(draws)
+    drawn = kind.draw_final_perturbations(draws)
     batches = tuple(TuneBatch(4, 4, 0, each.issued.signature) for each in drawn)
     folded = kind.folded(WON, ticket_of(drawn), Report(WON, batches))
     assert folded.kind.tune.iteration == 4

@@ -12,12 +12,12 @@ from rookery.model.task import Task
 from rookery.model.timecontrol import parse
 from rookery.rules.assignment import (
     BatchFacts,
-    batch_for,
     batch_pairs,
     batch_pairs_by_time,
+    batch_size,
     expected_game_seconds,
     length_ratio,
-    patience_seconds,
+    report_timeout,
     share,
     shares,
     task_games,
@@ -92,7 +92,7 @@ def test_results_are_waited_for_by_the_expected_time_of_a_report() -> None:
         run = make_run(plan=make_plan(tc=tc), kind=sprt(batch=batch))
         machine = make_machine(cores=cores, nps=nps)
         task = Task(run.id, 0, 0, 1000, machine, NOW, NOW, pairs(even=games // 2))
-        return patience_seconds(run, task, GamePace()) / 60
+        return report_timeout(run, task, GamePace()) / 60
 
     assert minutes("10+0.1") == 15, "never less"
     assert minutes("10+0.1", games=0) == 60, "builds come first"
@@ -114,23 +114,23 @@ def test_only_where_official_workers_play_does_a_batch_last_long() -> None:
     classic = make_run(plan=make_plan(tc="1+0.01")).demands
     ours = make_run(plan=make_plan(tc="1+0.01", engine="Tiny")).demands
     quick = BatchFacts(length_ratio=0.1, slots=1, game_seconds=3, expected_games=1e5)
-    assert batch_for(classic, quick) == 16
-    assert batch_for(classic, replace(quick, slots=8)) == 80
-    assert batch_for(ours, quick) == 10
-    assert batch_for(ours, replace(quick, length_ratio=6, slots=8)) == 3
+    assert batch_size(classic, quick) == 16
+    assert batch_size(classic, replace(quick, slots=8)) == 80
+    assert batch_size(ours, quick) == 10
+    assert batch_size(ours, replace(quick, length_ratio=6, slots=8)) == 3
 
 
 @pytest.mark.parametrize(("ratio", "pairs"), [(1, 16), (6, 3), (4, 4)])
 def test_the_usual_tests_have_the_contracts_batches(ratio: float, pairs: int) -> None:
     usual = BatchFacts(ratio, slots=4, game_seconds=31 * ratio, expected_games=160_000)
-    assert batch_for(make_run().demands, usual) == pairs
+    assert batch_size(make_run().demands, usual) == pairs
 
 
 @pytest.mark.parametrize(("games", "pairs"), [(400, 8), (34, 1), (1600, 32)])
 def test_a_batch_is_a_small_part_of_a_short_test(games: float, pairs: int) -> None:
     facts = BatchFacts(length_ratio=0.001, slots=64, game_seconds=0.1, expected_games=games)
     for engine in ("Stockfish", "Tiny"):
-        assert batch_for(make_run(plan=make_plan(engine=engine)).demands, facts) == pairs
+        assert batch_size(make_run(plan=make_plan(engine=engine)).demands, facts) == pairs
 
 
 def test_a_pace_follows_the_games() -> None:

@@ -89,8 +89,8 @@ async def test_a_machines_last_words_are_found_over_restarts(api: Api) -> None:
     task = await api.granted(OLGAS)
     await api.fleet.fail_task(HeldTask(task.run, task.id, OLGAS), "no compiler")
     api.clock.move(seconds=5)
-    await api.fleet.note(restarted(OLGAS), "disk full")
-    await api.fleet.note(make_machine("n", user="olga"), "somebody else")
+    await api.fleet.log_message(restarted(OLGAS), "disk full")
+    await api.fleet.log_message(make_machine("n", user="olga"), "somebody else")
     shown = (await api.get(f"{WORKERS}/{NAME}", OLGA)).json()
     assert [(word["action"], word["message"]) for word in shown["words"]] == [
         ("worker_log", "disk full"),

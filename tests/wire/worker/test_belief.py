@@ -80,7 +80,7 @@ async def test_a_task_without_results_is_taken_back_though_its_machine_lives(
     for _ in range(61):
         assert (await worker.beat())["task_alive"]
         strict.clock.move(minutes=1)
-        await chores.take_back_the_stalled()
+        await chores.end_stalled_tasks()
     assert not (await worker.beat())["task_alive"]
     assert strict.stored().tally.committed == 0
     assert "run" in await strict.worker(key="ffffffff").request_task()

@@ -356,7 +356,7 @@ async def test_a_silent_workers_games_count_and_the_rest_is_played_by_others(
     first = await silent.request_task()
     await silent.update(pairs(even=2))
     farm.clock.move(seconds=361)
-    await Chores(farm.parts.fleet).bury_the_dead()
+    await Chores(farm.parts.fleet).end_dead_tasks()
     stored = farm.stored()
     assert (stored.tally.workers, stored.tally.committed, stored.tally.results.games) == (0, 4, 4)
     late = await silent.update(pairs(even=4))

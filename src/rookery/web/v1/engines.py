@@ -40,7 +40,7 @@ async def get_engine(request: Request) -> Response:
     site = site_of(request)
     viewer, name = await viewer_name(request, site.bearers), _name(request)
     with translated_errors():
-        if not site.privacy.sees_engine(viewer, name):
+        if not site.privacy.may_see_engine(viewer, name):
             raise UnknownEngine(name=name)
         return json_answer(await site.engines.by_name(name))
 
@@ -85,7 +85,7 @@ async def list_versions(request: Request) -> Response:
     site = site_of(request)
     viewer, name = await viewer_name(request, site.bearers), _name(request)
     with translated_errors():
-        seen = site.privacy.sees_engine(viewer, name)
+        seen = site.privacy.may_see_engine(viewer, name)
         found = await site.engines.versions(name, viewer) if seen else ()
         if not found:
             raise UnknownEngine(name=name)
@@ -108,7 +108,7 @@ async def restore_engine(request: Request) -> Response:
     body = await read_body(request.receive)
     with translated_errors():
         wish = RESTORE.read(body)
-        if not site.privacy.sees_engine(actor.name, name):
+        if not site.privacy.may_see_engine(actor.name, name):
             raise UnknownEngine(name=name)
         record = await site.engines.restore(name, wish.version, actor)
     return json_answer(v1.EngineList(engines=() if record is None else (record,)))

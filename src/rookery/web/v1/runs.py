@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.farm.engines import record_of, records_digest
+from rookery.farm.engines import records_digest, submitted_record
 from rookery.farm.privacy import name_of
 from rookery.farm.read_values import FinishedRunsQuery
 from rookery.farm.summaries import summary
@@ -182,7 +182,7 @@ def make_details(run: Run, pulse: RunSpeed) -> v1.RunDetails:
 
 
 def _record(side: Side) -> EngineRecord | UnsetType:
-    return record_of(side) or UNSET
+    return submitted_record(side) or UNSET
 
 
 def _elo(run: Run) -> FixedElo | UnsetType:

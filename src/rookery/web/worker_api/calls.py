@@ -18,7 +18,7 @@ from rookery import __version__
 from rookery.boundary.domains import Domain, runs
 from rookery.boundary.errors import GateFull
 from rookery.farm.commits import QueueFull
-from rookery.farm.fleet import requesting, updating
+from rookery.farm.fleet import task_request_act, task_update_act
 from rookery.model.kinds import Report
 from rookery.model.task import Provenance
 from rookery.people.login import LoginRefused, VerifiedUser
@@ -146,7 +146,7 @@ class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
         if request.rookery is not UNSET and request.rookery.wait:
             return None
         machine = self.machines.machine(request.worker_info, caller)
-        act = requesting(machine, caller.machine_limit)
+        act = task_request_act(machine, caller.machine_limit)
         answer, committed = self.site.fleet.primary.decide(act)
         return outgoing.task_answer(answer, self.payloads, caller.server), committed
 
@@ -199,7 +199,7 @@ class UpdateTaskCall(WorkerCall[worker_requests.UpdateTask]):
         if not fleet.is_active(call):
             return None
         report, provenance = self._read_report(request, call)
-        verdict, committed = fleet.primary.decide(updating(call, report, provenance))
+        verdict, committed = fleet.primary.decide(task_update_act(call, report, provenance))
         return outgoing.task_alive_answer(verdict), committed
 
     def _read_report(
@@ -331,7 +331,7 @@ class WorkerLogCall(WorkerCall[worker_requests.WorkerLog]):
         call = None
         if request.run_id is not UNSET and request.task_id is not UNSET:
             call = HeldTask(request.run_id, request.task_id, machine)
-        await self.site.fleet.note(machine, request.message, call)
+        await self.site.fleet.log_message(machine, request.message, call)
         if call is not None:
             await self.site.logs.store(call, "worker_log", incoming.log_of(request.rookery))
         return EndAnswer()
