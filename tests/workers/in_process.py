@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rookery.boundary.offload import Threads
 from rookery.cli.worker_settings import WorkerSettings
-from rookery.cli.worker_start import manner_of, put_together
+from rookery.cli.worker_start import session_options, make_context
 from rookery.model.engine import EngineRecord
 from rookery.worker.engines.orders import BenchResult, EngineOrder
 from rookery.worker.identity import MachineFacts
@@ -108,6 +108,6 @@ async def _live(
     )
     stop = Stop(wanted.grace)
     heard = RecordedDisplay(on_show=lambda status: act(stop, status))
-    parts = await put_together(wanted, FakeSystem(), stop, Threads(), heard, lambda _: FACTS, shop)
-    life = WorkerSession(parts, EnginePreparation(parts.workshop, bench), manner_of(wanted))
+    parts = await make_context(wanted, FakeSystem(), stop, Threads(), heard, lambda _: FACTS, shop)
+    life = WorkerSession(parts, EnginePreparation(parts.workshop, bench), session_options(wanted))
     return WorkerRun(await life.run(), heard.said)

@@ -1,4 +1,5 @@
-"""Commands on the database, whether a server runs or not: how it is opened, and `rookery db`."""
+"""Commands on the database, whether a server runs or not: the flags that stand for settings, how
+the database is opened, and `rookery db`."""
 
 import asyncio
 import os
@@ -7,15 +8,16 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated
 
+from cyclopts import Group, Parameter
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from rookery.boundary.offload import Threads
-from rookery.cli.options import DatabaseSettings, command_group, option
+from rookery.cli.options import command_group, option
 from rookery.clock import SystemClock
 from rookery.db import access, backup, migrations
 from rookery.db.embedded import folder
@@ -24,7 +26,51 @@ from rookery.db.target import Target
 from rookery.people.accounts import Accounts
 from rookery.people.passwords import Passwords
 from rookery.people.users import Audit, Tokens, Users
-from rookery.settings import Settings
+from rookery.settings import SETTINGS, Settings, flag_name, read_settings, variable_name
+
+# Flags that stand for settings: one flag a setting, described by the setting itself.
+
+SETTINGS_GROUP = Group("Settings", "Each can also be given in the environment.", sort_key=9)
+_DEFAULTS = Settings()
+
+
+def setting(name: str) -> Parameter:
+    """The flag of a setting, which also names its environment variable."""
+    default = getattr(_DEFAULTS, name)
+    purpose = SETTINGS[name].purpose
+    if isinstance(default, bool):
+        metavar, told = "0|1", str(int(default))
+    else:
+        metavar, told = name.rsplit("_", maxsplit=1)[-1].upper(), str(default or "")
+    shown = f" (default: {told})" if told and default != () else ""
+    return option(f"{purpose}{shown} [{variable_name(name)}]", metavar, name=flag_name(name))
+
+
+def switch(name: str) -> Parameter:
+    """The flag of a setting that is only ever turned on by one."""
+    purpose = SETTINGS[name].purpose.removeprefix("1: ")
+    return option(f"{purpose} [{variable_name(name)}]", name=flag_name(name))
+
+
+@Parameter(name="*", group=SETTINGS_GROUP)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseSettings:
+    """The settings of commands that work on the database."""
+
+    data: Annotated[str | None, setting("data")] = None
+    database_url: Annotated[str | None, setting("database_url")] = None
+
+    def read(self) -> Settings:
+        """The settings of this process, with the flags that were given."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return read_settings({name: _as_text(value) for name, value in given.items()})
+
+
+def _as_text(value: str | bool | None) -> str | None:
+    if isinstance(value, bool):
+        return "1" if value else None
+    return value
+
 
 THE_DATABASE = DatabaseSettings()
 """The one that the environment names, or the usual one."""

@@ -124,20 +124,20 @@ class Logins(msgspec.Struct, frozen=True):
     tokens: dict[str, KeptToken] = {}
 
 
-def file_of_logins() -> Path:
+def logins_path() -> Path:
     return platformdirs.user_config_path("rookery") / "logins.json"
 
 
 def read_logins() -> Logins:
     """An unreadable or broken file counts as none: whoever needs a token is told to log in."""
     try:
-        return msgspec.json.decode(file_of_logins().read_bytes(), type=Logins)
+        return msgspec.json.decode(logins_path().read_bytes(), type=Logins)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return Logins()
 
 
 def write_logins(logins: Logins) -> None:
-    file = file_of_logins()
+    file = logins_path()
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         # A temporary file is its owner's alone from the beginning.

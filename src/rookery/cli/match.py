@@ -9,13 +9,13 @@ from cyclopts import Group, Parameter, Token
 
 from rookery.cli.match_options import (
     GameFlags,
-    book_of,
     book_path,
-    concurrency_of,
-    described_engine,
-    engine_of,
-    openings_from,
-    setup_of,
+    choose_concurrency,
+    load_book,
+    make_engine,
+    make_openings,
+    make_setup,
+    read_engine,
     waiting,
     warn_of_openings,
 )
@@ -150,23 +150,23 @@ def match(*, flags: MatchFlags = A_MATCH, session: SessionFlags = THIS_SESSION) 
 
 def _play(flags: MatchFlags, session: SessionFlags, file: ResumeFile) -> int:
     kept = file.kept
-    field = field_of(flags)
-    sprt = sprt_of(flags, field)
-    book = book_of(flags)
-    rounds = rounds_of(flags, sprt)
-    setup = setup_of(flags, chess960=book is not None and book.is_chess960)
-    concurrency = concurrency_of(flags, field.threads)
-    fastchess = fastchess_of(flags, kept)
+    field = read_field(flags)
+    sprt = make_sprt(flags, field)
+    book = load_book(flags)
+    rounds = count_rounds(flags, sprt)
+    setup = make_setup(flags, chess960=book is not None and book.is_chess960)
+    concurrency = choose_concurrency(flags, field.threads)
+    fastchess = choose_fastchess(flags, kept)
     found = INTERRUPTS.run(inspect_engines(field.engines, waiting(quiet=session.json)))
     warn_of_unknown_options(field.engines, found)
     field = named(
         flags, field, [one.name for one in found], for_fastchess=flags.runner == "fastchess"
     )
-    look_over_names(field, kept)
+    check_names(field, kept)
     warn_of_openings(book, rounds)
     games: Match
     if fastchess is None:
-        openings = openings_from(flags, book)
+        openings = make_openings(flags, book)
         todo = pair_jobs(field.pairings, openings, rounds=rounds, played=kept.numbers)
         games = ShardedMatch(todo, setup, concurrency=concurrency)
     else:
@@ -187,7 +187,7 @@ def _play(flags: MatchFlags, session: SessionFlags, file: ResumeFile) -> int:
     return _tell(play, files, runner, as_json=session.json)
 
 
-def fastchess_of(flags: MatchFlags, kept: Journal) -> FastchessProgram | None:
+def choose_fastchess(flags: MatchFlags, kept: Journal) -> FastchessProgram | None:
     """fastchess if it is to play, which it does only from the beginning; raises BadArgument."""
     if flags.runner != "fastchess":
         return None
@@ -197,7 +197,7 @@ def fastchess_of(flags: MatchFlags, kept: Journal) -> FastchessProgram | None:
     return require_fastchess()
 
 
-def look_over_names(field: MatchField, kept: Journal) -> None:
+def check_names(field: MatchField, kept: Journal) -> None:
     """A table can't add up engines that go by other names than before; raises BadArgument."""
     before = {name for entry in kept.entries for name in (entry.pair.first, entry.pair.second)}
     if others := before - {engine.name for engine in field.engines}:
@@ -228,7 +228,7 @@ def _tell(play: MatchSession, files: GameFiles, runner: str, *, as_json: bool) -
     return REJECTED if play.verdict is Verdict.REJECTED else UNDECIDED
 
 
-def field_of(flags: MatchFlags) -> MatchField:
+def read_field(flags: MatchFlags) -> MatchField:
     """The engines of the command line; raises BadArgument."""
     if bool(flags.new or flags.base) == bool(flags.engine):
         raise BadArgument("Give --new and --base, or --engine for each of several.")
@@ -265,7 +265,7 @@ def _side(flags: MatchFlags, side: str) -> EngineSpec:
     given = asdict(flags)
     if given[side] is None:
         raise BadArgument(f"--{side} is missing.")
-    return engine_of(
+    return make_engine(
         flags,
         side,
         given[side],
@@ -279,13 +279,13 @@ def _described(flags: MatchFlags) -> tuple[EngineSpec, ...]:
     """Engines of the same name are told apart by a number."""
     engines: list[EngineSpec] = []
     for words in flags.engine:
-        engine = described_engine(flags, words)
+        engine = read_engine(flags, words)
         same = sum(one.name.partition("#")[0] == engine.name for one in engines)
         engines.append(replace(engine, name=f"{engine.name}#{same + 1}") if same else engine)
     return tuple(engines)
 
 
-def sprt_of(flags: MatchFlags, field: MatchField) -> Sprt | None:
+def make_sprt(flags: MatchFlags, field: MatchField) -> Sprt | None:
     if flags.sprt is None:
         return None
     if len(field.engines) != 2:
@@ -298,7 +298,7 @@ def sprt_of(flags: MatchFlags, field: MatchField) -> Sprt | None:
         raise BadArgument(str(fault)) from None
 
 
-def rounds_of(flags: MatchFlags, sprt: Sprt | None) -> int | None:
+def count_rounds(flags: MatchFlags, sprt: Sprt | None) -> int | None:
     """Pairs of each pairing; a test without a limit goes on until it has its verdict."""
     games = flags.games if flags.games is not None or sprt else FIXED_GAMES
     if games is None:

@@ -97,7 +97,7 @@ class GameFlags:
     strict_pvs: Annotated[bool, _rule("an illegal variation loses")] = False
 
 
-def setup_of(flags: GameFlags, *, chess960: bool = False) -> Setup:
+def make_setup(flags: GameFlags, *, chess960: bool = False) -> Setup:
     """The rules that the arguments ask for; raises BadArgument."""
     if bool(flags.syzygy) != bool(flags.syzygy_men):
         raise BadArgument("--syzygy and --syzygy-men go together.")
@@ -136,7 +136,7 @@ def book_path(flags: GameFlags) -> Path | None:
     return None if str(flags.book) == NO_BOOK else flags.book
 
 
-def book_of(flags: GameFlags) -> OpeningBook | None:
+def load_book(flags: GameFlags) -> OpeningBook | None:
     """The book, read; raises BadArgument."""
     path = book_path(flags)
     if path is None:
@@ -171,7 +171,7 @@ def waiting(*, quiet: bool) -> Callable[[EngineSpec], None]:
     return tell
 
 
-def openings_from(flags: GameFlags, book: OpeningBook | None) -> Openings:
+def make_openings(flags: GameFlags, book: OpeningBook | None) -> Openings:
     """The opening of each round."""
     if book is None:
         return openings_of(None, None)
@@ -181,7 +181,7 @@ def openings_from(flags: GameFlags, book: OpeningBook | None) -> Openings:
     return openings_of(book, OpeningOrder(len(book), seed=seed, start=flags.start))
 
 
-def concurrency_of(flags: GameFlags, threads: int) -> int:
+def choose_concurrency(flags: GameFlags, threads: int) -> int:
     if flags.concurrency is None:
         return default_concurrency(threads)
     return read_concurrency(flags.concurrency)
@@ -194,7 +194,7 @@ def time_control(text: str) -> TimeControl:
         raise BadArgument(f"{fault}.") from None
 
 
-def options_of(words: Iterable[str]) -> dict[str, str]:
+def read_options(words: Iterable[str]) -> dict[str, str]:
     """`Name=Value` words; a button is `Name=`."""
     options = {}
     for word in words:
@@ -205,7 +205,7 @@ def options_of(words: Iterable[str]) -> dict[str, str]:
     return options
 
 
-def command_of(text: str) -> tuple[str, ...]:
+def split_command(text: str) -> tuple[str, ...]:
     """A command line as words; raises BadArgument."""
     try:
         words = tuple(shlex.split(text))
@@ -217,13 +217,13 @@ def command_of(text: str) -> tuple[str, ...]:
     return (*OUR_COMMAND, *words[1:]) if words[0] == BUNDLED_COMMAND else words
 
 
-def program_of(text: str) -> str:
+def name_program(text: str) -> str:
     """What an engine is called unless it is given a name; raises BadArgument."""
-    command = command_of(text)
+    command = split_command(text)
     return BUNDLED_COMMAND if command[: len(OUR_COMMAND)] == OUR_COMMAND else Path(command[0]).name
 
 
-def engine_of(
+def make_engine(
     flags: GameFlags,
     name: str,
     command: str,
@@ -239,15 +239,15 @@ def engine_of(
         raise BadArgument("An engine needs at least one thread.")
     return EngineSpec(
         name,
-        command_of(command),
-        tuple((options_of(flags.option) | options_of(options)).items()),
+        split_command(command),
+        tuple((read_options(flags.option) | read_options(options)).items()),
         str(time_control(flags.tc if tc is None else tc)),
         own_threads,
         folder,
     )
 
 
-def described_engine(flags: GameFlags, words: Sequence[str]) -> EngineSpec:
+def read_engine(flags: GameFlags, words: Sequence[str]) -> EngineSpec:
     """An engine from words like cmd=./a name=A tc=5+0.05 threads=2 dir=/tmp option.Hash=64."""
     if bare := [word for word in words if "=" not in word]:
         raise BadArgument(f"{bare[0]!r} says nothing about an engine: write cmd={bare[0]}.")
@@ -261,9 +261,9 @@ def described_engine(flags: GameFlags, words: Sequence[str]) -> EngineSpec:
     threads = given.get("threads")
     if threads is not None and not threads.isdecimal():
         raise BadArgument(f"threads={threads} is no number: {' '.join(words)}")
-    return engine_of(
+    return make_engine(
         flags,
-        given.get("name") or program_of(given["cmd"]),
+        given.get("name") or name_program(given["cmd"]),
         given["cmd"],
         options=options,
         tc=given.get("tc"),

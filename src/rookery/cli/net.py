@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Annotated
 
 from rookery.boundary.offload import Threads, stream
-from rookery.cli.db import THE_DATABASE, open_database
+from rookery.cli.db import THE_DATABASE, DatabaseSettings, open_database
 from rookery.cli.login import THE_SERVER, ServerFlags
-from rookery.cli.options import Column, DatabaseSettings, command_group, option, print_table
+from rookery.cli.options import Column, command_group, option, print_table
 from rookery.errors import Complaint
 from rookery.files.access import FileAccessRows
 from rookery.files.blobs import FolderBlobs

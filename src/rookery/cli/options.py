@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, get_type_hints
 
@@ -16,7 +16,6 @@ import msgspec
 from cyclopts import App, Group, Parameter, Token
 
 from rookery.errors import Complaint
-from rookery.settings import SETTINGS, Settings, flag_name, read_settings, variable_name
 from rookery.stats.spsa_parameters import DEFAULT_A_RATIO, DEFAULT_ALPHA, DEFAULT_GAMMA
 
 if TYPE_CHECKING:
@@ -41,12 +40,12 @@ def not_installed(command: str, missing: ModuleNotFoundError) -> Complaint:
 
 
 def option(purpose: str, metavar: str | None = None, **more: Any) -> Parameter:
-    """A flag_name or an argument: what it is for, and a word for its value."""
+    """A flag or an argument: what it is for, and a word for its value."""
     return Parameter(help=purpose, **more | ({"metavar": metavar} if metavar else {}))
 
 
 PLAIN_FLAGS = Parameter(negative=(), negative_iterable=(), allow_repeating=True)
-"""No flag_name has a twin that takes it back; of a flag_name given twice the last counts, so that
+"""No flag has a twin that takes it back; of a flag given twice the last counts, so that
 scripts can add to a line that they have."""
 ARGUMENTS = Group("Arguments", sort_key=0)
 OPTIONS = Group("Options", sort_key=1)
@@ -75,7 +74,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def join_bounds(words: Sequence[str]) -> list[str]:
-    """The same words with two numbers after a flag_name of bounds as one, which any flag_name may
+    """The same words with two numbers after a flag of bounds as one, which any flag may
     follow."""
     joined: list[str] = []
     ahead = list(words)
@@ -90,7 +89,7 @@ def join_bounds(words: Sequence[str]) -> list[str]:
 
 
 def read_bounds(_type: object, tokens: Sequence[Token]) -> tuple[float, float]:
-    """Raises ValueError, which names the flag_name."""
+    """Raises ValueError, which names the flag."""
     text = tokens[-1].value
     numbers = text.strip().removeprefix("[").removesuffix("]").split(",")
     with suppress(ValueError):
@@ -156,7 +155,7 @@ def refuse_flags(_type: object, given: str | Sequence[str] | None) -> None:
     """For arguments of which one may be -, which stands for standard input."""
     for word in [given] if isinstance(given, str) else given or ():
         if word.startswith("-") and word != "-":
-            raise ValueError(f"There is no flag_name {word}.")
+            raise ValueError(f"There is no flag {word}.")
 
 
 OR_STDIN = Parameter(allow_leading_hyphen=True, validator=refuse_flags)
@@ -182,54 +181,10 @@ class Schedule:
     gamma: Annotated[float, option("how fast the distances tried shrink", "X")] = DEFAULT_GAMMA
 
 
-# Flags that stand for settings: one flag_name a setting, described by the setting itself.
-
-SETTINGS_GROUP = Group("Settings", "Each can also be given in the environment.", sort_key=9)
-_DEFAULTS = Settings()
-
-
-def setting(name: str) -> Parameter:
-    """The flag_name of a setting, which also names its environment variable_name."""
-    default = getattr(_DEFAULTS, name)
-    purpose = SETTINGS[name].purpose
-    if isinstance(default, bool):
-        metavar, told = "0|1", str(int(default))
-    else:
-        metavar, told = name.rsplit("_", maxsplit=1)[-1].upper(), str(default or "")
-    shown = f" (default: {told})" if told and default != () else ""
-    return option(f"{purpose}{shown} [{variable_name(name)}]", metavar, name=flag_name(name))
-
-
-def switch(name: str) -> Parameter:
-    """The flag_name of a setting that is only ever turned on by one."""
-    purpose = SETTINGS[name].purpose.removeprefix("1: ")
-    return option(f"{purpose} [{variable_name(name)}]", name=flag_name(name))
-
-
-@Parameter(name="*", group=SETTINGS_GROUP)
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatabaseSettings:
-    """The settings of commands that work on the database."""
-
-    data: Annotated[str | None, setting("data")] = None
-    database_url: Annotated[str | None, setting("database_url")] = None
-
-    def read(self) -> Settings:
-        """The settings of this process, with the flags that were given."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        return read_settings({name: _as_text(value) for name, value in given.items()})
-
-
-def _as_text(value: str | bool | None) -> str | None:
-    if isinstance(value, bool):
-        return "1" if value else None
-    return value
-
-
 # What is read from files and from people, and what is printed for them.
 
 
-def text_of(file: Path) -> str:
+def read_text_file(file: Path) -> str:
     """Raises BadArgument."""
     try:
         return file.read_text("utf-8")

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-from rookery.cli.match_options import command_of, options_of, time_control
+from rookery.cli.match_options import read_options, split_command, time_control
 from rookery.cli.match_session import INTERRUPTS
 from rookery.cli.options import BadArgument, option, print_json
 from rookery.match.fledgling import main
@@ -93,10 +93,10 @@ def _side(
     if not isinstance(tc, Nodes | Depth):
         raise BadArgument(f"Only fixed nodes or depth can be replayed, not {control}.")
     kept = [text for text in game.tags.get(f"{title}Options", "").split("; ") if text]
-    options = options_of(kept) | options_of(words)
+    options = read_options(kept) | read_options(words)
     name = game.tags.get(title, UNKNOWN)
     return EngineSpec(
-        side if name == UNKNOWN else name, command_of(command), tuple(options.items()), str(tc)
+        side if name == UNKNOWN else name, split_command(command), tuple(options.items()), str(tc)
     )
 
 

@@ -14,7 +14,7 @@ from rookery.app.build import Prepare, new_process, open_app, prepare_nothing
 from rookery.boundary import detect
 from rookery.boundary.detect import Violation
 from rookery.boundary.offload import Threads
-from rookery.cli.options import SETTINGS_GROUP, DatabaseSettings, setting, switch
+from rookery.cli.db import SETTINGS_GROUP, DatabaseSettings, setting, switch
 from rookery.errors import Complaint
 from rookery.logs import Log, logger, start_logs
 from rookery.settings import Settings

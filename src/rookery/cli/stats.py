@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Parameter, Token
+from cyclopts import Parameter
 
 from rookery.cli.options import (
     OR_STDIN,
@@ -20,12 +20,12 @@ from rookery.cli.options import (
     option,
     print_rows,
     read_many_bounds,
+    read_text_file,
     single,
-    text_of,
 )
 from rookery.cli.stats_answers import (
     Answer,
-    Sample,
+    ResultFlags,
     answer_chances,
     answer_elo,
     answer_lengths,
@@ -39,9 +39,8 @@ from rookery.stats.outlook import Belief, usual_prior
 from rookery.stats.sprt import EloModel, Sprt
 from rookery.stats.spsa import Tune, as_lines, as_options, as_pairs, as_setoption, new_tune
 from rookery.stats.spsa_parameters import remarks
-from rookery.stats.walk import TYPICAL_SIGMA, pace_of
+from rookery.stats.walk import pace_of
 
-MOST_RESULTS = 2**40
 LEAST, MOST = 1e-9, 1e12
 MODELS = {model.value.lower(): model for model in EloModel} | {"normalised": EloModel.NORMALISED}
 
@@ -53,16 +52,6 @@ stats = command_group(
   rookery stats sprt --pentanomial 10 50 120 70 14 --sprt 0 2
   rookery stats outlook --sprt 0 2""",
 )
-
-
-def read_count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= MOST_RESULTS):
-        raise ValueError(f"{text!r} is not a count of results.")
-    return int(text)
-
-
-def read_counts(_type: object, tokens: Sequence[Token]) -> tuple[int, ...]:
-    return tuple(read_count(token.value) for token in tokens)
 
 
 def read_number(text: str) -> float:
@@ -91,39 +80,6 @@ def read_model(text: str) -> EloModel:
 Json = Annotated[bool, option("print JSON")]
 Number = Annotated[float, Parameter(converter=single(read_number), metavar="X")]
 Positive = Annotated[float, Parameter(converter=single(read_positive), metavar="N")]
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultFlags:
-    """The results that a question is about, of which pairs say more."""
-
-    pentanomial: Annotated[
-        tuple[int, int, int, int, int] | None,
-        option("results: pairs by outcome", "LL LD EVEN WD WW", converter=read_counts),
-    ] = None
-    wdl: Annotated[
-        tuple[int, int, int] | None,
-        option("results: single games", "W D L", converter=read_counts),
-    ] = None
-
-    def given(self) -> Sample | None:
-        if self.pentanomial is None and self.wdl is None:
-            return None
-        # On the command line wins come first, in bins they come last.
-        return Sample(self.pentanomial, self.wdl and self.wdl[::-1])
-
-    def needed(self) -> Sample:
-        """Raises BadArgument."""
-        sample = self.given()
-        if sample is None:
-            raise BadArgument("Give the results by --pentanomial or --wdl.")
-        return sample
-
-    @property
-    def sigma(self) -> float:
-        sample = self.given()
-        return sample.sigma_per_game if sample else TYPICAL_SIGMA
 
 
 @Parameter(name="*")
@@ -176,7 +132,7 @@ def _tell(answer: Callable[[], Answer], *, as_json: bool) -> None:
 @stats.command
 def elo(*, results: ResultFlags = NO_RESULTS, json: Json = False) -> None:
     """Tell Elo, its interval and the likelihood of superiority."""
-    _tell(lambda: answer_elo(results.needed()), as_json=json)
+    _tell(lambda: answer_elo(results), as_json=json)
 
 
 @stats.command
@@ -200,7 +156,7 @@ def sprt(
 
     def answer() -> Answer:
         others = [test.with_bounds(*bounds) for bounds in would_have or ()]
-        return answer_sprt(results.needed(), test.test(), others)
+        return answer_sprt(results, test.test(), others)
 
     _tell(answer, as_json=json)
 
@@ -210,7 +166,7 @@ def live(
     *, results: ResultFlags = NO_RESULTS, test: TestFlags = NO_TEST, json: Json = False
 ) -> None:
     """Tell the unbiased Elo of a running or ended SPRT."""
-    _tell(lambda: answer_live(results.needed(), test.test()), as_json=json)
+    _tell(lambda: answer_live(results, test.test()), as_json=json)
 
 
 @stats.command
@@ -251,13 +207,13 @@ def outlook(
     """Tell the length of an SPRT before it starts, or its chances now."""
 
     def answer() -> Answer:
-        spec, sample = test.test(), results.given()
+        spec = test.test()
         pace = pace_of(spec, results.sigma)
-        if true_elo or sample is None:
+        if true_elo or not results.given:
             return answer_lengths(pace, true_elo or [], max_games)
         belief = Belief(*prior) if prior else usual_prior(spec)
         return answer_chances(
-            sample, pace, belief, max_games=max_games, games_per_minute=games_per_minute
+            results, pace, belief, max_games=max_games, games_per_minute=games_per_minute
         )
 
     _tell(answer, as_json=json)
@@ -304,7 +260,7 @@ def spsa(
 ) -> None:
     """Check the lines of a tune, show its steps, write values in other forms."""
     tune = new_tune(
-        sys.stdin.read() if file == "-" else text_of(Path(file)), games, **asdict(schedule)
+        sys.stdin.read() if file == "-" else read_text_file(Path(file)), games, **asdict(schedule)
     )
     last = tune.schedule.last
     steps = tuple(_steps(tune, [0, last // 10, last // 2, last] if at is None else at))

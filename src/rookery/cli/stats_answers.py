@@ -1,8 +1,13 @@
-"""What `rookery stats` answers: each answer as lines for people and as data for programs."""
+"""What `rookery stats` answers: the results that are given, and each answer as lines for people and
+as data for programs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Annotated
 
+from cyclopts import Parameter, Token
+
+from rookery.cli.options import BadArgument, option
 from rookery.stats.elo import FixedTest, estimate_elo, live_elo
 from rookery.stats.likelihood import normalised_elo, pairing_gain
 from rookery.stats.numbers import games_in, moments
@@ -24,24 +29,59 @@ SCALES = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """Rows for people, data for programs."""
+
     rows: Sequence[Row]
     data: Data
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """The results given; at least one of the two. Pairs are preferred, as they say more."""
+MOST_RESULTS = 2**40
 
-    pentanomial: Sequence[int] | None
-    trinomial: Sequence[int] | None
+
+def read_count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= MOST_RESULTS):
+        raise ValueError(f"{text!r} is not a count of results.")
+    return int(text)
+
+
+def read_counts(_type: object, tokens: Sequence[Token]) -> tuple[int, ...]:
+    return tuple(read_count(token.value) for token in tokens)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultFlags:
+    """The results that a question is about. Pairs are preferred, as they say more."""
+
+    pentanomial: Annotated[
+        tuple[int, int, int, int, int] | None,
+        option("results: pairs by outcome", "LL LD EVEN WD WW", converter=read_counts),
+    ] = None
+    wdl: Annotated[
+        tuple[int, int, int] | None,
+        option("results: single games", "W D L", converter=read_counts),
+    ] = None
+
+    @property
+    def given(self) -> bool:
+        return self.pentanomial is not None or self.wdl is not None
+
+    @property
+    def trinomial(self) -> Sequence[int] | None:
+        """On the command line wins come first, in bins they come last."""
+        return self.wdl and self.wdl[::-1]
 
     @property
     def bins(self) -> Sequence[int]:
+        """Raises BadArgument where no results are given."""
+        if not self.given:
+            raise BadArgument("Give the results by --pentanomial or --wdl.")
         return self.pentanomial or self.trinomial or ()
 
     @property
-    def sigma_per_game(self) -> float:
-        return moments(self.bins).sigma_per_game
+    def sigma(self) -> float:
+        """Of a game; the usual one where no results are given."""
+        return moments(self.bins).sigma_per_game if self.given else TYPICAL_SIGMA
 
     @property
     def row(self) -> Row:
@@ -50,39 +90,39 @@ class Sample:
         return "Games", f"{games_in(self.bins)} ({counts})"
 
 
-def answer_elo(sample: Sample) -> Answer:
-    estimate, nelo = estimate_elo(sample.bins), normalised_elo(sample.bins)
+def answer_elo(results: ResultFlags) -> Answer:
+    estimate, nelo = estimate_elo(results.bins), normalised_elo(results.bins)
     rows = [
-        sample.row,
+        results.row,
         ("Elo", f"{estimate.elo:+.2f} ± {estimate.half_width:.2f} (95 %)"),
         ("nElo", f"{nelo.nelo:+.2f} ± {nelo.half_width:.2f} (95 %)"),
         ("LOS", f"{estimate.los:.2%}"),
     ]
     data: Data = {
-        "games": games_in(sample.bins),
+        "games": games_in(results.bins),
         "elo": estimate.elo,
         "ci": [estimate.low, estimate.high],
         "los": estimate.los,
         "nelo": nelo.nelo,
         "nelo_ci": [nelo.nelo - nelo.half_width, nelo.nelo + nelo.half_width],
     }
-    if sample.pentanomial and sample.trinomial:
-        saved = pairing_gain(sample.trinomial, sample.pentanomial).games_saved
+    if results.pentanomial and results.trinomial:
+        saved = pairing_gain(results.trinomial, results.pentanomial).games_saved
         rows.append(("Pairing", f"unpaired it would have taken {saved:+.1%} games"))
         data["pairing_gain"] = saved
     return Answer(rows, data)
 
 
-def answer_sprt(sample: Sample, spec: Sprt, others: Sequence[Sprt]) -> Answer:
-    seen = would_have(spec, [sample.bins], sample.trinomial)
+def answer_sprt(results: ResultFlags, spec: Sprt, others: Sequence[Sprt]) -> Answer:
+    seen = would_have(spec, [results.bins], results.trinomial)
     rows = [
         _spec_row(spec),
-        sample.row,
+        results.row,
         _llr_row(spec, seen.llr),
         ("State", STATES[seen.ending]),
     ]
-    data = _spec_data(spec) | {"games": games_in(sample.bins)} | _ending_data(seen)
-    also = [would_have(other, [sample.bins], sample.trinomial) for other in others]
+    data = _spec_data(spec) | {"games": games_in(results.bins)} | _ending_data(seen)
+    also = [would_have(other, [results.bins], results.trinomial) for other in others]
     for other in also:
         bounds = f"[{other.spec.elo0:g}, {other.spec.elo1:g}]"
         rows.append(("Would have", f"{bounds} LLR {other.llr:.4f}, {STATES[other.ending]}"))
@@ -90,11 +130,11 @@ def answer_sprt(sample: Sample, spec: Sprt, others: Sequence[Sprt]) -> Answer:
     return Answer(rows, data)
 
 
-def answer_live(sample: Sample, spec: Sprt) -> Answer:
-    live = live_elo(spec, sample.bins, sample.trinomial)
+def answer_live(results: ResultFlags, spec: Sprt) -> Answer:
+    live = live_elo(spec, results.bins, results.trinomial)
     rows = [
         _spec_row(spec),
-        sample.row,
+        results.row,
         ("Elo", f"{live.elo:+.2f} [{live.low:+.2f}, {live.high:+.2f}] (logistic, 95 %)"),
         ("LOS", f"{live.los:.2%}"),
         _llr_row(spec, live.llr),
@@ -102,7 +142,7 @@ def answer_live(sample: Sample, spec: Sprt) -> Answer:
     return Answer(
         rows,
         _spec_data(spec)
-        | {"games": games_in(sample.bins), "llr": live.llr}
+        | {"games": games_in(results.bins), "llr": live.llr}
         | {"elo": live.elo, "ci": [live.low, live.high], "los": live.los},
     )
 
@@ -148,7 +188,7 @@ def answer_lengths(pace: LlrPace, elos: Sequence[float], max_games: float | None
 
 
 def answer_chances(
-    sample: Sample,
+    results: ResultFlags,
     pace: LlrPace,
     prior: Belief,
     *,
@@ -156,13 +196,13 @@ def answer_chances(
     games_per_minute: float | None,
 ) -> Answer:
     """The test as it stands: chance to pass and games left, if the data carry an answer."""
-    spec, games = pace.spec, games_in(sample.bins)
-    llr = spec.log_ratio(sample.bins, sample.trinomial)
+    spec, games = pace.spec, games_in(results.bins)
+    llr = spec.log_ratio(results.bins, results.trinomial)
     left = None if max_games is None else max_games - games
     seen = sprt_outlook(pace, llr, games, prior=prior, games_allowed=left)
     rows = [
         _spec_row(spec),
-        sample.row,
+        results.row,
         _llr_row(spec, llr),
         ("Prior", f"{prior.mean:+.2f} ± {prior.sigma:.2f} (mean and sigma of the true Elo)"),
         ("Posterior", f"{seen.posterior.mean:+.2f} ± {seen.posterior.sigma:.2f}"),
@@ -170,8 +210,8 @@ def answer_chances(
     data = _spec_data(spec) | {
         "games": games,
         "llr": llr,
-        "prior": _belief_data(prior),
-        "posterior": _belief_data(seen.posterior),
+        "prior": asdict(prior),
+        "posterior": asdict(seen.posterior),
         "too_early": seen.forecast is None,
     }
     if seen.forecast is None:
@@ -189,12 +229,12 @@ def _forecast(forecast: Forecast, games_per_minute: float | None) -> Answer:
     data: Data = {
         "pass_chance": forecast.pass_chance,
         "fail_chance": forecast.fail_chance,
-        "games_left": _range_data(forecast.games_left),
+        "games_left": asdict(forecast.games_left),
     }
     if games_per_minute:
         minutes = forecast.games_left.scaled(1.0 / games_per_minute)
         rows.append(("Minutes left", _range_text(minutes)))
-        data["minutes_left"] = _range_data(minutes)
+        data["minutes_left"] = asdict(minutes)
     return Answer(rows, data)
 
 
@@ -233,14 +273,6 @@ def _ending_data(seen: WouldHave) -> Data:
     return {"llr": seen.llr, "state": STATES[seen.ending]}
 
 
-def _belief_data(belief: Belief) -> Data:
-    return {"mean": belief.mean, "sigma": belief.sigma}
-
-
-def _range_data(games: GamesRange) -> Data:
-    return {"early": games.early, "middle": games.middle, "late": games.late}
-
-
 def _length_data(length: TestLength) -> Data:
     return {
         "true_elo": length.elo,
@@ -248,5 +280,5 @@ def _length_data(length: TestLength) -> Data:
         "fail_chance": length.fail_chance,
         "undecided_chance": length.undecided_chance,
         "mean_games": length.mean_games,
-        "games": _range_data(length.games),
+        "games": asdict(length.games),
     }

@@ -13,11 +13,11 @@ from rookery.cli.login import THE_SERVER, ServerFlags
 from rookery.cli.options import OR_STDIN, BadArgument, Column, option, print_json, print_table
 from rookery.cli.submit_fields import (
     RunFlags,
-    fields_of,
-    flag_of,
-    programs_in,
+    find_flag,
+    find_programs,
+    gather_fields,
     try_programs,
-    uploaded,
+    upload_programs,
     with_hashes,
 )
 from rookery.cli.watch import watch
@@ -80,8 +80,8 @@ def submit(
       rookery submit run.json --dry-run
     """
     client = Client(server.transport(seconds=SECONDS))
-    found = fields_of(what or (), preset, flags, client)
-    programs = programs_in(found)
+    found = gather_fields(what or (), preset, flags, client)
+    programs = find_programs(found)
     if not untried:
         try_programs(programs.values())
     with _flags_named():
@@ -93,7 +93,7 @@ def submit(
         print("Nothing was submitted.", file=sys.stderr)
         return 1
     with _flags_named():
-        made = client.submit(uploaded(_with_findings(found, preview), programs, client))
+        made = client.submit(upload_programs(_with_findings(found, preview), programs, client))
     then = f"{NEXT.get(made.state, 'is under way')}: {client.address_of(made.id)}"
     server.tell(made, f"Submitted run {made.id}, which {then}")
     return watch(made.id, server=server) if wait else 0
@@ -131,7 +131,7 @@ def _flags_named() -> Iterator[None]:
         field, colon, text = refused.text.partition(": ")
         if refused.status != BAD_REQUEST or not colon or not FIELD.fullmatch(field):
             raise
-        raise BadArgument(f"{flag_of(field)}: {text.rstrip('.')}.") from None
+        raise BadArgument(f"{find_flag(field)}: {text.rstrip('.')}.") from None
 
 
 def _is_meant(preview: v1.Preview) -> bool:

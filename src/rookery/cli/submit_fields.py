@@ -32,7 +32,7 @@ PLAYING_KINDS = frozenset({"sprt", "spsa", "num_games"})
 UCIOK_SECONDS = 20.0
 
 
-def programs_in(fields: Mapping[str, object]) -> dict[str, Path]:
+def find_programs(fields: Mapping[str, object]) -> dict[str, Path]:
     """The sides that name a file, by the field of their tag; raises BadArgument."""
     named = {tag: fields.get(tag) for tag, _ in SIDES}
     return {
@@ -53,7 +53,7 @@ def with_defaults(fields: dict[str, object]) -> dict[str, object]:
     return {**ORDINARY, **kind, **fields}
 
 
-def uploaded(
+def upload_programs(
     fields: dict[str, object], programs: Mapping[str, Path], client: Client
 ) -> dict[str, object]:
     """The fields of a run between these programs. The same file is sent once."""
@@ -189,7 +189,7 @@ WORDS = frozenset(
 """Fields that are texts whatever they look like; those of others are JSON if they can be."""
 
 
-def fields_of(
+def gather_fields(
     what: Sequence[str], preset: str | None, flags: RunFlags, client: Client
 ) -> dict[str, object]:
     """All that is known of the run; raises BadArgument."""
@@ -205,7 +205,7 @@ def fields_of(
     found = laid_over(QUICK if preset else {}, given)
     if what:
         found = laid_over(_from_file(what[0]), found)
-    return with_defaults(found) if programs_in(found) else found
+    return with_defaults(found) if find_programs(found) else found
 
 
 def laid_over(before: Mapping[str, object], flags: Mapping[str, object]) -> dict[str, object]:
@@ -264,7 +264,7 @@ def _text(file: Path) -> str:
         raise BadArgument(f"{file} can't be read.") from None
 
 
-def flag_of(name: str) -> str:
+def find_flag(name: str) -> str:
     """The flag that gives a field of a run, for errors of the server that name the field."""
     known = {"new_binary": "--new", "base_binary": "--base", "sprt": "--sprt", "spsa": "--spsa"}
     for field_name, hint in get_type_hints(RunFlags, include_extras=True).items():

@@ -1,18 +1,16 @@
 """`rookery token`: makes, lists and revokes access tokens, on this machine or on a server."""
 
-import asyncio
 from datetime import datetime, timedelta
 from typing import Annotated
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from rookery.cli.db import THE_DATABASE, open_database
+from rookery.cli.db import THE_DATABASE, DatabaseSettings, open_database
 from rookery.cli.login import ServerFlags, TokenFile
 from rookery.cli.options import (
     AsJson,
     Column,
-    DatabaseSettings,
     ask_password,
     command_group,
     if_known,
@@ -47,7 +45,7 @@ def read_days(text: str) -> int:
 
 
 @token.command
-def create(
+async def create(
     *,
     user: Annotated[str, option("whose token it is", "NAME")],
     scope: Annotated[
@@ -76,7 +74,13 @@ def create(
             wish = replace(wish, scopes=tuple(each.value for each in sorted(scopes)))
         made = Client(HttpApiTransport(server, login=login)).make_token(wish)
     else:
-        made = asyncio.run(_create_here(user, scopes or ORDINARY, days, note, database))
+        lasting = None if days is None else timedelta(days=days)
+        async with open_database(database) as opened:
+            minted = await opened.accounts.create_token(
+                user, scopes or ORDINARY, lasting=lasting, note=note
+            )
+            entry = minted.token.shown(opened.accounts.clock.now())
+        made = people.MadeToken(secret=minted.secret, token=entry)
     if json:
         print_json(made)
         return
@@ -85,7 +89,7 @@ def create(
 
 
 @token.command(name="list")
-def list_tokens(
+async def list_tokens(
     *,
     user: Annotated[str, option("only those of one user", "NAME")] = "",
     server: There = "",
@@ -98,7 +102,9 @@ def list_tokens(
         found = ServerFlags(server, token_file).client.tokens()
         entries = [("", each) for each in found.tokens]
     else:
-        entries = asyncio.run(_list_here(user, database))
+        async with open_database(database) as opened:
+            now, kept = opened.accounts.clock.now(), await opened.accounts.list_tokens(user)
+        entries = [(each.user, each.shown(now)) for each in kept]
         found = people.TokenList(tokens=tuple(entry for _, entry in entries))
     if json:
         print_json(found)
@@ -107,7 +113,7 @@ def list_tokens(
 
 
 @token.command
-def revoke(
+async def revoke(
     id: Annotated[str, option("as `rookery token list` shows it")],  # noqa: A002 - its name
     /,
     *,
@@ -121,36 +127,12 @@ def revoke(
     if server:
         ended = ServerFlags(server, token_file).client.revoke_token(id)
     else:
-        asyncio.run(_revoke_here(id, database))
+        async with open_database(database) as opened:
+            await opened.accounts.revoke(id)
     if json:
         print_json(ended)
     else:
         print(f"Revoked {id}.")
-
-
-# The same in the database of this machine.
-
-
-async def _create_here(
-    user: str, scopes: frozenset[Scope], days: int | None, note: str, database: DatabaseSettings
-) -> people.MadeToken:
-    lasting = None if days is None else timedelta(days=days)
-    async with open_database(database) as opened:
-        minted = await opened.accounts.create_token(user, scopes, lasting=lasting, note=note)
-        entry = minted.token.shown(opened.accounts.clock.now())
-    return people.MadeToken(secret=minted.secret, token=entry)
-
-
-async def _list_here(user: str, database: DatabaseSettings) -> list[tuple[str, people.TokenEntry]]:
-    async with open_database(database) as opened:
-        now = opened.accounts.clock.now()
-        kept = await opened.accounts.list_tokens(user)
-    return [(each.user, each.shown(now)) for each in kept]
-
-
-async def _revoke_here(token_id: str, database: DatabaseSettings) -> None:
-    async with open_database(database) as opened:
-        await opened.accounts.revoke(token_id)
 
 
 def _state(token: people.TokenEntry) -> str:

@@ -12,12 +12,12 @@ from cyclopts import Group, Parameter
 from rookery.boundary.offload import Threads
 from rookery.cli.match_options import (
     GameFlags,
-    book_of,
-    concurrency_of,
-    engine_of,
-    openings_from,
-    program_of,
-    setup_of,
+    choose_concurrency,
+    load_book,
+    make_engine,
+    make_openings,
+    make_setup,
+    name_program,
     waiting,
     warn_of_openings,
 )
@@ -31,7 +31,7 @@ from rookery.cli.match_session import (
     resumable,
 )
 from rookery.cli.match_show import Row, display, duration
-from rookery.cli.options import BadArgument, Schedule, as_words, option, text_of, warn
+from rookery.cli.options import BadArgument, Schedule, as_words, option, read_text_file, warn
 from rookery.match.job import EngineSpec, GameEnded, Match, PairEnded
 from rookery.match.pgn import JournalWriter
 from rookery.match.results import pair_score_of
@@ -88,14 +88,14 @@ def _tune(flags: TuneFlags, schedule: Schedule, session: SessionFlags, file: Res
         raise BadArgument("--engine and --parameters are needed.")
     if flags.games < 2 or flags.games % 2:
         raise BadArgument("--games is an even number: openings are played with both colours.")
-    begun = new_tune(text_of(flags.parameters), flags.games, **asdict(schedule))
-    book = book_of(flags)
-    engine = engine_of(flags, program_of(flags.engine), flags.engine)
-    tuner = Tuner(begun, engine, openings_from(flags, book), Random(flags.seed))  # noqa: S311 - no secret
+    begun = new_tune(read_text_file(flags.parameters), flags.games, **asdict(schedule))
+    book = load_book(flags)
+    engine = make_engine(flags, name_program(flags.engine), flags.engine)
+    tuner = Tuner(begun, engine, make_openings(flags, book), Random(flags.seed))  # noqa: S311 - no secret
     for entry in file.kept.entries:
         tuner.recall(entry)
-    setup = setup_of(flags, chess960=book is not None and book.is_chess960)
-    match = ShardedMatch(tuner.jobs(), setup, concurrency=concurrency_of(flags, engine.threads))
+    setup = make_setup(flags, chess960=book is not None and book.is_chess960)
+    match = ShardedMatch(tuner.jobs(), setup, concurrency=choose_concurrency(flags, engine.threads))
     files = GameFiles({}, flags.pgn, session.failures, "tune")
     _look_over(begun, engine, quiet=session.json)
     warn_of_openings(book, flags.games // 2)

@@ -158,7 +158,7 @@ def up(*, flags: UpFlags = ALL_OF_IT, serving: ServeSettings = NOTHING_SET) -> i
 
     def ready(address: str) -> None:
         near, known_as = reachable(address), settings.base_url or reachable(address)
-        screen.box(sentences_of(known_as, start, settings.data, worker))
+        screen.box(start_sentences(known_as, start, settings.data, worker))
         if start.token is not None:
             worker.start(near, start.token)
         if start.demo:
@@ -256,7 +256,7 @@ def reachable(address: str) -> str:
     return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
-def sentences_of(address: str, start: StartReport, data: Path, worker: LocalWorker) -> list[str]:
+def start_sentences(address: str, start: StartReport, data: Path, worker: LocalWorker) -> list[str]:
     """What somebody who has just started it wants to know."""
     lines = [f"Rookery is ready at {address}"]
     if start.password:

@@ -5,11 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Literal
 
-from rookery.cli.db import THE_DATABASE, open_database
+from rookery.cli.db import THE_DATABASE, DatabaseSettings, open_database
 from rookery.cli.options import (
     BadArgument,
     Column,
-    DatabaseSettings,
     PasswordStdin,
     ask_password,
     command_group,

@@ -13,7 +13,7 @@ from pathlib import Path
 from rookery.boundary.offload import Threads
 from rookery.cli.options import BadArgument, print_rows, print_table
 from rookery.cli.worker_settings import WorkerSettings, config_file, credentials, from_file
-from rookery.cli.worker_start import identity_of
+from rookery.cli.worker_start import make_identity
 from rookery.client.client import Client
 from rookery.http_client import CallFailed, CallRefused, HttpClient, NoAnswer, is_web_address
 from rookery.match.fastchess import find_fastchess
@@ -207,7 +207,7 @@ class MachineFindings:
 
 async def examine(settings: WorkerSettings, system: System, threads: Threads) -> MachineFindings:
     """Looks at everything a worker will need; changes nothing but a file in the cache."""
-    identity = await threads.io(identity_of, settings, system, settings.username or "nobody", 0)
+    identity = await threads.io(make_identity, settings, system, settings.username or "nobody", 0)
     sandbox = await detect_sandbox(threads, permitted=settings.without_sandbox)
     identity.sandbox = sandbox.available
     identity.bundled_only = not sandbox.takes_strangers

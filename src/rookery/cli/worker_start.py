@@ -74,12 +74,12 @@ async def start(settings: WorkerSettings, words: Sequence[str], watch: Watcher) 
     if settings.nice:
         system.be_modest()
     try:
-        context = await put_together(settings, system, stop, threads, watch)
+        context = await make_context(settings, system, stop, threads, watch)
         watch.say(introduction(context))
         apply_sandbox(await context.workshop.sandbox(), settings, context.identity, watch.say)
         preparation = EnginePreparation(context.workshop, bench)
-        renewal = await threads.io(renewal_of, settings, context, words)
-        life = WorkerSession(context, preparation, manner_of(settings), renewal)
+        renewal = await threads.io(make_renewal, settings, context, words)
+        life = WorkerSession(context, preparation, session_options(settings), renewal)
         outcome = await life.run()
         return Ended(
             outcome, renewal.installed.place.launcher if renewal and life.renewed else None
@@ -108,7 +108,7 @@ def apply_sandbox(
         say(f"Programs of strangers run without a sandbox on this machine. {sandbox.why}")
 
 
-async def put_together(
+async def make_context(
     settings: WorkerSettings,
     system: System,
     stop: Stop,
@@ -128,7 +128,7 @@ async def put_together(
         instance = await threads.io(claim_instance, system, folder / "workers")
     except OSError as error:
         raise BadArgument(f"The cache {folder} can't be used: {error.strerror}.") from None
-    identity = await threads.io(identity_of, settings, system, username, instance, look)
+    identity = await threads.io(make_identity, settings, system, username, instance, look)
     downloads = ServerDownloads(server, threads, watch, _patience(settings))
     downloads.foreign = settings.foreign_server
     return WorkerContext(
@@ -166,7 +166,7 @@ def _workshop(settings: WorkerSettings, downloads: ServerDownloads) -> Workshop:
     )
 
 
-def renewal_of(
+def make_renewal(
     settings: WorkerSettings, context: WorkerContext, words: Sequence[str]
 ) -> Renewal | None:
     """None where the worker stays as it is."""
@@ -185,7 +185,7 @@ def renewal_of(
     )
 
 
-def manner_of(settings: WorkerSettings) -> SessionOptions:
+def session_options(settings: WorkerSettings) -> SessionOptions:
     return SessionOptions(
         once=settings.once,
         fleet=settings.fleet,
@@ -195,7 +195,7 @@ def manner_of(settings: WorkerSettings) -> SessionOptions:
     )
 
 
-def identity_of(
+def make_identity(
     settings: WorkerSettings,
     system: System,
     username: str,

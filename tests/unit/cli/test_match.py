@@ -9,14 +9,14 @@ from rookery.books import demo_path
 from rookery.cli.match import (
     MatchField,
     MatchFlags,
-    field_of,
-    look_over_names,
+    check_names,
+    count_rounds,
+    make_sprt,
     match,
     named,
-    rounds_of,
-    sprt_of,
+    read_field,
 )
-from rookery.cli.match_options import book_of, book_path, setup_of, warn_of_openings
+from rookery.cli.match_options import book_path, load_book, make_setup, warn_of_openings
 from rookery.cli.match_show import Plain, Progress, data, display, duration, rows
 from rookery.cli.options import BadArgument, as_words, parse_again
 from rookery.match.clock import Latency
@@ -43,19 +43,19 @@ def score_after(pairs: int, sprt: Sprt | None = None) -> MatchScore:
 
 def test_sides_have_what_is_theirs_and_what_is_everybodys() -> None:
     words = ("--tc", "N=5", "--new-tc", "1+0.01", "--option", "Hash=1", "--new-option", "Hash=2")
-    new, base = field_of(parsed(*SIDES, *words, "--base-threads", "3")).engines
+    new, base = read_field(parsed(*SIDES, *words, "--base-threads", "3")).engines
     assert (new.command, new.tc, new.options) == (("./a", "-x"), "1+0.01", (("Hash", "2"),))
     assert (base.tc, base.options, base.threads) == ("N=5", (("Hash", "1"),), 3)
 
 
 def test_engines_of_one_name_are_told_apart() -> None:
-    field = field_of(parsed("--engine", "cmd=./a", "--engine", "cmd=./a", "--engine", "cmd=./b"))
+    field = read_field(parsed("--engine", "cmd=./a", "--engine", "cmd=./a", "--engine", "cmd=./b"))
     assert [engine.name for engine in field.engines] == ["a", "a#2", "b"]
     assert len(field.pairings) == 3
 
 
 def test_our_engine_keeps_its_name() -> None:
-    field = field_of(parsed("--engine", "cmd=rookery-fledgling", "--engine", "cmd=./b"))
+    field = read_field(parsed("--engine", "cmd=rookery-fledgling", "--engine", "cmd=./b"))
     assert [engine.name for engine in field.engines] == ["rookery-fledgling", "b"]
 
 
@@ -71,7 +71,7 @@ def test_what_says_nothing_about_an_engine_is_refused(
     words: tuple[str, ...], complaint: str
 ) -> None:
     with pytest.raises(BadArgument, match=complaint):
-        field_of(parsed("--engine", *words, "--engine", "cmd=./b"))
+        read_field(parsed("--engine", *words, "--engine", "cmd=./b"))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_openings_that_come_again_are_told_before(
 
 def test_the_bundled_book_is_the_usual_one() -> None:
     assert book_path(parsed(*SIDES)) == demo_path()
-    book = book_of(parsed(*SIDES))
+    book = load_book(parsed(*SIDES))
     assert book is not None
     assert len(book) > 50
 
@@ -118,29 +118,29 @@ def names(field: MatchField) -> list[str]:
 
 def test_engines_go_by_their_own_names() -> None:
     args = parsed(*SIDES)
-    assert names(named(args, field_of(args), ["Ada 1", "Bob 2"])) == ["Ada 1", "Bob 2"]
-    assert names(named(args, field_of(args), ["", "Bob 2"])) == ["new", "Bob 2"]
+    assert names(named(args, read_field(args), ["Ada 1", "Bob 2"])) == ["Ada 1", "Bob 2"]
+    assert names(named(args, read_field(args), ["", "Bob 2"])) == ["new", "Bob 2"]
 
 
 def test_two_of_the_same_name_are_told_apart_by_their_sides() -> None:
     args = parsed(*SIDES)
-    assert names(named(args, field_of(args), ["Ada", "Ada"])) == ["Ada (new)", "Ada (base)"]
+    assert names(named(args, read_field(args), ["Ada", "Ada"])) == ["Ada (new)", "Ada (base)"]
 
 
 def test_a_name_on_the_command_line_goes_before_the_engine_s_own() -> None:
     args = parsed("--engine", "cmd=a", "name=A", "--engine", "cmd=b", "--engine", "cmd=c")
-    assert names(named(args, field_of(args), ["Ada", "Bob", "Bob"])) == ["A", "Bob", "Bob#2"]
+    assert names(named(args, read_field(args), ["Ada", "Bob", "Bob"])) == ["A", "Bob", "Bob#2"]
 
 
 def test_pairings_are_between_the_names_that_are_shown() -> None:
     args = parsed(*SIDES)
-    (pairing,) = named(args, field_of(args), ["Ada", "Bob"]).pairings
+    (pairing,) = named(args, read_field(args), ["Ada", "Bob"]).pairings
     assert [engine.name for engine in pairing] == ["Ada", "Bob"]
 
 
 def test_names_for_fastchess_have_no_sign_that_its_output_uses() -> None:
     args = parsed(*SIDES)
-    field = named(args, field_of(args), ["Ada (dev)", "Bob vs {all}"], for_fastchess=True)
+    field = named(args, read_field(args), ["Ada (dev)", "Bob vs {all}"], for_fastchess=True)
     assert names(field) == ["Ada [dev]", "Bob v [all]"]
 
 
@@ -148,21 +148,21 @@ def test_a_table_of_other_engines_is_not_gone_on_with(capsys: pytest.CaptureFixt
     score = replace(pair_score_of(pair("1-0", "1-0")), first="Old", second="Bob")
     kept = Journal(JournalHeader("match", ()), (JournalEntry(score),))
     two = parsed(*SIDES)
-    look_over_names(named(two, field_of(two), ["Ada", "Bob"]), kept)
+    check_names(named(two, read_field(two), ["Ada", "Bob"]), kept)
     assert "played by Old" in capsys.readouterr().err
     three = parsed("--engine", "cmd=a", "--engine", "cmd=b", "--engine", "cmd=c")
     with pytest.raises(BadArgument, match="played by Old"):
-        look_over_names(named(three, field_of(three), ["Ada", "Bob", "Cid"]), kept)
+        check_names(named(three, read_field(three), ["Ada", "Bob", "Cid"]), kept)
 
 
 def test_rules_below_zero_are_refused() -> None:
     with pytest.raises(BadArgument, match="negative"):
-        setup_of(parsed(*SIDES, "--draw", "34", "8", "-20"))
+        make_setup(parsed(*SIDES, "--draw", "34", "8", "-20"))
 
 
 def test_a_gauntlet_leaves_the_others_alone() -> None:
     words = ("--engine", "cmd=./a", "--engine", "cmd=./b", "--engine", "cmd=./c", "--gauntlet")
-    assert len(field_of(parsed(*words)).pairings) == 2
+    assert len(read_field(parsed(*words)).pairings) == 2
 
 
 def test_a_resumed_match_is_asked_for_in_the_same_words() -> None:
@@ -179,20 +179,20 @@ def test_described_engines_are_asked_for_in_the_same_words() -> None:
 
 
 def test_the_official_adjudication_is_the_usual_one() -> None:
-    rules = setup_of(parsed(*SIDES)).adjudication
+    rules = make_setup(parsed(*SIDES)).adjudication
     assert (rules.resign, rules.draw) == (Resign(600, 3), Draw(34, 8, 20))
-    assert setup_of(parsed(*SIDES, "--no-adjudication")).adjudication.resign is None
+    assert make_setup(parsed(*SIDES, "--no-adjudication")).adjudication.resign is None
 
 
 def test_tablebases_need_their_number_of_men() -> None:
     with pytest.raises(BadArgument):
-        setup_of(parsed(*SIDES, "--syzygy", "/tb"))
+        make_setup(parsed(*SIDES, "--syzygy", "/tb"))
 
 
 def test_a_test_has_no_limit_and_a_match_has_one() -> None:
     tested = parsed(*SIDES, "--sprt", "0", "5")
-    assert rounds_of(tested, sprt_of(tested, field_of(tested))) is None
-    assert rounds_of(parsed(*SIDES), None) == 50
+    assert count_rounds(tested, make_sprt(tested, read_field(tested))) is None
+    assert count_rounds(parsed(*SIDES), None) == 50
 
 
 def test_rows_show_the_test_between_its_bounds() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from rookery.cli.options import BadArgument
 from rookery.cli.submit import print_estimate
-from rookery.cli.submit_fields import RunFlags, fields_of, flag_of, try_programs
+from rookery.cli.submit_fields import RunFlags, find_flag, gather_fields, try_programs
 from rookery.client.client import Client
 from rookery.model.engine import EngineRecord, PresetRecord
 from rookery.protocol import v1
@@ -43,7 +43,7 @@ class Records:
 def fields(*words: str) -> dict[str, object]:
     given = parsed("submit", *words)
     flags = given.get("flags", RunFlags())
-    return fields_of(given.get("what", ()), given.get("preset"), flags, Client(Records()))
+    return gather_fields(given.get("what", ()), given.get("preset"), flags, Client(Records()))
 
 
 def test_an_engine_and_a_branch_play_the_main_line_by_the_plain_preset() -> None:
@@ -148,7 +148,7 @@ def test_a_program_that_does_not_speak_uci_is_told_before_it_is_uploaded() -> No
     ],
 )
 def test_a_field_is_told_as_its_flag(field: str, flag: str) -> None:
-    assert flag_of(field) == flag
+    assert find_flag(field) == flag
 
 
 def preview(fleet: v1.FleetNow, *lengths: v1.ExpectedLength) -> v1.Preview:
