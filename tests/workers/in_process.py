@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rookery.boundary.offload import Threads
 from rookery.cli.worker_settings import WorkerSettings
-from rookery.cli.worker_start import session_options, make_context
+from rookery.cli.worker_start import make_context, session_options
 from rookery.model.engine import EngineRecord
 from rookery.worker.engines.orders import BenchResult, EngineOrder
 from rookery.worker.identity import MachineFacts

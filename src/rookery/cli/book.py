@@ -108,7 +108,7 @@ class BookImport(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One book; `beside` is the folder in which a copy may lie already."""
+    """A book as a file describes it; `beside` is the folder of that file, where a copy may lie."""
 
     name: str
     fields: dict[str, object]
@@ -119,11 +119,12 @@ class Described:
 
 
 class NotTaken(Exception):
-    """Why one book could not be had."""
+    """A book that could not be fetched or checked; the message says why."""
 
 
 def import_books(files: Sequence[Path], give: Give) -> BookImport:
-    """Each book by itself: one that fails keeps no other one back. Raises BadArgument."""
+    """Gives each book by itself, so that one that fails does not stop the others; raises
+    BadArgument."""
     found = BookImport()
     for described in [each for file in files for each in _described(file)]:
         extra = sorted(described.fields.keys() - KNOWN)
@@ -182,7 +183,7 @@ def _unpacked(book: Described) -> bytes:
 
 
 def _fetched(book: Described) -> bytes:
-    """A copy that lies beside the description spares the way."""
+    """A book's bytes, from a file beside its description or from its address."""
     for name in (book.name, f"{book.name}.zip"):
         if Path(name).name == name and (book.beside / name).is_file():
             return (book.beside / name).read_bytes()

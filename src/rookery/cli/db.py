@@ -47,7 +47,7 @@ def setting(name: str) -> Parameter:
 
 
 def switch(name: str) -> Parameter:
-    """The flag of a setting that is only ever turned on by one."""
+    """The flag of a setting that a command line can only turn on."""
     purpose = SETTINGS[name].purpose.removeprefix("1: ")
     return option(f"{purpose} [{variable_name(name)}]", name=flag_name(name))
 
@@ -78,7 +78,7 @@ THE_DATABASE = DatabaseSettings()
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """What a command works with."""
+    """An open database, with its settings and the accounts in it."""
 
     settings: Settings
     pool: Pool
@@ -193,7 +193,7 @@ def _programs() -> backup.Programs:
 
 @contextmanager
 def _progress(what: str) -> Iterator[None]:
-    """Says that it is still at it to someone who watches."""
+    """Shows on a terminal that something is under way, and for how long."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
@@ -202,7 +202,7 @@ def _progress(what: str) -> Iterator[None]:
 
 
 def _tell(event: str, /, **fields: object) -> None:
-    """What is worth a line for the person who waits."""
+    """Prints those events that a person who waits should know of."""
     match event:
         case "database_initialising":
             print(f"Making a database in {fields['path']}.", file=sys.stderr)

@@ -39,7 +39,7 @@ SECONDS = 120.0
 
 
 class NetSources(NoDownloads):
-    """Nets by name; programs and sources come from nowhere else."""
+    """Where a build gets its nets: a folder, a server, or the official server."""
 
     def __init__(self, folder: Path | None, server: str, threads: Threads) -> None:
         self._folder = folder
@@ -155,7 +155,7 @@ class _Attempt:
     tell: Callable[[str], None]
 
     async def made(self) -> Trial:
-        """Raises BuildFailed, NotPlayable."""
+        """Builds the engine and tries it; raises BuildFailed, NotPlayable."""
         trials = Trials(self.workshop, self.threads, self.tell)
         sandbox = await self.workshop.sandbox()
         if not sandbox.available:

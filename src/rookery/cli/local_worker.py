@@ -95,7 +95,7 @@ class LocalWorker:
             self._leaving.wait(delay)
 
     def _launched(self, line: Sequence[str]) -> "subprocess.Popen[bytes] | None":
-        """None where it is time to leave."""
+        """Starts a keeper; None once the worker is to stop."""
         with self._lock:
             if self._leaving.is_set():
                 return None
@@ -156,24 +156,24 @@ def main() -> int:
 
 
 def how(code: int) -> str:
-    """What ended a process, by what it left."""
+    """How a process ended, in words, by its exit code."""
     return f"by signal {-code}" if code < 0 else f"with exit code {code}"
 
 
 def _tell(sentence: str) -> None:
-    """To the owner, if it still listens."""
+    """Prints a sentence for the owner, who may be gone."""
     with contextlib.suppress(OSError, ValueError):
         print(sentence, flush=True)
 
 
 def opened(log: Path) -> BinaryIO:
-    """To be added to; a log that has become long starts anew."""
+    """Opens a log to be added to; one that has become too long is begun again."""
     long = log.exists() and log.stat().st_size > MOST_LOG_BYTES
     return log.open("wb" if long else "ab")
 
 
 def _accompany(command: Sequence[str], out: BinaryIO) -> int:
-    """How the command ended, once it has by itself; raises Released."""
+    """Runs the command until it ends by itself and gives its exit code; raises Released."""
     child = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -194,14 +194,14 @@ def _accompany(command: Sequence[str], out: BinaryIO) -> int:
 
 
 def _listen(seconds: float) -> None:
-    """Waits that long for a word of the owner; raises Released."""
+    """Waits so many seconds for a byte or the end of the pipe of the owner; raises Released."""
     ready, _, _ = select.select([0], [], [], seconds)
     if ready:
         raise Released(ORDERLY_SECONDS if os.read(0, 1) else HASTY_SECONDS)
 
 
 def _end(child: "subprocess.Popen[bytes]", seconds: float) -> None:
-    """Asked once, asked again half-way, and then not asked any more."""
+    """Interrupts the command, and once more after half of the time."""
     for _ in range(2):
         child.send_signal(signal.SIGINT)
         try:
@@ -212,7 +212,7 @@ def _end(child: "subprocess.Popen[bytes]", seconds: float) -> None:
 
 
 def _sweep(child: "subprocess.Popen[bytes]") -> None:
-    """Whatever the command started and left behind shares its process group."""
+    """Kills whatever the command started and left behind in its process group."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

@@ -72,7 +72,7 @@ class ServerFlags:
         return HttpApiTransport(address, self._token(address), seconds)
 
     def tell(self, value: object, sentence: str) -> None:
-        """What came of a call: the value for scripts, a sentence for people."""
+        """Prints what came of a call: the value for scripts, a sentence for people."""
         if self.json:
             print_json(value)
         else:
@@ -81,7 +81,7 @@ class ServerFlags:
     def print_table(
         self, answer: object, items: Iterable[object], columns: Sequence[Column]
     ) -> None:
-        """The whole answer for scripts, a table of its items for people."""
+        """Prints the whole answer for scripts, a table of its items for people."""
         if self.json:
             print_json(answer)
             return
@@ -100,11 +100,12 @@ class ServerFlags:
 
 
 THE_SERVER = ServerFlags()
-"""Where nothing is said."""
+"""The server of a command that names none."""
 
 
 def server_address(named: str) -> str:
-    """The server that a command means."""
+    """The address of the server: the one named, else that of the environment or of the last
+    login."""
     found = named or os.environ.get(SERVER) or read_logins().server or THIS_MACHINE
     return found.rstrip("/")
 
@@ -216,7 +217,7 @@ Passwords = Annotated[
 
 @me.command(name="show")
 def show_me(*, server: ServerFlags = THE_SERVER) -> None:
-    """Show who you are there."""
+    """Show your account there."""
     found = server.client.me()
     if server.json:
         print_json(found)
@@ -312,13 +313,13 @@ def add_member(
     lead: Annotated[bool, option("who may take others in")] = False,
     server: ServerFlags = THE_SERVER,
 ) -> None:
-    """Take somebody in."""
+    """Take somebody into a team."""
     _tell_members(server.client.join_team(name, user, lead=lead), server)
 
 
 @team.command(name="remove")
 def remove_member(name: TeamName, user: Member, /, *, server: ServerFlags = THE_SERVER) -> None:
-    """Take somebody out."""
+    """Take somebody out of a team."""
     _tell_members(server.client.leave_team(name, user), server)
 
 

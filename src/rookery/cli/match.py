@@ -86,7 +86,7 @@ def _length(purpose: str, metavar: str | None = None) -> Parameter:
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchFlags(GameFlags):
-    """All that a match is begun with, so that it can be gone on with."""
+    """Everything that a match is begun with; a resume file keeps it."""
 
     new: Annotated[str | None, _side_option("the new engine", "COMMAND")] = None
     new_tc: Annotated[str | None, _side_option("its own time control", "TC")] = None
@@ -188,7 +188,7 @@ def _play(flags: MatchFlags, session: SessionFlags, file: ResumeFile) -> int:
 
 
 def choose_fastchess(flags: MatchFlags, kept: Journal) -> FastchessProgram | None:
-    """fastchess if it is to play, which it does only from the beginning; raises BadArgument."""
+    """fastchess, if it is asked for and the match is at its beginning; raises BadArgument."""
     if flags.runner != "fastchess":
         return None
     if kept.entries:
@@ -198,7 +198,7 @@ def choose_fastchess(flags: MatchFlags, kept: Journal) -> FastchessProgram | Non
 
 
 def check_names(field: MatchField, kept: Journal) -> None:
-    """A table can't add up engines that go by other names than before; raises BadArgument."""
+    """Refuses to go on with engines of other names than before; raises BadArgument."""
     before = {name for entry in kept.entries for name in (entry.pair.first, entry.pair.second)}
     if others := before - {engine.name for engine in field.engines}:
         said = f"the games so far were played by {' and '.join(sorted(others))}"
@@ -210,7 +210,7 @@ def check_names(field: MatchField, kept: Journal) -> None:
 def warn_of_unknown_options(
     engines: Sequence[EngineSpec], found: Sequence[InspectedEngine]
 ) -> None:
-    """A misspelt option changes nothing, and nobody would notice."""
+    """Warns of options that an engine does not have: it would ignore them silently."""
     for engine, said in zip(engines, found, strict=True):
         for name in unknown_options(engine, said.options):
             warn(f"the engine {engine.name} has no option {name}")
@@ -245,7 +245,7 @@ def _paired(flags: MatchFlags, engines: tuple[EngineSpec, ...]) -> MatchField:
 def named(
     flags: MatchFlags, field: MatchField, own: Sequence[str], *, for_fastchess: bool = False
 ) -> MatchField:
-    """The same engines by the names they give themselves, unless the command line named them."""
+    """The same engines under the names they give themselves, unless the command line named them."""
     given = [any(word.startswith("name=") for word in words) for words in flags.engine]
     wished = [
         engine.name if kept or not name else name
@@ -276,7 +276,7 @@ def _side(flags: MatchFlags, side: str) -> EngineSpec:
 
 
 def _described(flags: MatchFlags) -> tuple[EngineSpec, ...]:
-    """Engines of the same name are told apart by a number."""
+    """The engines given by --engine; those of one name are told apart by a number."""
     engines: list[EngineSpec] = []
     for words in flags.engine:
         engine = read_engine(flags, words)
@@ -324,7 +324,7 @@ def require_fastchess() -> FastchessProgram:
 
 
 def name_for_fastchess(name: str) -> str:
-    """Its output has names in brackets and between `vs`."""
+    """A name without the brackets and the `vs` that structure the output of fastchess."""
     return name.translate(_BRACKETS).replace(" vs ", " v ")
 
 

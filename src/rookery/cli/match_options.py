@@ -137,7 +137,7 @@ def book_path(flags: GameFlags) -> Path | None:
 
 
 def load_book(flags: GameFlags) -> OpeningBook | None:
-    """The book, read; raises BadArgument."""
+    """Reads the opening book; None for the starting position. Raises BadArgument."""
     path = book_path(flags)
     if path is None:
         return None
@@ -152,7 +152,7 @@ def load_book(flags: GameFlags) -> OpeningBook | None:
 
 
 def warn_of_openings(book: OpeningBook | None, pairs: int | None) -> None:
-    """Games that repeat one another tell less than they seem to."""
+    """Warns where openings will repeat: games that are alike tell less than they seem to."""
     if book is None:
         warn("without a book every pair is played from the starting position")
     elif pairs and pairs > len(book):
@@ -162,7 +162,7 @@ def warn_of_openings(book: OpeningBook | None, pairs: int | None) -> None:
 
 
 def waiting(*, quiet: bool) -> Callable[[EngineSpec], None]:
-    """Says at once which engine is waited for: a silent one gives no other sign."""
+    """A callback that tells which engine is waited for, as a silent one gives no other sign."""
 
     def tell(engine: EngineSpec) -> None:
         if not quiet:
@@ -195,7 +195,7 @@ def time_control(text: str) -> TimeControl:
 
 
 def read_options(words: Iterable[str]) -> dict[str, str]:
-    """`Name=Value` words; a button is `Name=`."""
+    """Reads `Name=Value` words; a button is `Name=`. Raises BadArgument."""
     options = {}
     for word in words:
         name, sign, value = word.partition("=")
@@ -233,7 +233,7 @@ def make_engine(
     threads: int | None = None,
     folder: str | None = None,
 ) -> EngineSpec:
-    """An engine with what all engines have and what it has of its own."""
+    """An engine with the options of all engines and its own; raises BadArgument."""
     own_threads = flags.threads if threads is None else threads
     if own_threads < 1:
         raise BadArgument("An engine needs at least one thread.")

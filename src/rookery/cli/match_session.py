@@ -75,13 +75,13 @@ class Interrupts:
         self._running = False
 
     def take_over(self) -> None:
-        """From now on, for the rest of the process; the main thread's to call."""
+        """Handles the signals from now on; only the main thread may call it."""
         self._first = None
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._hear)
 
     def ignore(self) -> None:
-        """Once all is ended: what is left is the interpreter's own end, with an exit code."""
+        """Ignores the signals while the interpreter ends."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
 
@@ -126,7 +126,7 @@ class Interrupts:
 
 
 def _nothing() -> None:
-    """Wakes a loop."""
+    """Does nothing, but wakes the loop that calls it."""
 
 
 INTERRUPTS = Interrupts()
@@ -143,18 +143,19 @@ class ResumeFile:
 
     @contextlib.contextmanager
     def journal(self) -> Iterator[JournalWriter]:
-        """The file to add to; once all is played it has no more use and goes, if it may."""
+        """Opens the resume file to be added to, and removes it at the end of the match unless it is
+        kept."""
         with JournalWriter(self.path, self.kept.head) as writer:
             yield writer
         if not self.keep:
             self.path.unlink(missing_ok=True)
 
     def way_on(self, kind: str) -> str:
-        """How to go on later, if there is anything to go on with."""
+        """The command that goes on later; empty where nothing was kept."""
         return f" To go on: rookery {kind} --resume {self.path}" if self.path.exists() else ""
 
     def leave(self, kind: str) -> None:
-        """After a fault: what was played can be gone on with once its cause is gone."""
+        """After a fault, says how to go on, or removes a file without any games."""
         if not self.path.exists():
             return
         if read_journal(self.path, kind).entries:
@@ -166,7 +167,7 @@ class ResumeFile:
 @Parameter(name="*", group=Group("Session", sort_key=7))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFlags:
-    """What has to do with one session and not with the games."""
+    """The flags of one session, which say nothing about the games."""
 
     json: Annotated[bool, option("print one JSON object at the end")] = False
     resume: Annotated[Path | None, option("go on where it was left", "FILE")] = None
@@ -202,14 +203,14 @@ def resumable(
 
 
 def _default(kind: str) -> Path:
-    """Beside where one works, named after the moment."""
+    """A resume file in the current folder, named after the time."""
     return Path(f"{kind}-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}.resume")
 
 
 def parse_before(
     command: Callable[..., object], kind: str, session: SessionFlags
 ) -> dict[str, Any]:
-    """The arguments that a match or a tune was begun with, in this session."""
+    """The arguments of a match or a tune that was begun before, for this session."""
     assert session.resume is not None
     before = parse_again(command, read_journal(session.resume, kind).head.words)
     failures = before.get("session", session).failures
@@ -273,7 +274,8 @@ def _append(path: Path, text: str) -> None:
 
 
 class MatchSession:
-    """Mutable; the task that follows the match is its one writer."""
+    """Follows a match, counts and shows its games; only the task that follows the match changes
+    it."""
 
     def __init__(
         self,
@@ -305,7 +307,7 @@ class MatchSession:
 
     @property
     def verdict(self) -> Verdict | None:
-        """None where nothing is tested."""
+        """The verdict of the test; None for a match without one."""
         return self._score.verdict if self._score.sprt else None
 
     async def follow(self, match: Match) -> None:
@@ -341,7 +343,7 @@ class MatchSession:
         self._meetings = {**self._meetings, pairing: results}
 
     def rows(self) -> list[Row]:
-        """What is shown now."""
+        """The present figures, as rows."""
         if len(self._names) == 2:
             return rows(self._progress())
         games = self._score.results.games
@@ -349,7 +351,7 @@ class MatchSession:
         return [("Games", f"{games}{wanted}"), *_rating_rows(self._ratings())]
 
     def _progress(self) -> Progress:
-        """The speed is this session's, whatever was played before."""
+        """The score with the speed of this session, whatever was played before."""
         seconds = monotonic() - self._began
         games = self._score.results.games
         played = games - self._games_before

@@ -32,7 +32,7 @@ INTERRUPTIONS = (KeyboardInterrupt, asyncio.CancelledError)
 
 
 class Display(Protocol):
-    """Is told that something has changed."""
+    """Shows something that changes, and is told when it does."""
 
     def changed(self) -> None: ...
 
@@ -79,7 +79,7 @@ def display(
     quiet: bool,
     shown: frozenset[str] = frozenset({"Games", "Elo", "LLR", "Runner"}),
 ) -> Iterator[Display]:
-    """The display that suits where the output goes; interrupted, it leaves what was reached."""
+    """The display that fits the output; when interrupted, it leaves the last figures to be read."""
     if quiet:
         yield Silent()
     elif not sys.stdout.isatty():
@@ -179,7 +179,7 @@ def data(progress: Progress) -> Data:
 
 
 def latency_data(latency: Latency) -> Data:
-    """Of the runner itself, in milliseconds, and its CPU time per move in microseconds."""
+    """Times of the runner in milliseconds, and its CPU time per move in microseconds."""
     return {
         "turnaround_ms": _quantiles(latency.turnaround),
         "lag_ms": _quantiles(latency.lag),
@@ -260,7 +260,7 @@ def _left(progress: Progress) -> str:
 def left_text(
     sprt: Sprt | None, llr: float, games: int, *, wanted: int | None, speed: float
 ) -> str:
-    """How long it will still take, at so many games a second."""
+    """How long a match will still take at so many games a second."""
     if not games or not speed:
         return "unknown"
     allowed = None if wanted is None else float(wanted - games)

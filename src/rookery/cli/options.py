@@ -40,7 +40,7 @@ def not_installed(command: str, missing: ModuleNotFoundError) -> Complaint:
 
 
 def option(purpose: str, metavar: str | None = None, **more: Any) -> Parameter:
-    """A flag or an argument: what it is for, and a word for its value."""
+    """Declares a flag or an argument by its purpose and a word for its value."""
     return Parameter(help=purpose, **more | ({"metavar": metavar} if metavar else {}))
 
 
@@ -52,7 +52,7 @@ OPTIONS = Group("Options", sort_key=1)
 
 
 def command_group(name: str, purpose: str, examples: str = "") -> App:
-    """A command with commands below it, each of which is added where its function stands."""
+    """A command that holds other commands; each is added where its function is defined."""
     return App(
         name=name,
         help=f"{purpose}\n\nexamples:\n\n{examples}" if examples else purpose,
@@ -74,8 +74,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def join_bounds(words: Sequence[str]) -> list[str]:
-    """The same words with two numbers after a flag of bounds as one, which any flag may
-    follow."""
+    """Joins the two numbers after a flag of bounds into one word, so that any flag may follow."""
     joined: list[str] = []
     ahead = list(words)
     while ahead:
@@ -89,7 +88,7 @@ def join_bounds(words: Sequence[str]) -> list[str]:
 
 
 def read_bounds(_type: object, tokens: Sequence[Token]) -> tuple[float, float]:
-    """Raises ValueError, which names the flag."""
+    """Reads the two bounds of a test; raises ValueError."""
     text = tokens[-1].value
     numbers = text.strip().removeprefix("[").removesuffix("]").split(",")
     with suppress(ValueError):
@@ -113,7 +112,7 @@ Bounds = Annotated[
 
 
 def as_words(*groups: Any) -> list[str]:
-    """The flags of dataclasses as words that are read as the same values."""
+    """Writes dataclasses of flags as words that are read back as the same values."""
     words: list[str] = []
     for flags in groups:
         for name, hint in get_type_hints(type(flags), include_extras=True).items():
@@ -143,7 +142,7 @@ def _words(name: str, value: object) -> Iterator[str]:
 
 
 def parse_again(command: Callable[..., object], words: Sequence[str]) -> dict[str, Any]:
-    """The arguments that a command gets of these words; raises CycloptsError."""
+    """The arguments that words give to a command; raises CycloptsError."""
     app = App(default_parameter=PLAIN_FLAGS, help_flags=(), version_flags=())
     app.default(command)
     line = join_bounds(words)
@@ -152,7 +151,7 @@ def parse_again(command: Callable[..., object], words: Sequence[str]) -> dict[st
 
 
 def refuse_flags(_type: object, given: str | Sequence[str] | None) -> None:
-    """For arguments of which one may be -, which stands for standard input."""
+    """Refuses words that look like flags, but for -, which stands for standard input."""
     for word in [given] if isinstance(given, str) else given or ():
         if word.startswith("-") and word != "-":
             raise ValueError(f"There is no flag {word}.")
@@ -172,7 +171,7 @@ def single(read: Callable[[str], object]) -> Callable[[object, Sequence[Token]],
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Declared once for the commands that tune, or show what a tune would do."""
+    """How fast the steps and distances of an SPSA tune shrink."""
 
     a_ratio: Annotated[
         float, option("the schedule's A, as a share of all pairs", "X", name="--A")
@@ -185,7 +184,7 @@ class Schedule:
 
 
 def read_text_file(file: Path) -> str:
-    """Raises BadArgument."""
+    """Reads a file in UTF-8; raises BadArgument."""
     try:
         return file.read_text("utf-8")
     except UnicodeDecodeError:
@@ -195,14 +194,14 @@ def read_text_file(file: Path) -> str:
 
 
 def ask(question: str, flags: str) -> str:
-    """A person's answer; where nobody is there, `flags` are what gives it. Raises BadArgument."""
+    """Asks a person; `flags` are named where nobody is there. Raises BadArgument."""
     if not sys.stdin.isatty():
         raise BadArgument(f"Nobody is there to ask for {question.lower()}; give {flags}.")
     return _prompt(question).strip()
 
 
 def ask_password(question: str = "Password", *, from_stdin: bool) -> str:
-    """Raises BadArgument."""
+    """Asks for a password, or reads it from standard input; raises BadArgument."""
     if from_stdin:
         return sys.stdin.readline().rstrip("\r\n")
     if not sys.stdin.isatty():
@@ -253,14 +252,14 @@ def if_known(attribute: str, form: str = "{}", otherwise: str = "") -> Callable[
 
 
 def print_trimmed(console: "Console", lines: "RenderableType") -> None:
-    """Without the spaces that fill the last column."""
+    """Prints lines without the spaces that fill the last column."""
     with console.capture() as captured:
         console.print(lines)
     print(*map(str.rstrip, captured.get().splitlines()), sep="\n", file=console.file)
 
 
 def print_rows(rows: Sequence[tuple[str, str]]) -> None:
-    """Labels, and what is said of each."""
+    """Prints pairs of a label and a text as two columns."""
     width = max((len(label) for label, _ in rows), default=0)
     print("\n".join(f"{label:{width}}  {text}" for label, text in rows))
 
@@ -270,5 +269,5 @@ def print_json(value: object) -> None:
 
 
 def warn(text: str) -> None:
-    """On the way that leaves the results alone."""
+    """Prints a warning on standard error, apart from results."""
     print(f"warning: {text}", file=sys.stderr)

@@ -54,7 +54,7 @@ def show(
     style: Annotated[v1.SummaryStyle, option("whose words", "STYLE")] = v1.SummaryStyle.FISHTEST,
     server: ServerFlags = THE_SERVER,
 ) -> None:
-    """Show how a run stands."""
+    """Show the state and results of a run."""
     client = server.client
     found = client.run(client.find_run(run))
     if server.json:

@@ -116,8 +116,8 @@ def run_site(
 
 @dataclass(frozen=True, slots=True)
 class _Starter:
-    """Whoever started the process, told in threads: a terminal or pipe that nobody reads may hold
-    the printer up."""
+    """Calls whoever started the process, in threads: a terminal that nobody reads may block
+    them."""
 
     threads: Threads
     ready: Callable[[str], object]
@@ -141,7 +141,7 @@ def collect_rarely() -> None:
 
 @contextlib.contextmanager
 def detection(settings: Settings, log: Log) -> Iterator[None]:
-    """Blocking calls on the loop are logged and refused while it lasts, when asked for."""
+    """Logs and refuses blocking calls on the loop while it lasts, if the settings ask for it."""
     if not settings.detect_blocking:
         yield
         return

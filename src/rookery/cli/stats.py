@@ -103,7 +103,7 @@ class TestFlags:
     beta: Annotated[Number, option("wrong fails")] = 0.05
 
     def test(self) -> Sprt:
-        """Raises BadArgument."""
+        """The test that the flags describe; raises BadArgument."""
         if self.sprt is not None:
             return self.with_bounds(*self.sprt)
         if self.elo0 is None or self.elo1 is None:

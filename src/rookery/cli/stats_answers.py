@@ -68,19 +68,19 @@ class ResultFlags:
 
     @property
     def trinomial(self) -> Sequence[int] | None:
-        """On the command line wins come first, in bins they come last."""
+        """Losses, draws, wins: the other way round than on the command line."""
         return self.wdl and self.wdl[::-1]
 
     @property
     def bins(self) -> Sequence[int]:
-        """Raises BadArgument where no results are given."""
+        """The counts, of pairs if they are given; raises BadArgument without results."""
         if not self.given:
             raise BadArgument("Give the results by --pentanomial or --wdl.")
         return self.pentanomial or self.trinomial or ()
 
     @property
     def sigma(self) -> float:
-        """Of a game; the usual one where no results are given."""
+        """The spread of a single game; the usual one where no results are given."""
         return moments(self.bins).sigma_per_game if self.given else TYPICAL_SIGMA
 
     @property
@@ -177,7 +177,7 @@ def answer_power(
 
 
 def answer_lengths(pace: LlrPace, elos: Sequence[float], max_games: float | None) -> Answer:
-    """The test before it starts: one line for each true Elo."""
+    """How long a test would take, by true Elo."""
     spec = pace.spec
     width = spec.elo1 - spec.elo0
     usual = [spec.elo0 + width * step for step in (-1.0, 0.0, 0.5, 1.0, 2.0)]
@@ -195,7 +195,7 @@ def answer_chances(
     max_games: float | None,
     games_per_minute: float | None,
 ) -> Answer:
-    """The test as it stands: chance to pass and games left, if the data carry an answer."""
+    """The chances of a running test and the games left, if the results are enough to say."""
     spec, games = pace.spec, games_in(results.bins)
     llr = spec.log_ratio(results.bins, results.trinomial)
     left = None if max_games is None else max_games - games

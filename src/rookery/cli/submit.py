@@ -100,7 +100,7 @@ def submit(
 
 
 def tell_preview(preview: v1.Preview, *, dry_run: bool, as_json: bool) -> None:
-    """To stderr where the run is what was asked for."""
+    """Prints the estimate, on standard error unless it is all that was asked for."""
     if as_json:
         if dry_run:
             print_json(preview)
@@ -117,14 +117,14 @@ LOOKED_UP = (
 
 
 def _with_findings(fields: dict[str, object], preview: v1.Preview) -> dict[str, object]:
-    """What was looked up for the preview need not be looked up again, and has not changed since."""
+    """The fields with what the preview looked up, so that it is not looked up again."""
     found = {key: preview.args[key] for key in LOOKED_UP}
     return {name: text for name, text in found.items() if text} | fields
 
 
 @contextmanager
 def _flags_named() -> Iterator[None]:
-    """What the server finds wrong with a field is told as the flag that gives the field."""
+    """Turns the server's complaint about a field into one about the flag that gives it."""
     try:
         yield
     except CallRefused as refused:
@@ -135,7 +135,7 @@ def _flags_named() -> Iterator[None]:
 
 
 def _is_meant(preview: v1.Preview) -> bool:
-    """Asks a person at a terminal about an expensive run; a script means what it says."""
+    """Asks a person at a terminal about an expensive run; a script is not asked."""
     if preview.core_hours < ASKED_FROM_CORE_HOURS or not sys.stdin.isatty():
         return True
     question = f"That is about {preview.core_hours:,.0f} core hours. Submit it?"

@@ -43,7 +43,7 @@ def find_programs(fields: Mapping[str, object]) -> dict[str, Path]:
 
 
 def is_path(text: str) -> bool:
-    """A branch may hold a slash too; a path begins as one does, or a file is there."""
+    """Whether a text is a path and no branch, which may hold a slash too."""
     begins = text.startswith(("./", "../", "/", "~"))
     return begins or ("/" in text and Path(text).is_file())
 
@@ -56,7 +56,7 @@ def with_defaults(fields: dict[str, object]) -> dict[str, object]:
 def upload_programs(
     fields: dict[str, object], programs: Mapping[str, Path], client: Client
 ) -> dict[str, object]:
-    """The fields of a run between these programs. The same file is sent once."""
+    """Uploads programs that the server does not have, and gives the fields of the run."""
     engines = {path: str(fields.get(ENGINES[tag]) or "") for tag, path in programs.items()}
     for path, engine in engines.items():
         if not client.has_program(digest_of(path)):
@@ -65,7 +65,7 @@ def upload_programs(
 
 
 def with_hashes(fields: dict[str, object], programs: Mapping[str, Path]) -> dict[str, object]:
-    """The programs as a run names them."""
+    """The fields with the programs named by their hashes."""
     hashes = {path: digest_of(path) for path in set(programs.values())}
     tags = {tag: path.name for tag, path in programs.items()}
     binaries = {binary: hashes[programs[tag]] for tag, binary in SIDES if tag in programs}
@@ -73,7 +73,7 @@ def with_hashes(fields: dict[str, object], programs: Mapping[str, Path]) -> dict
 
 
 def _apart(tags: dict[str, str], binaries: dict[str, str]) -> dict[str, str]:
-    """Two programs of one name are told apart by their hashes."""
+    """Tags that tell programs of the same name apart by their hashes."""
     if len(set(tags.values())) == len(tags):
         return tags
     by_tag = dict(SIDES)
@@ -192,7 +192,7 @@ WORDS = frozenset(
 def gather_fields(
     what: Sequence[str], preset: str | None, flags: RunFlags, client: Client
 ) -> dict[str, object]:
-    """All that is known of the run; raises BadArgument."""
+    """The fields of a run from preset, file and flags; raises BadArgument."""
     given = flags.given()
     if len(what) > 2:
         raise BadArgument("Expected an engine and a branch, or one file.")
@@ -224,14 +224,15 @@ def _joined(before: object, given: object) -> object:
 def _of_engine(
     record: EngineRecord, branch: str, preset: str | None, flags: Mapping[str, object]
 ) -> dict[str, object]:
-    """A tune plays a branch against itself; a test against the main line, or what a preset says."""
+    """The fields for a branch of an engine: a tune plays it against itself, a test against the main
+    line."""
     sides = {"new_engine": record.name, "base_engine": record.name, "new_tag": branch}
     fields = laid_over(preset_fields(record, preset) | sides, flags)
     return {"base_tag": branch if "spsa" in fields else LATEST} | fields
 
 
 def preset_fields(record: EngineRecord, name: str | None) -> dict[str, object]:
-    """Without a name the one called `default`, if there is one."""
+    """The fields of a preset; without a name, those of the engine's `default`, if it has one."""
     presets = {each.name: each.settings for each in record.presets}
     if name is None:
         return _settings(presets.get(PLAIN_PRESET, {}))
@@ -281,7 +282,7 @@ def _assignment(text: str) -> tuple[str, object]:
 
 
 def _value(text: str) -> object:
-    """What is no JSON is the text itself, so that few things need quotes."""
+    """Reads JSON; what is no JSON is the text itself, so that few things need quotes."""
     try:
         return json.loads(text)
     except ValueError:

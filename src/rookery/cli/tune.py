@@ -47,7 +47,7 @@ TUNE = Group("Tune", sort_key=2)
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuneFlags(GameFlags):
-    """All that a tune is begun with but its schedule."""
+    """Everything that a tune is begun with except its schedule."""
 
     engine: Annotated[str | None, option("the engine to tune", "COMMAND", group=TUNE)] = None
     parameters: Annotated[Path | None, option("what to tune, see above", "FILE", group=TUNE)] = None
@@ -97,7 +97,7 @@ def _tune(flags: TuneFlags, schedule: Schedule, session: SessionFlags, file: Res
     setup = make_setup(flags, chess960=book is not None and book.is_chess960)
     match = ShardedMatch(tuner.jobs(), setup, concurrency=choose_concurrency(flags, engine.threads))
     files = GameFiles({}, flags.pgn, session.failures, "tune")
-    _look_over(begun, engine, quiet=session.json)
+    _check_parameters(begun, engine, quiet=session.json)
     warn_of_openings(book, flags.games // 2)
     with file.journal() as writer:
         INTERRUPTS.run(_TuneSession(tuner, files, writer, quiet=session.json).follow(match))
@@ -105,8 +105,8 @@ def _tune(flags: TuneFlags, schedule: Schedule, session: SessionFlags, file: Res
     return 0
 
 
-def _look_over(tune: Tune, engine: EngineSpec, *, quiet: bool) -> None:
-    """Say what is odd about the parameters; one that the engine does not have is no use to tune."""
+def _check_parameters(tune: Tune, engine: EngineSpec, *, quiet: bool) -> None:
+    """Warns of odd parameters; raises BadArgument for one that the engine does not have."""
     (found,) = INTERRUPTS.run(inspect_engines([engine], waiting(quiet=quiet)))
     for remark in remarks(tune.parameters, found.options):
         if remark.concern is Concern.UNKNOWN_OPTION:
@@ -144,7 +144,7 @@ class _TuneSession:
 
 
 def rows(tune: Tune, start: int, seconds: float) -> list[Row]:
-    """Where the parameters stand, and how long it will still take."""
+    """The present values of the parameters, and how long the tune will still take."""
     wanted, done = tune.schedule.iterations, tune.iteration
     speed = (done - start) / seconds if seconds > 0 else 0.0
     left = duration((wanted - done) / speed) if speed else "unknown"

@@ -49,7 +49,7 @@ ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
 @dataclass(slots=True)
 class StartReport:
-    """What a start found out and has to say."""
+    """What a start has made, for the sentences that tell of it."""
 
     token: Path | None = None
     demo: str = ""
@@ -57,8 +57,7 @@ class StartReport:
 
 
 class StartScreen:
-    """Where a person looks: on a terminal with a progress line while it starts and a box for what
-    is worth keeping, elsewhere the same sentences alone."""
+    """Tells of the start: on a terminal by a progress line and a box, elsewhere by lines."""
 
     def __init__(self, console: Console | None) -> None:
         self._console = console
@@ -66,7 +65,8 @@ class StartScreen:
 
     @contextlib.contextmanager
     def starting(self, what: str) -> Iterator[None]:
-        """Shows how long it has taken so far, until the box is there or the start has failed."""
+        """Shows how long the start has taken so far, until the box is shown or the start has
+        failed."""
         if self._console is not None:
             columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
             self._progress = Progress(*columns, console=self._console, transient=True)
@@ -106,7 +106,7 @@ class StartScreen:
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpFlags:
-    """What is started beside the server."""
+    """The flags of `rookery up` beside those of the server."""
 
     reset_password: Annotated[
         bool, option("give the administrator a new password and print it")
@@ -181,8 +181,7 @@ def up(*, flags: UpFlags = ALL_OF_IT, serving: ServeSettings = NOTHING_SET) -> i
 
 @contextlib.contextmanager
 def logged(settings: Settings) -> Iterator[tuple[TextIO, Settings]]:
-    """A file for the log, and settings by which it can be read there. Where no person looks at
-    standard error, whoever collects it gets the same lines."""
+    """Opens the log file; lines also go to standard error where it is no terminal."""
     make_folder(settings.data)
     with log_file(log_of(settings)) as opened:
         if not sys.stderr.isatty():
@@ -197,7 +196,7 @@ def log_of(settings: Settings) -> Path:
 
 
 def log_file(file: Path) -> TextIO:
-    """To be added to; one that has become long is put aside. Raises a complaint."""
+    """Opens a log to be added to; one that has become too long is put aside. Raises Complaint."""
     try:
         if file.exists() and file.stat().st_size > MOST_LOG_BYTES:
             file.replace(file.with_suffix(".old"))
@@ -208,8 +207,7 @@ def log_file(file: Path) -> TextIO:
 
 @dataclass(frozen=True, slots=True)
 class TwoFiles:
-    """What the log writer needs of a file, done to two; one that is closed or full is no reason to
-    leave the other out."""
+    """Writes to two files for the log writer; a failure of one does not keep it from the other."""
 
     first: TextIO
     second: TextIO
@@ -232,7 +230,7 @@ class TwoFiles:
 def follow_demo(
     client: Client, run_id: str, say: Callable[[str], object], leaving: threading.Event
 ) -> None:
-    """Until the first test is over, which is told, or this process leaves; blocks so long."""
+    """Waits until the first test is over, and says so, or until this process ends."""
     while not leaving.wait(LOOK_SECONDS):
         try:
             run = client.run(run_id)
@@ -244,7 +242,7 @@ def follow_demo(
 
 
 def end_of_demo(run: v1.RunDetails) -> str:
-    """How the first test ended; empty while it is played."""
+    """A sentence on how the first test ended; empty while it is played."""
     if run.state not in (DisplayState.FINISHED, DisplayState.FAILED):
         return ""
     ended = "passed" if run.flag is Flag.GREEN else "ended without passing"
@@ -252,12 +250,12 @@ def end_of_demo(run: v1.RunDetails) -> str:
 
 
 def reachable(address: str) -> str:
-    """What listens on all addresses is reached from here by the one of this machine."""
+    """An address by which this machine reaches a server that listens on all addresses."""
     return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
 def start_sentences(address: str, start: StartReport, data: Path, worker: LocalWorker) -> list[str]:
-    """What somebody who has just started it wants to know."""
+    """What a person who has just started the server should know."""
     lines = [f"Rookery is ready at {address}"]
     if start.password:
         lines.append(f"Log in as {ADMINISTRATOR} with the password {start.password} (shown once).")
@@ -270,7 +268,7 @@ def start_sentences(address: str, start: StartReport, data: Path, worker: LocalW
 
 
 async def provide_administrator(site: Site, *, reset: bool) -> str | None:
-    """Makes the account when there is none at all, or a new password; None when neither."""
+    """Makes the first account, or gives it a new password; None where neither was needed."""
     present = await site.users.by_name(ADMINISTRATOR)
     if not (reset or await site.users.count() == 0):
         return None
@@ -301,7 +299,8 @@ def _administrator(hashed: str, site: Site) -> User:
 
 
 async def provide_token(site: Site, data: Path) -> Path | None:
-    """A file with a token of an administrator's own; None where nobody is one."""
+    """The file with the local worker's token, made where needed; None where no user is an
+    approver."""
     file = data / KEPT_IN
     written = await site.threads.io(_read, file)
     name, _, secret = written.partition(":")
@@ -316,7 +315,7 @@ async def provide_token(site: Site, data: Path) -> Path | None:
 
 
 async def _owner(site: Site) -> str | None:
-    """The first of those who may approve runs."""
+    """The first user who may approve runs."""
     people = await site.users.list_all()
     return next((user.name for user in people if is_approver(user) and not user.blocked), None)
 
@@ -329,7 +328,7 @@ def _read(file: Path) -> str:
 
 
 def _write(file: Path, text: str) -> None:
-    """For its owner's eyes from the first moment on."""
+    """Writes a file that its owner alone can read from the beginning."""
     with contextlib.suppress(FileNotFoundError):
         file.unlink()
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -366,7 +365,7 @@ SUBMISSION = {
 
 
 async def begin_demo(site: Site) -> str:
-    """The id of the run, which is approved and may be played at once."""
+    """Submits the first test, approved, and gives its id."""
     owner = await site.users.by_name(ADMINISTRATOR)
     assert owner is not None, "it was just made"
     bearer = Bearer(owner, ORDINARY)

@@ -255,7 +255,7 @@ async def grant(
 async def revoke(
     url: Address, /, *, team: ForTeam = "", database: DatabaseSettings = THE_DATABASE
 ) -> None:
-    """Have it opened as a stranger would."""
+    """Stop opening a repository with the server's credentials."""
     async with _repositories(database) as repositories:
         await repositories.revoke(url, team, OPERATOR)
     print(f"{url} is opened as a stranger would.")

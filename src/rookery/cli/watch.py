@@ -80,7 +80,7 @@ def rows(glance: WatchedRun) -> list[Row]:
 
 
 def verdict_code(run: v1.RunDetails) -> int:
-    """The exit codes of `rookery match`; a run that failed decided nothing."""
+    """The exit code for the verdict of a run; a run that failed has decided nothing."""
     if run.state is DisplayState.FAILED:
         return UNDECIDED
     sprt = _sprt(run)
@@ -98,12 +98,12 @@ def verdict_text(run: v1.RunDetails) -> str:
 
 
 def _printable(text: str) -> str:
-    """A stranger's words must not steer a terminal."""
+    """A text from elsewhere without characters that could control the terminal."""
     return "".join(each if each.isprintable() else "·" for each in text)
 
 
 def _elo(run: v1.RunDetails) -> FixedElo | LiveElo | None:
-    """The one that stopping does not bias, where there is one."""
+    """The Elo that stopping does not bias, where there is one."""
     if not sum(run.results.pentanomial):
         return None
     return run.live_elo or run.elo or None
@@ -151,7 +151,8 @@ def watch(
 
 
 class Watch:
-    """What was seen last. The display's thread reads it, so that it is replaced and not changed."""
+    """The run as it was seen last. The display's thread reads it, so that it is replaced, not
+    changed."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
@@ -166,7 +167,7 @@ class Watch:
             print(seen.text, flush=True)
 
     def away(self, problem: str) -> None:
-        """The server does not answer; it is tried again."""
+        """Notes that the server does not answer and is tried again."""
         if not self._problem and not sys.stdout.isatty():
             print(f"rookery: {problem} Trying again.", file=sys.stderr, flush=True)
         self._problem = problem
@@ -182,7 +183,7 @@ class Watch:
         print(verdict_text(self.glance.run))
 
     def _pace(self, seen: Seen) -> float:
-        """Games a minute since we look."""
+        """Games a minute since the command was started."""
         now, games = monotonic(), seen.run.results.games
         if self._first is None:
             self._first = now, games

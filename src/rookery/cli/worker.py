@@ -78,7 +78,7 @@ def _examine(settings: WorkerSettings) -> int:
 
 
 def _play(settings: WorkerSettings, words: Sequence[str]) -> int:
-    """Until it is stopped; a newer version that was installed meanwhile takes its place."""
+    """Plays until it is stopped; a newer version that was installed meanwhile takes over."""
     from rookery.cli.worker_start import EXIT_CODES, display, start
     from rookery.worker.system import ThisSystem
 
@@ -90,7 +90,7 @@ def _play(settings: WorkerSettings, words: Sequence[str]) -> int:
 
 
 def given_words(flags: WorkerFlags, config: Path | None) -> list[str]:
-    """The flags that were given, as words again."""
+    """The flags that were given, as words of a command line."""
     return [*as_words(flags), *([f"--config={config}"] if config else [])]
 
 
@@ -122,13 +122,13 @@ WantedBy=default.target
 
 
 def unit(settings: WorkerSettings, words: Sequence[str]) -> str:
-    """Starts this very program with the words it was given."""
+    """The systemd unit that starts this program with the same words."""
     command = " ".join(map(quoted, (*this_program(), "worker", *words)))
     return UNIT.format(command=command, seconds=int(settings.grace) + EXTRA_STOP_SECONDS)
 
 
 def this_program() -> tuple[str, ...]:
-    """How to start it again, whichever version is the newest then."""
+    """The command that starts the newest version of this program."""
     from rookery.worker.renewal.renewal import installed_here
 
     if installed := installed_here():
@@ -140,6 +140,6 @@ def this_program() -> tuple[str, ...]:
 
 
 def quoted(word: str) -> str:
-    """As systemd reads words: quotes, and its two signs doubled."""
+    """A word as systemd reads it: quoted, with % and $ doubled."""
     plain = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{plain}"' if plain != word or " " in word or not word else word

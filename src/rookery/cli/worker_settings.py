@@ -86,7 +86,7 @@ class WorkerSettings:
 
 
 def _none_given(settings: type) -> type:
-    """The same flags, each of which is None unless it is given: only such ones go before a file."""
+    """A class of the same flags, each None unless it is given, so that a file can say the rest."""
     hints = get_type_hints(settings, include_extras=True)
     flags = [
         (name, Annotated[hint.__origin__ | None, hint.__metadata__[0]], None)
@@ -113,7 +113,7 @@ def config_file() -> Path:
 def worker_settings(
     flags: WorkerFlags, file: Path | None, environment: Mapping[str, str] = os.environ
 ) -> WorkerSettings:
-    """All together; raises BadArgument."""
+    """The settings from flags, file and environment; raises BadArgument."""
     given = {name: getattr(flags, name) for name in NAMES}
     named = {name: value for name, value in given.items() if value is not None}
     found: dict[str, Any] = {**from_file(file), **named}
@@ -125,7 +125,7 @@ def worker_settings(
 
 
 def from_file(file: Path | None) -> dict[str, Any]:
-    """What the file says; nothing where there is none and none was asked for."""
+    """The settings of a configuration file; empty where there is none and none was named."""
     place = file or config_file()
     try:
         found = tomllib.loads(place.read_text(encoding="utf-8"))
@@ -166,7 +166,7 @@ def _with_name(user: str) -> str:
 
 
 def _secret(file: str) -> str:
-    """The last line: a token is often kept as it was printed, with a word before it."""
+    """The last line of a file: a token is often kept with the words printed before it."""
     try:
         lines = Path(file).expanduser().read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError):

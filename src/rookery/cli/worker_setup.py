@@ -33,30 +33,22 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Whoever sits at the keyboard."""
+    """How the person at the keyboard is asked and told."""
 
     ask: Callable[[str], str] = input
     ask_secretly: Callable[[str], str] = getpass.getpass
     tell: Callable[[str], object] = print
 
 
-@dataclass(frozen=True, slots=True)
-class _Tried:
-    """An account as it was given last, and whether the server took it."""
-
-    account: WorkerAccount
-    sound: bool
-
-
 def configure(file: Path, person: Person, system: System | None = None) -> int:
-    """The dialogue; what was answered before is offered again. Gives the exit code."""
+    """Asks for the settings, offering those of before, and writes them; gives the exit code."""
     known = from_file(file) if file.exists() else {}
     machine = system or ThisSystem()
     server = _server(person, str(known.get("server", "")))
-    tried = _account(person, server, str(known.get("username", "")))
+    account, accepted = _account(person, server, str(known.get("username", "")))
     answers: dict[str, object] = {
         "server": server,
-        "username": tried.account.username,
+        "username": account.username,
         "concurrency": _amount(
             person,
             "Cores to play on (auto, 4, PHYS-1, MAX/2)",
@@ -72,16 +64,16 @@ def configure(file: Path, person: Person, system: System | None = None) -> int:
     }
     kept = {key: value for key, value in known.items() if not key.endswith("_file")}
     answers |= _without_sandbox(person, known)
-    place = _keep_secret(file, tried.account.password)
+    place = _keep_secret(file, account.password)
     _write(file, {**kept, **answers, place[0]: place[1]})
     person.tell(f"Written to {file}; the secret is in {place[1]}, for your eyes alone.")
-    if tried.sound:
+    if accepted:
         person.tell("Start with: rookery worker")
-    return 0 if tried.sound else 5
+    return 0 if accepted else 5
 
 
 def _without_sandbox(person: Person, known: dict[str, object]) -> dict[str, object]:
-    """Asked only where it matters: where this machine has no sandbox."""
+    """Asks whether programs may run without a sandbox, where this machine has none."""
     sandbox = asyncio.run(detect_sandbox(Threads()))
     if sandbox.available:
         return {}
@@ -92,7 +84,7 @@ def _without_sandbox(person: Person, known: dict[str, object]) -> dict[str, obje
 
 
 def _asked(person: Person, question: str, known: object) -> str:
-    """Until there is an answer."""
+    """Asks until there is an answer."""
     offered = f" [{known}]" if known else ""
     while True:
         answer = person.ask(f"{question}{offered}: ").strip() or str(known)
@@ -118,7 +110,7 @@ def _server(person: Person, known: str) -> str:
 
 
 def _unreachable(server: str) -> str:
-    """Why nothing answers there; empty where something does, whatever it says."""
+    """Why no server answers there; empty where one does, whatever it says."""
     try:
         HttpClient(SECONDS).call("GET", server)
     except NoAnswer as failed:
@@ -128,8 +120,8 @@ def _unreachable(server: str) -> str:
     return ""
 
 
-def _account(person: Person, server: str, known: str) -> _Tried:
-    """A name and a secret that the server takes, as far as it can be asked."""
+def _account(person: Person, server: str, known: str) -> tuple[WorkerAccount, bool]:
+    """Asks for a name and a secret until the server accepts them, and says whether it did."""
     for _ in range(ATTEMPTS):
         name = _asked(person, "Your user name there", known)
         secret = ""
@@ -147,12 +139,12 @@ def _account(person: Person, server: str, known: str) -> _Tried:
         else:
             ours, others = "a Rookery server", "another project's: give --foreign-server"
             person.tell(f"The server knows {name}; it is {ours if answer.rookery else others}.")
-            return _Tried(account, sound=True)
-    return _Tried(account, sound=False)
+            return account, True
+    return account, False
 
 
 def _amount(person: Person, question: str, known: object, said: Callable[[str], str]) -> str:
-    """A number, or an expression of what the machine has, which is told."""
+    """Asks for a number, or an expression of what the machine has."""
     while True:
         answer = _asked(person, question, known)
         try:
@@ -164,7 +156,7 @@ def _amount(person: Person, question: str, known: object, said: Callable[[str], 
 
 
 def _keep_secret(file: Path, secret: str) -> tuple[str, str]:
-    """In a file of its own that nobody else can read."""
+    """Writes the secret into a file of its own that nobody else can read."""
     name = "token_file" if secret.startswith(TOKEN_PREFIX) else "password_file"
     place = file.with_name(f"{file.stem}.{name.partition('_')[0]}")
     try:
@@ -193,7 +185,7 @@ WITHOUT_SERVER = (STOCKFISH, FLEDGLING)
 
 @dataclass(frozen=True, slots=True)
 class MachineFindings:
-    """What was found; `sound` is whether the worker could play here."""
+    """What the doctor found; `sound` is whether a worker could play here."""
 
     rows: tuple[Row, ...]
     engines: tuple[Row, ...]
@@ -206,7 +198,7 @@ class MachineFindings:
 
 
 async def examine(settings: WorkerSettings, system: System, threads: Threads) -> MachineFindings:
-    """Looks at everything a worker will need; changes nothing but a file in the cache."""
+    """Examines what a worker will need; changes nothing but a file in the cache."""
     identity = await threads.io(make_identity, settings, system, settings.username or "nobody", 0)
     sandbox = await detect_sandbox(threads, permitted=settings.without_sandbox)
     identity.sandbox = sandbox.available
@@ -276,7 +268,7 @@ def _cache(settings: WorkerSettings) -> tuple[str, bool]:
 
 
 def _server_found(settings: WorkerSettings) -> tuple[str, bool]:
-    """Whether it answers, and to whom; without one the rest can still be looked at."""
+    """Whether the server answers and knows the user; without a server nothing is wrong."""
     if not settings.server:
         return "none is configured", True
     try:
@@ -293,7 +285,7 @@ def _server_found(settings: WorkerSettings) -> tuple[str, bool]:
 
 
 def _records(settings: WorkerSettings) -> tuple[EngineRecord, ...]:
-    """Those of the server, else those that every server knows."""
+    """The server's engines, or those that every server knows."""
     if settings.server:
         try:
             return Client.at(settings.server).engines().engines

@@ -60,14 +60,14 @@ _KEY = re.compile(r"[0-9A-Za-z]{2,8}")
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a worker's life ended, and the program that is to go on in its place, if any."""
+    """How a worker ended, and the program that is to be started in its place, if any."""
 
     outcome: RoundOutcome
     successor: Path | None = None
 
 
 async def start(settings: WorkerSettings, words: Sequence[str], watch: Watcher) -> Ended:
-    """Live until the end; `words` are those of the command line."""
+    """Runs a worker until it ends; `words` are those of its command line."""
     system, threads = ThisSystem(), Threads()
     stop = Stop(settings.grace)
     system.on_stop(asyncio.get_running_loop(), stop.ask)
@@ -94,7 +94,7 @@ def apply_sandbox(
     identity: WorkerIdentity,
     say: Callable[[str], object],
 ) -> None:
-    """What it means for this worker, said at every start; raises BadArgument.
+    """Decides by the sandbox which engines the worker plays, and says so; raises BadArgument.
 
     Another project's server has nothing but programs of strangers.
     """
@@ -117,7 +117,7 @@ async def make_context(
     look: Callable[[System], MachineFacts] = survey_machine,
     workshop: EngineMaker | None = None,
 ) -> WorkerContext:
-    """Everything a worker works with; raises BadArgument."""
+    """Makes everything that a worker works with; raises BadArgument."""
     if not settings.server:
         raise BadArgument("Which server? Give --server, or answer `rookery worker configure`.")
     username, password = await threads.io(credentials, settings)
@@ -148,7 +148,7 @@ async def make_context(
 
 
 def introduction(context: WorkerContext) -> str:
-    """Who plays, for whom and with what, for the first line."""
+    """A worker's first line: its name, its server and what it plays with."""
     offer, head = context.identity.offer, context.identity.key.partition("-")[0]
     name = f"{offer.username}-{offer.concurrency}cores-{head}"
     much = "1 core" if offer.concurrency == 1 else f"{offer.concurrency} cores"
@@ -169,7 +169,7 @@ def _workshop(settings: WorkerSettings, downloads: ServerDownloads) -> Workshop:
 def make_renewal(
     settings: WorkerSettings, context: WorkerContext, words: Sequence[str]
 ) -> Renewal | None:
-    """None where the worker stays as it is."""
+    """What updates the worker; None where it stays as it is."""
     installed = None if settings.foreign_server else installed_here()
     if installed is None:
         return None
@@ -202,7 +202,7 @@ def make_identity(
     instance: int,
     look: Callable[[System], MachineFacts] = survey_machine,
 ) -> WorkerIdentity:
-    """What the worker will say of itself; asks the machine, so that it belongs into a thread."""
+    """What the worker says of itself; asks the machine, and belongs in a thread."""
     if settings.key and not _KEY.fullmatch(settings.key):
         raise BadArgument("--key is 2 to 8 letters or digits.")
     memory = parse_memory(settings.memory, system)
@@ -222,7 +222,7 @@ def make_identity(
 
 
 def _cores(settings: WorkerSettings, memory: int, system: System) -> int:
-    """Another project's server expects that games fit into the memory."""
+    """The cores to play on; for another project's server its games must fit into the memory."""
     wanted = parse_cores(settings.concurrency, system)
     if not settings.foreign_server:
         return wanted
@@ -296,7 +296,7 @@ class LiveDisplay:
 
 @contextlib.contextmanager
 def display() -> Iterator[Watcher]:
-    """The one that suits where the output goes."""
+    """The display that fits the output."""
     if not sys.stdout.isatty():
         yield PlainDisplay(lambda text: print(text, flush=True), datetime.now)
         return
