@@ -56,7 +56,7 @@ class DrawnValues:
 
 
 class Fleet:
-    """What workers call. Its parts for people hang on the same primary."""
+    """The calls of workers, one method each, and the parts for people on the same primary."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Fleet:
         return await self.primary.answer(task_request_act(machine, limit))
 
     async def beat(self, call: HeldTask) -> TaskVerdict:
-        """A sign of life. That a task lives on was told when it was given out."""
+        """Note a sign of life, and answer whether the task is still active."""
         await self._check_exists(call)
         term = self.primary.term()
         try:
@@ -97,7 +97,7 @@ class Fleet:
         return alive
 
     def beat_at_once(self, key: TaskKey, worker: str, user: str) -> bool:
-        """A sign of life from a worker that holds an active task; False: `beat` knows more."""
+        """Note a sign of life without awaiting; False where only `beat` can answer."""
         working = self.primary.term().working
         task = working.task(key)
         if task is None or task.machine.key != worker or task.machine.user != user:
@@ -111,7 +111,7 @@ class Fleet:
     async def update_task(
         self, call: HeldTask, report: Report, provenance: Provenance | None = None
     ) -> TaskVerdict:
-        """All results of a task so far, and how the last of them were played."""
+        """Accept all results of a task so far, with the provenance of the latest."""
         await self._check_exists(call)
         return await self.primary.answer(task_update_act(call, report, provenance))
 
@@ -123,14 +123,14 @@ class Fleet:
         )
 
     async def fail_task(self, call: HeldTask, message: str) -> TaskVerdict:
-        """The worker could not go on."""
+        """End a task that its worker could not play."""
         await self._check_exists(call)
         return await self.primary.answer(lambda term, now: term.reception.fail(call, message, now))
 
     async def stop_run(
         self, call: HeldTask, message: str, *, word: Word, complaint: str = ""
     ) -> StopAnswer:
-        """The worker holds the run itself to be broken; equal complaints add up."""
+        """Stop a run that a worker found to be broken, or count the complaint."""
         await self._check_exists(call)
         return await self.primary.answer(
             lambda term, now: term.reception.stop(
@@ -141,7 +141,7 @@ class Fleet:
     async def log_message(
         self, machine: Machine, message: str, call: HeldTask | None = None
     ) -> None:
-        """Words of a worker for the log, about a task of its own or about nothing in particular."""
+        """Write a worker's message into the log of actions, about its task or about none."""
         task = await self.views.own_task(call) if call else None
         run = await self.views.known_run(call.run) if call else None
 

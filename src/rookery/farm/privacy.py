@@ -33,14 +33,14 @@ def without_sources(run: Run) -> Run:
 
 
 class Privacy:
-    """Asked by every list, read, search, stream and export; answers from memory."""
+    """Decides from memory who may see what; every list, read, search, stream and export asks it."""
 
     def __init__(self, engines: Engines, teams: Teams) -> None:
         self._engines = engines
         self._teams = teams
 
     def hidden(self, viewer: str | None) -> frozenset[str]:
-        """The engines that somebody may not know of; None is a stranger."""
+        """The names of the engines that somebody may not see; None is a stranger."""
         private = self._engines.private
         if not private:
             return NOTHING
@@ -51,27 +51,27 @@ class Privacy:
         team = self._engines.private.get(engine)
         return team is None or team in self._teams.of(viewer)
 
-    def sees(self, viewer: str | None, run: Run) -> bool:
+    def may_see(self, viewer: str | None, run: Run) -> bool:
         return all(self.may_see_engine(viewer, side.engine) for side in run.plan.sides)
 
-    def is_of(self, reader: Actor | None, run: Run) -> bool:
+    def is_insider(self, reader: Actor | None, run: Run) -> bool:
         """Whether somebody is one of a run's people: its owner, who is in the team of one of its
         engines, or an approver, who has to look at it."""
-        if reader is None or not self.sees(reader.name, run):
+        if reader is None or not self.may_see(reader.name, run):
             return False
         own = self._teams.of(reader.name)
         teams = {self._engines.catalogue.record(side.engine).team for side in run.plan.sides}
         return reader.approver or reader.name == run.plan.owner or bool(teams & own)
 
-    def opens(self, reader: Actor | None, run: Run) -> bool:
+    def may_read_sources(self, reader: Actor | None, run: Run) -> bool:
         """Whether somebody may have the sources of a run, and read what their authors wrote. What
         no approver has let onto machines yet is for the run's people alone."""
         out = run.status.approved or run.tally.tasks > 0
-        return self.is_of(reader, run) or (out and self.sees(name_of(reader), run))
+        return self.is_insider(reader, run) or (out and self.may_see(name_of(reader), run))
 
-    def shown(self, reader: Actor | None, run: Run) -> Run:
-        """As much of a run as somebody may see who may know of it."""
-        return run if self.opens(reader, run) else without_sources(run)
+    def visible_part(self, reader: Actor | None, run: Run) -> Run:
+        """A run without what this reader may not see of it."""
+        return run if self.may_read_sources(reader, run) else without_sources(run)
 
     def catalogue(self, viewer: str | None) -> Catalogue:
         """The engines that somebody may name in a run."""

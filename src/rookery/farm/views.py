@@ -62,7 +62,7 @@ class KnownMachine:
 
 
 class FleetViews:
-    """Reads that obey the same rule as answers do."""
+    """Reads of runs, tasks and machines that return committed state only."""
 
     def __init__(self, primary: Primary) -> None:
         self._primary = primary

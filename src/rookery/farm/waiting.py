@@ -70,7 +70,7 @@ class WaitingLine:
                 return answer
 
     async def _called(self, machine: Machine, limit: int, seconds: float) -> bool:
-        """Whether it is worth asking again."""
+        """Wait in the line; whether there may be a task now."""
         place, name = _Place(machine, limit), machine.short_name
         if former := self._line.pop(name, None):
             former.replaced = True
@@ -90,7 +90,7 @@ class WaitingLine:
         return not place.replaced
 
     async def _look_out(self) -> None:
-        """For as long as anybody waits."""
+        """Look for runs to play, for as long as any machine waits."""
         try:
             while self._line:
                 await asyncio.sleep(self._look_seconds)

@@ -341,13 +341,13 @@ async def _load_all(
     privacy = site.privacy
     hidden = privacy.hidden(name_of(viewer))
     seen = [run for run in await fleet.views.active() if not plays_engine(run, hidden)]
-    unfinished = tuple(privacy.shown(viewer, run) for run in seen)
+    unfinished = tuple(privacy.visible_part(viewer, run) for run in seen)
     finished = await reads.finished(_make_query(filters, hidden))
     return HomeData(
         now=now,
         viewer=viewer,
         unfinished=unfinished,
-        finished=tuple(privacy.shown(viewer, run) for run in finished),
+        finished=tuple(privacy.visible_part(viewer, run) for run in finished),
         finished_today=await reads.finished_since(_find_midnight(now), hidden),
         then=await reads.samples_at(
             [run.id for run in unfinished if run.tally.workers], now - WINDOW

@@ -177,7 +177,7 @@ class WorkingSet:
         self.last_seen.note((task.run, task.id), now)
 
     def _mark(self, task: Task) -> None:
-        """Known beforehand, because a run may end with too many tasks to look at each."""
+        """Note tasks with excessive losses, since a run may end with too many tasks to look at."""
         if task.results.excessive():
             self._excessive.setdefault(task.run, set()).add(task.id)
         elif marked := self._excessive.get(task.run):

@@ -80,7 +80,7 @@ async def find_run(site: Site, run_id: str, viewer: str | None) -> Run:
     """A run that the viewer may know of; of any other, what is said of those that never were."""
     with translated_errors():
         run = await site.fleet.views.known_run(run_id)
-        if not site.privacy.sees(viewer, run):
+        if not site.privacy.may_see(viewer, run):
             raise UnknownRun(run=run_id)
     return run
 
@@ -88,7 +88,7 @@ async def find_run(site: Site, run_id: str, viewer: str | None) -> Run:
 async def find_shown_run(site: Site, run_id: str, reader: Actor | None) -> Run:
     """As `seen_run`, with as much of it as the reader may see."""
     run = await find_run(site, run_id, None if reader is None else reader.name)
-    return site.privacy.shown(reader, run)
+    return site.privacy.visible_part(reader, run)
 
 
 async def find_tasks_at_play(site: Site, viewer: str | None) -> tuple[Task, ...]:
@@ -96,7 +96,9 @@ async def find_tasks_at_play(site: Site, viewer: str | None) -> tuple[Task, ...]
         tasks = await site.fleet.views.tasks_at_play()
         if not site.privacy.hidden(viewer):
             return tasks
-        seen = {run.id for run in await site.fleet.views.active() if site.privacy.sees(viewer, run)}
+        seen = {
+            run.id for run in await site.fleet.views.active() if site.privacy.may_see(viewer, run)
+        }
     return tuple(task for task in tasks if task.run in seen)
 
 

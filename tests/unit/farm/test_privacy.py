@@ -49,17 +49,17 @@ async def privacy() -> Privacy:
 
 async def test_a_private_engine_is_for_its_team_alone(privacy: Privacy) -> None:
     run = make_run(plan=make_plan(engine="owls~Strix"))
-    assert privacy.sees("olga", run)
-    assert not privacy.sees("carl", run)
-    assert not privacy.sees(BOSS.name, run)
-    assert not privacy.sees(None, run)
+    assert privacy.may_see("olga", run)
+    assert not privacy.may_see("carl", run)
+    assert not privacy.may_see(BOSS.name, run)
+    assert not privacy.may_see(None, run)
     assert privacy.is_private(run)
 
 
 async def test_two_private_engines_are_for_those_in_both_teams(privacy: Privacy) -> None:
     sides = (make_side("a", engine="owls~Strix"), make_side("b", engine="cats~Felis"))
     run = make_run(plan=make_plan(sides=sides))
-    seen = [name for name in ("olga", "carl", "both", None) if privacy.sees(name, run)]
+    seen = [name for name in ("olga", "carl", "both", None) if privacy.may_see(name, run)]
     assert seen == ["both"]
 
 
@@ -71,5 +71,5 @@ async def test_what_is_hidden_depends_on_who_looks(privacy: Privacy) -> None:
 
 async def test_an_open_engine_of_a_team_is_for_all(privacy: Privacy) -> None:
     run = make_run(plan=make_plan(engine="Open"))
-    assert privacy.sees(None, run)
+    assert privacy.may_see(None, run)
     assert not privacy.is_private(run)

@@ -204,7 +204,7 @@ async def _check_seen(request: Request, run_id: str) -> None:
     viewer = await viewer_name(request, site.bearers)
     if site.privacy.hidden(viewer):
         run = await site.fleet.views.run(run_id)
-        if run is not None and not site.privacy.sees(viewer, run):
+        if run is not None and not site.privacy.may_see(viewer, run):
             raise NotFound(NO_GAMES)
 
 
@@ -311,7 +311,7 @@ async def _find_side(request: Request, name: str, sha: str) -> "_Wanted | None":
         active = await site.fleet.views.active()
     for run in active:
         side = mirrored_side(run.plan, name, sha)
-        if side is not None and site.privacy.opens(fetcher, run):
+        if side is not None and site.privacy.may_read_sources(fetcher, run):
             return _Wanted(side.repository, run.plan.owner)
     return None
 

@@ -53,9 +53,9 @@ async def list_active_runs(request: Request) -> Response:
     site = site_of(request)
     reader = await find_reader(request, site)
     seen = [
-        run for run in await site.fleet.views.active() if site.privacy.sees(name_of(reader), run)
+        run for run in await site.fleet.views.active() if site.privacy.may_see(name_of(reader), run)
     ]
-    found = [site.privacy.shown(reader, run) for run in seen]
+    found = [site.privacy.visible_part(reader, run) for run in seen]
     pulses = [site.fleet.activity.speed(run.id) for run in found]
     return await site.threads.cpu(_listed_answer, found, pulses)
 
@@ -68,7 +68,7 @@ async def list_finished_runs(request: Request) -> Response:
     with translated_errors():
         query = parse_finished_query(request.query_params)
     rows = await site.reads.finished(replace(_rows(query), hidden=hidden))
-    found = [site.privacy.shown(reader, run) for run in rows]
+    found = [site.privacy.visible_part(reader, run) for run in rows]
     return await site.threads.cpu(_listed_answer, found, [NO_SPEED] * len(found))
 
 
@@ -123,9 +123,9 @@ async def _load_run(request: Request) -> tuple[Run, RunSpeed]:
     site = site_of(request)
     reader = await find_reader(request, site)
     run = await site.fleet.views.run(request.path_params["run_id"])
-    if run is None or not site.privacy.sees(name_of(reader), run):
+    if run is None or not site.privacy.may_see(name_of(reader), run):
         raise NotFound("There is no such run.")
-    return site.privacy.shown(reader, run), site.fleet.activity.speed(run.id)
+    return site.privacy.visible_part(reader, run), site.fleet.activity.speed(run.id)
 
 
 async def _load_task(

@@ -187,7 +187,7 @@ class EventFeed:
             after = callers.read_after(query, header(request.scope, b"last-event-id"))
             brief = callers.read_switch(query, "brief")
             run = await self._site.fleet.views.run(run_id) if run_id else None
-        if run_id and (run is None or not self._site.privacy.sees(viewer, run)):
+        if run_id and (run is None or not self._site.privacy.may_see(viewer, run)):
             raise NotFound
         return EventReader(
             viewer, run_id, user, after, brief, lambda: self._is_welcome(request, viewer)
@@ -257,7 +257,7 @@ class EventFeed:
 
     def _is_for(self, item: EncodedRun, reader: EventReader) -> bool:
         own = not reader.user or item.run.plan.owner == reader.user
-        return own and self._site.privacy.sees(reader.viewer, item.run)
+        return own and self._site.privacy.may_see(reader.viewer, item.run)
 
 
 @described(

@@ -52,7 +52,7 @@ async def diagnose_run(request: Request) -> Response:
     with translated_errors():
         found = await site.fleet.views.diagnosis(run.id)
         active = await site.fleet.views.active()
-    seen = {each.id for each in active if site.privacy.sees(viewer, each)}
+    seen = {each.id for each in active if site.privacy.may_see(viewer, each)}
     return json_answer(_diagnosis(found, seen))
 
 

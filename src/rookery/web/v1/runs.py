@@ -62,11 +62,11 @@ async def list_runs(request: Request) -> Response:
             more = len(found) == size
         else:
             active = await site.fleet.views.active()
-            seen = [run for run in active if site.privacy.sees(viewer, run)]
+            seen = [run for run in active if site.privacy.may_see(viewer, run)]
             listed = _listed(seen, state, owner)
             first = (page - 1) * size
             found, more = tuple(listed[first : first + size]), len(listed) > first + size
-    shown = tuple(site.privacy.shown(reader, run) for run in found)
+    shown = tuple(site.privacy.visible_part(reader, run) for run in found)
     return await site.threads.cpu(_list_answer, shown, page, more=more)
 
 
