@@ -108,7 +108,7 @@ def test_an_uploaded_program_lives_through_a_kill(data: Path, tmp_path: Path) ->
         given = Client.at(server.address, token).upload(program)
         assert Client.at(server.address).has_program(given.sha256)
         assert not Client.at(server.address).has_program("0" * 64)
-        assert given == v1.Uploaded(
+        assert given == v1.UploadedFile(
             sha256=hashlib.sha256(program.read_bytes()).hexdigest(), size=5_120_002
         )
         server.kill()

@@ -69,12 +69,12 @@ class FileCalls(ApiCalls):
             raise
         return True
 
-    def upload(self, program: Path, engine: str = "") -> v1.Uploaded:
+    def upload(self, program: Path, engine: str = "") -> v1.UploadedFile:
         """Give a program to be played; `submit` names it by its hash. That of a private engine
         is for its team alone."""
         query = _upload_query(program, engine)
         answer = self._transport.upload("POST", f"{place('binaries')}?{query}", program)
-        return self._decoded(answer, v1.Uploaded)
+        return self._decoded(answer, v1.UploadedFile)
 
     def nets(self) -> v1.NetList:
         return self._get(place("nets"), v1.NetList)
@@ -200,9 +200,9 @@ class NotOneRun(Complaint):
 class RunCalls(ApiCalls):
     """Everything that can be done to runs."""
 
-    def submit(self, args: Mapping[str, object]) -> v1.Made:
+    def submit(self, args: Mapping[str, object]) -> v1.CreatedRun:
         """Create a run; `args` by the names that runs have."""
-        return self._post(place("runs"), args, v1.Made)
+        return self._post(place("runs"), args, v1.CreatedRun)
 
     def preview(self, args: Mapping[str, object]) -> v1.Preview:
         """What `submit` would make of it."""

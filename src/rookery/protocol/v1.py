@@ -1,4 +1,4 @@
-"""What the JSON API takes and gives: tasks, machines, files, engines and runs."""
+"""The bodies and answers of the JSON API: tasks, machines, files, engines and runs."""
 
 import enum
 from datetime import datetime
@@ -21,7 +21,7 @@ from rookery.stats.sprt import Flag
 
 
 class PageOf(Struct, frozen=True, kw_only=True):
-    """Which page it is, and whether there is one after it."""
+    """A page of a list: its number, and whether there is another one after it."""
 
     page: int
     more: bool
@@ -35,8 +35,8 @@ ENGINE_RECORD = Reader(EngineRecord, most_bytes=LARGEST_RECORD)
 
 
 class TaskEntry(Struct, frozen=True, kw_only=True):
-    """A task as lists show it. `kept_apart` is what it reported faster than games can be played,
-    which counts nowhere."""
+    """A task in a list. `kept_apart` are results that were reported faster than games can be
+    played; they do not count."""
 
     run: RunId
     id: int
@@ -61,8 +61,8 @@ class TaskList(PageOf, frozen=True, kw_only=True):
 
 
 class WorkerEntry(Struct, frozen=True, kw_only=True):
-    """A machine at play, without its address and its key; or one that is blocked. The processor's
-    name is known of Rookery's own workers alone."""
+    """A machine that has a task or is blocked, without its address and key. Only Rookery's own
+    workers report the processor's name."""
 
     name: str
     user: str
@@ -83,28 +83,28 @@ class WorkerEntry(Struct, frozen=True, kw_only=True):
 
 
 class WorkerDetails(WorkerEntry, frozen=True, kw_only=True):
-    """A machine with its last words: what the log has of it, newest first. `asked` is when it last
-    asked for a task."""
+    """A machine with its latest entries in the log of actions, newest first. `asked` is when it
+    last asked for a task."""
 
     words: tuple[Event, ...]
     asked: datetime | UnsetType = UNSET
 
 
 class BlockBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Why a machine is blocked; the machine, its owner and approvers are told."""
+    """Why a machine is blocked; shown to the machine, its owner and approvers."""
 
     message: Annotated[str, Meta(min_length=1, max_length=500)]
 
 
 class WorkerList(Struct, frozen=True, kw_only=True):
-    """All machines at play and all that are blocked, by name."""
+    """All machines that have a task or are blocked, by name."""
 
     workers: tuple[WorkerEntry, ...]
 
 
 class ContributorEntry(Struct, frozen=True, kw_only=True):
-    """What a user's machines gave to runs that are over, how fast they play now, and how many
-    tests the user submitted."""
+    """A user's contribution to finished runs, the present speed of their machines, and the number
+    of tests they submitted."""
 
     user: str
     games: int
@@ -115,7 +115,7 @@ class ContributorEntry(Struct, frozen=True, kw_only=True):
 
 
 class ContributorList(PageOf, frozen=True, kw_only=True):
-    """A page of contributors, those who gave most first."""
+    """A page of contributors, those with the most core hours first."""
 
     contributors: tuple[ContributorEntry, ...]
 
@@ -140,7 +140,7 @@ BookName = Annotated[
 
 
 class ListedState(enum.StrEnum):
-    """Which runs a list shows."""
+    """The state of the runs in a list."""
 
     UNFINISHED = "unfinished"
     PENDING = "pending"
@@ -150,7 +150,7 @@ class ListedState(enum.StrEnum):
 
 
 class SummaryStyle(enum.StrEnum):
-    """In whose words a result is told."""
+    """Whose format the summary of a result has."""
 
     FISHTEST = "fishtest"
     OPENBENCH = "openbench"
@@ -159,15 +159,15 @@ class SummaryStyle(enum.StrEnum):
 # What people upload, and engines, in the JSON API.
 
 
-class Uploaded(Struct, frozen=True, kw_only=True):
-    """A file that is kept, under the hash of its bytes."""
+class UploadedFile(Struct, frozen=True, kw_only=True):
+    """An uploaded file, by the hash of its bytes."""
 
     sha256: str
     size: int
 
 
 class BookEntry(Struct, frozen=True, kw_only=True):
-    """A book; one that is not kept here is official, and workers fetch it elsewhere."""
+    """A book; one that is not stored here is official, and workers fetch it elsewhere."""
 
     name: str
     openings: int
@@ -181,7 +181,7 @@ class BookEntry(Struct, frozen=True, kw_only=True):
 
 
 class BookList(Struct, frozen=True, kw_only=True):
-    """All books, those that are kept here first."""
+    """All books, those that are stored here first."""
 
     books: tuple[BookEntry, ...]
 
@@ -214,19 +214,19 @@ class EngineVersion(Struct, frozen=True, kw_only=True):
 
 
 class EngineVersions(Struct, frozen=True, kw_only=True):
-    """All that was written of an engine, the oldest first."""
+    """All versions of an engine's record, the oldest first."""
 
     versions: tuple[EngineVersion, ...]
 
 
 class RestoreBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which version an engine is to have again; 0 is what it was before any."""
+    """The version of an engine's record to restore; 0 is the state before the first one."""
 
     version: Count
 
 
 class EngineList(Struct, frozen=True, kw_only=True):
-    """All engines known here, by name."""
+    """All engines, by name."""
 
     engines: tuple[EngineRecord, ...]
 
@@ -234,8 +234,8 @@ class EngineList(Struct, frozen=True, kw_only=True):
 # Runs in the JSON API: what they are made and changed by, and how they are shown.
 
 
-class Made(Struct, frozen=True, kw_only=True):
-    """A new run; warnings say what is legal but seldom meant."""
+class CreatedRun(Struct, frozen=True, kw_only=True):
+    """A new run; warnings name what is legal but probably not meant."""
 
     id: RunId
     state: DisplayState
@@ -243,8 +243,8 @@ class Made(Struct, frozen=True, kw_only=True):
 
 
 class ExpectedLength(Struct, frozen=True, kw_only=True):
-    """How a sequential test goes if the new version is worth `elo`: eight of ten end between the
-    early and the late number of games."""
+    """The expected length of a sequential test whose new version is `elo` stronger: eight of ten
+    end between `early_games` and `late_games`."""
 
     elo: float
     pass_chance: float
@@ -254,7 +254,7 @@ class ExpectedLength(Struct, frozen=True, kw_only=True):
 
 
 class FleetNow(Struct, frozen=True, kw_only=True):
-    """The machines at play or waiting that could play a run, and how long they would take
+    """The machines, playing or waiting, that could play a run, and the hours they would need
     together."""
 
     machines: int
@@ -263,7 +263,7 @@ class FleetNow(Struct, frozen=True, kw_only=True):
 
 
 class Preview(Struct, frozen=True, kw_only=True):
-    """A run that was not made: what it would be, how long it should take, and what it costs."""
+    """A preview of a submission: the run it would create, its expected length and its cost."""
 
     name: str
     kind: str
@@ -277,8 +277,8 @@ class Preview(Struct, frozen=True, kw_only=True):
 
 
 class RunSummary(Struct, frozen=True, kw_only=True):
-    """A run as lists show it; `llr` is there for sequential tests, `decided_by` where nearly all
-    results are from one machine, or from one user though others have machines, too."""
+    """A run in a list. `llr` is there for sequential tests, `decided_by` where nearly all results
+    are from one machine, or from one of several users."""
 
     id: RunId
     name: str
@@ -306,7 +306,7 @@ class RunSummary(Struct, frozen=True, kw_only=True):
 
 
 class RunDetails(RunSummary, frozen=True, kw_only=True):
-    """All about a run but its tasks; `elo` is there once games were played, but not for tunes."""
+    """A run without its tasks; `elo` is there once games were played, but not for tunes."""
 
     failures: int
     committed_games: int
@@ -322,11 +322,11 @@ class RunDetails(RunSummary, frozen=True, kw_only=True):
     new_record: EngineRecord | UnsetType = UNSET
     base_record: EngineRecord | UnsetType = UNSET
     records: str = ""
-    """What tells these records from others: who approves the run says by it what they saw."""
+    """A digest of the engines' records, which an approval sends back to say what was approved."""
 
 
 class RunMark(Struct, frozen=True, kw_only=True):
-    """That a run has changed."""
+    """A notice that a run has changed."""
 
     id: RunId
     state: DisplayState
@@ -346,14 +346,14 @@ class ApproveBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class StopBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Why a run is stopped, if anybody wants to know."""
+    """Why a run is stopped; may be empty."""
 
     message: Annotated[str, Meta(max_length=5000)] = ""
 
 
 class PurgeAnswer(Struct, frozen=True, kw_only=True):
-    """What a purge took out; that of a very large run is answered while it is under way, and the
-    log of actions says what came of it."""
+    """What a purge removed. The purge of a very large run is answered while it is under way, and
+    its result is in the log of actions."""
 
     run: RunSummary
     tasks: int

@@ -1,5 +1,6 @@
-"""What is known of a run besides its results, in the JSON API: why it does not move, who differs
-from whom, how it came about, and what workers leave behind."""
+"""What the JSON API tells of a run besides its results: diagnosis, residuals, chart, purged tasks,
+how batches were played, games and logs.
+"""
 
 from datetime import datetime
 from typing import Literal
@@ -14,8 +15,8 @@ Colour = Literal["green", "yellow", "red"]
 
 
 class DiagnosisFigure(Struct, frozen=True, kw_only=True):
-    """A figure behind a diagnosis; `run` is there where it is about another run that the reader may
-    know of."""
+    """A figure behind a diagnosis; `run` is set where it is about another run that the caller may
+    see."""
 
     name: str
     value: str
@@ -23,7 +24,7 @@ class DiagnosisFigure(Struct, frozen=True, kw_only=True):
 
 
 class Diagnosis(Struct, frozen=True, kw_only=True):
-    """Why a run is not moving, or that it is: one finding, a sentence and the evidence."""
+    """Why a run makes no progress, or that it does: one finding, a sentence and the evidence."""
 
     finding: str
     sentence: str
@@ -31,8 +32,8 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
 
 
 class ResidualEntry(Struct, frozen=True, kw_only=True):
-    """What a worker played of a run, and by how many sigmas that differs from the others; without a
-    residual it has played too little to be judged."""
+    """The results of a worker in a run, and by how many sigmas they differ from the others'; there
+    is no residual for a worker with too few games."""
 
     worker: str
     user: str
@@ -62,27 +63,27 @@ class SampleEntry(Struct, frozen=True, kw_only=True):
 
 
 class SampleList(Struct, frozen=True, kw_only=True):
-    """How a run came to stand where it does: a few hundred points at the most, in order."""
+    """The course of a run's results: a few hundred points at the most, in order of time."""
 
     samples: tuple[SampleEntry, ...]
 
 
 class BadTaskEntry(TaskEntry, frozen=True, kw_only=True):
-    """A task as it was before its results were struck out, and why."""
+    """A purged task as it was before, and why it was purged."""
 
     colour: Colour
     residual: float | UnsetType = UNSET
 
 
 class BadTaskList(PageOf, frozen=True, kw_only=True):
-    """A page of tasks that were struck out, in the order of the purges."""
+    """A page of purged tasks, in the order of the purges."""
 
     tasks: tuple[BadTaskEntry, ...]
 
 
 class ProvenanceEntry(Struct, frozen=True, kw_only=True):
-    """How a batch of games was played, as a worker of ours tells it: by which runner, with which
-    programs, how much the clock was scaled and how late the runner woke up."""
+    """How a batch of games was played, as our worker reports it: the runner, the hashes of the
+    programs, the scaling of the time control and the lateness of the runner's timers."""
 
     task: int
     time: datetime
@@ -96,13 +97,13 @@ class ProvenanceEntry(Struct, frozen=True, kw_only=True):
 
 
 class ProvenanceList(PageOf, frozen=True, kw_only=True):
-    """A page of batches in the order they came in."""
+    """A page of batches in the order of their arrival."""
 
     batches: tuple[ProvenanceEntry, ...]
 
 
 class GameEntry(Struct, frozen=True, kw_only=True):
-    """A game of a task, as its upload tells it; equal openings have equal digests."""
+    """A game of a task, as its upload describes it; equal openings have equal digests."""
 
     number: int
     outcome: str
@@ -131,7 +132,7 @@ class RunGameList(PageOf, frozen=True, kw_only=True):
 
 
 class LogEntry(Struct, frozen=True, kw_only=True):
-    """A log that a worker sent along with a call."""
+    """A log that a worker sent with a call."""
 
     id: int
     run: RunId

@@ -25,39 +25,39 @@ Slots = Annotated[int, Meta(ge=0, le=MOST_SLOTS)]
 
 
 class Caller(Struct, frozen=True, gc=False):
-    """The one thing that request_version asks of a machine."""
+    """The part of worker_info that request_version needs."""
 
     user: Word = field(name="username")
 
 
 class Credentials(Struct, frozen=True, gc=False):
-    """request_version, and the first look at any body that can't be read in full."""
+    """The body of request_version, and the credentials in any larger body."""
 
     password: Secret
     worker_info: Caller
 
 
 class TaskRequest(Struct, frozen=True, gc=False, kw_only=True):
-    """What every call but request_version begins with."""
+    """The fields of every call but request_version."""
 
     password: Secret
     worker_info: WorkerInfo
 
 
 class TaskWish(Struct, frozen=True, gc=False):
-    """How many seconds a worker of ours would wait for a task."""
+    """The seconds that our worker would wait for a task."""
 
     wait: Amount = 0.0
 
 
 class RequestTask(TaskRequest, frozen=True, gc=False, kw_only=True):
-    """request_task of a worker of ours."""
+    """The body of request_task from our worker."""
 
     rookery: TaskWish | UnsetType = UNSET
 
 
 class TaskCall(TaskRequest, frozen=True, gc=False, kw_only=True):
-    """beat, and what every call about a task begins with."""
+    """The body of beat, and the fields of every call about a task."""
 
     run_id: RunId
     task_id: Count
@@ -80,7 +80,8 @@ class SlotResult(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class SpsaResult(SlotResult, frozen=True, gc=False, kw_only=True):
-    """One batch; a worker of ours adds a part per perturbation, in the order it got them."""
+    """The games of one batch; our worker adds those of each perturbation, in the order of the
+    answer."""
 
     slots: Annotated[tuple[SlotResult, ...], Meta(max_length=MOST_SLOTS)] = ()
 
@@ -92,7 +93,7 @@ class SpsaResult(SlotResult, frozen=True, gc=False, kw_only=True):
 
 
 class UpdateTask(TaskCall, frozen=True, gc=False, kw_only=True):
-    """update_task."""
+    """The body of update_task."""
 
     stats: Results
     spsa: SpsaResult | UnsetType = UNSET
@@ -100,26 +101,26 @@ class UpdateTask(TaskCall, frozen=True, gc=False, kw_only=True):
 
 
 class SpsaWish(Struct, frozen=True, gc=False):
-    """How many perturbations a worker of ours wants at once."""
+    """The number of perturbations that our worker wants at once."""
 
     slots: Slots = 0
 
 
 class RequestSpsa(TaskCall, frozen=True, gc=False, kw_only=True):
-    """request_spsa; the stats and the previous batch that come along are passed over."""
+    """The body of request_spsa; its stats and previous batch are ignored."""
 
     rookery: SpsaWish | UnsetType = UNSET
 
 
 class Failure(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """What a worker of ours adds to a failure: the whole log, and the bench it measured."""
+    """What our worker adds to a failure: the whole log, and the bench it measured."""
 
     log: Log = ""
     bench: Count = 0
 
 
 class FailedTask(TaskCall, frozen=True, gc=False, kw_only=True):
-    """failed_task and stop_run."""
+    """The body of failed_task and stop_run."""
 
     message: str = ""
     rookery: Failure | UnsetType = UNSET
@@ -129,7 +130,7 @@ class FailedTask(TaskCall, frozen=True, gc=False, kw_only=True):
 
 
 class UploadPgn(TaskCall, frozen=True, gc=False, kw_only=True):
-    """upload_pgn: gzip bytes, sent as base64."""
+    """The body of upload_pgn: gzip bytes, sent as base64."""
 
     pgn: Pgn
     message: str = ""
@@ -141,7 +142,7 @@ class UploadPgn(TaskCall, frozen=True, gc=False, kw_only=True):
 
 
 class WorkerLog(TaskRequest, frozen=True, gc=False, kw_only=True):
-    """worker_log, inside a task or outside."""
+    """The body of worker_log, with or without a task."""
 
     message: str
     run_id: RunId | UnsetType = UNSET

@@ -38,7 +38,7 @@ async def listed(api: Api, query: str = "") -> list[str]:
 
 async def test_a_run_is_created_and_waits_for_approval(api: Api) -> None:
     answer = await api.post("/api/v1/runs", OLGA, body(sprt=SPRT))
-    made = msgspec.json.decode(answer.content, type=v1.Made)
+    made = msgspec.json.decode(answer.content, type=v1.CreatedRun)
     assert (answer.status_code, made.state, made.warnings) == (201, DisplayState.PENDING, ())
     found = await details(api, made.id)
     assert (found.owner, found.approver, found.args["sprt"]["elo1"]) == ("olga", "", SPRT["elo1"])
@@ -63,7 +63,7 @@ async def test_a_token_that_is_not_for_approving_approves_nothing(api: Api) -> N
     token = await api.token(BORIS, frozenset({Scope.SUBMIT}))
     headers = {"authorization": f"Bearer {token}"}
     answer = await api.visitor.post("/api/v1/runs", json=body(), headers=headers)
-    run_id = msgspec.json.decode(answer.content, type=v1.Made).id
+    run_id = msgspec.json.decode(answer.content, type=v1.CreatedRun).id
     assert (await details(api, run_id)).approver == ""
     refused = await api.visitor.post(f"/api/v1/runs/{run_id}/approve", headers=headers)
     assert refused.status_code == 403

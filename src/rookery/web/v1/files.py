@@ -250,7 +250,7 @@ def _nets_entry(net: StoredNet, again: RepeatedUpload | None = None) -> v1.NetEn
 @described(
     Operation(
         "Upload a program",
-        {201: v1.Uploaded},
+        {201: v1.UploadedFile},
         raw_body=True,
         query={"name": v1.Name, "engine": v1.Name},
         bearer=True,
@@ -265,4 +265,4 @@ async def upload_binary(request: Request) -> Response:
     if kept.user == uploader.user:
         await site.file_access.add(kept.sha256, uploader.engine)
     await note_repeat(site, uploader, kept.sha256, kept.size)
-    return json_answer(v1.Uploaded(sha256=kept.sha256, size=kept.size), 201)
+    return json_answer(v1.UploadedFile(sha256=kept.sha256, size=kept.size), 201)

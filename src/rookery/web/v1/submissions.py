@@ -41,7 +41,7 @@ from rookery.web.openapi import Operation, described
 from rookery.web.site import Site
 
 
-@described(Operation("Create a run", {201: v1.Made}, body=SubmittedArgs, bearer=True))
+@described(Operation("Create a run", {201: v1.CreatedRun}, body=SubmittedArgs, bearer=True))
 @runs(Domain.LOOP, "checks some words; a large tune is read in a thread")
 async def create_run(request: Request) -> Response:
     site = site_of(request)
@@ -52,7 +52,7 @@ async def create_run(request: Request) -> Response:
         run, approver = made.run, _approver_of(site, bearer)
         await site.fleet.commands.submit(run, approver=approver)
     state = DisplayState.PAUSED if approver else DisplayState.PENDING
-    return json_answer(v1.Made(id=run.id, state=state, warnings=made.warnings), 201)
+    return json_answer(v1.CreatedRun(id=run.id, state=state, warnings=made.warnings), 201)
 
 
 @described(
