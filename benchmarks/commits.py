@@ -25,7 +25,7 @@ from tests.storage.farm.stores import changed, finished, make_task
 
 from rookery.db.pool import Queries
 from rookery.farm.commits import GroupCommit
-from rookery.farm.writing import Gathered, Writer
+from rookery.farm.writing import PendingRows, Writer
 from rookery.model.run import Run
 from rookery.model.task import Task
 from rookery.rules.answers import Changes, Closing
@@ -109,7 +109,7 @@ def row_by_row(writer: Writer) -> Acknowledge:
     turn, numbers = asyncio.Lock(), itertools.count(1)
 
     async def send(batch: Changes) -> None:
-        gathered = Gathered()
+        gathered = PendingRows()
         gathered.add(batch)
         async with turn:
             await writer.write(gathered, next(numbers))

@@ -22,7 +22,7 @@ from rookery.logs import Log
 from rookery.people.passwords import Passwords
 from rookery.people.users import User
 from rookery.protocol.user_documents import QuotaDocument
-from rookery.rules.answers import Word
+from rookery.rules.answers import ComplaintWeight
 from rookery.rules.eligibility import Policy
 from rookery.settings import Settings
 from rookery.sources.commits import Archive, Commit, SourceError
@@ -88,10 +88,10 @@ class Rules:
     def is_primary(self) -> bool:
         return self.primary
 
-    async def trusts(self, user: User) -> Word:
+    async def trusts(self, user: User) -> ComplaintWeight:
         if user.name in self.unheard:
-            return Word.NOTED
-        return Word.STOPS if user.name in self.trusted else Word.COUNTS
+            return ComplaintWeight.NOTED
+        return ComplaintWeight.STOPS if user.name in self.trusted else ComplaintWeight.COUNTS
 
 
 Trouble = tuple[Step, AbstractAsyncContextManager[None]]

@@ -104,7 +104,9 @@ def split_kind(kind: Kind) -> Parts:
         case SpsaTuning(tune):
             rules, progress = (tune.schedule, tune.parameters), (tune.thetas, tune.iteration)
             return Parts(kind.name, rules, progress, tune.history)
-    return Parts(kind.name)
+        case Fixed():
+            return Parts(kind.name)
+    raise UnknownKind(kind=kind.name)
 
 
 def join_kind(name: str, rules: Any, progress: Any, trail: tuple[Any, ...] = ()) -> Kind:
@@ -114,7 +116,9 @@ def join_kind(name: str, rules: Any, progress: Any, trail: tuple[Any, ...] = ())
         case "spsa":
             (schedule, parameters), (thetas, iteration) = rules, progress
             return SpsaTuning(Tune(schedule, parameters, thetas, iteration, trail))
-    return Fixed()
+        case "fixed":
+            return Fixed()
+    raise UnknownKind(kind=name)
 
 
 def without_trail(kind: Kind) -> Kind:

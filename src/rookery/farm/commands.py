@@ -15,9 +15,9 @@ from rookery.model.plan import Modification
 from rookery.model.run import NotApprover, Run, Status
 from rookery.rules import lifecycle, working_set
 from rookery.rules.answers import Changes, Decision, MachineBlock
-from rookery.rules.lifecycle import Actor, Moved
+from rookery.rules.lifecycle import Actor, TransitionResult
 
-Decide = Callable[[Run, datetime], Moved]
+Decide = Callable[[Run, datetime], TransitionResult]
 
 LONGEST_BLOCK_MESSAGE = 500
 
@@ -46,9 +46,9 @@ class RunCommands:
     async def approve(self, run_id: str, actor: Actor) -> Run:
         """Let a run be played; a run that may be already stays as it is."""
 
-        def approved(run: Run, now: datetime) -> Moved:
+        def approved(run: Run, now: datetime) -> TransitionResult:
             if run.status.approved and actor.approver and not run.status.finished:
-                return Moved(run)
+                return TransitionResult(run)
             return lifecycle.approve(run, actor, now)
 
         return await self._carry_out(run_id, approved)
@@ -75,7 +75,7 @@ class RunCommands:
     async def reopen(self, run_id: str, actor: Actor) -> Run:
         """Play on: a run stopped by hand, or one that an error stopped."""
 
-        def again(run: Run, now: datetime) -> Moved:
+        def again(run: Run, now: datetime) -> TransitionResult:
             act = lifecycle.restart if run.status.failed else lifecycle.reopen
             return act(run, actor, now)
 

@@ -27,7 +27,7 @@ from typing import Protocol
 from rookery.boundary.watch import Histogram
 from rookery.db.pool import COMMAND_SECONDS, EventLog, quiet
 from rookery.db.target import pass_test_point
-from rookery.farm.writing import Backlog, Gathered, Slice
+from rookery.farm.writing import Backlog, PendingRows, Slice
 from rookery.rules.answers import Changes
 
 
@@ -114,7 +114,7 @@ STANDARD_LIMITS = CommitLimits()
 class Writes(Protocol):
     """What puts a round into rows: all of it or nothing."""
 
-    async def write(self, gathered: Gathered, sequence: int) -> None: ...
+    async def write(self, gathered: PendingRows, sequence: int) -> None: ...
 
     async def follow(self, following: Slice) -> None:
         """Rows that may be lost with the process."""
@@ -127,7 +127,7 @@ class Round:
 
     since: float
     last: int = 0
-    gathered: Gathered = field(default_factory=Gathered)
+    gathered: PendingRows = field(default_factory=PendingRows)
     followed_by: list[Changes] = field(default_factory=list)
     """What has rows for the backlog; they may not be written before the run that ended."""
     waiters: list["asyncio.Future[bool]"] = field(default_factory=list)

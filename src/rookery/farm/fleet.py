@@ -25,6 +25,7 @@ from rookery.model.task import PlayedBatch, Provenance, TaskKey
 from rookery.rules.answers import (
     OVER,
     Changes,
+    ComplaintWeight,
     Decision,
     Grant,
     HeldTask,
@@ -32,7 +33,6 @@ from rookery.rules.answers import (
     Refusal,
     StopAnswer,
     TaskVerdict,
-    Word,
 )
 from rookery.rules.eligibility import STANDARD_POLICY, Policy
 from rookery.stats.spsa import Perturbation, PerturbationDraw, Tune, packed_size
@@ -128,13 +128,13 @@ class Fleet:
         return await self.primary.answer(lambda term, now: term.reception.fail(call, message, now))
 
     async def stop_run(
-        self, call: HeldTask, message: str, *, word: Word, complaint: str = ""
+        self, call: HeldTask, message: str, *, weight: ComplaintWeight, complaint: str = ""
     ) -> StopAnswer:
         """Stop a run that a worker found to be broken, or count the complaint."""
         await self._check_exists(call)
         return await self.primary.answer(
             lambda term, now: term.reception.stop(
-                call, message, now, word=word, complaint=complaint
+                call, message, now, weight=weight, complaint=complaint
             )
         )
 

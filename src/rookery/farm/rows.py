@@ -20,7 +20,7 @@ from rookery.farm.columns import (
 from rookery.farm.read_values import Contribution, WorkerResults
 from rookery.model.machine import Machine, long_name
 from rookery.model.plan import Demands, Plan
-from rookery.model.run import Run, Sole, Status
+from rookery.model.run import Run, SoleContributor, Status
 from rookery.model.task import PlayedBatch, Results, Tally, Task
 from rookery.model.timecontrol import base_seconds
 from rookery.rules.answers import ChartPoint, MachineBlock, MachineHistory
@@ -127,7 +127,7 @@ def _status(row: Row) -> Status:
         deleted=row["deleted"],
         failures=row["failures"],
         flag=Flag(row["flag"]),
-        sole=Sole(row["sole"]),
+        sole=SoleContributor(row["sole"]),
     )
 
 

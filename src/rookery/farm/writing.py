@@ -41,7 +41,7 @@ from rookery.rules.purge import BadTask, Purging
 
 
 @dataclass(slots=True)
-class Gathered:
+class PendingRows:
     """Mutable: it is filled by whoever puts, and written by the one writer once it is closed."""
 
     changes: int = 0
@@ -191,7 +191,7 @@ class Writer:
         self._machines: dict[TaskKey, Machine] = {}
         self._periods: dict[str, int] = {}
 
-    async def write(self, gathered: Gathered, sequence: int) -> None:
+    async def write(self, gathered: PendingRows, sequence: int) -> None:
         """All or nothing; what it raises says whether the outcome is known."""
         new_runs, moved_runs = self._runs(gathered, sequence)
         seldom = _filled((*new_runs, *self._seldom(gathered)))
@@ -215,7 +215,7 @@ class Writer:
         if found != expected(piece):
             raise RowsMissing(expected=expected(piece), found=found)
 
-    def _seldom(self, gathered: Gathered) -> Iterator[Rows]:
+    def _seldom(self, gathered: PendingRows) -> Iterator[Rows]:
         """Rows that few rounds have; each query is a statement of its own."""
         blocks = gathered.blocks.values()
         yield "blocks_put", [block_columns(each) for each in blocks if each.message is not None]
@@ -226,7 +226,7 @@ class Writer:
         over = [run for run, each in purging.items() if each is None]
         yield "purges_end", [(over,)] if over else []
 
-    def _often(self, gathered: Gathered) -> Iterator[Rows]:
+    def _often(self, gathered: PendingRows) -> Iterator[Rows]:
         """Rows that most rounds have, but for those of runs."""
         new, moved = self._tasks(gathered)
         yield "tasks_put", new
@@ -236,7 +236,7 @@ class Writer:
         yield "provenance_add", [*map(provenance_columns, gathered.provenance)]
         yield "samples_put", [*map(sample_columns, gathered.samples.values())]
 
-    def _runs(self, gathered: Gathered, sequence: int) -> tuple[list[Rows], Rows]:
+    def _runs(self, gathered: PendingRows, sequence: int) -> tuple[list[Rows], Rows]:
         """Those that are new or were modified with what was added to trails, and the others."""
         new: list[Columns] = []
         moved: list[Columns] = []
@@ -272,7 +272,7 @@ class Writer:
             if parts.trail:
                 self._trails[run.id] = len(parts.trail)
 
-    def _tasks(self, gathered: Gathered) -> tuple[list[Columns], list[Columns]]:
+    def _tasks(self, gathered: PendingRows) -> tuple[list[Columns], list[Columns]]:
         """Those that are new or are described anew, and the others; what a purge strikes out, it
         has read from the rows."""
         new: list[Columns] = []

@@ -45,7 +45,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Folded(Generic[K]):
+class AfterReport(Generic[K]):
     """A kind after a report, and what the task must remember from now on."""
 
     kind: K
@@ -80,7 +80,9 @@ class Kind(Protocol):
     def objection(self, before: Results, report: Report) -> str | None:
         """Why a report can't be true, seen what the same task reported before."""
 
-    def folded(self, results: Results, ticket: object | None, report: Report) -> Folded[Self]:
+    def with_report(
+        self, results: Results, ticket: object | None, report: Report
+    ) -> AfterReport[Self]:
         """The kind once the run's results are `results`; called once per accepted report."""
 
     def rejudged(self, results: Results) -> Self:
@@ -161,9 +163,11 @@ class Fixed(PairedGames):
     def name(self) -> str:
         return "fixed"
 
-    def folded(self, results: Results, ticket: object | None, report: Report) -> Folded["Fixed"]:
+    def with_report(
+        self, results: Results, ticket: object | None, report: Report
+    ) -> AfterReport["Fixed"]:
         del results, report
-        return Folded(self, ticket)
+        return AfterReport(self, ticket)
 
     def rejudged(self, results: Results) -> "Fixed":
         del results
@@ -205,9 +209,11 @@ class SprtTest(PairedGames):
             return 0.0
         return 0.2 if self.spec.elo0 > 0 else 0.1
 
-    def folded(self, results: Results, ticket: object | None, report: Report) -> Folded["SprtTest"]:
+    def with_report(
+        self, results: Results, ticket: object | None, report: Report
+    ) -> AfterReport["SprtTest"]:
         del report
-        return Folded(self.rejudged(results), ticket)
+        return AfterReport(self.rejudged(results), ticket)
 
     def rejudged(self, results: Results) -> "SprtTest":
         state = self.state.after(self.spec, results.pentanomial, results.trinomial)
@@ -271,15 +277,15 @@ class SpsaTuning(PairedGames):
             return "the batch of the tune is not as long as the games it adds"
         return PairedGames.objection(self, before, report)
 
-    def folded(
+    def with_report(
         self, results: Results, ticket: object | None, report: Report
-    ) -> Folded["SpsaTuning"]:
+    ) -> AfterReport["SpsaTuning"]:
         del results
         batches = _batches(report)
         if not batches:
-            return Folded(self, ticket)
+            return AfterReport(self, ticket)
         pairs = zip(_issued(ticket), batches, strict=False)
-        return Folded(SpsaTuning(fold_all(self.tune, pairs)))
+        return AfterReport(SpsaTuning(fold_all(self.tune, pairs)))
 
     def rejudged(self, results: Results) -> "SpsaTuning":
         del results

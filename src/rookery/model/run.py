@@ -25,7 +25,7 @@ class DisplayState(enum.StrEnum):
     FAILED = "failed"
 
 
-class Sole(enum.StrEnum):
+class SoleContributor(enum.StrEnum):
     """Whose results a verdict stands on, where nearly all are from one."""
 
     NOBODY = ""
@@ -43,7 +43,7 @@ class Status:
     deleted: bool = False
     failures: int = 0
     flag: Flag = Flag.NONE
-    sole: Sole = Sole.NOBODY
+    sole: SoleContributor = SoleContributor.NOBODY
 
     @property
     def approved(self) -> bool:
@@ -222,11 +222,11 @@ class NothingToPurge(RunFault):
     """results of a run of kind {kind} can't be taken out"""
 
 
-class BadGames(RunFault):
+class BadGameCount(RunFault):
     """the number of games must be a multiple of {step} from 0 to {most}"""
 
 
-class FixedGames(RunFault):
+class GamesCannotChange(RunFault):
     """{why}"""
 
 

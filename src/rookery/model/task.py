@@ -1,4 +1,4 @@
-"""Game results as counts, from the new engine's point of view, that add and subtract."""
+"""Tasks, their results as counts from the new engine's point of view, and the sums over them."""
 
 from __future__ import annotations
 

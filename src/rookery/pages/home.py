@@ -294,7 +294,7 @@ def _find_earlier_page(data: HomeData) -> str:
 LONGEST_NAME = 100
 MOST_PAGES = 100_000
 MOST_NEW = 50
-KINDS = ("green", "yellow", "ltc")
+FINISHED_FILTERS = ("green", "yellow", "ltc")
 
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
@@ -314,7 +314,7 @@ def read_filters(query: Mapping[str, str]) -> Filters:
     return Filters(
         owner=query.get("owner", "").strip()[:LONGEST_NAME],
         engine=query.get("engine", "").strip()[:LONGEST_NAME],
-        only=only if only in KINDS else "",
+        only=only if only in FINISHED_FILTERS else "",
         page=int(page) if page.isascii() and page.isdigit() and 1 <= int(page) <= MOST_PAGES else 1,
     )
 

@@ -23,7 +23,7 @@ from rookery.people.users import (
     digest_of,
     is_approver,
 )
-from rookery.rules.answers import Word
+from rookery.rules.answers import ComplaintWeight
 from rookery.rules.lifecycle import Actor
 
 BEARER_SECONDS = 5.0
@@ -171,14 +171,18 @@ class TrustedUsers:
         self._required = required
         self._hours: ExpiringCache[str, float] = ExpiringCache(clock, MOST_TRUSTED)
 
-    async def __call__(self, user: User) -> Word:
+    async def __call__(self, user: User) -> ComplaintWeight:
         if is_approver(user):
-            return Word.STOPS
+            return ComplaintWeight.STOPS
         required, hours = self._required, await self._load_hours(user.name)
         if hours >= required.stop_hours:
-            return Word.STOPS
+            return ComplaintWeight.STOPS
         is_old = self._clock.now() - user.created >= required.count_age
-        return Word.COUNTS if is_old and hours >= required.count_hours else Word.NOTED
+        return (
+            ComplaintWeight.COUNTS
+            if is_old and hours >= required.count_hours
+            else ComplaintWeight.NOTED
+        )
 
     async def _load_hours(self, name: str) -> float:
         known = self._hours.get(name)

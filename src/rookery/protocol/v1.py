@@ -10,7 +10,7 @@ from rookery.model.bounds import Count, RunId
 from rookery.model.engine import EngineRecord
 from rookery.model.events import Event
 from rookery.model.machine import SHORT_NAME
-from rookery.model.run import DisplayState, Sole
+from rookery.model.run import DisplayState, SoleContributor
 from rookery.model.task import Results
 from rookery.protocol.codec import Reader
 from rookery.protocol.user_documents import ArgsDocument
@@ -301,7 +301,7 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     cores: int
     results: Results
     llr: float | UnsetType = UNSET
-    decided_by: Sole | UnsetType = UNSET
+    decided_by: SoleContributor | UnsetType = UNSET
     info: str = ""
 
 

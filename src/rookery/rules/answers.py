@@ -162,7 +162,7 @@ class StopAnswer(enum.Enum):
     NOT_TRUSTED = "not trusted"
 
 
-class Word(enum.Enum):
+class ComplaintWeight(enum.Enum):
     """What the word of a machine's owner about somebody else's run is worth: it stops the run, it
     counts together with the same word of others, or it is noted."""
 

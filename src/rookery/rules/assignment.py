@@ -58,7 +58,7 @@ BATCH_SHARE = 0.04
 that is soon decided would be decided by the first machine alone."""
 
 
-def task_games(run: Run, cores: int, game_seconds: float, *, shared: bool = False) -> int:
+def choose_task_size(run: Run, cores: int, game_seconds: float, *, shared: bool = False) -> int:
     """The size of a new task: half an hour's work in whole steps, within what is left, and a part
     of that where others may want some of it."""
     wanted = min(_wanted(run, cores, game_seconds), _whole(run, MOST_TASK_GAMES))
@@ -268,7 +268,7 @@ class Scheduler:
         machines, simulated = self._working.machines, self._policy.simulated
         cores = machine.cores if simulated else machines.believed_cores(machine)
         shared = not machines.is_alone()
-        games = task_games(run, cores, expected_game_seconds(run, pace), shared=shared)
+        games = choose_task_size(run, cores, expected_game_seconds(run, pace), shared=shared)
         tally = run.tally
         task = Task(run.id, tally.tasks, tally.total, games, machine, now, now)
         return Grant(self._working.open(task, now), task)

@@ -31,8 +31,8 @@ from rookery.model.events import Action, Event, about_run
 from rookery.model.plan import Modification, Plan
 from rookery.model.run import (
     AlreadyDecided,
-    BadGames,
-    FixedGames,
+    BadGameCount,
+    GamesCannotChange,
     HasFailed,
     NotApprover,
     NotFailed,
@@ -58,7 +58,7 @@ class Stage(enum.StrEnum):
     DELETED = "deleted"
 
 
-class Move(enum.StrEnum):
+class Transition(enum.StrEnum):
     """What can happen to it."""
 
     APPROVE = "approve"
@@ -73,34 +73,34 @@ class Move(enum.StrEnum):
 _OPEN = (Stage.PENDING, Stage.APPROVED)
 _OVER = (Stage.FINISHED, Stage.FAILED)
 
-MOVES: dict[Move, dict[Stage, tuple[Stage, ...]]] = {
-    Move.APPROVE: {
+MOVES: dict[Transition, dict[Stage, tuple[Stage, ...]]] = {
+    Transition.APPROVE: {
         Stage.PENDING: (Stage.APPROVED,),
         Stage.APPROVED: (Stage.APPROVED,),
     },
-    Move.WITHDRAW: {
+    Transition.WITHDRAW: {
         Stage.PENDING: (Stage.PENDING,),
         Stage.APPROVED: (Stage.PENDING,),
     },
-    Move.STOP: {
+    Transition.STOP: {
         Stage.PENDING: (Stage.FINISHED,),
         Stage.APPROVED: (Stage.FINISHED,),
         Stage.FINISHED: (Stage.FINISHED,),
         Stage.FAILED: (Stage.FAILED,),
         Stage.DELETED: (Stage.DELETED,),
     },
-    Move.FAIL: {
+    Transition.FAIL: {
         Stage.PENDING: (Stage.FAILED,),
         Stage.APPROVED: (Stage.FAILED,),
         Stage.FAILED: (Stage.FAILED,),
     },
-    Move.DELETE: dict.fromkeys(Stage, (Stage.DELETED,)),
-    Move.RESTORE: {
+    Transition.DELETE: dict.fromkeys(Stage, (Stage.DELETED,)),
+    Transition.RESTORE: {
         Stage.DELETED: _OVER,
         Stage.FINISHED: (Stage.FINISHED,),
         Stage.FAILED: (Stage.FAILED,),
     },
-    Move.REOPEN: {
+    Transition.REOPEN: {
         Stage.PENDING: (Stage.PENDING,),
         Stage.APPROVED: (Stage.APPROVED,),
         Stage.FINISHED: _OPEN,
@@ -119,7 +119,7 @@ class Actor:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class TransitionResult:
     """A run after a move, and what to tell; not `changed` where it was there already."""
 
     run: Run
@@ -127,8 +127,8 @@ class Moved:
     changed: bool = True
 
 
-def unmoved(run: Run) -> Moved:
-    return Moved(run, changed=False)
+def unmoved(run: Run) -> TransitionResult:
+    return TransitionResult(run, changed=False)
 
 
 def stage(status: Status) -> Stage:
@@ -139,7 +139,7 @@ def stage(status: Status) -> Stage:
     return Stage.APPROVED if status.approved else Stage.PENDING
 
 
-def move(run: Run, which: Move, change: Callable[[Status], Status]) -> Run:
+def move(run: Run, which: Transition, change: Callable[[Status], Status]) -> Run:
     """Make a move by the table: the same run where it is there already, else the changed one."""
     here = stage(run.status)
     there = MOVES[which].get(here)
@@ -152,30 +152,30 @@ def move(run: Run, which: Move, change: Callable[[Status], Status]) -> Run:
     return moved
 
 
-def approve(run: Run, actor: Actor, now: datetime) -> Moved:
+def approve(run: Run, actor: Actor, now: datetime) -> TransitionResult:
     """By an approver, never one's own run."""
     _require(actor.approver, NotApprover)
     _require(actor.name != run.plan.owner, OwnRun)
-    moved = move(run, Move.APPROVE, lambda status: replace(status, approver=actor.name))
+    moved = move(run, Transition.APPROVE, lambda status: replace(status, approver=actor.name))
     return _move_and_log(run, moved, Action.APPROVE_RUN, actor, now, "approved")
 
 
-def withdraw(run: Run, actor: Actor, now: datetime) -> Moved:
+def withdraw(run: Run, actor: Actor, now: datetime) -> TransitionResult:
     """Take the approval back: by any approver."""
     _require(actor.approver, NotApprover)
     return _move_and_log(run, _withdrawn(run), Action.APPROVE_RUN, actor, now, "unapproved")
 
 
-def stop(run: Run, actor: Actor, now: datetime, message: str = "") -> Moved:
+def stop(run: Run, actor: Actor, now: datetime, message: str = "") -> TransitionResult:
     require_owner(run, actor)
     return _move_and_log(run, stopped(run), Action.STOP_RUN, actor, now, message)
 
 
-def fail(run: Run, event: Event) -> Moved:
+def fail(run: Run, event: Event) -> TransitionResult:
     """Stop a run that a worker found to be broken, as the event tells."""
     moved = move(
         run,
-        Move.FAIL,
+        Transition.FAIL,
         lambda status: replace(
             status,
             finished=True,
@@ -184,25 +184,25 @@ def fail(run: Run, event: Event) -> Moved:
             flag=run.kind.flag(run.tally.results),
         ),
     )
-    return unmoved(run) if moved is run else Moved(_at_rest(moved), (event,))
+    return unmoved(run) if moved is run else TransitionResult(_at_rest(moved), (event,))
 
 
-def delete(run: Run, actor: Actor, now: datetime) -> Moved:
+def delete(run: Run, actor: Actor, now: datetime) -> TransitionResult:
     require_owner(run, actor)
     moved = move(
-        stopped(run), Move.DELETE, lambda status: replace(status, finished=True, deleted=True)
+        stopped(run), Transition.DELETE, lambda status: replace(status, finished=True, deleted=True)
     )
     return _move_and_log(run, moved, Action.DELETE_RUN, actor, now, "")
 
 
-def restore(run: Run, actor: Actor, now: datetime) -> Moved:
+def restore(run: Run, actor: Actor, now: datetime) -> TransitionResult:
     """Show a deleted run again, stopped as it is."""
     require_owner(run, actor)
-    moved = move(run, Move.RESTORE, lambda status: replace(status, deleted=False))
+    moved = move(run, Transition.RESTORE, lambda status: replace(status, deleted=False))
     return _move_and_log(run, moved, Action.RESTORE_RUN, actor, now, "")
 
 
-def reopen(run: Run, actor: Actor, now: datetime) -> Moved:
+def reopen(run: Run, actor: Actor, now: datetime) -> TransitionResult:
     """Let a run that was stopped by hand play on."""
     require_owner(run, actor)
     require_young(run, now)
@@ -211,7 +211,7 @@ def reopen(run: Run, actor: Actor, now: datetime) -> Moved:
     return _move_and_log(run, reopened(run), Action.REOPEN_RUN, actor, now, "reopened")
 
 
-def restart(run: Run, actor: Actor, now: datetime) -> Moved:
+def restart(run: Run, actor: Actor, now: datetime) -> TransitionResult:
     """Let a run that an error stopped play on; without an approver's word it waits for one."""
     require_owner(run, actor)
     require_young(run, now)
@@ -227,7 +227,7 @@ def stopped(run: Run) -> Run:
     """The run once all its tasks have ended; without asking who wants it."""
     moved = move(
         run,
-        Move.STOP,
+        Transition.STOP,
         lambda status: replace(status, finished=True, flag=run.kind.flag(run.tally.results)),
     )
     return _at_rest(moved)
@@ -237,7 +237,7 @@ def reopened(run: Run) -> Run:
     """The run with all marks of its end gone."""
     return move(
         run,
-        Move.REOPEN,
+        Transition.REOPEN,
         lambda status: Status(approver=status.approver, failures=status.failures),
     )
 
@@ -252,7 +252,7 @@ def require_young(run: Run, now: datetime) -> None:
 
 
 def _withdrawn(run: Run) -> Run:
-    return move(run, Move.WITHDRAW, lambda status: replace(status, approver=""))
+    return move(run, Transition.WITHDRAW, lambda status: replace(status, approver=""))
 
 
 def _at_rest(run: Run) -> Run:
@@ -263,10 +263,10 @@ def _at_rest(run: Run) -> Run:
 
 def _move_and_log(
     before: Run, after: Run, action: Action, actor: Actor, now: datetime, message: str
-) -> Moved:
+) -> TransitionResult:
     if after is before:
         return unmoved(before)
-    return Moved(after, (about_run(action, after, actor.name, now, message),))
+    return TransitionResult(after, (about_run(action, after, actor.name, now, message),))
 
 
 def _require(granted: bool, fault: type[RunFault]) -> None:
@@ -283,7 +283,7 @@ FREE_PRIORITY = 0
 """Up to here an owner may raise a run's weight without a new approval."""
 
 
-def modify(run: Run, wanted: Modification, actor: Actor, now: datetime) -> Moved:
+def modify(run: Run, wanted: Modification, actor: Actor, now: datetime) -> TransitionResult:
     """The changed run: open again where something is left to play, stopped where nothing is."""
     require_owner(run, actor)
     require_young(run, now)
@@ -296,7 +296,7 @@ def modify(run: Run, wanted: Modification, actor: Actor, now: datetime) -> Moved
     if after == run:
         return unmoved(run)
     message = "; ".join(_differences(run, after)) or "nothing but the wish to go on"
-    return Moved(after, (about_run(Action.MODIFY_RUN, after, actor.name, now, message),))
+    return TransitionResult(after, (about_run(Action.MODIFY_RUN, after, actor.name, now, message),))
 
 
 def _check_games(run: Run, wanted: Modification) -> None:
@@ -304,9 +304,9 @@ def _check_games(run: Run, wanted: Modification) -> None:
     if games is UNSET or games == run.plan.games:
         return
     if not 0 <= games <= MOST_GAMES or games % GAMES_STEP:
-        raise BadGames(step=GAMES_STEP, most=MOST_GAMES)
+        raise BadGameCount(step=GAMES_STEP, most=MOST_GAMES)
     if why := run.kind.resize_objection(run.plan.games, games):
-        raise FixedGames(why=why)
+        raise GamesCannotChange(why=why)
 
 
 def _changed(plan: Plan, wanted: Modification, *, own: bool) -> Plan:

@@ -20,11 +20,11 @@ from rookery.rules.answers import (
     NO_CHANGES,
     OVER,
     Changes,
+    ComplaintWeight,
     Decision,
     HeldTask,
     StopAnswer,
     TaskVerdict,
-    Word,
 )
 from rookery.rules.assignment import LEAST_PATIENCE_SECONDS, report_timeout
 from rookery.rules.eligibility import STANDARD_POLICY, Policy
@@ -193,7 +193,13 @@ class Reception:
         return Decision(DONE, self._failed(task, message, now))
 
     def stop(
-        self, call: HeldTask, message: str, now: datetime, *, word: Word, complaint: str = ""
+        self,
+        call: HeldTask,
+        message: str,
+        now: datetime,
+        *,
+        weight: ComplaintWeight,
+        complaint: str = "",
     ) -> Decision[StopAnswer]:
         """The worker holds the run itself to be broken. It is stopped on the word of a trusted
         reporter, of its owner, or of several users; else the machine alone is set aside. What
@@ -207,9 +213,9 @@ class Reception:
             return Decision(StopAnswer.NOT_TRUSTED)
         reporter = task.machine.user
         if (
-            word is Word.STOPS
+            weight is ComplaintWeight.STOPS
             or reporter == run.plan.owner
-            or self._is_agreed(task, word, complaint)
+            or self._is_agreed(task, weight, complaint)
         ):
             event = about_task(Action.STOP_RUN, run, task, now, message)
             moved = lifecycle.fail(run, event)
@@ -220,8 +226,8 @@ class Reception:
         event = about_task(Action.STOP_RUN, run, task, now, words)
         return Decision(StopAnswer.NOT_TRUSTED, end_task(self._working, task, now, event))
 
-    def _is_agreed(self, task: Task, word: Word, complaint: str) -> bool:
-        if word is Word.NOTED:
+    def _is_agreed(self, task: Task, weight: ComplaintWeight, complaint: str) -> bool:
+        if weight is ComplaintWeight.NOTED:
             return False
         users = self._working.failures.complain(task.run, complaint, task.machine.user)
         return users >= self._policy.users_to_stop
@@ -283,7 +289,7 @@ class Reception:
     ) -> Decision[TaskVerdict]:
         self._measure(run, task, report, now)
         tally = run.tally.reported(task.results, report.results)
-        folded = run.kind.folded(tally.results, task.ticket, report)
+        folded = run.kind.with_report(tally.results, task.ticket, report)
         after = task.with_results(report.results, folded.ticket, now)
         if call.machine is not task.machine and call.machine != task.machine:
             after = after.described(call.machine)

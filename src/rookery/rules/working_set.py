@@ -14,11 +14,11 @@ from datetime import datetime
 
 from rookery.model.events import SYSTEM, Action, Event, about_run, about_task
 from rookery.model.machine import Machine
-from rookery.model.run import Run, Sole
+from rookery.model.run import Run, SoleContributor
 from rookery.model.task import NOTHING, Players, Task, TaskKey
 from rookery.rules import lifecycle, purge
 from rookery.rules.answers import Changes, Closing
-from rookery.rules.lifecycle import Actor, Moved, require_owner
+from rookery.rules.lifecycle import Actor, TransitionResult, require_owner
 from rookery.rules.machines import MachineTable
 from rookery.rules.observations import Failures, GamePaces, LastSeen
 from rookery.rules.purge import Purged, Purging
@@ -74,18 +74,18 @@ class WorkingSet:
         state = self.machines.get(short_name)
         return self.task(state.task) if state and state.task else None
 
-    def sole(self, run: Run) -> Sole:
+    def sole(self, run: Run) -> SoleContributor:
         """Whether nearly all games that count are from one machine, or from one user though there
         are machines of others. Games from before a run was opened again are nobody's until the
         next start of the server."""
         games = run.tally.results.games
         if not games or not run.kind.may_purge:
-            return Sole.NOBODY
+            return SoleContributor.NOBODY
         if self.players.most_of_a_machine(run.id) >= NEARLY_ALL * games:
-            return Sole.MACHINE
+            return SoleContributor.MACHINE
         user, played = self.players.first_user(run.id)
         alone = played >= NEARLY_ALL * games and self.machines.has_others(user)
-        return Sole.USER if alone else Sole.NOBODY
+        return SoleContributor.USER if alone else SoleContributor.NOBODY
 
     def would_play(self, machine: Machine, now: datetime) -> Run | None:
         """The run a machine would be given if it asked now, its present task being over."""
@@ -225,7 +225,7 @@ def finish_decided(working: WorkingSet, run: Run, now: datetime) -> Changes:
     stopped = lifecycle.stopped(run)
     stopped = replace(stopped, status=replace(stopped.status, sole=working.sole(run)))
     told = () if is_purge_due(stopped) else (finished_event(stopped, now),)
-    return settle(working, Moved(stopped, told), now)
+    return settle(working, TransitionResult(stopped, told), now)
 
 
 def finished_event(run: Run, now: datetime) -> Event:
@@ -235,7 +235,7 @@ def finished_event(run: Run, now: datetime) -> Event:
     return about_run(Action.FINISHED_RUN, run, run.plan.owner, now, message)
 
 
-def settle(working: WorkingSet, moved: Moved, now: datetime) -> Changes:
+def settle(working: WorkingSet, moved: TransitionResult, now: datetime) -> Changes:
     """Carry a move of the life cycle out: keep, take up or let go the run, and end its tasks."""
     if not moved.changed:
         return Changes()
@@ -270,7 +270,7 @@ def is_purge_due(run: Run) -> bool:
 def submit(working: WorkingSet, run: Run, now: datetime) -> Changes:
     """Take up a new run; it waits for approval."""
     event = about_run(Action.NEW_RUN, run, run.plan.owner, now)
-    return settle(working, Moved(run, (event,)), now)
+    return settle(working, TransitionResult(run, (event,)), now)
 
 
 def begin_purge(run: Run, actor: Actor, now: datetime) -> Purging:
@@ -285,7 +285,7 @@ def conclude_purge(
 ) -> tuple[Purged, Changes]:
     """Judge the run anew. Where its purge was due at its end, only now is it known to be over."""
     purged = purge.conclude(run, purging, now)
-    changes = settle(working, Moved(purged.run, purged.events), now)
+    changes = settle(working, TransitionResult(purged.run, purged.events), now)
     over = purging.actor == SYSTEM and purging.revive and not purged.revived
     return purged, changes + (_finished_changes(purged.run, now) if over else Changes())
 

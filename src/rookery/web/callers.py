@@ -15,7 +15,15 @@ from rookery.farm.engines import TEAM_MARK, NotOfTeam, UnknownEngine, UnknownVer
 from rookery.farm.views import UnknownMachine, UnknownRun, UnknownTask
 from rookery.files.access import RepeatedUpload
 from rookery.files.store import FileRefused, NotYourFile, QuotaExceeded, UnknownFile
-from rookery.model.run import BadGames, FixedGames, NotApprover, NotYours, OwnRun, Run, RunFault
+from rookery.model.run import (
+    BadGameCount,
+    GamesCannotChange,
+    NotApprover,
+    NotYours,
+    OwnRun,
+    Run,
+    RunFault,
+)
 from rookery.model.task import Task
 from rookery.people.bearers import IN_PERSON, Bearer, Bearers, OwnerRefused, TokenRefused
 from rookery.people.login import LoginRefused, Throttled, VerifiedUser, WorkerCredentials
@@ -50,7 +58,7 @@ NOT_THERE = (
     NotGranted,
     UnknownVersion,
 )
-NOT_SENSIBLE = (BadGames, FixedGames)
+NOT_SENSIBLE = (BadGameCount, GamesCannotChange)
 
 
 @contextmanager

@@ -96,13 +96,13 @@ class RequestLimits:
         if path_of(scope) in ASKS_NOBODY:
             most = little
         _check_announced_length(scope, most)
-        if not shows_something(scope):
+        if not has_credentials(scope):
             # Only what is read counts: most are told to say who they are before anybody reads.
             most = min(most, little)
         await self.app(scope, _counting(receive, most), send)
 
 
-def shows_something(scope: Scope) -> bool:
+def has_credentials(scope: Scope) -> bool:
     """Whether a request brings what its sender can be known by; who reads its body looks at that
     first, and at the session of a form before the form."""
     proofs = (b"authorization", b"cookie")

@@ -42,7 +42,7 @@ from rookery.people.profiles import Profiles
 from rookery.people.teams import TeamRows, Teams
 from rookery.people.users import Audit, EndedSessions, Tokens, User, Users
 from rookery.protocol.ed25519 import fingerprint
-from rookery.rules.answers import Word
+from rookery.rules.answers import ComplaintWeight
 from rookery.rules.eligibility import Policy
 from rookery.settings import Settings
 from rookery.sources.commits import Archives, Commits
@@ -162,7 +162,7 @@ class Site:
         self.sign_up = SignUp(self.accounts, is_open=self.settings.sign_up)
         self.login = Login(storage.users, passwords, clock)
         trust = TrustedUsers(storage.statistics, clock, read_trust_requirements(self.settings))
-        self.trusts: Callable[[User], Awaitable[Word]] = trust
+        self.trusts: Callable[[User], Awaitable[ComplaintWeight]] = trust
         self.fleet.primary.on_open(lambda term: self.credentials.adopt_seals(term.seals()))
 
     def _make_fleet(self, storage: Storage) -> None:

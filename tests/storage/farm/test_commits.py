@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rookery.farm.commits import CommitLimits, GroupCommit, QueueFull, StateLost
-from rookery.farm.writing import Gathered, Slice
+from rookery.farm.writing import PendingRows, Slice
 from rookery.rules.answers import Changes, Closing
 from tests.eventually import eventually
 from tests.makers import NOW, make_run, pairs
@@ -28,8 +28,8 @@ class Script:
         self.going.set()
         self.error: Exception | None = None
         self.begun = 0
-        self.written: list[tuple[Gathered, int]] = []
-        self.order: list[Gathered | Slice] = []
+        self.written: list[tuple[PendingRows, int]] = []
+        self.order: list[PendingRows | Slice] = []
         self.told: list[tuple[int, set[str]]] = []
         self.losses: list[str] = []
 
@@ -39,7 +39,7 @@ class Script:
         if self.error is not None:
             raise self.error
 
-    async def write(self, gathered: Gathered, sequence: int) -> None:
+    async def write(self, gathered: PendingRows, sequence: int) -> None:
         self.begun += 1
         await asyncio.sleep(0)
         await self.going.wait()
@@ -226,7 +226,7 @@ async def test_no_slice_is_written_before_the_run_that_ended(
     await commits.wait_committed(last)
     await commits.flush(10)
     *_, end, close = script.order
-    assert isinstance(end, Gathered)
+    assert isinstance(end, PendingRows)
     assert end.closed_below
     assert isinstance(close, Slice)
 

@@ -8,7 +8,7 @@ from rookery.db.target import Target
 from rookery.farm.action_log import action_columns
 from rookery.farm.rows import Columns, moving_task
 from rookery.farm.statements import FIRST_PLACES, MOST_ROWS, Statements, expected, pieces
-from rookery.farm.writing import Gathered, Writer
+from rookery.farm.writing import PendingRows, Writer
 from rookery.model.events import Action, about_run
 from tests.database import pool_on
 from tests.makers import NOW, make_run
@@ -48,7 +48,7 @@ async def test_more_rows_than_go_with_a_statement_are_committed_together(
     tasks = [make_task(RUN, number) for number in range(MOST_ROWS + 1)]
     async with pool_on(database) as pool:
         writer = Writer(await Lease(pool, queries, instance="test", address="").take(), queries)
-        gathered = Gathered()
+        gathered = PendingRows()
         gathered.add(changed(RUN, *tasks))
         await writer.write(gathered, 7)
         (found,) = await pool.fetch("SELECT count(*), count(DISTINCT xmin::text) FROM tasks")

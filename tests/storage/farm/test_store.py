@@ -13,7 +13,7 @@ from rookery.db.target import Target
 from rookery.farm.commits import CommitLimits, StateLost
 from rookery.farm.read_values import ChangedRuns
 from rookery.farm.store import PAUSE_SECONDS, FleetStore, open_fleet_store
-from rookery.farm.writing import Gathered, RowsMissing, Writer
+from rookery.farm.writing import PendingRows, RowsMissing, Writer
 from rookery.model.task import recounted
 from rookery.rules.answers import Changes, Closing
 from tests.database import pool_on
@@ -133,7 +133,7 @@ async def test_rows_that_vanished_are_not_taken_for_written(
     async with pool_on(database) as pool:
         lease = Lease(pool, queries, instance="test", address="")
         writer = Writer(await lease.take(), queries)
-        gathered = Gathered()
+        gathered = PendingRows()
         gathered.add(changed(RUN, TASKS[0]))
         await writer.write(gathered, 1)
         await pool.execute("TRUNCATE runs CASCADE")
@@ -147,7 +147,7 @@ async def test_a_fenced_writer_says_so(database: Target, queries: Queries) -> No
         writer = Writer(await lease.take(), queries)
         await lease.take()
         with pytest.raises(FencedOff):
-            await writer.write(Gathered(), 1)
+            await writer.write(PendingRows(), 1)
 
 
 async def test_listeners_hear_of_many_commits_in_few_notices(

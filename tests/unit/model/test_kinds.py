@@ -29,7 +29,7 @@ def test_the_last_game_decides() -> None:
 
 def test_reports_come_in_pairs_and_change_nothing_but_the_sums() -> None:
     kind, report = Fixed(), Report(pairs(even=1))
-    assert kind.folded(report.results, "ticket", report).ticket == "ticket"
+    assert kind.with_report(report.results, "ticket", report).ticket == "ticket"
     assert kind.rejudged(NOTHING) is kind
     assert (kind.name, kind.step, kind.bonus) == ("fixed", 2, 0)
     odd = Report(counts(wins=1))
@@ -47,7 +47,7 @@ STEPS = [
 def test_the_overshoot_vector_holds_through_the_kind() -> None:
     kind = SprtTest(Sprt(0, 2, batch_size=16))
     for results in STEPS:
-        kind = kind.folded(results, None, Report(results)).kind
+        kind = kind.with_report(results, None, Report(results)).kind
     overshoot = kind.state.overshoot
     assert overshoot
     assert kind.state.llr == pytest.approx(0.11700220, abs=1e-8)
@@ -118,7 +118,7 @@ def batch(kind: SpsaTuning, **fields: int) -> TuneBatch:
 def test_a_won_batch_moves_the_values_towards_the_winner() -> None:
     kind = spsa()
     drawn = kind.perturbed(b"\x80")
-    folded = kind.folded(WON, ticket_of([drawn]), Report(WON, (batch(kind),)))
+    folded = kind.with_report(WON, ticket_of([drawn]), Report(WON, (batch(kind),)))
     assert folded.kind.tune.thetas[0] > 100
     assert folded.kind.tune.iteration == 4
     assert folded.ticket is None
@@ -128,7 +128,7 @@ def test_without_a_ticket_or_with_another_signature_games_count_and_values_stay(
     kind = spsa()
     drawn = ticket_of([kind.perturbed(b"\x80")])
     for ticket, sent in ((None, batch(kind)), (drawn, batch(kind, signature=7))):
-        folded = kind.folded(WON, ticket, Report(WON, (sent,)))
+        folded = kind.with_report(WON, ticket, Report(WON, (sent,)))
         assert folded.kind.tune == kind.tune
         assert folded.ticket is None
 
@@ -136,7 +136,7 @@ def test_without_a_ticket_or_with_another_signature_games_count_and_values_stay(
 def test_a_report_without_a_batch_leaves_the_ticket() -> None:
     kind = spsa()
     drawn = ticket_of([kind.perturbed(b"\x80")])
-    assert kind.folded(WON, drawn, Report(WON)).ticket == drawn
+    assert kind.with_report(WON, drawn, Report(WON)).ticket == drawn
 
 
 def test_our_worker_reports_one_batch_per_slot() -> None:
@@ -144,7 +144,7 @@ def test_our_worker_reports_one_batch_per_slot() -> None:
     draws = [PerturbationDraw(b"\x80", (0.5,)), PerturbationDraw(b"\x00", (0.5,))]
     drawn = kind.draw_final_perturbations(draws)
     batches = tuple(TuneBatch(4, 4, 0, each.issued.signature) for each in drawn)
-    folded = kind.folded(WON, ticket_of(drawn), Report(WON, batches))
+    folded = kind.with_report(WON, ticket_of(drawn), Report(WON, batches))
     assert folded.kind.tune.iteration == 4
 
 

@@ -13,7 +13,7 @@ from rookery.people.bearers import (
     TrustRequirements,
 )
 from rookery.people.users import APPROVERS, ORDINARY, Scope, TokenWithSecret, User, mint
-from rookery.rules.answers import Word
+from rookery.rules.answers import ComplaintWeight
 from rookery.rules.lifecycle import Actor
 from tests.fakes import HandClock
 from tests.people import BORIS, OLGA, counting, make_ada
@@ -144,28 +144,31 @@ def grown_clock() -> HandClock:
 
 async def test_an_approver_is_trusted_without_a_question() -> None:
     given = Given(0)
-    assert await trust(given)(replace(make_ada(), groups=frozenset({APPROVERS}))) is Word.STOPS
+    assert (
+        await trust(given)(replace(make_ada(), groups=frozenset({APPROVERS})))
+        is ComplaintWeight.STOPS
+    )
     assert given.asked == 0
 
 
 async def test_enough_hours_make_a_user_trusted() -> None:
-    assert await trust(Given(100))(user()) is Word.STOPS
-    assert await trust(Given(99.9))(user()) is Word.COUNTS
+    assert await trust(Given(100))(user()) is ComplaintWeight.STOPS
+    assert await trust(Given(99.9))(user()) is ComplaintWeight.COUNTS
 
 
 async def test_the_word_of_a_young_account_is_noted_and_no_more() -> None:
-    assert await trust(Given(99.9), HandClock())(user()) is Word.NOTED
+    assert await trust(Given(99.9), HandClock())(user()) is ComplaintWeight.NOTED
 
 
 async def test_the_word_of_an_account_that_gave_nothing_is_noted_and_no_more() -> None:
-    assert await trust(Given(0))(user()) is Word.NOTED
+    assert await trust(Given(0))(user()) is ComplaintWeight.NOTED
 
 
 async def test_hours_are_not_looked_up_at_every_complaint() -> None:
     given, clock = Given(0), grown_clock()
     ask = trust(given, clock)
     for _ in range(3):
-        assert await ask(user()) is Word.NOTED
+        assert await ask(user()) is ComplaintWeight.NOTED
     assert given.asked == 1
     clock.move(minutes=11)
     await ask(user())

@@ -19,9 +19,9 @@ from rookery.model.plan import Modification, Plan, first_missing
 from rookery.model.run import Run
 from rookery.model.task import NOTHING, Results, Task, recounted
 from rookery.rules import lifecycle
-from rookery.rules.answers import Changes, Grant, HeldTask, Word
+from rookery.rules.answers import Changes, ComplaintWeight, Grant, HeldTask
 from rookery.rules.assignment import Scheduler
-from rookery.rules.lifecycle import Moved, modify
+from rookery.rules.lifecycle import TransitionResult, modify
 from rookery.rules.reception import Reception
 from rookery.rules.working_set import WorkingSet, settle, submit
 from rookery.stats.spsa import TuneBatch
@@ -134,9 +134,9 @@ class Rehearsal:
     def complain(self) -> None:
         if task := self._some_task():
             call = HeldTask(task.run, task.id, task.machine)
-            word = Word.STOPS if self.chance.random() < 0.1 else Word.COUNTS
+            weight = ComplaintWeight.STOPS if self.chance.random() < 0.1 else ComplaintWeight.COUNTS
             message = f"bench {self.chance.randrange(3)}"
-            outcome = self.reception.stop(call, message, self.now, word=word)
+            outcome = self.reception.stop(call, message, self.now, weight=weight)
             self._store(outcome.changes)
 
     def wait(self) -> None:
@@ -243,7 +243,7 @@ class Rehearsal:
         assert not again.changes
         assert again.answer.alive == outcome.answer.alive
 
-    def _deed(self, deed: Callable[[Run], Moved]) -> None:
+    def _deed(self, deed: Callable[[Run], TransitionResult]) -> None:
         if run := self._some_run():
             current = self.working.runs().get(run.id, run)
             self._try(lambda: settle(self.working, deed(current), self.now))

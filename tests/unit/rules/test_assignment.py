@@ -12,7 +12,7 @@ from rookery.rules import lifecycle
 from rookery.rules.answers import Grant, NoTask, Refusal, RefusalKind
 from rookery.rules.assignment import Scheduler
 from rookery.rules.eligibility import Filter, Policy
-from rookery.rules.lifecycle import Moved
+from rookery.rules.lifecycle import TransitionResult
 from rookery.rules.reception import Reception
 from rookery.rules.working_set import settle
 from tests.makers import (
@@ -115,7 +115,7 @@ def test_a_users_machines_have_a_limited_number_of_cores_together() -> None:
     assert refusal(assignment, replace(roomy("m3", 64), user="walter")) is None
     assert refusal(assignment, roomy("m1", 64)) is None, "its own cores do not count"
     for run in tuple(working.runs().values()):
-        settle(working, Moved(lifecycle.stopped(run)), NOW)
+        settle(working, TransitionResult(lifecycle.stopped(run)), NOW)
     assert refusal(assignment, roomy("m2", 100)) is None
 
 

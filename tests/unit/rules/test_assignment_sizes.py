@@ -15,12 +15,12 @@ from rookery.rules.assignment import (
     batch_pairs,
     batch_pairs_by_time,
     batch_size,
+    choose_task_size,
     expected_game_seconds,
     length_ratio,
     report_timeout,
     share,
     shares,
-    task_games,
 )
 from rookery.rules.observations import GamePace
 from rookery.stats.sprt import Sprt, SprtState
@@ -28,7 +28,7 @@ from tests.makers import NOW, QUICK, make_machine, make_plan, make_run, pairs, s
 
 
 def size(run: Run, cores: int, pace: GamePace | None = None) -> int:
-    return task_games(run, cores, expected_game_seconds(run, pace or GamePace()))
+    return choose_task_size(run, cores, expected_game_seconds(run, pace or GamePace()))
 
 
 def with_committed(run: Run, committed: int) -> Run:
@@ -80,11 +80,11 @@ def test_a_task_is_bounded_in_games_however_short_they_are() -> None:
 def test_where_others_are_about_a_task_is_a_part_of_what_is_left() -> None:
     run = make_run(plan=make_plan(games=1000))
     seconds = expected_game_seconds(run, GamePace())
-    assert task_games(run, 64, seconds) == 1000
-    assert task_games(run, 64, seconds, shared=True) == 622, "five minutes' work"
-    assert task_games(run, 16, seconds, shared=True) == 250
+    assert choose_task_size(run, 64, seconds) == 1000
+    assert choose_task_size(run, 64, seconds, shared=True) == 622, "five minutes' work"
+    assert choose_task_size(run, 16, seconds, shared=True) == 250
     few = with_committed(run, 996)
-    assert task_games(few, 1, seconds, shared=True) == 4
+    assert choose_task_size(few, 1, seconds, shared=True) == 4
 
 
 def test_results_are_waited_for_by_the_expected_time_of_a_report() -> None:

@@ -13,7 +13,7 @@ from rookery.model.kinds import Fixed
 from rookery.model.plan import Modification
 from rookery.model.run import DisplayState, Run, create
 from rookery.rules import lifecycle as life
-from rookery.rules.lifecycle import MOVES, Actor, Move, Moved, Stage, modify, stage
+from rookery.rules.lifecycle import MOVES, Actor, Stage, Transition, TransitionResult, modify, stage
 from rookery.stats.sprt import Flag
 from tests.makers import (
     BOSS,
@@ -29,17 +29,17 @@ from tests.makers import (
     spsa,
 )
 
-Deed = Callable[[Run], Moved]
+Deed = Callable[[Run], TransitionResult]
 
 
-DEEDS: dict[Move, Deed] = {
-    Move.APPROVE: lambda run: life.approve(run, BOSS, NOW),
-    Move.WITHDRAW: lambda run: life.withdraw(run, BOSS, NOW),
-    Move.STOP: lambda run: life.stop(run, OWNER, NOW),
-    Move.FAIL: lambda run: life.fail(run, broken(run)),
-    Move.DELETE: lambda run: life.delete(run, OWNER, NOW),
-    Move.RESTORE: lambda run: life.restore(run, OWNER, NOW),
-    Move.REOPEN: lambda run: Moved(life.reopened(run)),
+DEEDS: dict[Transition, Deed] = {
+    Transition.APPROVE: lambda run: life.approve(run, BOSS, NOW),
+    Transition.WITHDRAW: lambda run: life.withdraw(run, BOSS, NOW),
+    Transition.STOP: lambda run: life.stop(run, OWNER, NOW),
+    Transition.FAIL: lambda run: life.fail(run, broken(run)),
+    Transition.DELETE: lambda run: life.delete(run, OWNER, NOW),
+    Transition.RESTORE: lambda run: life.restore(run, OWNER, NOW),
+    Transition.REOPEN: lambda run: TransitionResult(life.reopened(run)),
 }
 
 
@@ -57,9 +57,9 @@ def at(where: Stage) -> Run:
 
 
 @pytest.mark.parametrize("where", Stage)
-@pytest.mark.parametrize("move", Move)
+@pytest.mark.parametrize("move", Transition)
 def test_each_move_leads_where_the_table_says_and_is_refused_where_it_says_nothing(
-    where: Stage, move: Move
+    where: Stage, move: Transition
 ) -> None:
     run, targets = at(where), MOVES[move].get(where)
     assert stage(run.status) is where
@@ -71,8 +71,8 @@ def test_each_move_leads_where_the_table_says_and_is_refused_where_it_says_nothi
 
 
 @pytest.mark.parametrize("where", Stage)
-@pytest.mark.parametrize("move", Move)
-def test_a_move_made_twice_is_made_once(where: Stage, move: Move) -> None:
+@pytest.mark.parametrize("move", Transition)
+def test_a_move_made_twice_is_made_once(where: Stage, move: Transition) -> None:
     if where not in MOVES[move]:
         return
     once = DEEDS[move](at(where)).run
@@ -225,15 +225,15 @@ def test_what_was_high_may_stay_high() -> None:
 
 @pytest.mark.parametrize("games", [-1000, 1500, 3_201_000])
 def test_games_come_in_thousands_within_bounds(games: int) -> None:
-    with pytest.raises(faults.BadGames):
+    with pytest.raises(faults.BadGameCount):
         modify(make_run(kind=sprt()), Modification(games=games), OWNER, NOW)
 
 
 def test_a_run_of_fixed_length_may_shrink_and_a_tune_may_not_change() -> None:
     assert modify(make_run(), Modification(games=1000), OWNER, NOW).run.plan.games == 1000
-    with pytest.raises(faults.FixedGames, match="may not grow"):
+    with pytest.raises(faults.GamesCannotChange, match="may not grow"):
         modify(make_run(), Modification(games=50_000), OWNER, NOW)
-    with pytest.raises(faults.FixedGames, match="tune"):
+    with pytest.raises(faults.GamesCannotChange, match="tune"):
         modify(make_run(kind=spsa()), Modification(games=1000), OWNER, NOW)
 
 

@@ -14,9 +14,9 @@ from rookery.model.plan import Modification
 from rookery.model.run import DisplayState, Run
 from rookery.model.task import Task
 from rookery.rules import lifecycle
-from rookery.rules.answers import Word
+from rookery.rules.answers import ComplaintWeight
 from rookery.rules.assignment import Scheduler
-from rookery.rules.lifecycle import Actor, Moved, modify
+from rookery.rules.lifecycle import Actor, TransitionResult, modify
 from rookery.rules.reception import Reception
 from rookery.rules.working_set import WorkingSet, settle, submit
 from tests.makers import (
@@ -75,13 +75,13 @@ class LifeCycle(RuleBasedStateMachine):
     def run(self) -> Run:
         return self.working.runs().get(self.stored.id, self.stored)
 
-    def settle(self, moved: Moved) -> None:
+    def settle(self, moved: TransitionResult) -> None:
         settle(self.working, moved, NOW)
         self.stored = moved.run
         if moved.run.status.finished:
             self.task = None
 
-    def refused(self, deed: Callable[[], Moved], fault: type[faults.RunFault]) -> None:
+    def refused(self, deed: Callable[[], TransitionResult], fault: type[faults.RunFault]) -> None:
         with pytest.raises(fault):
             deed()
 
@@ -170,7 +170,9 @@ class LifeCycle(RuleBasedStateMachine):
     @rule()
     def break_down(self) -> None:
         assert self.task
-        outcome = Reception(self.working).stop(call_of(self.task), "bench", NOW, word=Word.STOPS)
+        outcome = Reception(self.working).stop(
+            call_of(self.task), "bench", NOW, weight=ComplaintWeight.STOPS
+        )
         (self.stored,) = outcome.changes.runs
         self.task = None
         self.model.finished = self.model.failed = True

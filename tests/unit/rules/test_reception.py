@@ -8,10 +8,10 @@ from msgspec.structs import replace as with_fields
 from rookery.model import run as faults
 from rookery.model.events import Action
 from rookery.model.kinds import Report, SprtTest, SpsaTuning, ticket_of
-from rookery.model.run import Run, Sole
+from rookery.model.run import Run, SoleContributor
 from rookery.model.task import Results, Task
 from rookery.rules import lifecycle, reception
-from rookery.rules.answers import NO_CHANGES, Decision, StopAnswer, TaskVerdict, Word
+from rookery.rules.answers import NO_CHANGES, ComplaintWeight, Decision, StopAnswer, TaskVerdict
 from rookery.rules.eligibility import Policy
 from rookery.rules.purge import Purging
 from rookery.rules.reception import Reception
@@ -108,7 +108,7 @@ def test_the_last_game_finishes_the_run() -> None:
     assert (row.active, row.results.games) == (False, 100)
 
 
-def decided_by(*players: tuple[str, str, int], idle: str = "") -> Sole:
+def decided_by(*players: tuple[str, str, int], idle: str = "") -> SoleContributor:
     """Of a run to which these machines and users brought so many pairs, one after the other."""
     scene = Scene(make_run(plan=make_plan(games=2 * sum(pairs for _, _, pairs in players))))
     scene.reception.fail(scene.call, "", NOW)
@@ -123,15 +123,15 @@ def decided_by(*players: tuple[str, str, int], idle: str = "") -> Sole:
 
 
 def test_a_verdict_by_one_machine_alone_or_nearly_is_marked() -> None:
-    assert decided_by(("m1", "wanda", 50)) is Sole.MACHINE
-    assert decided_by(("m1", "wanda", 5), ("m2", "wanda", 45)) is Sole.MACHINE
-    assert decided_by(("m1", "wanda", 6), ("m2", "wanda", 44)) is Sole.NOBODY
+    assert decided_by(("m1", "wanda", 50)) is SoleContributor.MACHINE
+    assert decided_by(("m1", "wanda", 5), ("m2", "wanda", 45)) is SoleContributor.MACHINE
+    assert decided_by(("m1", "wanda", 6), ("m2", "wanda", 44)) is SoleContributor.NOBODY
 
 
 def test_a_verdict_by_one_user_is_marked_where_others_have_machines_too() -> None:
     players = ("m1", "carol", 25), ("m2", "carol", 25)
-    assert decided_by(*players, idle="boris") is Sole.USER
-    assert decided_by(("m1", "carol", 25), ("m2", "boris", 25)) is Sole.NOBODY
+    assert decided_by(*players, idle="boris") is SoleContributor.USER
+    assert decided_by(("m1", "carol", 25), ("m2", "boris", 25)) is SoleContributor.NOBODY
 
 
 def test_what_was_kept_apart_makes_nobody_a_player() -> None:
@@ -324,16 +324,16 @@ def test_a_call_about_anothers_task_is_refused() -> None:
 
 def test_a_trusted_reporter_stops_a_broken_run() -> None:
     scene = Scene(make_run())
-    outcome = scene.reception.stop(scene.call, "wrong bench", NOW, word=Word.STOPS)
+    outcome = scene.reception.stop(scene.call, "wrong bench", NOW, weight=ComplaintWeight.STOPS)
     assert outcome.answer is StopAnswer.STOPPED
     assert outcome.changes.runs[0].status.failed
-    again = scene.reception.stop(scene.call, "wrong bench", NOW, word=Word.STOPS)
+    again = scene.reception.stop(scene.call, "wrong bench", NOW, weight=ComplaintWeight.STOPS)
     assert again.answer is StopAnswer.FINISHED
 
 
 def test_the_owner_of_a_run_is_trusted_with_it() -> None:
     scene = Scene(make_run(plan=make_plan(owner="wanda")))
-    outcome = scene.reception.stop(scene.call, "wrong bench", NOW, word=Word.COUNTS)
+    outcome = scene.reception.stop(scene.call, "wrong bench", NOW, weight=ComplaintWeight.COUNTS)
     assert outcome.answer is StopAnswer.STOPPED
 
 
@@ -354,14 +354,14 @@ def test_users_whose_word_does_not_count_stop_no_run_however_many_they_are() -> 
     scene = Scene(make_run())
     for user in ("new0", "new1", "new2"):
         task = grant(scene.working, make_machine(user=user))
-        outcome = complained(scene, task, "bench 123", Word.NOTED)
+        outcome = complained(scene, task, "bench 123", ComplaintWeight.NOTED)
         assert outcome.answer is StopAnswer.NOT_TRUSTED
     assert complained(scene, scene.task, "bench 123").answer is StopAnswer.NOT_TRUSTED
 
 
 def test_the_end_of_a_run_by_a_worker_is_logged_with_worker_and_task() -> None:
     scene = Scene(make_run())
-    (event,) = complained(scene, scene.task, "wrong bench", Word.STOPS).changes.events
+    (event,) = complained(scene, scene.task, "wrong bench", ComplaintWeight.STOPS).changes.events
     machine = scene.task.machine
     assert event.action is Action.STOP_RUN
     assert (event.actor, event.worker) == (machine.user, machine.long_name)
@@ -369,9 +369,9 @@ def test_the_end_of_a_run_by_a_worker_is_logged_with_worker_and_task() -> None:
 
 
 def complained(
-    scene: Scene, task: Task, message: str, word: Word = Word.COUNTS
+    scene: Scene, task: Task, message: str, weight: ComplaintWeight = ComplaintWeight.COUNTS
 ) -> Decision[StopAnswer]:
-    return scene.reception.stop(call_of(task), message, NOW, word=word)
+    return scene.reception.stop(call_of(task), message, NOW, weight=weight)
 
 
 def test_a_tune_folds_a_batch_once_though_it_is_reported_twice() -> None:

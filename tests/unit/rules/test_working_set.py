@@ -1,7 +1,7 @@
 """The working set takes up what is stored and knows what each machine would play."""
 
 from rookery.model.kinds import Report
-from rookery.rules.answers import StopAnswer, Word
+from rookery.rules.answers import ComplaintWeight, StopAnswer
 from rookery.rules.assignment import Scheduler
 from rookery.rules.reception import Reception
 from rookery.rules.working_set import WorkingSet
@@ -46,7 +46,7 @@ def test_a_complaint_about_a_task_that_is_over_stops_nothing() -> None:
     task = grant(working, make_machine())
     reception = Reception(working)
     reception.fail(call_of(task), "", later(1))
-    outcome = reception.stop(call_of(task), "wrong bench", later(2), word=Word.STOPS)
+    outcome = reception.stop(call_of(task), "wrong bench", later(2), weight=ComplaintWeight.STOPS)
     assert outcome.answer is StopAnswer.NOT_TRUSTED
     assert not outcome.changes
 

@@ -286,7 +286,7 @@ class StopRunCall(WorkerCall[worker_requests.FailedTask]):
         answer = await self.site.fleet.stop_run(
             call,
             request.message,
-            word=await self.site.trusts(caller.user),
+            weight=await self.site.trusts(caller.user),
             complaint=normalize_complaint(request.message, bench),
         )
         if answer is not StopAnswer.STOPPED:

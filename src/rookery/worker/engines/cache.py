@@ -58,7 +58,7 @@ MOST_SCRATCH = 20 * 2**30
 IN_USE_SECONDS = 12 * 3600.0
 """What was wanted so recently may belong to a task that is being played."""
 
-KINDS = ("sources", "nets", "programs", "builds")
+FOLDERS = ("sources", "nets", "programs", "builds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Cache:
     most_bytes: int = MOST_BYTES
 
     def place(self, kind: str, name: str) -> Path:
-        assert kind in KINDS
+        assert kind in FOLDERS
         return self.folder / kind / name
 
     @contextlib.asynccontextmanager
@@ -130,7 +130,7 @@ class Cache:
         return now - path.lstat().st_mtime >= IN_USE_SECONDS
 
     def _entries(self) -> "Iterator[_Entry]":
-        for kind in KINDS:
+        for kind in FOLDERS:
             with contextlib.suppress(OSError):
                 for path in (self.folder / kind).iterdir():
                     yield _Entry(path, path.lstat().st_mtime, size_of(path))
