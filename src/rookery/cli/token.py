@@ -1,5 +1,6 @@
 """`rookery token`: makes, lists and revokes access tokens, on this machine or on a server."""
 
+import asyncio
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -45,7 +46,7 @@ def read_days(text: str) -> int:
 
 
 @token.command
-async def create(
+def create(
     *,
     user: Annotated[str, option("whose token it is", "NAME")],
     scope: Annotated[
@@ -74,13 +75,7 @@ async def create(
             wish = replace(wish, scopes=tuple(each.value for each in sorted(scopes)))
         made = Client(HttpApiTransport(server, login=login)).make_token(wish)
     else:
-        lasting = None if days is None else timedelta(days=days)
-        async with open_database(database) as opened:
-            minted = await opened.accounts.create_token(
-                user, scopes or ORDINARY, lasting=lasting, note=note
-            )
-            entry = minted.token.shown(opened.accounts.clock.now())
-        made = people.MadeToken(secret=minted.secret, token=entry)
+        made = asyncio.run(_create_here(database, user, scopes or ORDINARY, days, note))
     if json:
         print_json(made)
         return
@@ -89,7 +84,7 @@ async def create(
 
 
 @token.command(name="list")
-async def list_tokens(
+def list_tokens(
     *,
     user: Annotated[str, option("only those of one user", "NAME")] = "",
     server: There = "",
@@ -102,9 +97,7 @@ async def list_tokens(
         found = ServerFlags(server, token_file).client.tokens()
         entries = [("", each) for each in found.tokens]
     else:
-        async with open_database(database) as opened:
-            now, kept = opened.accounts.clock.now(), await opened.accounts.list_tokens(user)
-        entries = [(each.user, each.shown(now)) for each in kept]
+        entries = asyncio.run(_list_here(database, user))
         found = people.TokenList(tokens=tuple(entry for _, entry in entries))
     if json:
         print_json(found)
@@ -113,7 +106,7 @@ async def list_tokens(
 
 
 @token.command
-async def revoke(
+def revoke(
     id: Annotated[str, option("as `rookery token list` shows it")],  # noqa: A002 - its name
     /,
     *,
@@ -127,12 +120,33 @@ async def revoke(
     if server:
         ended = ServerFlags(server, token_file).client.revoke_token(id)
     else:
-        async with open_database(database) as opened:
-            await opened.accounts.revoke(id)
+        asyncio.run(_revoke_here(database, id))
     if json:
         print_json(ended)
     else:
         print(f"Revoked {id}.")
+
+
+async def _create_here(
+    database: DatabaseSettings, user: str, scopes: frozenset[Scope], days: int | None, note: str
+) -> people.MadeToken:
+    """A token in this machine's database."""
+    lasting = None if days is None else timedelta(days=days)
+    async with open_database(database) as opened:
+        minted = await opened.accounts.create_token(user, scopes, lasting=lasting, note=note)
+        entry = minted.token.shown(opened.accounts.clock.now())
+    return people.MadeToken(secret=minted.secret, token=entry)
+
+
+async def _list_here(database: DatabaseSettings, user: str) -> list[tuple[str, people.TokenEntry]]:
+    async with open_database(database) as opened:
+        now, kept = opened.accounts.clock.now(), await opened.accounts.list_tokens(user)
+    return [(each.user, each.shown(now)) for each in kept]
+
+
+async def _revoke_here(database: DatabaseSettings, token_id: str) -> None:
+    async with open_database(database) as opened:
+        await opened.accounts.revoke(token_id)
 
 
 def _state(token: people.TokenEntry) -> str:
