@@ -164,7 +164,7 @@ def _words(pattern: str, name: str, planted: Planted) -> list[str]:
         "team": [TEAM],
         "user": ["olga", "sven"],
         "digest": ["x"],
-        "move": ["approve", "stop", "delete"],
+        "command": ["approve", "stop", "delete"],
         "worker": [f"olga-8cores-{KEY}"],
     }
     found = named.get(pattern) if name == "name" else words.get(name)

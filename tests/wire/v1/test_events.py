@@ -24,7 +24,7 @@ EVENTS = "/api/v1/events"
 
 
 class OwnersOnly(Privacy):
-    def sees(self, viewer: str | None, run: Run) -> bool:
+    def may_see(self, viewer: str | None, run: Run) -> bool:
         return viewer == run.plan.owner
 
 
