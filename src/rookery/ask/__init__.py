@@ -1,0 +1,1 @@
+"""Retrieval and chat over the history of tests."""
