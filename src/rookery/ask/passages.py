@@ -23,6 +23,34 @@ class PassageKind(StrEnum):
     UPLOAD = "upload"
 
 
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """What is indexed as one: its title and body are cut into passages, which keep its fields.
+
+    Two equal documents leave the same rows behind, whatever was indexed before.
+    """
+
+    key: str
+    """Unique: the kind, and what tells it from others of the kind (`run:ID`, `commit:HASH`)."""
+    kind: PassageKind
+    title: str
+    body: str
+    """Paragraphs without statistics and links."""
+    url: str
+    engine: str = ""
+    """The engine under test, by which questions are filtered."""
+    engines: tuple[str, ...] = ()
+    """All engines that it tells of: hidden from everybody who may not see each of them."""
+    owner: str = ""
+    """Who alone may see it; empty for everybody."""
+    user: str = ""
+    time: datetime | None = None
+    tc: str = ""
+    time_class: str = ""
+    outcome: str = ""
+    elo: str = ""
+    commit: str = ""
+
+
 class PassageFilter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a question is restricted to; an empty field restricts nothing."""
 
