@@ -2,25 +2,18 @@
 
 A document (a run, a commit, an action, a page of our docs, an uploaded text) is cut into passages
 of about 200 words. A passage keeps the fields of its document, so that filters and privacy are
-decided by the passage alone.
+decided by the passage alone. Passages and filters are the wire's own types.
 """
 
 from collections.abc import Sequence
 from datetime import datetime
-from enum import StrEnum
 from typing import Protocol
 
 import msgspec
 
+from rookery.protocol.ask import FoundPassage, PassageFilter, PassageKind
 
-class PassageKind(StrEnum):
-    """Where a passage comes from."""
-
-    RUN = "run"
-    COMMIT = "commit"
-    ACTION = "action"
-    DOC = "doc"
-    UPLOAD = "upload"
+__all__ = ["Asker", "Document", "FoundPassage", "PassageFilter", "PassageKind", "Retriever"]
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,20 +44,6 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     commit: str = ""
 
 
-class PassageFilter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a question is restricted to; an empty field restricts nothing."""
-
-    engine: str = ""
-    user: str = ""
-    since: datetime | None = None
-    until: datetime | None = None
-    time_class: str = ""
-    """`stc`, `ltc` or `vltc`, as the lists of runs call them."""
-    outcome: str = ""
-    """`passed`, `failed`, `positive` or `stopped`."""
-    kinds: tuple[PassageKind, ...] = ()
-
-
 class Asker(msgspec.Struct, frozen=True, kw_only=True):
     """Who asks, and what they must not see.
 
@@ -74,28 +53,6 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str = ""
     hidden: frozenset[str] = frozenset()
-
-
-class FoundPassage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A passage that matches a question, as answers and APIs show it."""
-
-    id: str
-    kind: PassageKind
-    title: str
-    text: str
-    url: str
-    score: float
-    snippet: str = ""
-    """A part of the text with the matched words between U+E000 and U+E001, to be escaped first."""
-    engine: str = ""
-    user: str = ""
-    time: datetime | None = None
-    tc: str = ""
-    outcome: str = ""
-    elo: str = ""
-    """Elo and its error in words, for runs that have played."""
-    commit: str = ""
-    """The hash of a commit, or of a run's new side."""
 
 
 class Retriever(Protocol):
