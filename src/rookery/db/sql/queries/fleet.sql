@@ -468,3 +468,7 @@ SELECT * FROM actions
 WHERE /* conditions */ true
 ORDER BY at DESC, id DESC
 LIMIT $1;
+
+-- name: runs_exist
+-- Whether anything was ever tested here.
+SELECT EXISTS (SELECT FROM runs);
