@@ -31,6 +31,7 @@ from rookery.web.site import Site, Storage
 from rookery.web.steps import Process, Step, StepRunner
 from rookery.web.wheel import own_wheel
 from tests.fakes import RecordedLog
+from tests.twins.ask import MemoryPassages, MemoryRetriever
 from tests.twins.farm import MemoryStore
 from tests.twins.files import (
     MemoryBlobs,
@@ -170,6 +171,7 @@ def make_storage(
             return FolderBlobs(files / name, clock)
         return games if name == "games" else MemoryBlobs()
 
+    passages = MemoryPassages()
     return Storage(
         fleet=store,
         users=users,
@@ -187,6 +189,8 @@ def make_storage(
         books=MemoryBooks(),
         programs=MemoryPrograms(),
         worker_logs=MemoryLogs(),
+        passages=passages,
+        retriever=MemoryRetriever(passages),
         files=blobs,
     )
 

@@ -31,6 +31,9 @@ from rookery.app.steps import (
     UNFINISHED_UPLOADS,
     WATCH,
 )
+from rookery.ask.passage_index import PassageIndex
+from rookery.ask.retrieval import Bm25Retriever
+from rookery.ask.words import read_stop_words
 from rookery.boundary.bridge import open_bridge
 from rookery.boundary.offload import Threads
 from rookery.boundary.watch import Blockage, Holdup, LoopWatch
@@ -218,13 +221,14 @@ async def open_site(
     lease.on_loss(lose)
     bus = Bus(FleetReads(pool, queries), log)
     assets, wheel = await threads.io(read_assets), await threads.io(own_wheel)
+    stop_words = await threads.io(read_stop_words)
     async with open_fleet_store(
         pool, queries, lease, lost=lose, hears=(bus,), log=make_event_log(log)
     ) as store:
         site = Site(
             settings,
             process,
-            make_storage(settings, process, pool, queries, store),
+            make_storage(settings, process, pool, queries, store, stop_words),
             policy=policy_of(settings),
             session_key=session_key,
             seal_key=seal_key,
@@ -257,7 +261,12 @@ async def open_fleet(site: Site) -> AsyncIterator[None]:
 
 
 def make_storage(
-    settings: Settings, process: Process, pool: Pool, queries: Queries, store: Store
+    settings: Settings,
+    process: Process,
+    pool: Pool,
+    queries: Queries,
+    store: Store,
+    stop_words: frozenset[str],
 ) -> Storage:
     """Rows in PostgreSQL, files in folders below the data folder that leave the reserve free."""
     reserve = settings.disk_reserve_mb * MB
@@ -278,6 +287,8 @@ def make_storage(
         books=BookRows(pool, queries),
         programs=ProgramRows(pool, queries),
         worker_logs=LogRows(pool, queries),
+        passages=PassageIndex(pool, queries, stop_words, process.threads.cpu),
+        retriever=Bm25Retriever(pool, queries, stop_words),
         files=lambda name: FolderBlobs(
             settings.data / BLOBS / name, process.clock, reserve=reserve
         ),

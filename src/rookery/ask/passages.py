@@ -27,7 +27,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     kind: PassageKind
     title: str
     body: str
-    """Paragraphs without statistics and links."""
+    """As it was written; the index drops statistics lines and links, and keeps them beside it."""
     url: str
     engine: str = ""
     """The engine under test, by which questions are filtered."""
@@ -68,4 +68,8 @@ class Retriever(Protocol):
         extra_terms: Sequence[str] = (),
     ) -> tuple[FoundPassage, ...]:
         """`extra_terms` are words of earlier questions that the new one leans on."""
+        ...
+
+    async def find_rare_terms(self, question: str, asker: Asker, *, limit: int = 5) -> list[str]:
+        """The words of a question that say most, for a later one that leans on it."""
         ...

@@ -54,6 +54,10 @@ class FoundPassage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Elo and its error in words, for runs that have played."""
     commit: str = ""
     """The hash of a commit, or of a run's new side."""
+    statistics: tuple[str, ...] = ()
+    """Lines of statistics that stood in the document, such as `LLR: 2.95 (-2.94,2.94)`."""
+    links: tuple[str, ...] = ()
+    """Links that stood in the document."""
 
 
 SessionId = Annotated[str, Meta(pattern=r"^([0-9a-f]{32})?\Z")]

@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from rookery.ask.passage_index import PassageIndex
+from rookery.ask.passages import Retriever
 from rookery.boundary.bridge import Bridge
 from rookery.boundary.offload import Gate
 from rookery.boundary.watch import LoopMeter, LoopWatch
@@ -81,6 +83,8 @@ class Storage:
     books: BookRows
     programs: ProgramRows
     worker_logs: LogRows
+    passages: PassageIndex
+    retriever: Retriever
     files: Callable[[str], Blobs]
     """The files of one kind, by the name of their folder."""
 
@@ -195,6 +199,8 @@ class Site:
         threads, clock, limit = self.threads, self.clock, self.upload_quota
         self.file_access = FileAccess(storage.file_access, self.engines, self.privacy)
         blobs = storage.files
+        self.passages = storage.passages
+        self.retriever = storage.retriever
         self.games = GameStore(storage.games, blobs("games"), threads, clock)
         self.logs = LogStore(storage.worker_logs, blobs("logs"), threads, clock)
         self.nets = NetStore(storage.nets, blobs("nets"), threads, clock, limit=limit)

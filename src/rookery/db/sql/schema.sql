@@ -469,3 +469,65 @@ CREATE TABLE repeated_uploads (
     PRIMARY KEY (file, engine, user_name)
 );
 CREATE INDEX repeated_uploads_by_user ON repeated_uploads (user_name);
+
+-- Ask. Who may see a passage, which engines it is about and of what kind it is are its scope, of
+-- which there are few. All that scores are made from is counted by scope, so that what somebody may
+-- not see has no part in what they are shown, not even in a frequency.
+CREATE TABLE ask_scopes (
+    id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind text NOT NULL,
+    engine text NOT NULL, -- by which questions are filtered
+    engines text[] NOT NULL, -- all that are told of, in order of their names
+    owner text NOT NULL, -- for whose eyes alone; empty: everybody who may see the engines
+    passages bigint NOT NULL DEFAULT 0,
+    length bigint NOT NULL DEFAULT 0, -- of all passages, in terms
+    UNIQUE (kind, engine, engines, owner)
+);
+
+-- What was indexed, by the key that its source gives it.
+CREATE TABLE ask_documents (
+    id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    key text COLLATE "C" NOT NULL UNIQUE,
+    scope integer NOT NULL REFERENCES ask_scopes,
+    digest bytea NOT NULL, -- of what the postings were made from
+    title text NOT NULL,
+    url text NOT NULL,
+    user_name text NOT NULL,
+    at timestamptz,
+    tc text NOT NULL,
+    time_class text NOT NULL,
+    outcome text NOT NULL,
+    elo text NOT NULL,
+    commit_hash text NOT NULL,
+    statistics text[] NOT NULL, -- lines that were dropped from the text
+    links text[] NOT NULL
+);
+
+-- Parts of documents, of about 200 words each.
+CREATE TABLE ask_passages (
+    id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    document integer NOT NULL REFERENCES ask_documents ON DELETE CASCADE,
+    place integer NOT NULL,
+    text text NOT NULL,
+    length integer NOT NULL,
+    terms text[] NOT NULL, -- by which its postings are found again
+    UNIQUE (document, place)
+);
+
+-- Which term stands in which passage and how often. A question reads this index alone.
+CREATE TABLE ask_postings (
+    term text COLLATE "C" NOT NULL,
+    passage integer NOT NULL,
+    count smallint NOT NULL,
+    length integer NOT NULL, -- of the passage
+    scope integer NOT NULL,
+    PRIMARY KEY (term, passage) INCLUDE (count, length, scope)
+);
+
+-- In how many passages of a scope a term stands.
+CREATE TABLE ask_frequencies (
+    term text COLLATE "C" NOT NULL,
+    scope integer NOT NULL,
+    passages integer NOT NULL,
+    PRIMARY KEY (term, scope) INCLUDE (passages)
+);

@@ -1,0 +1,148 @@
+"""The search for passages by BM25, in SQL.
+
+Chat, pages and commands call `Bm25Retriever.search` (the port in `ask/passages.py`) and
+`.find_rare_terms`, for questions that lean on an earlier one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rookery.ask.passages import Asker, FoundPassage, PassageFilter, PassageKind
+from rookery.ask.words import drop_control_characters, list_terms, make_snippet
+from rookery.db.pool import Pool, Queries
+from rookery.db.table import Table
+
+MOST_QUESTION_CHARACTERS = 4_000
+"""What is looked at of a question; the rest is ignored."""
+MOST_TERMS = 64
+MOST_FOUND = 50
+COMMON_SHARE = 0.15
+"""A term that stands in more of the passages is not looked for where others are."""
+EARLIER_WEIGHT = 0.5
+"""What a word of an earlier question counts beside those of the present one."""
+
+Widen = Callable[[Sequence[str]], dict[str, float]]
+"""Gives terms their weights, and adds others that mean the same; see `ask/thesaurus.py`."""
+
+
+def weigh_equally(terms: Sequence[str]) -> dict[str, float]:
+    """Adds nothing."""
+    return dict.fromkeys(terms, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRow:
+    """A row of `ask_search`."""
+
+    key: str
+    place: int
+    kind: str
+    title: str
+    text: str
+    url: str
+    score: float
+    engine: str
+    user: str
+    time: datetime | None
+    tc: str
+    outcome: str
+    elo: str
+    commit: str
+    statistics: list[str]
+    links: list[str]
+
+    def make_passage(self, terms: frozenset[str]) -> FoundPassage:
+        """The passage with the asked terms marked."""
+        return FoundPassage(
+            id=f"{self.key}#{self.place}" if self.place else self.key,
+            kind=PassageKind(self.kind),
+            title=self.title,
+            text=self.text,
+            url=self.url,
+            score=self.score,
+            snippet=make_snippet(self.text, terms),
+            engine=self.engine,
+            user=self.user,
+            time=self.time,
+            tc=self.tc,
+            outcome=self.outcome,
+            elo=self.elo,
+            commit=self.commit,
+            statistics=tuple(self.statistics),
+            links=tuple(self.links),
+        )
+
+
+class Bm25Retriever(Table):
+    """Lucene's BM25 (k1 1.2, b 0.75) in one statement, which reads the postings' index alone until
+    the best are known. Any of the terms suffices."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        queries: Queries,
+        stop_words: frozenset[str],
+        widen: Widen = weigh_equally,
+        *,
+        common_share: float = COMMON_SHARE,
+    ) -> None:
+        super().__init__(pool, queries)
+        self._stop_words = stop_words
+        self._widen = widen
+        self._common_share = common_share
+
+    async def search(
+        self,
+        question: str,
+        asker: Asker,
+        wanted: PassageFilter = PassageFilter(),  # noqa: B008 it is frozen
+        *,
+        limit: int = 10,
+        extra_terms: Sequence[str] = (),
+    ) -> tuple[FoundPassage, ...]:
+        """The best passages for a question, best first."""
+        weights = self._weigh(question, extra_terms)
+        if not weights:
+            return ()
+        found = await self._many(
+            FoundRow,
+            "ask_search",
+            list(weights),
+            list(weights.values()),
+            self._common_share,
+            list(asker.hidden),
+            drop_control_characters(asker.name),
+            *_filter_values(wanted, min(max(limit, 1), MOST_FOUND)),
+        )
+        terms = frozenset(weights)
+        return tuple(row.make_passage(terms) for row in found)
+
+    def _weigh(self, question: str, extra_terms: Sequence[str]) -> dict[str, float]:
+        weights = self._widen(self._list_asked(question))
+        for word in extra_terms[:MOST_TERMS]:
+            for term in self._list_asked(word):
+                weights.setdefault(term, EARLIER_WEIGHT)
+        return weights
+
+    def _list_asked(self, question: str) -> list[str]:
+        text = drop_control_characters(question[:MOST_QUESTION_CHARACTERS])
+        return list(dict.fromkeys(list_terms(text, self._stop_words)))[:MOST_TERMS]
+
+    async def find_rare_terms(self, question: str, asker: Asker, *, limit: int = 5) -> list[str]:
+        """The terms of a question that say most, rarest first: those that stand in fewest of the
+        passages that the asker may see, without those that stand in none."""
+        terms, name = self._list_asked(question), drop_control_characters(asker.name)
+        return (await self._column("ask_frequencies_of", terms, list(asker.hidden), name))[:limit]
+
+
+def _filter_values(wanted: PassageFilter, limit: int) -> tuple[object, ...]:
+    texts = [
+        drop_control_characters(text)
+        for text in (wanted.engine, wanted.user, wanted.time_class, wanted.outcome)
+    ]
+    engine, user, time_class, outcome = texts
+    restricted = bool(user or wanted.since or wanted.until or time_class or outcome)
+    kinds = [kind.value for kind in wanted.kinds]
+    times = wanted.since, wanted.until
+    return (kinds, engine, user, *times, time_class, outcome, limit, restricted)

@@ -1,0 +1,202 @@
+"""Cuts text into passages and words, for the index and for questions alike.
+
+A term is a lower-cased word of letters, digits and `_`. A name such as `futilityMargin` or
+`reduction_table` gives its parts as well as itself. Stop words are no terms.
+
+Texts come from strangers: every pattern here takes time in proportion to the text.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+STOP_WORDS = Path(__file__).parent / "stop_words.txt"
+LONGEST_TERM = 64
+"""A longer word is noise, such as a line of an encoded file."""
+PASSAGE_WORDS = 200
+LONGEST_PASSAGE = 300
+TITLE_WEIGHT = 3
+MARK, UNMARK = "\ue000", "\ue001"
+"""What stands around matched words in a snippet; no text keeps these characters."""
+
+WORD = re.compile(r"\w+")
+CASE_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+BLANK_LINE = re.compile(r"\n[ \t]*\n")
+LINK = re.compile(r"https?://[^\s<>()\[\]\"']+")
+STATISTICS = re.compile(
+    r"(?:llr|elo|nelo|sprt|los|total|games|penta|ptnml\(0-2\)|ptnml|wdl|bench)[ \t]*[:|=]"
+    r"|bench[ \t]+\d|(?:no|non)[ -]functional change",
+    re.IGNORECASE,
+)
+LINK_WORDS = frozenset(("close", "closes", "closed", "fix", "fixes", "fixed", "see", "also", "pr"))
+# Everything below a blank but tab and line feed, and the two marks of snippets.
+UNPRINTED = dict.fromkeys([*range(9), *range(11, 32), 127, ord(MARK), ord(UNMARK)], " ")
+
+
+def read_word_lists(path: Path) -> Iterator[str]:
+    """The lines of a file of words, without comments and empty ones; it blocks."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        words = line.partition("#")[0].strip()
+        if words:
+            yield words
+
+
+def read_stop_words(path: Path = STOP_WORDS) -> frozenset[str]:
+    """Our list of stop words; it blocks."""
+    return frozenset(word for line in read_word_lists(path) for word in line.split())
+
+
+# Terms
+
+
+def split_word(word: str) -> list[str]:
+    """The terms of one word as it was written: itself, then its parts where it has several."""
+    whole = word.lower()
+    if "_" not in word and (whole == word or word[1:] == whole[1:]):
+        return [whole]
+    parts = [part.lower() for piece in word.split("_") for part in CASE_BORDER.split(piece)]
+    parts = [part for part in parts if len(part) > 1 and part != whole]
+    return [whole, *parts]
+
+
+def list_terms(text: str, stop_words: frozenset[str]) -> list[str]:
+    """All terms of a text, in order and as often as they stand there."""
+    return [
+        term
+        for word in WORD.findall(text)
+        if len(word) <= LONGEST_TERM
+        for term in split_word(word)
+        if term not in stop_words
+    ]
+
+
+def count_terms(title: str, text: str, stop_words: frozenset[str]) -> Counter[str]:
+    """How often each term stands in a passage; a word of the title counts for three."""
+    counts = Counter(list_terms(text, stop_words))
+    for term in list_terms(title, stop_words):
+        counts[term] += TITLE_WEIGHT
+    return counts
+
+
+# Cleaning
+
+
+@dataclass(frozen=True, slots=True)
+class CleanText:
+    """A text without its statistics lines and links, which are kept beside it."""
+
+    text: str
+    statistics: tuple[str, ...]
+    links: tuple[str, ...]
+
+
+def clean_text(raw: str) -> CleanText:
+    """What is left is what somebody wrote in words."""
+    lines: list[str] = []
+    statistics: list[str] = []
+    links: list[str] = []
+    for line in drop_control_characters(raw).split("\n"):
+        links += LINK.findall(line)
+        words = LINK.sub("", line).rstrip()
+        if STATISTICS.match(words.lstrip()):
+            statistics.append(words.strip())
+        elif words == line.rstrip() or not _only_points_elsewhere(words):
+            lines.append(words)
+    return CleanText("\n".join(lines).strip(), tuple(statistics), tuple(dict.fromkeys(links)))
+
+
+def drop_control_characters(text: str) -> str:
+    """A text that a column and a page can hold: no control characters, no halves of characters."""
+    plain = text.replace("\r\n", "\n").translate(UNPRINTED)
+    return plain if plain.isascii() else plain.encode("utf-8", "replace").decode()
+
+
+def _only_points_elsewhere(words: str) -> bool:
+    """Whether a line without its link says no more than `closes` or nothing at all."""
+    return all(word.lower() in LINK_WORDS for word in WORD.findall(words))
+
+
+# Passages
+
+
+def cut_passages(text: str) -> list[str]:
+    """Passages of about 200 words that end where a paragraph does; an empty text is one too."""
+    passages: list[str] = []
+    held: list[str] = []
+    size = 0
+    for piece in _list_pieces(text):
+        words = len(piece.split())
+        if held and size + words > PASSAGE_WORDS * 5 // 4:
+            passages.append("\n\n".join(held))
+            held, size = [], 0
+        held.append(piece)
+        size += words
+    return [*passages, "\n\n".join(held)]
+
+
+def _list_pieces(text: str) -> Iterator[str]:
+    """The paragraphs; one that is too long comes in several pieces."""
+    for paragraph in BLANK_LINE.split(text):
+        if len(paragraph.split()) <= LONGEST_PASSAGE:
+            if paragraph.strip():
+                yield paragraph.strip("\n")
+        else:
+            yield from _split_long(paragraph)
+
+
+def _split_long(paragraph: str) -> Iterator[str]:
+    """Ends a piece with a line, or after 300 words where a line is longer still."""
+    held: list[str] = []
+    for line in paragraph.split("\n"):
+        words = line.split()
+        if held and len(held) + len(words) > PASSAGE_WORDS:
+            yield " ".join(held)
+            held = []
+        held += words
+        while len(held) > LONGEST_PASSAGE:
+            yield " ".join(held[:LONGEST_PASSAGE])
+            held = held[LONGEST_PASSAGE:]
+    if held:
+        yield " ".join(held)
+
+
+# Snippets
+
+SNIPPET_WORDS = 40
+
+
+def make_snippet(text: str, terms: frozenset[str]) -> str:
+    """The part of a text in which most different terms stand, with the matched words marked."""
+    words = list(WORD.finditer(text))
+    hits = [frozenset(split_word(word[0])) & terms for word in words]
+    first = _find_densest(hits)
+    last = min(first + SNIPPET_WORDS, len(words))
+    if first == last:
+        return ""
+    pieces: list[str] = []
+    at = words[first].start() if first else 0
+    for word, hit in zip(words[first:last], hits[first:last], strict=True):
+        pieces.append(text[at : word.start()])
+        pieces.append(f"{MARK}{word[0]}{UNMARK}" if hit else word[0])
+        at = word.end()
+    pieces.append(text[at : words[last].start() if last < len(words) else len(text)])
+    head, tail = "… " if first else "", " …" if last < len(words) else ""
+    return head + " ".join("".join(pieces).split()) + tail
+
+
+def _find_densest(hits: Sequence[frozenset[str]]) -> int:
+    """Where a window of 40 words begins that holds most different terms."""
+    held: Counter[str] = Counter()
+    best, best_size = 0, 0
+    for place, hit in enumerate(hits):
+        held.update(hit)
+        if place >= SNIPPET_WORDS:
+            for term in hits[place - SNIPPET_WORDS]:
+                held[term] -= 1
+                if not held[term]:
+                    del held[term]
+        if len(held) > best_size:
+            best, best_size = max(0, place - SNIPPET_WORDS + 1), len(held)
+    return best
