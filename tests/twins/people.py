@@ -44,6 +44,9 @@ class MemoryUsers(Users):
     async def count(self) -> int:
         return len(self._users)
 
+    async def count_pending(self) -> int:
+        return sum(user.pending and not user.blocked for user in self._users.values())
+
     async def list_all(self) -> tuple[User, ...]:
         return tuple(self._users[name] for name in sorted(self._users))
 

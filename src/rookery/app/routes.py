@@ -15,10 +15,10 @@ from starlette.types import ExceptionHandler
 from rookery.app.jobs import JOBS
 from rookery.app.steps import STEPS
 from rookery.boundary.domains import Domain, Entry, inventory, runs
+from rookery.pages import frame
 from rookery.pages.accounts import login, logout, sign_up
 from rookery.pages.home import home, home_live
 from rookery.pages.machines import add_machine
-from rookery.pages.page import get_asset
 from rookery.pages.run import old_address, run_live, run_page
 from rookery.pages.run_commands import change_run
 from rookery.protocol.user_documents import ARGS_DOCUMENT
@@ -62,7 +62,7 @@ def page_routes() -> list[BaseRoute]:
         Route(f"{ONE}/{{command}}", change_run, methods=["POST"]),
         Route("/machines/add", add_machine, methods=["GET", "POST"]),
         Route("/tests/view/{run_id}", old_address, methods=["GET"]),
-        Route("/static/{digest}/{name}", get_asset, methods=["GET"]),
+        *frame.routes(),
     ]
 
 

@@ -1,21 +1,21 @@
 """How a page is answered: what it shows is gathered on the loop, its text is made in a thread."""
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse
 
-from rookery.boundary.domains import Domain, runs
 from rookery.model.run import Run
 from rookery.people.users import is_approver
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
+from rookery.web.approvals import NONE_WAITING
 from rookery.web.callers import find_shown_run
-from rookery.web.faults import NotFound
-from rookery.web.rendering import Frame, Templates, frame_of
+from rookery.web.rendering import Frame, Templates, frame_of, theme_in
 from rookery.web.scope import session_of
+from rookery.web.site import Site
 
 M = TypeVar("M")
 
@@ -34,8 +34,7 @@ async def render_page_in_thread(
     request: Request, template: str, make: Callable[[M], object], data: M, status: int = 200
 ) -> HTMLResponse:
     """A page whose view is worth a thread: `make` turns what was loaded into it, there."""
-    session = session_of(request.scope)
-    frame = frame_of(session, session.take_flashes())
+    frame = await make_frame(request)
     return await _render_in_thread(request, template, frame, make, data, status)
 
 
@@ -45,6 +44,34 @@ async def render_fragment(
     """The part of a page that moves, by itself; messages wait for the next whole page."""
     frame = frame_of(session_of(request.scope))
     return await _render_in_thread(request, template, frame, make, data, 200)
+
+
+async def make_frame(request: Request) -> Frame:
+    """The frame of a whole page; the messages in it are not shown again."""
+    session, site = session_of(request.scope), site_of(request)
+    theme = theme_in(request.headers.get("cookie", ""))
+    frame = frame_of(session, session.take_flashes(), theme)
+    waiting = NONE_WAITING
+    approver = bool(session.user) and await _is_approver(site, session.user)
+    if approver:
+        waiting = await site.approvals.count_for(session.user)
+    return replace(
+        frame,
+        path=request.url.path,
+        approver=approver,
+        waiting_runs=waiting.runs,
+        waiting_accounts=waiting.accounts,
+    )
+
+
+async def _is_approver(site: Site, name: str) -> bool:
+    """A page is shown also while the database is away."""
+    try:
+        return await site.sessions.is_approver(name)
+    except Exception as error:
+        if site.is_outage(error):
+            return False
+        raise
 
 
 async def _render_in_thread(
@@ -73,19 +100,6 @@ def _keep(view: object) -> object:
 def redirect_to(path: str) -> RedirectResponse:
     """After a form: 302 is what scripts for the official server expect."""
     return RedirectResponse(path, 302)
-
-
-# The style sheet and pictures of the pages.
-
-_FOR_EVER = {"cache-control": "public, max-age=31536000, immutable"}
-
-
-@runs(Domain.LOOP, "bytes read at the start")
-async def get_asset(request: Request) -> Response:
-    found = site_of(request).assets.at(request.url.path)
-    if found is None:
-        raise NotFound
-    return Response(found.content, headers={**_FOR_EVER, "content-type": found.media_type})
 
 
 # Who looks at a page, as the core knows people, and which runs they may see.

@@ -91,6 +91,10 @@ class Users(Table):
     async def count(self) -> int:
         return int(await self._value("users_count"))
 
+    async def count_pending(self) -> int:
+        """How many accounts wait for approval."""
+        return int(await self._value("users_count_pending"))
+
     async def list_all(self) -> tuple[User, ...]:
         """All users, by name."""
         return await self._many(_decode_user, "users_all")

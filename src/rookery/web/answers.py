@@ -26,12 +26,13 @@ from rookery.web.faults import (
     shape_of,
     text_of,
 )
-from rookery.web.rendering import frame_of
+from rookery.web.rendering import frame_of, theme_in
 from rookery.web.scope import (
     BEAT_PATH,
     VERSION_PATH,
     Audience,
     RequestInfo,
+    header,
     method_of,
     path_of,
     request_info_of,
@@ -135,7 +136,7 @@ async def _page(
     fault: Exception, shape: ErrorShape, headers: Mapping[str, str], scope: Scope, site: Site
 ) -> Response:
     view = ErrorView(shape.status, shape.title, text_of(fault), request_info_of(scope).request_id)
-    frame = frame_of(session_of(scope))
+    frame = frame_of(session_of(scope), theme=theme_in(header(scope, b"cookie")))
     text = await site.threads.cpu(site.templates.render, "error.html", frame, view)
     return HTMLResponse(text, shape.status, {**shape.headers, **headers})
 

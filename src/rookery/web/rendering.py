@@ -10,7 +10,7 @@ import jinja2
 
 from rookery import __version__
 from rookery.web.scope import STATIC_PREFIX
-from rookery.web.session import Flash, Session
+from rookery.web.session import Flash, Session, find_cookie
 
 # Style sheets and pictures, read once and served from memory under names that never change.
 
@@ -66,13 +66,38 @@ class Frame:
     user: str = ""
     csrf: str = ""
     flashes: tuple[Flash, ...] = ()
+    theme: str = ""
+    """light or dark; empty for that of the visitor's system."""
+    path: str = ""
+    approver: bool = False
+    waiting_runs: int = 0
+    waiting_accounts: int = 0
     version: str = __version__
 
+    def is_in(self, *sections: str) -> bool:
+        """Whether the page belongs to one of these parts of the site."""
+        return any(
+            self.path == section or (section != "/" and self.path.startswith(f"{section}/"))
+            for section in sections
+        )
 
-def frame_of(session: Session, flashes: tuple[Flash, ...] = ()) -> Frame:
+
+def frame_of(session: Session, flashes: tuple[Flash, ...] = (), theme: str = "") -> Frame:
     """The frame for a visitor, with the messages to show."""
     user = session.user
-    return Frame(user, session.csrf_token() if user else "", flashes)
+    return Frame(user, session.csrf_token() if user else "", flashes, theme)
+
+
+# The theme: in a cookie of its own, so that the first byte of a page knows it and nothing flashes.
+
+THEME_COOKIE = "rookery_theme"
+THEMES = ("light", "dark")
+
+
+def theme_in(cookies: str) -> str:
+    """The theme in a Cookie header; empty for that of the visitor's system."""
+    found = find_cookie(cookies, THEME_COOKIE)
+    return found if found in THEMES else ""
 
 
 class Templates:

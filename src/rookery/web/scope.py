@@ -74,6 +74,8 @@ BOOKS_PATH = "/api/v1/books"
 # Where workers get source trees, if they get them from us.
 SOURCES_PREFIX = "/src/"
 STATIC_PREFIX = "/static/"
+# What the pages have around them, the same for everybody.
+FRAME_PATHS = frozenset({"/theme", "/robots.txt", "/favicon.ico"})
 # The wheel and the scripts for machines that are to work for this server.
 HANDOUT_PREFIX = "/worker/"
 SIGN_UP_PATH = "/api/v1/users"
@@ -102,7 +104,7 @@ def audience_of(path: str) -> Audience:
 
 def is_same_for_all(path: str) -> bool:
     """Whether the answer never depends on who asks."""
-    return path.startswith(STATIC_PREFIX) or path in PROGRAM_PATHS
+    return path.startswith(STATIC_PREFIX) or path in PROGRAM_PATHS or path in FRAME_PATHS
 
 
 def is_local(path: str) -> bool:

@@ -15,7 +15,7 @@ import msgspec
 
 from rookery.caches import ExpiringCache
 from rookery.clock import Clock
-from rookery.people.users import EndedSessions, User, Users
+from rookery.people.users import EndedSessions, User, Users, is_approver
 
 MOST_FLASHES = 5
 
@@ -206,10 +206,15 @@ class CookieSigner:
 
 
 def cookie_in(header: str) -> str | None:
-    """The session's value in a Cookie header; of two the first, as browsers order them."""
+    """The session's value in a Cookie header."""
+    return find_cookie(header, COOKIE)
+
+
+def find_cookie(header: str, wanted: str) -> str | None:
+    """A cookie's value in a Cookie header; of two the first, as browsers order them."""
     for part in header.split(";"):
         name, found, value = part.strip().partition("=")
-        if found and name == COOKIE:
+        if found and name == wanted:
             return value
     return None
 
@@ -274,6 +279,14 @@ class LoggedOutSessions:
                 self._is_complete = before == self._misses
 
 
+@dataclass(frozen=True, slots=True)
+class SessionHolder:
+    """What is remembered of a user for a moment; nobody's mark is empty."""
+
+    mark: str = ""
+    approver: bool = False
+
+
 class SessionCheck:
     """Tells whether a session still counts. A user is looked up at most every two seconds, so
     that a page costs one query, not ten."""
@@ -284,7 +297,7 @@ class SessionCheck:
         self._users = users
         self.ended = ended
         self._key = key
-        self._marks: ExpiringCache[str, str] = ExpiringCache(clock, MOST_REMEMBERED)
+        self._known: ExpiringCache[str, SessionHolder] = ExpiringCache(clock, MOST_REMEMBERED)
 
     def mark(self, user: User) -> str:
         """What a session carries of the password: enough to notice a new one, nothing to guess."""
@@ -293,24 +306,34 @@ class SessionCheck:
 
     async def holds(self, session: SessionData) -> bool:
         """Whether a session of a user, opened with that mark, still counts."""
-        expected = self._marks.get(session.user)
-        if expected is None:
-            expected = await self._look_up(session.user)
-            self._marks.put(session.user, expected, REMEMBERED_SECONDS)
+        expected = (await self._find(session.user)).mark
         unchanged = hmac.compare_digest(expected.encode(), session.mark.encode())
         return bool(expected) and unchanged and not await self.ended.holds(session)
 
+    async def is_approver(self, name: str) -> bool:
+        """Whether the user of a session that holds is an approver."""
+        return (await self._find(name)).approver
+
     def forget(self, name: str) -> None:
         """To be called when a user was changed here or elsewhere."""
-        self._marks.forget(name)
+        self._known.forget(name)
 
     def forget_all(self) -> None:
         """To be called when a change may have been missed."""
-        self._marks.forget_all()
+        self._known.forget_all()
 
-    async def _look_up(self, name: str) -> str:
+    async def _find(self, name: str) -> SessionHolder:
+        found = self._known.get(name)
+        if found is None:
+            found = await self._look_up(name)
+            self._known.put(name, found, REMEMBERED_SECONDS)
+        return found
+
+    async def _look_up(self, name: str) -> SessionHolder:
         user = await self._users.by_name(name)
-        return "" if user is None or user.blocked else self.mark(user)
+        if user is None or user.blocked:
+            return SessionHolder()
+        return SessionHolder(self.mark(user), is_approver(user))
 
 
 def session_digest(session: SessionData) -> bytes:

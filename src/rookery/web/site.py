@@ -50,6 +50,7 @@ from rookery.settings import Settings
 from rookery.sources.commits import Archives, Commits
 from rookery.sources.github import SourceAccess
 from rookery.sources.grants import GrantedRepositories, GrantRows
+from rookery.web.approvals import PendingApprovals
 from rookery.web.bodies import LargeBodies, Streams
 from rookery.web.limits import RequestBounds, read_hosts, read_proxies
 from rookery.web.metrics import PoolStats, Traffic
@@ -238,6 +239,7 @@ class Site:
         self.sessions = SessionCheck(
             storage.users, LoggedOutSessions(storage.ended_sessions, clock), clock, lambda: key
         )
+        self.approvals = PendingApprovals(self.fleet.views, self.privacy, storage.users, clock)
         self.contributions: ExpiringCache[str, tuple[Contribution, ...]] = ExpiringCache(
             clock, most=MOST_REMEMBERED
         )
@@ -248,6 +250,9 @@ class Site:
         ended, sessions = self.sessions.ended, self.sessions
         self.changes.subscribe(Channel.SESSIONS, ended.told, ended.missed)
         self.changes.subscribe(Channel.USERS, sessions.forget, sessions.forget_all)
+        self.changes.subscribe(
+            Channel.USERS, lambda _name: self.approvals.forget(), self.approvals.forget
+        )
         forget_changed_accounts(self.changes, self.credentials, self.bearers)
         refresh = Refresher(self.load, self.log)
         self.changes.subscribe(Channel.ENGINES, refresh.schedule, refresh.schedule)

@@ -13,6 +13,16 @@ let busy = false;
 let timer = 0;
 let refused = false;
 let last = -PAUSE;
+let lost = 0; // since when nothing is heard of the server
+
+// Quiet at first: most connections are back before anybody would notice.
+function hear(well) {
+  const told = document.getElementById("connection");
+  lost = well ? 0 : lost || Date.now();
+  const seconds = Math.round((Date.now() - lost) / 1000);
+  told.hidden = !lost || seconds < 3;
+  told.lastElementChild.textContent = seconds < 120 ? `${seconds} s ago` : `${Math.round(seconds / 60)} min ago`;
+}
 
 function alike(one, other) {
   return one.nodeType === other.nodeType && one.nodeName === other.nodeName && one.id === other.id;
@@ -68,7 +78,9 @@ async function fetchPart() {
       if (part.querySelector("[data-over]") && !place.querySelector("[data-over]")) location.reload();
       become(place, part);
     }
+    hear(true);
   } catch {
+    hear(false);
     // The server is away; the stream or the next turn tells when it is back.
   }
   busy = false;
@@ -92,10 +104,12 @@ function listen() {
   stream = new EventSource(place.dataset.events);
   stream.addEventListener("open", () => {
     refused = false;
+    hear(true);
     news(); // what happened while nobody listened
   });
   stream.addEventListener("run", news);
   stream.addEventListener("error", () => {
+    hear(false);
     if (stream.readyState !== EventSource.CLOSED) return; // it tries again by itself
     refused = true;
     plan(WITHOUT_NEWS);
@@ -119,5 +133,6 @@ if (place) {
     }
   });
   addEventListener("pagehide", hush);
+  setInterval(() => lost && hear(false), 1000);
   if (!document.hidden) listen();
 }

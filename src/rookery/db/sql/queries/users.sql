@@ -25,6 +25,10 @@ RETURNING name;
 -- How many users there are.
 SELECT count(*) FROM users;
 
+-- name: users_count_pending
+-- How many accounts wait for approval.
+SELECT count(*) FROM users WHERE pending AND NOT blocked;
+
 -- name: users_changed
 -- Tells every process to forget what it remembers of a user.
 SELECT pg_notify('users', $1);

@@ -1,0 +1,83 @@
+"""What belongs to the frame of every page: its files, the theme, and what robots are told."""
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.pages.page import redirect_to
+from rookery.web.answers import site_of
+from rookery.web.faults import NotFound
+from rookery.web.rendering import THEME_COOKIE, THEMES
+from rookery.web.scope import is_local
+
+YEAR_SECONDS = 31_536_000
+_FOR_EVER = {"cache-control": f"public, max-age={YEAR_SECONDS}, immutable"}
+_FOR_A_DAY = {"cache-control": "public, max-age=86400"}
+ICON = "rook.svg"
+
+ROBOTS = """\
+User-agent: *
+Disallow: /api/
+Disallow: /live
+Disallow: /runs/*/
+Disallow: /log
+Disallow: /errors
+Disallow: /ask
+Disallow: /*?
+"""
+NO_ROBOTS = "User-agent: *\nDisallow: /\n"
+
+
+@runs(Domain.LOOP, "bytes read at the start")
+async def get_asset(request: Request) -> Response:
+    """The style sheet, a script or a picture of the pages."""
+    found = site_of(request).assets.at(request.url.path)
+    if found is None:
+        raise NotFound
+    return Response(found.content, headers={**_FOR_EVER, "content-type": found.media_type})
+
+
+@runs(Domain.LOOP, "sets a cookie")
+async def set_theme(request: Request) -> Response:
+    """Without script: the theme that was chosen, kept for a year, and back to where one was."""
+    theme = request.query_params.get("theme", "")
+    answer = redirect_to(_find_way_back(request))
+    if theme in THEMES:
+        answer.set_cookie(THEME_COOKIE, theme, max_age=YEAR_SECONDS, samesite="lax")
+    else:
+        answer.delete_cookie(THEME_COOKIE, samesite="lax")
+    return answer
+
+
+def _find_way_back(request: Request) -> str:
+    """The page that the form stood on, if the browser tells and it is one of ours."""
+    base, place = str(request.base_url), request.headers.get("referer", "")
+    path = "/" + place.removeprefix(base) if place.startswith(base) else "/"
+    return path if is_local(path) else "/"
+
+
+@runs(Domain.LOOP, "a constant")
+async def get_robots(request: Request) -> Response:
+    """Robots read the pages of tests; lists by every filter and what changes by the second are
+    not for them, nor is anything of a closed site."""
+    closed = site_of(request).settings.login_to_view
+    return PlainTextResponse(NO_ROBOTS if closed else ROBOTS, headers=_FOR_A_DAY)
+
+
+@runs(Domain.LOOP, "bytes read at the start")
+async def get_icon(request: Request) -> Response:
+    """For those who ask at the usual address without having read a page."""
+    assets = site_of(request).assets
+    found = assets.at(assets.address(ICON))
+    assert found is not None
+    return Response(found.content, headers={**_FOR_A_DAY, "content-type": found.media_type})
+
+
+def routes() -> list[BaseRoute]:
+    return [
+        Route("/static/{digest}/{name}", get_asset, methods=["GET"]),
+        Route("/theme", set_theme, methods=["GET"]),
+        Route("/robots.txt", get_robots, methods=["GET"]),
+        Route("/favicon.ico", get_icon, methods=["GET"]),
+    ]

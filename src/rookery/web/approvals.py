@@ -1,0 +1,66 @@
+"""What waits for an approver: the numbers at the head of every page they open."""
+
+from dataclasses import dataclass
+
+from rookery.caches import ExpiringCache
+from rookery.clock import Clock
+from rookery.db.fence import is_outage
+from rookery.farm.commits import StateLost
+from rookery.farm.primary import Rebuilding
+from rookery.farm.privacy import Privacy
+from rookery.farm.views import FleetViews
+from rookery.model.run import DisplayState
+from rookery.people.users import Users
+
+REMEMBERED_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingCount:
+    """How many runs and accounts wait for approval."""
+
+    runs: int = 0
+    accounts: int = 0
+
+
+NONE_WAITING = WaitingCount()
+
+
+class PendingApprovals:
+    """Counts for each approver what they may see; the accounts at most every few seconds."""
+
+    def __init__(self, views: FleetViews, privacy: Privacy, users: Users, clock: Clock) -> None:
+        self._views = views
+        self._privacy = privacy
+        self._users = users
+        self._accounts: ExpiringCache[str, int] = ExpiringCache(clock, most=1)
+
+    async def count_for(self, approver: str) -> WaitingCount:
+        """None while they can't be counted: the page around them is shown all the same."""
+        try:
+            return WaitingCount(await self._count_runs(approver), await self._count_accounts())
+        except (Rebuilding, StateLost):
+            return NONE_WAITING
+        except Exception as error:
+            if is_outage(error):
+                return NONE_WAITING
+            raise
+
+    def forget(self) -> None:
+        """To be called when an account changed."""
+        self._accounts.forget_all()
+
+    async def _count_runs(self, approver: str) -> int:
+        hidden = self._privacy.hidden(approver)
+        return sum(
+            run.display is DisplayState.PENDING
+            and not any(side.engine in hidden for side in run.plan.sides)
+            for run in await self._views.active()
+        )
+
+    async def _count_accounts(self) -> int:
+        known = self._accounts.get("")
+        if known is None:
+            known = await self._users.count_pending()
+            self._accounts.put("", known, REMEMBERED_SECONDS)
+        return known
