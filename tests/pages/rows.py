@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from rookery.model.kinds import Fixed, Kind
+from rookery.model.kinds import Fixed, Kind, SpsaTuning
 from rookery.model.plan import Plan
 from rookery.model.run import Run, Status
 from rookery.model.task import NOTHING, Results, Task, recounted
 from rookery.rules.observations import chart_point
+from rookery.stats.spsa import ParameterSample
 from tests.makers import BOSS, make_machine, make_plan, make_run, make_side, sprt, spsa
 from tests.twins.farm import MemoryRows
 
@@ -67,6 +68,23 @@ class Rows:
             self.rows.samples.setdefault(run.id, {})[run.tally.results.games] = chart_point(run, at)
         return self._kept(run, tasks)
 
+    def begin(self, name: str, kind: Kind) -> Run:
+        """A run that machines have just been given."""
+        run = replace(make_run(name, _plan(name, "sven"), kind), created=self._now)
+        tasks = list(self._tasks(run, self._now))[:2]
+        return self._kept(replace(run, tally=recounted(tasks)), tasks)
+
+    def tune(self, name: str, kind: SpsaTuning) -> Run:
+        """A tune on its way, with a walk for each parameter."""
+        run = self.run(name, kind, (20, 205, 560, 205, 20))
+        walked, thetas = [], [each.line.start for each in kind.tune.parameters]
+        for _ in range(POINTS):
+            thetas = [theta + self._chance.gauss(0.2, 1.0) for theta in thetas]
+            walked.append(tuple(ParameterSample(theta, 0.001, 3.0) for theta in thetas))
+        tune = replace(kind.tune, iteration=12_000, history=tuple(walked), thetas=tuple(thetas))
+        self.rows.runs[run.id] = replace(run, kind=replace(kind, tune=tune))
+        return self.rows.runs[run.id]
+
     def _tasks(self, run: Run, start: datetime) -> Iterator[Task]:
         for number, (user, arch, cores) in enumerate(MACHINES):
             machine = make_machine(f"{user}{run.id[:4]}", cores, user=user, arch=arch, nps=7e5)
@@ -83,7 +101,12 @@ class Rows:
 
 def _plan(name: str, owner: str) -> Plan:
     sides = (make_side(name, commit="a" * 40), make_side("master", commit="b" * 40))
-    return make_plan(sides=sides, games=80_000, owner=owner, info=f"Try {name} once more")
+    return make_plan(
+        sides=sides,
+        games=80_000,
+        owner=owner,
+        info=f"Try {name} once more, see https://example.org/{name}",
+    )
 
 
 def _judged(run: Run, tasks: list[Task]) -> Kind:
@@ -97,7 +120,8 @@ def filled(now: datetime) -> MemoryRows:
     over = Status(approver=BOSS.name, finished=True)
     rows.run("late-move-pruning", sprt(elo1=2.0), (20, 200, 560, 212, 22))
     rows.run("history-bonus", sprt(elo1=2.0), (20, 210, 560, 200, 20), hours=2.0, owner="sven")
-    rows.run("tune-search", spsa(40_000, "A,100,0,200,10,0.002\nB,30,0,60,3,0.002"))
+    rows.tune("tune-search", spsa(40_000, "A,100,0,200,10,0.002\nB,30,0,60,3,0.002"))
+    rows.begin("first-moves", sprt(elo1=2.0))
     rows.run("fixed-check", Fixed(), (20, 210, 560, 200, 20), hours=1.0)
     rows.run("quiet-checks", sprt(elo1=2.0))
     rows.run("idea", sprt(elo1=2.0), status=Status())
@@ -105,5 +129,6 @@ def filled(now: datetime) -> MemoryRows:
     rows.run("king-safety", sprt(elo1=10.0), (15, 170, 560, 230, 25), status=over, hours=30.0)
     rows.run("remove-term", sprt(elo0=-10.0, elo1=0.0), (15, 190, 560, 210, 20), status=over)
     rows.run("razoring", sprt(elo1=30.0), (20, 200, 560, 214, 20), status=over, owner="sven")
+    rows.run("stopped-early", sprt(elo1=2.0), (20, 210, 560, 205, 20), status=over, points=8)
     rows.run("aspiration", sprt(elo1=10.0), (25, 230, 540, 180, 20), status=over)
     return rows.rows

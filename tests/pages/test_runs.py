@@ -88,7 +88,7 @@ def test_a_run_is_stopped_after_a_second_thought_and_the_page_tells_all_of_its_e
     tab: Tab, scene: Server
 ) -> None:
     tab.open(f"{scene.address}/runs/{run_id('history-bonus')}")
-    tab.click(".moves summary")
+    tab.click(".moves details:has([action$='/stop']) summary")
     tab.click(".moves details[open] button")
     tab.until("document.querySelector('.note')?.textContent.includes('is stopped')")
     assert "stopped" in tab.ask("document.querySelector('.big').textContent")

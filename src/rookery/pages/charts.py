@@ -1,30 +1,39 @@
 """Charts as drawings: lines, a band and a few marks, all placed here; templates only draw them."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.run import Run
 from rookery.pages.formatting import (
     format_count,
     format_decimal,
-    format_elo,
+    format_duration,
+    format_elo_interval,
     format_fixed,
-    format_llr,
-    format_llr_bounds,
-    format_signed,
+    format_plural,
+    format_rate,
 )
-from rookery.pages.run_statistics import estimate_fixed_elo
+from rookery.pages.run_statistics import ShownElo, estimate_fixed_elo
 from rookery.rules.answers import ChartPoint
+from rookery.stats.spsa import Tune
 
-WIDE, HIGH = 640.0, 220.0
+WIDE, HIGH = 640.0, 200.0
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 8.0, 10.0, 26.0
 MOST_POINTS = 160
 """More than this no eye tells apart."""
 MARKS = 4
 MOST_BEYOND = 0.25
 """So far beyond its bounds a ratio is drawn, in widths between them."""
+
+MOST_PATHS = 40
+"""Of a tune's parameters; the table below shows all of them."""
+RATE_POINTS = 24
+"""So many stretches of a run are looked at for its speed: shorter ones jump about."""
+SPANS = (10, 30, 60, 300, 600, 1800, 3600, 7200, 14400, 28800, 43200, 86400, 172800, 604800)
+"""Between marks of a time axis, in seconds."""
 
 Point = tuple[float, float]
 
@@ -53,6 +62,8 @@ class Chart:
     name: str
     title: str
     line: str
+    others: tuple[str, ...]
+    """Further lines of the same kind."""
     band: str
     across: tuple[AxisMark, ...]
     along: tuple[AxisMark, ...]
@@ -88,15 +99,21 @@ class ChartArea:
         return "M" + "L".join(placed) if points else ""
 
 
-def draw_charts(run: Run, samples: Sequence[ChartPoint]) -> tuple[Chart, ...]:
-    """The charts that mean something for this kind of run, once there are two points."""
+def draw_charts(
+    run: Run, samples: Sequence[ChartPoint], elo: ShownElo | None = None
+) -> tuple[Chart, ...]:
+    """The charts that mean something for this kind of run, once there are two points. `elo` is
+    what the page says of the run, where the line of its Elo ends."""
+    speed = _draw_speed_chart(samples)
+    if isinstance(run.kind, SpsaTuning):
+        return (*_draw_path_chart(run.kind.tune), *speed)
     points = _thin_out([one for one in samples if sum(one.pentanomial)])
-    if len(points) < 2 or isinstance(run.kind, SpsaTuning):
+    if len(points) < 2:
         return ()
-    found = [_draw_elo_chart(points)]
+    found = [_draw_elo_chart(points, elo)]
     if isinstance(run.kind, SprtTest):
-        found.insert(0, _draw_llr_chart(run.kind, points))
-    return tuple(found)
+        found.append(_draw_llr_chart(run.kind, points))
+    return (*found, *speed)
 
 
 def _draw_llr_chart(kind: SprtTest, samples: Sequence[ChartPoint]) -> Chart:
@@ -117,15 +134,17 @@ def _draw_llr_chart(kind: SprtTest, samples: Sequence[ChartPoint]) -> Chart:
     return _draw_chart("llr", "LLR over games", field, line, rules=rules, last=last)
 
 
-def _draw_elo_chart(samples: Sequence[ChartPoint]) -> Chart:
+def _draw_elo_chart(samples: Sequence[ChartPoint], elo: ShownElo | None) -> Chart:
     """With its 95 % band. Early estimates go anywhere, so that the later half sets the scale."""
     found = [(float(one.games), estimate_fixed_elo(one.pentanomial)) for one in samples]
-    line = [(x, elo.middle) for x, elo in found]
+    if elo is not None:
+        found[-1] = found[-1][0], elo
+    line = [(x, each.middle) for x, each in found]
     steady = found[len(found) // 2 :]
-    low = min(0.0, *(elo.low for _, elo in steady))
-    high = max(0.0, *(elo.high for _, elo in steady))
+    low = min(0.0, *(each.low for _, each in steady))
+    high = max(0.0, *(each.high for _, each in steady))
     field = _make_area(line[-1][0], low, high)
-    edges = [(x, elo.high) for x, elo in found] + [(x, elo.low) for x, elo in reversed(found)]
+    edges = [(x, each.high) for x, each in found] + [(x, each.low) for x, each in reversed(found)]
     last = found[-1][1]
     return _draw_chart(
         "elo",
@@ -134,8 +153,72 @@ def _draw_elo_chart(samples: Sequence[ChartPoint]) -> Chart:
         line,
         band=field.path(edges) + "Z",
         rules=(ReferenceLine(_n(field.y(0.0))),),
-        last=format_elo(last.middle, last.half_width),
+        last=format_elo_interval(last.middle, last.low, last.high),
     )
+
+
+def _draw_speed_chart(samples: Sequence[ChartPoint]) -> tuple[Chart, ...]:
+    """Games a minute over time, as counted between points that are some way apart."""
+    step = max(1, len(samples) // RATE_POINTS)
+    kept = samples[::step]
+    rates = list(_measure_rates(kept))
+    if len(rates) < 2:
+        return ()
+    field = _make_area(rates[-1][0], 0.0, max(rate for _, rate in rates))
+    return (
+        _draw_chart(
+            "speed",
+            "Games a minute",
+            field,
+            rates,
+            last=format_rate(rates[-1][1]),
+            show_x=format_duration,
+            steps=_choose_spans(field.most_x),
+        ),
+    )
+
+
+def _measure_rates(samples: Sequence[ChartPoint]) -> Iterator[Point]:
+    """Seconds since the first point, and games a minute in the stretch that ended then."""
+    for before, after in pairwise(samples):
+        seconds = (after.at - before.at).total_seconds()
+        if seconds > 0 and after.games >= before.games:
+            since = (after.at - samples[0].at).total_seconds()
+            yield since, 60 * (after.games - before.games) / seconds
+
+
+def _draw_path_chart(tune: Tune) -> tuple[Chart, ...]:
+    """How far parameters have moved, in hundredths of their ranges, so that all fit one scale."""
+    points = [*tune.history]
+    if not points:
+        return ()
+    every = tune.iteration / len(points)
+    paths = [_follow_parameter(tune, place, every) for place in range(len(tune.parameters))]
+    shown = sorted(paths, key=lambda path: -abs(path[-1][1]))[:MOST_PATHS]
+    ends = [y for path in shown for _, y in path]
+    field = _make_area(float(max(1, tune.iteration)), min(ends), max(ends))
+    moved = format_plural(len(shown), "parameter")
+    chart = _draw_chart(
+        "paths",
+        "Parameters over iterations, moved by % of their range",
+        field,
+        shown[0],
+        others=tuple(field.path(path) for path in shown[1:]),
+        rules=(ReferenceLine(_n(field.y(0.0))),),
+        last=moved,
+    )
+    return (chart,)
+
+
+def _follow_parameter(tune: Tune, place: int, every: float) -> list[Point]:
+    line = tune.parameters[place].line
+    values = [line.start, *(point[place].theta for point in tune.history), tune.thetas[place]]
+    reach = max(line.maximum - line.minimum, 1e-9) / 100
+    last = len(values) - 1
+    return [
+        (float(tune.iteration) if number == last else every * number, (value - line.start) / reach)
+        for number, value in enumerate(values)
+    ]
 
 
 def _draw_chart(
@@ -144,22 +227,28 @@ def _draw_chart(
     field: ChartArea,
     line: Sequence[Point],
     *,
+    others: tuple[str, ...] = (),
     band: str = "",
     rules: tuple[ReferenceLine, ...] = (),
     last: str = "",
+    show_x: Callable[[float], str] = format_count,
+    steps: Iterator[float] | None = None,
 ) -> Chart:
     x, y = line[-1]
     return Chart(
         name=name,
         title=title,
         line=field.path(line),
+        others=others,
         band=band,
         across=tuple(
             AxisMark(_n(field.y(v)), format_decimal(v))
             for v in _choose_steps(field.low, field.high)
         ),
         along=tuple(
-            AxisMark(_n(field.x(v)), format_count(v)) for v in _choose_steps(0.0, field.most_x) if v
+            AxisMark(_n(field.x(v)), show_x(v))
+            for v in steps or _choose_steps(0.0, field.most_x)
+            if v
         ),
         rules=rules,
         last_x=_n(field.x(x)),
@@ -184,6 +273,15 @@ def _choose_steps(low: float, high: float) -> Iterator[float]:
         number += 1
 
 
+def _choose_spans(seconds: float) -> Iterator[float]:
+    """Round times within a span, about as many as fit."""
+    step = next((each for each in SPANS if each * MARKS >= seconds), seconds / MARKS)
+    number = 1
+    while number * step <= seconds:
+        yield number * step
+        number += 1
+
+
 def _thin_out(samples: Sequence[ChartPoint]) -> list[ChartPoint]:
     """Evenly, and with the last one."""
     step = max(1, math.ceil(len(samples) / MOST_POINTS))
@@ -195,113 +293,3 @@ def _thin_out(samples: Sequence[ChartPoint]) -> list[ChartPoint]:
 
 def _n(value: float) -> str:
     return f"{value:.1f}"
-
-
-# Small drawings inside tables: the bar of a likelihood ratio, the five bins of pairs.
-
-MARK_WIDE = 100.0
-MARK_HIGH = 20.0
-BIN = 8.0
-GAP = 2.0
-LEAST = 1.0
-"""A bin that holds something is seen."""
-NAMES = ("0", "½", "1", "1½", "2")
-
-
-@dataclass(frozen=True, slots=True)
-class LlrBar:
-    """Where a sequential test stands between its bounds; lengths are in hundredths of the bar."""
-
-    text: str
-    value: str
-    place: str
-    lower: str
-    upper: str
-    zero: str
-    start: str
-    length: str
-    side: str
-    movement: str
-    moved: str
-
-
-def draw_llr_bar(value: float, lower: float, upper: float, before: float | None = None) -> LlrBar:
-    """`before` is the ratio an hour ago; None where it does not matter any more."""
-    zero = _place(0.0, lower, upper)
-    end = _place(value, lower, upper)
-    change = 0.0 if before is None else value - before
-    return LlrBar(
-        text=format_llr(value, lower, upper),
-        value=format_fixed(value),
-        place=format_llr_bounds(value, lower, upper),
-        lower=format_fixed(lower),
-        upper=format_fixed(upper),
-        zero=_number(zero),
-        start=_number(min(zero, end)),
-        length=_number(abs(end - zero)),
-        side="up" if value >= 0 else "down",
-        movement="" if before is None else _choose_arrow(change),
-        moved=f"{format_signed(change)} in the last hour",
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Bin:
-    """One kind of pairs: how many, and its column."""
-
-    x: str
-    y: str
-    height: str
-    name: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class PentanomialBars:
-    """Pairs of games by what the new engine scored in them."""
-
-    bins: tuple[Bin, ...]
-    text: str
-
-
-def draw_pentanomial(pairs: Sequence[int]) -> PentanomialBars:
-    most = max(1, *pairs)
-    bins = tuple(_draw_bin(place, pairs[place], most) for place in range(len(pairs)))
-    return PentanomialBars(bins, ", ".join(f"{one.name}: {one.text}" for one in bins))
-
-
-def draw_sparkline(values: Sequence[float], low: float, high: float) -> str:
-    """A line through these values, from edge to edge."""
-    step = MARK_WIDE / max(1, len(values) - 1)
-    reach = max(high - low, 1e-9)
-    points = (
-        f"{_number(place * step)} {_number(MARK_HIGH - MARK_HIGH * (value - low) / reach)}"
-        for place, value in enumerate(values)
-    )
-    return "M" + "L".join(points)
-
-
-def _draw_bin(place: int, number: int, most: int) -> Bin:
-    height = max(LEAST, MARK_HIGH * number / most) if number else 0.0
-    return Bin(
-        x=_number(place * (BIN + GAP)),
-        y=_number(MARK_HIGH - height),
-        height=_number(height),
-        name=NAMES[place],
-        text=format_count(number),
-    )
-
-
-def _place(value: float, lower: float, upper: float) -> float:
-    share = (value - lower) / (upper - lower)
-    return MARK_WIDE * min(1.0, max(0.0, share))
-
-
-def _choose_arrow(change: float) -> str:
-    if abs(change) < 0.005:
-        return "="
-    return "▲" if change > 0 else "▼"
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".")

@@ -9,6 +9,8 @@ from rookery.model.timecontrol import ClockControl, Depth, MoveTime, Nodes, Time
 DASH = "–"
 WIDEST_ELO = 500.0
 """An interval wider than this says nothing about an engine."""
+LARGEST_SKEW = 0.04
+"""Of an interval's width: by so much its halves may differ and still be told as one number."""
 MINUTE, HOUR, DAY = 60, 3600, 86400
 LONGEST_SPAN = 400 * DAY
 
@@ -57,6 +59,19 @@ def format_elo(middle: float, half_width: float) -> str:
         return DASH
     digits = 2 if half_width < 10 else 1 if half_width < 100 else 0
     return f"{format_signed(middle, digits)} ± {half_width:.{digits}f}"
+
+
+def format_elo_interval(middle: float, low: float, high: float) -> str:
+    """Elo with its 95 % interval: +2.31 ± 1.45, or +2.31 [-0.12, +5.80] where its halves differ by
+    more than rounding does."""
+    below, above = middle - low, high - middle
+    if not math.isfinite(below + above) or abs(above - below) <= LARGEST_SKEW * (above + below):
+        return format_elo(middle, (high - low) / 2)
+    if high - low > 2 * WIDEST_ELO:
+        return DASH
+    digits = 2 if high - low < 20 else 1 if high - low < 200 else 0
+    ends = f"{format_signed(low, digits)}, {format_signed(high, digits)}"
+    return f"{format_signed(middle, digits)} [{ends}]"
 
 
 def format_llr(value: float, lower: float, upper: float) -> str:

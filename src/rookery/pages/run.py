@@ -15,7 +15,7 @@ from rookery.model.events import Event
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.run import Run
 from rookery.model.task import Task
-from rookery.pages.charts import Chart, PentanomialBars, draw_charts, draw_pentanomial
+from rookery.pages.charts import Chart, draw_charts
 from rookery.pages.formatting import (
     DASH,
     Moment,
@@ -36,7 +36,8 @@ from rookery.pages.page import (
     viewer_of,
 )
 from rookery.pages.run_description import NamedValue, describe_run, list_settings
-from rookery.pages.run_row import ListedRun, RunRow, make_run_row, shows_pairs
+from rookery.pages.run_heading import RunHeading, Stage, describe_stage, make_run_heading
+from rookery.pages.run_row import ListedRun, RunRow, make_run_row
 from rookery.pages.run_statistics import WINDOW, estimate_run_elo, estimate_speed, forecast_run
 from rookery.pages.run_tables import (
     ContributionRow,
@@ -65,7 +66,7 @@ EARLY_STOP = (
     "A group's Elo is taken from its games alone; the test's own, above, also allows for stopping"
     " at a lucky moment."
 )
-MOVING = frozenset({RunFinding.RUNNING, RunFinding.FINISHED})
+MOVING = frozenset({RunFinding.RUNNING, RunFinding.FINISHED, RunFinding.STARTING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +90,12 @@ class RunPageData:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """The page of a run; `reason` says why the run is idle, where it is."""
+    """The page of a run."""
 
+    heading: RunHeading
     row: RunRow
+    stage: Stage
     sentence: str
-    reason: str
     evidence: tuple[NamedValue, ...]
     outcome: str
     took: str
@@ -101,7 +103,8 @@ class RunView:
     chance: str
     results: str
     iterations: str
-    pairs: PentanomialBars | None
+    share: str
+    """Of all its games, in hundredths, for a run without bounds."""
     charts: tuple[Chart, ...]
     machines: tuple[MachineRow, ...]
     more_machines: str
@@ -114,7 +117,6 @@ class RunView:
     settings: tuple[NamedValue, ...]
     rights: Rights
     run: Run
-    created: Moment
     updated: Moment
 
 
@@ -124,9 +126,10 @@ def make_run_view(data: RunPageData) -> RunView:
     found, ahead, over = estimate_run_elo(run), forecast_run(run), run.status.finished
     playing = sorted(data.playing, key=lambda task: (-task.machine.cores, task.id))
     return RunView(
+        heading=make_run_heading(run, now),
         row=make_run_row(ListedRun(run, _find_point_hour_ago(data), _find_speed(data)), now),
+        stage=describe_stage(run, data.diagnosis, data.playing, now),
         sentence=describe_run(run),
-        reason=_describe_reason(data.diagnosis),
         evidence=_list_evidence(data.diagnosis, data.names),
         outcome=_describe_outcome(run),
         took=format_duration((run.updated - run.created).total_seconds()) if over else "",
@@ -134,8 +137,8 @@ def make_run_view(data: RunPageData) -> RunView:
         chance="" if ahead is None or ahead.chance is None else format_percent(ahead.chance),
         results=_describe_results(run),
         iterations=_describe_iterations(run),
-        pairs=draw_pentanomial(run.tally.results.pentanomial) if shows_pairs(run) else None,
-        charts=draw_charts(run, _add_present(data)),
+        share=f"{min(1.0, run.tally.results.games / max(1, run.plan.games)):.1%}".rstrip("%"),
+        charts=draw_charts(run, _add_present(data), found),
         machines=tuple(make_machine_row(task, now) for task in playing[:MOST_MACHINES]),
         more_machines=_count_more(len(playing) - MOST_MACHINES),
         parameters=make_parameter_rows(run),
@@ -147,7 +150,6 @@ def make_run_view(data: RunPageData) -> RunView:
         settings=list_settings(run),
         rights=list_rights(data.viewer, run),
         run=run,
-        created=format_ago(run.created, now),
         updated=format_ago(run.updated, now),
     )
 
@@ -173,13 +175,6 @@ def _add_present(data: RunPageData) -> tuple[ChartPoint, ...]:
     llr = run.kind.state.llr if isinstance(run.kind, SprtTest) else 0.0
     present = ChartPoint(run.id, data.now, results.games, results.pentanomial, llr, run.tally.cores)
     return (*data.samples, present)
-
-
-def _describe_reason(diagnosis: RunDiagnosis | None) -> str:
-    if diagnosis is None or diagnosis.finding in MOVING:
-        return ""
-    text = diagnosis.sentence
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _list_evidence(

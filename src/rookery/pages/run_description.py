@@ -103,7 +103,7 @@ def _terms(run: Run) -> Iterator[NamedValue]:
         if side.tc is not None:
             yield NamedValue(f"Time control, {title}", format_time_control(parse(side.tc)))
     yield NamedValue("Threads", " and ".join(dict.fromkeys(_threads(plan))))
-    yield NamedValue("Book", f"{plan.book}, {plan.book_depth} plies at most")
+    yield NamedValue("Book", _book(plan))
     if isinstance(run.kind, SprtTest):
         yield from _sprt(run.kind.spec)
     yield NamedValue("Games at most", format_count(plan.games))
@@ -113,6 +113,13 @@ def _terms(run: Run) -> Iterator[NamedValue]:
     if run.demands.needs:
         needs = (str(need).replace("_", " ").replace(":", " ") for need in run.demands.needs)
         yield NamedValue("Asks of machines", ", ".join(needs))
+
+
+def _book(plan: Plan) -> str:
+    """A book of lines is played to a depth, which counts moves of both sides."""
+    if not plan.book.endswith(".pgn"):
+        return plan.book
+    return f"{plan.book}, {format_plural(plan.book_depth, 'move')} of each side at most"
 
 
 def _side(title: str, side: Side) -> Iterator[NamedValue]:

@@ -8,16 +8,16 @@ from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.model.events import run_name
 from rookery.model.kinds import Fixed, SprtTest, SpsaTuning
 from rookery.model.run import DisplayState, Run
-from rookery.pages.charts import LlrBar, PentanomialBars, draw_llr_bar, draw_pentanomial
 from rookery.pages.formatting import (
     DASH,
     Moment,
     format_ago,
     format_count,
-    format_elo,
+    format_elo_interval,
     format_rate,
     format_time_left,
 )
+from rookery.pages.marks import LlrBar, PentanomialBars, draw_llr_bar, draw_pentanomial
 from rookery.pages.run_description import describe_conditions, describe_question, find_diff_address
 from rookery.pages.run_statistics import (
     estimate_run_elo,
@@ -154,7 +154,7 @@ def make_run_row(known: ListedRun, now: datetime) -> RunRow:
         conditions=describe_conditions(run),
         status=label_status(run),
         bar=draw_run_bar(known, now),
-        elo=DASH if found is None else format_elo(found.middle, found.half_width),
+        elo=DASH if found is None else format_elo_interval(found.middle, found.low, found.high),
         progress=describe_progress(run),
         pairs=draw_pentanomial(results.pentanomial) if shows_pairs(run) else None,
         games=format_count(results.games),

@@ -9,7 +9,6 @@ from rookery.model.events import SYSTEM, Action, Event
 from rookery.model.kinds import Kind, SpsaTuning
 from rookery.model.run import Run
 from rookery.model.task import Results, Task
-from rookery.pages.charts import draw_sparkline
 from rookery.pages.formatting import (
     DASH,
     Moment,
@@ -22,6 +21,7 @@ from rookery.pages.formatting import (
     format_plural,
     format_signed,
 )
+from rookery.pages.marks import draw_sparkline
 from rookery.pages.run_row import Tone
 from rookery.pages.run_statistics import estimate_fixed_elo
 from rookery.stats.residuals import Colour

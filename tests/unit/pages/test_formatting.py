@@ -11,6 +11,7 @@ from rookery.pages.formatting import (
     format_decimal,
     format_duration,
     format_elo,
+    format_elo_interval,
     format_llr,
     format_nps,
     format_percent,
@@ -141,3 +142,11 @@ def test_a_rate_is_never_odd(rate: float, text: str) -> None:
 )
 def test_a_bound_has_no_needless_zeros(number: float, text: str) -> None:
     assert format_decimal(number) == text
+
+
+def test_an_interval_that_is_not_even_is_told_by_its_ends() -> None:
+    assert format_elo_interval(2.0, 1.0, 3.0) == "+2.00 ± 1.00"
+    assert format_elo_interval(2.0, 0.02, 3.0) == "+2.00 [+0.02, +3.00]"
+    assert format_elo_interval(20.0, 0.0, 25.0) == "+20.0 [0.0, +25.0]"
+    assert format_elo_interval(0.0, -1000.0, 900.0) == "–"
+    assert format_elo_interval(float("nan"), 0.0, 1.0) == "–"

@@ -26,7 +26,7 @@ def played(status: Status | None = None) -> Run:
 
 def test_a_fresh_run_shows_no_number_that_is_none() -> None:
     view = make_run_view(RunPageData(make_run(kind=sprt()), NOW))
-    assert (view.row.elo, view.los, view.pairs, view.charts) == ("–", "–", None, ())
+    assert (view.row.elo, view.los, view.row.pairs, view.charts) == ("–", "–", None, ())
 
 
 def test_the_last_point_of_a_chart_is_where_the_run_is() -> None:
@@ -43,10 +43,10 @@ def test_groups_of_a_sequential_test_say_how_their_elo_differs_from_its_own() ->
 def test_an_idle_run_says_why() -> None:
     idle = RunDiagnosis(RunFinding.NO_WORKERS, "no worker is connected", (("machines", "0"),))
     view = make_run_view(RunPageData(make_run(), NOW, diagnosis=idle))
-    assert view.reason == "No worker is connected."
+    assert view.stage.reason == "No worker is connected."
     assert [(one.name, one.text) for one in view.evidence] == [("machines", "0")]
     moving = RunDiagnosis(RunFinding.RUNNING, "results are coming in")
-    assert make_run_view(RunPageData(played(), NOW, diagnosis=moving)).reason == ""
+    assert make_run_view(RunPageData(played(), NOW, diagnosis=moving)).stage.reason == ""
 
 
 def test_runs_that_stand_in_the_way_are_told_by_name_and_private_ones_not() -> None:

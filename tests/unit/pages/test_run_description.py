@@ -55,3 +55,12 @@ def test_the_table_names_what_differs_between_the_sides() -> None:
     assert found["New, bench"] == "123"
     assert found["New, nets"] == "nn.nnue"
     assert found["Error rates"] == "α 0.05, β 0.05"
+
+
+def test_the_depth_of_a_book_counts_moves_of_each_side_and_positions_have_none() -> None:
+    def book(name: str) -> str:
+        run = make_run(plan=make_plan(book=name))
+        return next(term.text for term in list_settings(run) if term.name == "Book")
+
+    assert book("lines.pgn") == "lines.pgn, 8 moves of each side at most"
+    assert book("UHO.epd") == "UHO.epd"

@@ -1,0 +1,68 @@
+"""Texts that people wrote, cut into plain pieces and web addresses, for templates to link.
+
+One pass over the words: a stranger's text of any shape takes time in proportion to its length.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+SCHEMES = ("https://", "http://")
+CLOSING = ".,;:!?'\"”’)]}>"
+"""What ends a sentence or a bracket, and no address."""
+OPENING = "([{<'\"“‘"
+LONGEST_ADDRESS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    """A piece of a text; `address` is where it leads to, or empty."""
+
+    text: str
+    address: str = ""
+
+
+def split_links(text: str) -> tuple[TextPiece, ...]:
+    """The text as pieces, in order and with nothing left out."""
+    pieces: list[TextPiece] = []
+    plain: list[str] = []
+    for piece in _split_words(text):
+        if not piece.address:
+            plain.append(piece.text)
+            continue
+        if plain:
+            pieces.append(TextPiece("".join(plain)))
+            plain.clear()
+        pieces.append(piece)
+    if plain:
+        pieces.append(TextPiece("".join(plain)))
+    return tuple(pieces)
+
+
+def _split_words(text: str) -> Iterator[TextPiece]:
+    begin = 0
+    for at, letter in enumerate(text):
+        if letter.isspace():
+            yield from _split_word(text[begin:at])
+            yield TextPiece(letter)
+            begin = at + 1
+    yield from _split_word(text[begin:])
+
+
+def _split_word(word: str) -> Iterator[TextPiece]:
+    if not word:
+        return
+    inner = word.lstrip(OPENING)
+    address = inner.rstrip(CLOSING)
+    # An address may hold brackets of its own, as those of an encyclopedia do.
+    if "(" in address and inner[len(address) :].startswith(")"):
+        address += ")"
+    known = address.lower().startswith(SCHEMES) and "." in address
+    if not known or len(address) > LONGEST_ADDRESS:
+        yield TextPiece(word)
+        return
+    before = word[: len(word) - len(inner)]
+    if before:
+        yield TextPiece(before)
+    yield TextPiece(address, address)
+    if rest := inner[len(address) :]:
+        yield TextPiece(rest)
