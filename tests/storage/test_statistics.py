@@ -10,7 +10,7 @@ from msgspec.structs import replace as with_fields
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.statistics import Accounting
-from rookery.farm.statistics_rows import Contributor, Period, Statistics
+from rookery.farm.statistics_rows import Contributor, ContributorOrder, Period, Statistics
 from rookery.farm.store import FleetStore
 from rookery.model.run import Run, core_hours
 from rookery.model.task import Task
@@ -115,3 +115,15 @@ async def test_a_month_later_only_the_sum_of_all_time_is_left(books: Books) -> N
     await books.count()
     assert await books.of("bob", Period.MONTH) is None
     assert await books.of("bob") is not None
+
+
+async def test_a_search_keeps_places_and_counts_what_it_found(books: Books) -> None:
+    await books.write(OVER, closed(0, 6), closed(1, 18, "bob"), closed(2, 4, "bobby"))
+    await books.count()
+    found = await books.rows.search(Period.ALL, "BOB", ContributorOrder.GAMES, 0, 1)
+    assert [(each.place, each.user_name, each.found) for each in found] == [(1, "bob", 2)]
+    (second,) = await books.rows.search(Period.ALL, "bob", ContributorOrder.LAST, 1, 1)
+    assert second.found == 2
+    totals = await books.rows.totals(Period.MONTH)
+    assert totals.games == 28
+    assert (await books.rows.of_users(["bob", "nobody"]))["bob"][Period.ALL].games == 18

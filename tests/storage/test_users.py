@@ -10,7 +10,15 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.people.users import EndedSessions, UnknownUser, User, UserExists, Users
+from rookery.people.users import (
+    EndedSessions,
+    UnknownUser,
+    User,
+    UserExists,
+    UserKind,
+    UserQuery,
+    Users,
+)
 from tests.database import pool_on
 from tests.twins.people import MemoryEndedSessions, MemoryUsers
 
@@ -116,3 +124,22 @@ async def test_ended_sessions_are_kept_until_their_cookies_expire(sessions: Ende
     assert await sessions.all() == {b"short", b"long"}
     await sessions.end(b"later", now + timedelta(days=8), now + timedelta(days=15))
     assert await sessions.all() == {b"long", b"later"}
+
+
+async def test_a_page_of_users_is_searched_and_shows_strangers_nobody_who_waits(
+    users: Users,
+) -> None:
+    bert = replace(ANNA, name="Bert", pending=False, blocked=True, groups=frozenset())
+    for user in (ANNA, bert, replace(bert, name="carl", email="an@x.y", blocked=False)):
+        await users.add(user)
+
+    async def names(wanted: UserQuery) -> list[str]:
+        return [user.name for user in await users.page(wanted)]
+
+    assert await names(UserQuery(for_approver=True)) == ["anna", "Bert", "carl"]
+    assert await names(UserQuery()) == ["Bert", "carl"]
+    assert await names(UserQuery("an")) == []
+    assert await names(UserQuery("AN", for_approver=True)) == ["anna", "Bert", "carl"]
+    assert await names(UserQuery(kind=UserKind.BLOCKED, for_approver=True)) == ["Bert"]
+    assert await names(UserQuery(kind=UserKind.PENDING, for_approver=True)) == ["anna"]
+    assert await names(UserQuery(for_approver=True, first=1, count=1)) == ["Bert"]

@@ -15,7 +15,10 @@ from rookery.people.users import (
     UnknownUser,
     User,
     UserExists,
+    UserKind,
+    UserQuery,
     Users,
+    is_approver,
 )
 from rookery.protocol.people import Team
 from tests.twins.farm import MemoryRows
@@ -49,6 +52,24 @@ class MemoryUsers(Users):
 
     async def list_all(self) -> tuple[User, ...]:
         return tuple(self._users[name] for name in sorted(self._users))
+
+    async def page(self, wanted: UserQuery) -> tuple[User, ...]:
+        found = [user for user in self._users.values() if _is_wanted(user, wanted)]
+        found.sort(key=lambda user: (not user.pending, user.name.lower(), user.name))
+        return tuple(found[wanted.first : wanted.first + wanted.count])
+
+
+def _is_wanted(user: User, wanted: UserQuery) -> bool:
+    text, told = wanted.text.lower(), wanted.for_approver
+    if text not in user.name.lower() and not (told and text in user.email.lower()):
+        return False
+    kinds = {
+        UserKind.ALL: True,
+        UserKind.PENDING: user.pending,
+        UserKind.BLOCKED: told and user.blocked,
+        UserKind.APPROVERS: is_approver(user),
+    }
+    return kinds[wanted.kind] and (told or not user.pending)
 
 
 class MemoryEndedSessions(EndedSessions):

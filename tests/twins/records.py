@@ -1,19 +1,23 @@
 """Engine records, statistics, speeds and granted repositories in memory."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 
 from msgspec.structs import replace
 
 from rookery.farm.engines import EngineRows
 from rookery.farm.statistics_rows import (
+    ContributionTotals,
     Contributor,
+    ContributorOrder,
     Credit,
     Due,
     IdleSince,
     Period,
     Played,
+    RankedContributor,
     SpeedRows,
     Statistics,
     ToldSpeeds,
@@ -72,9 +76,52 @@ class MemoryStatistics(Statistics):
     async def page(self, period: Period, first: int, count: int) -> tuple[Contributor, ...]:
         return tuple(self.contributors[period][first : first + count])
 
+    async def search(
+        self, period: Period, text: str, order: ContributorOrder, first: int, count: int
+    ) -> tuple[RankedContributor, ...]:
+        ranked = sorted(
+            self.contributors[period], key=lambda each: _worth(each, order), reverse=True
+        )
+        wanted = [
+            (place, each)
+            for place, each in enumerate(ranked, 1)
+            if text.lower() in each.user_name.lower()
+        ]
+        return tuple(
+            RankedContributor(place=place, **asdict(each), found=len(wanted))
+            for place, each in wanted[first : first + count]
+        )
+
+    async def totals(self, period: Period) -> ContributionTotals:
+        every = self.contributors[period]
+        hours = sum(each.core_hours for each in every)
+        return ContributionTotals(len(every), sum(each.games for each in every), hours)
+
+    async def of_users(self, names: Collection[str]) -> Mapping[str, Mapping[Period, Contributor]]:
+        return {
+            name: {
+                period: each
+                for period, every in self.contributors.items()
+                for each in every
+                if each.user_name == name
+            }
+            for name in names
+        }
+
     async def core_hours(self, user: str) -> float:
         found = (each for each in self.contributors[Period.ALL] if each.user_name == user)
         return sum(each.core_hours for each in found)
+
+
+def _worth(who: Contributor, order: ContributorOrder) -> float:
+    last = who.last.timestamp() if who.last else 0.0
+    worth = {
+        ContributorOrder.HOURS: who.core_hours,
+        ContributorOrder.GAMES: who.games,
+        ContributorOrder.TESTS: who.tests,
+        ContributorOrder.LAST: last,
+    }
+    return worth[order]
 
 
 class MemorySpeeds(SpeedRows):

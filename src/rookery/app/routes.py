@@ -15,7 +15,7 @@ from starlette.types import ExceptionHandler
 from rookery.app.jobs import JOBS
 from rookery.app.steps import STEPS
 from rookery.boundary.domains import Domain, Entry, inventory, runs
-from rookery.pages import frame
+from rookery.pages import contributors, frame, profile, teams, tokens, users
 from rookery.pages.accounts import login, logout, sign_up
 from rookery.pages.home import home, home_live
 from rookery.pages.machines import add_machine
@@ -63,6 +63,11 @@ def page_routes() -> list[BaseRoute]:
         Route("/machines/add", add_machine, methods=["GET", "POST"]),
         Route("/tests/view/{run_id}", old_address, methods=["GET"]),
         *frame.routes(),
+        *profile.routes(),
+        *tokens.routes(),
+        *users.routes(),
+        *teams.routes(),
+        *contributors.routes(),
     ]
 
 

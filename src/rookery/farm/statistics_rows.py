@@ -1,9 +1,10 @@
 """What users' machines gave and how fast they play engines, as rows."""
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from rookery.db.pool import clean
 from rookery.db.table import Table, columns
@@ -56,6 +57,38 @@ class Contributor:
     core_hours: float
     tests: int
     last: datetime | None
+
+
+class ContributorOrder(enum.StrEnum):
+    """What a list of contributors is sorted by, the largest first."""
+
+    HOURS = "hours"
+    GAMES = "games"
+    TESTS = "tests"
+    LAST = "last"
+
+
+@dataclass(frozen=True, slots=True)
+class RankedContributor:
+    """A contributor with their place in the whole list, by the same order."""
+
+    place: int
+    user_name: str
+    games: int
+    core_hours: float
+    tests: int
+    last: datetime | None
+    found: int
+    """How many the list has that were searched for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContributionTotals:
+    """What all users gave together in a period."""
+
+    users: int = 0
+    games: int = 0
+    core_hours: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +146,31 @@ class Statistics(Table):
         """Those who gave most come first."""
         return await self._many(Contributor, "statistics_page", period.value, count, first)
 
+    async def search(
+        self, period: Period, text: str, order: ContributorOrder, first: int, count: int
+    ) -> tuple[RankedContributor, ...]:
+        """Those whose name holds a text, in an order; places are those of the whole list."""
+        values = (period.value, clean(text), order.value, count, first)
+        return await self._many(RankedContributor, "statistics_search", *values)
+
+    async def totals(self, period: Period) -> ContributionTotals:
+        found = await self._one(ContributionTotals, "statistics_totals", period.value)
+        return found or ContributionTotals()
+
+    async def of_users(self, names: Collection[str]) -> Mapping[str, Mapping[Period, Contributor]]:
+        """What some users gave, by name and period, as far as it was counted."""
+        found: dict[str, dict[Period, Contributor]] = {name: {} for name in names}
+        for period, who in await self._many(_period_of, "statistics_of_users", list(names)):
+            found[who.user_name][period] = who
+        return found
+
     async def core_hours(self, user: str) -> float:
         """What the user's machines gave in all, as far as it was counted."""
         return float(await self._value("statistics_hours", user) or 0)
+
+
+def _period_of(period: str, **row: Any) -> tuple[Period, Contributor]:
+    return Period(period), Contributor(**row)
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,6 +114,13 @@ def format_nps(nodes_per_second: float) -> str:
     return f"{max(0.0, nodes_per_second):.0f} nps"
 
 
+def format_hours(hours: float) -> str:
+    """Core hours, without a fraction from ten on."""
+    if not math.isfinite(hours):
+        return DASH
+    return format_count(hours) if hours >= 10 else f"{max(0.0, hours):.1f}"
+
+
 def format_duration(seconds: float) -> str:
     """A duration in its two largest units: 3 h 20 min."""
     if not math.isfinite(seconds):

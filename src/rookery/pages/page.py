@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from rookery.model.run import Run
-from rookery.people.users import is_approver
+from rookery.people.users import User, is_approver
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 from rookery.web.approvals import NONE_WAITING
@@ -105,10 +105,15 @@ def redirect_to(path: str) -> RedirectResponse:
 # Who looks at a page, as the core knows people, and which runs they may see.
 
 
+async def account_of(request: Request) -> User | None:
+    """The account of who looks; None for a visitor who is not logged in."""
+    name = session_of(request.scope).user
+    return await site_of(request).users.by_name(name) if name else None
+
+
 async def viewer_of(request: Request) -> Actor | None:
     """None for a visitor who is not logged in."""
-    name = session_of(request.scope).user
-    user = await site_of(request).users.by_name(name) if name else None
+    user = await account_of(request)
     return None if user is None else Actor(user.name, approver=is_approver(user))
 
 

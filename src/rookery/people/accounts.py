@@ -99,6 +99,8 @@ class Accounts:
         given = {key: value for key, value in asdict(wanted).items() if value is not UNSET}
         if "groups" in given:
             given["groups"] = frozenset(map(full_group_name, given["groups"]))
+        if given.get("blocked") is False:
+            given["block_reason"] = ""
         if upload_mb is not None:
             given["upload_mb"] = None if upload_mb == "default" else upload_mb
         changed = replace(user, **given)

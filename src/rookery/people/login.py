@@ -121,13 +121,18 @@ class Login:
 
 
 def check_active(user: User) -> User:
-    """The same user; raises AccountBlocked or AccountPending."""
-    """The same user; raises AccountBlocked or AccountPending."""
+    """The same user; raises AccountBlocked, with the reason, or AccountPending."""
     if user.blocked:
-        raise AccountBlocked
+        raise AccountBlocked(describe_block(user))
     if user.pending:
         raise AccountPending
     return user
+
+
+def describe_block(user: User) -> str:
+    """What a blocked user is told."""
+    reason = user.block_reason.strip().rstrip(".")
+    return f"This account is blocked: {reason}." if reason else "This account is blocked."
 
 
 def origin_of(client: str) -> str:

@@ -60,8 +60,37 @@ class User:
     created: datetime
     upload_mb: int | None = None
     """The quota of nets, programs and books; None for that of the site."""
+    block_reason: str = ""
+    """What a blocked user is told."""
+    verified_email: str = ""
+    """The address that the user has shown to be theirs."""
     repositories: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The user's repository for each engine, for submissions that name none."""
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether mail to the present address reaches the user."""
+        return bool(self.email) and self.email == self.verified_email
+
+
+class UserKind(enum.StrEnum):
+    """Which users a list shows; those who wait or are blocked are for approvers alone."""
+
+    ALL = "all"
+    PENDING = "pending"
+    BLOCKED = "blocked"
+    APPROVERS = "approvers"
+
+
+@dataclass(frozen=True, slots=True)
+class UserQuery:
+    """A page of the list of users; an approver also sees who waits, and searches addresses."""
+
+    text: str = ""
+    kind: UserKind = UserKind.ALL
+    for_approver: bool = False
+    first: int = 0
+    count: int = 50
 
 
 class Users(Table):
@@ -98,6 +127,19 @@ class Users(Table):
     async def list_all(self) -> tuple[User, ...]:
         """All users, by name."""
         return await self._many(_decode_user, "users_all")
+
+    async def page(self, wanted: UserQuery) -> tuple[User, ...]:
+        """Those who wait come first, then by name."""
+        return await self._many(
+            _decode_user,
+            "users_page",
+            clean(wanted.text),
+            wanted.for_approver,
+            wanted.kind.value,
+            wanted.count,
+            wanted.first,
+            APPROVERS,
+        )
 
     async def _store(self, query: str, user: User) -> bool:
         *plain, repositories = columns(user)

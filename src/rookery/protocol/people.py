@@ -18,6 +18,7 @@ class UserEntry(Struct, frozen=True, kw_only=True):
     approver: bool
     created: datetime
     blocked: bool | UnsetType = UNSET
+    block_reason: str | UnsetType = UNSET
     pending: bool | UnsetType = UNSET
     machine_limit: int | UnsetType = UNSET
     groups: tuple[str, ...] | UnsetType = UNSET
@@ -43,6 +44,8 @@ class UserChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     pending: Literal[False] | UnsetType = UNSET
     blocked: bool | UnsetType = UNSET
+    block_reason: Annotated[str, Meta(max_length=500)] | UnsetType = UNSET
+    """What a blocked user is told."""
     groups: Annotated[tuple[Name, ...], Meta(max_length=20)] | UnsetType = UNSET
     machine_limit: Count | UnsetType = UNSET
 

@@ -272,8 +272,11 @@ class BlockedUsers:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if is_http(scope) and _may_have_session(scope) and await self._must_go(scope):
+            name = session_of(scope).user
             self._drop(scope)
             if request_info_of(scope).audience is Audience.PERSON:
+                if told := await self._sessions.explain_end(name):
+                    session_of(scope).flash(told, "error")
                 await RedirectResponse(AWAY, 303)(scope, receive, send)
                 return
         await self.app(scope, receive, send)

@@ -15,6 +15,7 @@ import msgspec
 
 from rookery.caches import ExpiringCache
 from rookery.clock import Clock
+from rookery.people.login import describe_block
 from rookery.people.users import EndedSessions, User, Users, is_approver
 
 MOST_FLASHES = 5
@@ -321,6 +322,12 @@ class SessionCheck:
     def forget_all(self) -> None:
         """To be called when a change may have been missed."""
         self._known.forget_all()
+
+    async def explain_end(self, name: str) -> str:
+        """What to tell a person whose session counts no longer; empty where there is nothing to
+        tell."""
+        user = await self._users.by_name(name)
+        return "" if user is None or not user.blocked else describe_block(user)
 
     async def _find(self, name: str) -> SessionHolder:
         found = self._known.get(name)

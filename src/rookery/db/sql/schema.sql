@@ -40,6 +40,10 @@ CREATE TABLE users (
     created timestamptz NOT NULL,
     -- How much they may keep here in nets, programs and books; null: what the site allows.
     upload_mb integer CHECK (upload_mb >= 0),
+    -- What a blocked user is told.
+    block_reason text NOT NULL DEFAULT '',
+    -- The address that they have shown to be theirs; it counts while it is the one above.
+    verified_email text NOT NULL DEFAULT '',
     -- Where their own branches are, by engine.
     repositories jsonb NOT NULL DEFAULT '{}'
 );

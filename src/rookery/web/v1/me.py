@@ -12,6 +12,7 @@ from rookery.people.users import (
     AccountConflict,
     NotPermitted,
     Scope,
+    Token,
     UnknownToken,
     User,
     is_approver,
@@ -32,6 +33,7 @@ from rookery.web.faults import (
 )
 from rookery.web.openapi import Operation, described
 from rookery.web.scope import request_info_of, session_of
+from rookery.web.site import Site
 
 CHANGE = Reader(people.MeChange)
 NEW_TOKEN = Reader(people.NewToken)
@@ -63,13 +65,7 @@ async def change_me(request: Request) -> Response:
     bearer = await require_bearer(request, site.bearers, Scope.SUBMIT, Scope.ADMIN)
     body, name = await read_body(request.receive), bearer.user.name
     with translated_errors():
-        wish = CHANGE.read(body)
-        changed = await _change(request, name, wish)
-    # This process need not wait until it hears of it.
-    site.bearers.forget_all()
-    site.credentials.forget(name)
-    if wish.password is not UNSET:
-        _go_on(request, changed)
+        changed = await _change(request, name, CHANGE.read(body))
     return _show_me(request, bearer, changed)
 
 
@@ -125,8 +121,14 @@ async def revoke_token(request: Request) -> Response:
     bearer = await find_bearer(request, site.bearers)
     if bearer is None:
         raise Unauthorized
+    revoked = await revoke_own_token(site, bearer, str(request.path_params["token_id"]))
+    return json_answer(revoked.shown(site.clock.now(), current=revoked.id == bearer.token_id))
+
+
+async def revoke_own_token(site: Site, bearer: Bearer, token_id: str) -> Token:
+    """Revokes a token of the bearer; raises NotFound or Forbidden."""
     try:
-        revoked = await site.profiles.revoke(bearer, str(request.path_params["token_id"]))
+        revoked = await site.profiles.revoke(bearer, token_id)
     except UnknownToken:
         raise NotFound("You have no such token.") from None
     except NotPermitted as refused:
@@ -134,7 +136,7 @@ async def revoke_token(request: Request) -> Response:
     # This process need not wait until it hears of it.
     site.bearers.forget_all()
     site.credentials.forget_tokens()
-    return json_answer(revoked.shown(site.clock.now(), current=revoked.id == bearer.token_id))
+    return revoked
 
 
 async def _reader(request: Request) -> Bearer:
@@ -143,16 +145,28 @@ async def _reader(request: Request) -> Bearer:
 
 
 async def _change(request: Request, name: str, wanted: people.MeChange) -> User:
-    site = site_of(request)
-    catalogue, client = site.privacy.catalogue(name), request_info_of(request.scope).client
     try:
-        return await site.profiles.change(name, wanted, client, catalogue)
+        return await change_account(request, name, wanted)
     except Throttled:
         raise TooManyRequests from None
     except NotPermitted as refused:
         raise Forbidden(str(refused)) from None
     except Complaint as refused:
         raise BadRequest(str(refused)) from None
+
+
+async def change_account(request: Request, name: str, wanted: people.MeChange) -> User:
+    """Changes one's own account; a new password ends all sessions but this one. Raises what
+    `Profiles.change` does."""
+    site = site_of(request)
+    catalogue, client = site.privacy.catalogue(name), request_info_of(request.scope).client
+    changed = await site.profiles.change(name, wanted, client, catalogue)
+    # This process need not wait until it hears of it.
+    site.bearers.forget_all()
+    site.credentials.forget(name)
+    if wanted.password is not UNSET:
+        _go_on(request, changed)
+    return changed
 
 
 def _show_me(request: Request, bearer: Bearer, user: User) -> Response:

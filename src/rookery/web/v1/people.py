@@ -139,6 +139,7 @@ def make_user_entry(user: User, *, to_approver: bool) -> people.UserEntry:
         approver=is_approver(user),
         created=user.created,
         blocked=user.blocked if to_approver else UNSET,
+        block_reason=user.block_reason if to_approver and user.blocked else UNSET,
         pending=user.pending if to_approver else UNSET,
         machine_limit=user.machine_limit if to_approver else UNSET,
         groups=tuple(sorted(user.groups)) if to_approver else UNSET,

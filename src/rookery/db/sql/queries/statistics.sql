@@ -78,6 +78,45 @@ WHERE period = $1
 ORDER BY core_hours DESC, user_name
 LIMIT $2 OFFSET $3;
 
+-- name: statistics_search
+-- Contributors whose name holds a text, by the chosen order, with their places among all.
+WITH ranked AS (
+    SELECT
+        row_number() OVER (
+            ORDER BY
+                CASE $3
+                    WHEN 'games' THEN games
+                    WHEN 'tests' THEN tests
+                    WHEN 'last' THEN extract(epoch FROM last)
+                    ELSE core_hours
+                END DESC NULLS LAST,
+                core_hours DESC, user_name
+        )::integer AS place,
+        user_name, games, core_hours, tests, last
+    FROM user_statistics
+    WHERE period = $1
+)
+SELECT
+    place, user_name, games, core_hours, tests, last, (count(*) OVER ())::integer AS found
+FROM ranked
+WHERE position(lower($2) IN lower(user_name)) > 0
+ORDER BY place
+LIMIT $4 OFFSET $5;
+
+-- name: statistics_totals
+-- What all users gave together in a period.
+SELECT
+    count(*)::integer AS users, coalesce(sum(games), 0)::bigint AS games,
+    coalesce(sum(core_hours), 0)::float8 AS core_hours
+FROM user_statistics
+WHERE period = $1;
+
+-- name: statistics_of_users
+-- What some users gave, in each period.
+SELECT period, user_name, games, core_hours, tests, last
+FROM user_statistics
+WHERE user_name = ANY ($1::text[]);
+
 -- name: statistics_hours
 -- Core hours that a user's machines gave in all.
 SELECT core_hours FROM user_statistics WHERE period = 'all' AND user_name = $1;

@@ -1,15 +1,15 @@
 -- name: users_by_name
 -- One user by the exact name.
 SELECT name, email, password_hash, groups, blocked, pending, machine_limit, created,
-    upload_mb, repositories
+    upload_mb, block_reason, verified_email, repositories
 FROM users
 WHERE name = $1;
 
 -- name: users_add
 -- A new user; nothing when the name is taken.
 INSERT INTO users (name, email, password_hash, groups, blocked, pending, machine_limit, created,
-    upload_mb, repositories)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    upload_mb, block_reason, verified_email, repositories)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 ON CONFLICT (name) DO NOTHING
 RETURNING name;
 
@@ -17,7 +17,8 @@ RETURNING name;
 -- Replaces everything about a user but the name.
 UPDATE users
 SET email = $2, password_hash = $3, groups = $4, blocked = $5, pending = $6, machine_limit = $7,
-    created = $8, upload_mb = $9, repositories = $10
+    created = $8, upload_mb = $9, block_reason = $10, verified_email = $11,
+    repositories = $12
 WHERE name = $1
 RETURNING name;
 
@@ -36,9 +37,26 @@ SELECT pg_notify('users', $1);
 -- name: users_all
 -- Everybody, by name.
 SELECT name, email, password_hash, groups, blocked, pending, machine_limit, created,
-    upload_mb, repositories
+    upload_mb, block_reason, verified_email, repositories
 FROM users
 ORDER BY name;
+
+-- name: users_page
+-- Some users of a kind whose name holds a text, or for approvers whose address does; those who wait
+-- come first, then by name.
+SELECT name, email, password_hash, groups, blocked, pending, machine_limit, created,
+    upload_mb, block_reason, verified_email, repositories
+FROM users
+WHERE (position(lower($1) IN lower(name)) > 0 OR $2 AND position(lower($1) IN lower(email)) > 0)
+    AND ($2 OR NOT pending)
+    AND CASE $3
+        WHEN 'pending' THEN pending
+        WHEN 'blocked' THEN $2 AND blocked
+        WHEN 'approvers' THEN $6 = ANY (groups)
+        ELSE true
+    END
+ORDER BY pending DESC, lower(name), name
+LIMIT $4 OFFSET $5;
 
 -- name: users_remove
 -- A user with their tokens and their places in teams.

@@ -1,0 +1,136 @@
+"""Whose machines gave how much, in all and in the last thirty days."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.farm.statistics_rows import (
+    ContributionTotals,
+    ContributorOrder,
+    Period,
+    RankedContributor,
+)
+from rookery.pages.formatting import (
+    Moment,
+    format_ago,
+    format_count,
+    format_hours,
+    format_plural,
+    format_rate,
+)
+from rookery.pages.listing import ListAddress, Pager, make_pager, read_page
+from rookery.pages.page import render_page_in_thread
+from rookery.web.answers import site_of
+from rookery.web.scope import session_of
+
+HERE = "/contributors"
+PAGE_ROWS = 100
+LONGEST_TEXT = 100
+ORDER = {f"-{order.value}": order for order in ContributorOrder}
+
+
+@dataclass(frozen=True, slots=True)
+class ContributorRow:
+    """A line of the list, as text; `share` of all hours is drawn as a bar from 0 to 100."""
+
+    place: str
+    name: str
+    hours: str
+    share: str
+    games: str
+    tests: str
+    pace: str
+    last: Moment | None
+    is_own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ContributorsView:
+    """A page of the list, with what all gave together."""
+
+    rows: tuple[ContributorRow, ...]
+    address: ListAddress
+    pager: Pager
+    text: str
+    period: Period
+    users: str
+    games: str
+    hours: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContributorsData:
+    """What was loaded for one page of the list."""
+
+    found: tuple[RankedContributor, ...]
+    totals: ContributionTotals
+    paces: dict[str, float]
+    address: ListAddress
+    page: int
+    viewer: str
+    now: datetime
+
+
+@runs(Domain.THREAD, "awaits two queries; the page is rendered in a thread")
+async def list_contributors(request: Request) -> Response:
+    site, query = site_of(request), request.query_params
+    period = Period.MONTH if query.get("period") == Period.MONTH else Period.ALL
+    text = query.get("text", "").strip()[:LONGEST_TEXT]
+    sort = query.get("sort", "")
+    order = ORDER.get(sort, ContributorOrder.HOURS)
+    page = read_page(query)
+    found = await site.statistics.search(period, text, order, (page - 1) * PAGE_ROWS, PAGE_ROWS)
+    values = {
+        "period": period.value if period is Period.MONTH else "",
+        "text": text,
+        "sort": f"-{order.value}",
+    }
+    paces = site.fleet.activity.user_paces
+    data = ContributorsData(
+        found,
+        await site.statistics.totals(period),
+        {each.user_name: paces.get(each.user_name, 0.0) for each in found},
+        ListAddress(HERE, values),
+        page,
+        session_of(request.scope).user,
+        site.clock.now(),
+    )
+    return await render_page_in_thread(request, "contributors.html", make_contributors_view, data)
+
+
+def make_contributors_view(data: ContributorsData) -> ContributorsView:
+    totals, values = data.totals, data.address.values
+    number = data.found[0].found if data.found else 0
+    return ContributorsView(
+        rows=tuple(_make_row(each, data) for each in data.found),
+        address=data.address,
+        pager=make_pager(data.address, data.page, PAGE_ROWS, number),
+        text=values["text"],
+        period=Period(values["period"] or Period.ALL),
+        users=format_plural(totals.users, "contributor"),
+        games=format_plural(totals.games, "game"),
+        hours=format_hours(totals.core_hours),
+    )
+
+
+def _make_row(who: RankedContributor, data: ContributorsData) -> ContributorRow:
+    all_hours = data.totals.core_hours
+    return ContributorRow(
+        place=format_count(who.place),
+        name=who.user_name,
+        hours=format_hours(who.core_hours),
+        share=f"{100 * who.core_hours / all_hours:.1f}" if all_hours > 0 else "0",
+        games=format_count(who.games),
+        tests=format_count(who.tests),
+        pace=format_rate(data.paces[who.user_name]),
+        last=format_ago(who.last, data.now) if who.last else None,
+        is_own=who.user_name == data.viewer,
+    )
+
+
+def routes() -> list[BaseRoute]:
+    return [Route(HERE, list_contributors, methods=["GET"])]

@@ -1,0 +1,213 @@
+"""A person's access tokens: listed, made with scopes and an end, shown once, revoked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.errors import Complaint
+from rookery.pages.formatting import Moment, format_ago
+from rookery.pages.page import account_of, redirect_to, render_page
+from rookery.people.bearers import IN_PERSON, Bearer
+from rookery.people.users import ORDINARY, Scope, Token, User, is_approver
+from rookery.web.answers import address_of, site_of
+from rookery.web.faults import HttpFault
+from rookery.web.scope import Form, request_info_of, session_of
+from rookery.web.v1.me import revoke_own_token
+
+HERE = "/tokens"
+LOGIN = f"/login?next={HERE}"
+SECRET_SECONDS = 300.0
+"""How long the page that follows has to show what was made."""
+LONGEST_NOTE = 200
+
+PURPOSES: Mapping[Scope, str] = {
+    Scope.READ: "look at everything you may see",
+    Scope.SUBMIT: "submit, change and stop your tests, upload nets and books",
+    Scope.APPROVE: "approve the tests of others",
+    Scope.ADMIN: "accept, block and limit accounts",
+    Scope.WORKER: "play for you, and nothing else: for machines",
+}
+"""What each scope lets a token do, in the order of the form."""
+LASTING: Mapping[str, str] = {
+    "7": "7 days",
+    "30": "30 days",
+    "90": "90 days",
+    "365": "a year",
+    "": "until it is revoked",
+}
+"""The choices of how long a token is valid, by days."""
+
+
+class FormRefused(Exception):
+    """A form can't be taken; `errors` are sentences by field."""
+
+    def __init__(self, errors: Mapping[str, str]) -> None:
+        super().__init__(str(errors))
+        self.errors = errors
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """A token as its owner sees it."""
+
+    id: str
+    note: str
+    scopes: str
+    created: Moment
+    used: Moment | None
+    expires: str
+    state: str
+    is_valid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TokensView:
+    """`secret` is that of a token just made, shown this once; `typed` is what a refused form had
+    in it."""
+
+    rows: tuple[TokenRow, ...]
+    former: tuple[TokenRow, ...]
+    scopes: tuple[tuple[Scope, str], ...]
+    server: str
+    secret: str = ""
+    fresh: str = ""
+    lasting: Mapping[str, str] = field(default_factory=lambda: LASTING)
+    chosen: frozenset[str] = ORDINARY
+    days: str = "90"
+    note: str = ""
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+
+def make_token_row(token: Token, now: datetime) -> TokenRow:
+    valid = token.is_valid(now)
+    state = "valid" if valid else "revoked" if token.revoked else "expired"
+    return TokenRow(
+        id=token.id,
+        note=token.note,
+        scopes=", ".join(scope for scope in PURPOSES if scope in token.scopes),
+        created=format_ago(token.created, now),
+        used=format_ago(token.used, now) if token.used else None,
+        expires=f"{token.expires:%Y-%m-%d}" if token.expires else "never",
+        state=state,
+        is_valid=valid,
+    )
+
+
+@runs(Domain.THREAD, "awaits one query; the page is rendered in a thread")
+async def list_own_tokens(request: Request) -> Response:
+    user = await account_of(request)
+    return redirect_to(LOGIN) if user is None else await _show(request, user)
+
+
+@runs(Domain.THREAD, "awaits one write; a refused form is rendered in a thread")
+async def make_token(request: Request) -> Response:
+    """Leads to the page that shows the secret, so that a reload makes no second one."""
+    user, site = await account_of(request), site_of(request)
+    if user is None:
+        return redirect_to(LOGIN)
+    form = request_info_of(request.scope).form
+    try:
+        scopes, days, note = _read_wish(form, user)
+        minted = await site.profiles.create_token(user, scopes, days, note)
+    except FormRefused as refused:
+        return await _show(request, user, form, refused.errors)
+    except Complaint as refused:
+        return await _show(request, user, form, {"scopes": str(refused)})
+    site.fresh_secrets.put(minted.token.id, minted.secret, SECRET_SECONDS)
+    return redirect_to(f"{HERE}?made={minted.token.id}")
+
+
+@runs(Domain.LOOP, "awaits one write")
+async def revoke_by_form(request: Request) -> Response:
+    user, session = await account_of(request), session_of(request.scope)
+    if user is None:
+        return redirect_to(LOGIN)
+    try:
+        token_id = str(request.path_params["token_id"])
+        token = await revoke_own_token(site_of(request), Bearer(user, IN_PERSON), token_id)
+        session.flash(f"The token {token.note or token.id} is revoked.")
+    except HttpFault as refused:
+        session.flash(str(refused), "error")
+    return redirect_to(HERE)
+
+
+async def _show(
+    request: Request, user: User, form: Form | None = None, errors: Mapping[str, str] | None = None
+) -> Response:
+    site = site_of(request)
+    now = site.clock.now()
+    tokens = [*reversed(await site.accounts.tokens.of(user.name))]
+    fresh, secret = _take_secret(request, {token.id for token in tokens})
+    rows = [make_token_row(token, now) for token in tokens]
+    view = TokensView(
+        rows=tuple(row for row in rows if row.is_valid),
+        former=tuple(row for row in rows if not row.is_valid),
+        scopes=tuple(_list_scopes(user)),
+        server=address_of(request),
+        secret=secret,
+        fresh=fresh,
+    )
+    if form is not None:
+        view = _with_typed(view, form, errors or {})
+    answer = await render_page(request, "tokens.html", view, 400 if errors else 200)
+    answer.headers["cache-control"] = "no-store"
+    return answer
+
+
+def _take_secret(request: Request, own: set[str]) -> tuple[str, str]:
+    """The id that the address names and its secret, where it is the reader's and was not shown."""
+    secrets, made = site_of(request).fresh_secrets, request.query_params.get("made", "")
+    if made not in own:
+        return "", ""
+    secret = secrets.get(made) or ""
+    secrets.forget(made)
+    return made, secret
+
+
+def _list_scopes(user: User) -> list[tuple[Scope, str]]:
+    hidden = frozenset() if is_approver(user) else {Scope.APPROVE, Scope.ADMIN}
+    return [(scope, text) for scope, text in PURPOSES.items() if scope not in hidden]
+
+
+def _read_wish(form: Form, user: User) -> tuple[frozenset[Scope], int | None, str]:
+    """Scopes, days and note; raises FormRefused."""
+    known = {scope.value for scope, _ in _list_scopes(user)}
+    wanted = {value for name, value in form.fields if name == "scope"}
+    note, days, errors = form.text("note").strip(), form.text("days"), {}
+    if not wanted:
+        errors["scopes"] = "Choose at least one thing that the token is for."
+    elif not wanted <= known:
+        errors["scopes"] = "One of these is not for you to give."
+    if len(note) > LONGEST_NOTE:
+        errors["note"] = f"A note has at most {LONGEST_NOTE} characters."
+    if days not in LASTING:
+        errors["days"] = "Choose one of these."
+    if errors:
+        raise FormRefused(errors)
+    return frozenset(map(Scope, wanted)), int(days) if days else None, note
+
+
+def _with_typed(view: TokensView, form: Form, errors: Mapping[str, str]) -> TokensView:
+    return TokensView(
+        rows=view.rows,
+        former=view.former,
+        scopes=view.scopes,
+        server=view.server,
+        chosen=frozenset(value for name, value in form.fields if name == "scope"),
+        days=form.text("days"),
+        note=form.text("note"),
+        errors=errors,
+    )
+
+
+def routes() -> list[BaseRoute]:
+    return [
+        Route(HERE, list_own_tokens, methods=["GET"]),
+        Route(HERE, make_token, methods=["POST"]),
+        Route(f"{HERE}/{{token_id}}/revoke", revoke_by_form, methods=["POST"]),
+    ]

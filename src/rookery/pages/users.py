@@ -1,0 +1,351 @@
+"""People with an account: the list for approvers, and a page of each for everybody."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.errors import Complaint
+from rookery.farm.read_values import FinishedRunsQuery
+from rookery.farm.statistics_rows import Contributor, Period
+from rookery.model.run import Run
+from rookery.model.task import Task
+from rookery.pages.formatting import Moment, format_ago, format_count, format_hours, format_plural
+from rookery.pages.listing import ListAddress, Pager, make_open_pager, read_page
+from rookery.pages.page import account_of, redirect_to, render_page_in_thread
+from rookery.pages.run_row import StatusLabel, label_status
+from rookery.people.users import (
+    APPROVERS,
+    UnknownUser,
+    User,
+    UserKind,
+    UserQuery,
+    is_approver,
+)
+from rookery.protocol.people import UserChange
+from rookery.rules.lifecycle import Actor
+from rookery.web.answers import site_of
+from rookery.web.callers import find_tasks_at_play, translated_errors
+from rookery.web.faults import BadRequest, Forbidden, HttpFault, NotFound
+from rookery.web.scope import Form, is_local, request_info_of, session_of
+from rookery.web.site import Site
+
+HERE = "/users"
+PAGE_ROWS = 50
+LONGEST_TEXT = 100
+LONGEST_REASON = 500
+MOST_MACHINES = 1_000_000
+MOST_MB = 10**9 - 1
+MOST_SHOWN = 10
+ONLY_APPROVERS = "Only an approver may do this."
+
+
+# The list, for approvers.
+
+
+@dataclass(frozen=True, slots=True)
+class UserRow:
+    """An account as approvers see it in the list."""
+
+    user: User
+    approver: bool
+    created: Moment
+    hours: str
+    games: str
+    last: Moment | None
+
+
+@dataclass(frozen=True, slots=True)
+class UsersView:
+    """A page of the list, and what it was asked for."""
+
+    rows: tuple[UserRow, ...]
+    address: ListAddress
+    pager: Pager
+    text: str
+    kind: UserKind
+    here: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsersData:
+    """What was loaded for one page of the list; there is a further page where one user more than
+    it holds was found."""
+
+    users: tuple[User, ...]
+    given: Mapping[str, Mapping[Period, Contributor]]
+    address: ListAddress
+    page: int
+    now: datetime
+
+
+@runs(Domain.THREAD, "awaits two queries; the page is rendered in a thread")
+async def list_accounts(request: Request) -> Response:
+    viewer, site, query = await account_of(request), site_of(request), request.query_params
+    if viewer is None:
+        return redirect_to(f"/login?next={HERE}")
+    if not is_approver(viewer):
+        raise Forbidden(ONLY_APPROVERS)
+    state, text = query.get("state", ""), query.get("text", "").strip()[:LONGEST_TEXT]
+    kind = UserKind(state) if state in set(UserKind) else UserKind.ALL
+    page = read_page(query)
+    first = (page - 1) * PAGE_ROWS
+    users = await site.users.page(UserQuery(text, kind, True, first, PAGE_ROWS + 1))
+    given = await site.statistics.of_users([user.name for user in users])
+    shown = {"state": "" if kind is UserKind.ALL else kind.value, "text": text}
+    data = UsersData(users, given, ListAddress(HERE, shown), page, site.clock.now())
+    return await render_page_in_thread(request, "users.html", make_users_view, data)
+
+
+def make_users_view(data: UsersData) -> UsersView:
+    values = data.address.values
+    return UsersView(
+        rows=tuple(_make_row(user, data) for user in data.users[:PAGE_ROWS]),
+        address=data.address,
+        pager=make_open_pager(data.address, data.page, more=len(data.users) > PAGE_ROWS),
+        text=values["text"],
+        kind=UserKind(values["state"] or UserKind.ALL),
+        here=data.address.change(page=data.page),
+    )
+
+
+def _make_row(user: User, data: UsersData) -> UserRow:
+    given = data.given[user.name].get(Period.ALL)
+    return UserRow(
+        user=user,
+        approver=is_approver(user),
+        created=format_ago(user.created, data.now),
+        hours=format_hours(given.core_hours if given else 0.0),
+        games=format_count(given.games if given else 0),
+        last=format_ago(given.last, data.now) if given and given.last else None,
+    )
+
+
+# The page of one user.
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What somebody gave in a period, as text."""
+
+    hours: str
+    games: str
+    tests: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedRun:
+    """A run in a short list."""
+
+    id: str
+    name: str
+    engine: str
+    status: StatusLabel
+    at: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class UserView:
+    """`account` is there for approvers and for the user; `may_change` for approvers."""
+
+    name: str
+    approver: bool
+    since: str
+    account: User | None
+    may_change: bool
+    is_own: bool
+    all_time: Sums
+    month: Sums
+    last: Moment | None
+    machines: str
+    more_runs: bool
+    runs: tuple[LinkedRun, ...]
+    upload_mb: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserData:
+    """What was loaded for the page of one user, as far as the viewer may see it."""
+
+    user: User
+    viewer: Actor | None
+    given: Mapping[Period, Contributor]
+    active: tuple[Run, ...]
+    finished: tuple[Run, ...]
+    tasks: tuple[Task, ...]
+    now: datetime
+
+
+@runs(Domain.THREAD, "awaits three queries; the page is rendered in a thread")
+async def show_user(request: Request) -> Response:
+    site, viewer = site_of(request), await account_of(request)
+    user = await _find_user(request, viewer)
+    name = None if viewer is None else viewer.name
+    finished = await site.reads.finished(
+        FinishedRunsQuery(
+            page_size=MOST_SHOWN + 1, owner=user.name, hidden=site.privacy.hidden(name)
+        )
+    )
+    active = await site.fleet.views.active()
+    own = (run for run in active if run.plan.owner == user.name)
+    tasks = await find_tasks_at_play(site, name)
+    data = UserData(
+        user,
+        None if viewer is None else Actor(viewer.name, approver=is_approver(viewer)),
+        (await site.statistics.of_users([user.name]))[user.name],
+        tuple(run for run in own if site.privacy.may_see(name, run)),
+        finished,
+        tuple(task for task in tasks if task.machine.user == user.name),
+        site.clock.now(),
+    )
+    return await render_page_in_thread(request, "user.html", make_user_view, data)
+
+
+async def _find_user(request: Request, viewer: User | None) -> User:
+    """Raises NotFound, also for an account that still waits and is not the viewer's to know."""
+    name = str(request.path_params["user"])
+    user = await site_of(request).users.by_name(name)
+    told = viewer is not None and (is_approver(viewer) or viewer.name == name)
+    if user is None or (user.pending and not told):
+        raise NotFound(str(UnknownUser(name[:LONGEST_TEXT])))
+    return user
+
+
+def make_user_view(data: UserData) -> UserView:
+    user, viewer = data.user, data.viewer
+    boss = viewer is not None and viewer.approver
+    own = viewer is not None and viewer.name == user.name
+    last = max((each.last for each in data.given.values() if each.last), default=None)
+    cores = sum(task.machine.cores for task in data.tasks)
+    machines = {task.machine.short_name for task in data.tasks}
+    runs_ = [*sorted(data.active, key=lambda run: run.created, reverse=True), *data.finished]
+    return UserView(
+        name=user.name,
+        approver=is_approver(user),
+        since=f"{user.created:%Y-%m-%d}",
+        account=user if boss or own else None,
+        may_change=boss and not own,
+        is_own=own,
+        all_time=_make_sums(data.given.get(Period.ALL)),
+        month=_make_sums(data.given.get(Period.MONTH)),
+        last=format_ago(last, data.now) if last else None,
+        machines=f"{format_plural(len(machines), 'machine')}, {format_plural(cores, 'core')}"
+        if machines
+        else "",
+        more_runs=len(runs_) > MOST_SHOWN,
+        runs=tuple(_link_run(run, data.now) for run in runs_[:MOST_SHOWN]),
+        upload_mb="" if user.upload_mb is None else str(user.upload_mb),
+    )
+
+
+def _make_sums(given: Contributor | None) -> Sums:
+    if given is None:
+        return Sums("0", "0", "0")
+    hours, games = format_hours(given.core_hours), format_count(given.games)
+    return Sums(hours, games, format_count(given.tests))
+
+
+def _link_run(run: Run, now: datetime) -> LinkedRun:
+    side = run.plan.sides[0]
+    return LinkedRun(run.id, side.tag, side.engine, label_status(run), format_ago(run.updated, now))
+
+
+# What approvers do to an account, by forms.
+
+Command = Callable[[Site, str, str, Form], Awaitable[str]]
+
+
+@runs(Domain.LOOP, "awaits one write")
+async def change_account(request: Request) -> Response:
+    """Carries a command out; the page that follows says what came of it."""
+    session, name = session_of(request.scope), str(request.path_params["user"])
+    command, viewer = COMMANDS.get(str(request.path_params["command"])), await account_of(request)
+    if command is None:
+        raise NotFound
+    if viewer is None:
+        return redirect_to(f"/login?next={HERE}")
+    if not is_approver(viewer):
+        raise Forbidden(ONLY_APPROVERS)
+    form = request_info_of(request.scope).form
+    place = HERE if command is _reject else f"{HERE}/{name}"
+    if is_local(form.text("next")):
+        place = form.text("next")
+    try:
+        with translated_errors():
+            session.flash(await command(site_of(request), name, viewer.name, form))
+    except (HttpFault, Complaint) as refused:
+        session.flash(str(refused), "error")
+        if isinstance(refused, NotFound):
+            place = HERE
+    return redirect_to(place)
+
+
+async def _accept(site: Site, name: str, by: str, _form: Form) -> str:
+    await site.accounts.change(name, UserChange(pending=False), by=by)
+    return f"{name} may log in now."
+
+
+async def _reject(site: Site, name: str, by: str, _form: Form) -> str:
+    await site.accounts.reject(name, by=by)
+    return f"The account {name} is removed."
+
+
+async def _block(site: Site, name: str, by: str, form: Form) -> str:
+    reason = form.text("message").strip()[:LONGEST_REASON]
+    await site.accounts.change(name, UserChange(blocked=True, block_reason=reason), by=by)
+    # This process need not wait until it hears of it.
+    site.sessions.forget(name)
+    site.bearers.forget_all()
+    site.credentials.forget(name)
+    return f"{name} is blocked."
+
+
+async def _unblock(site: Site, name: str, by: str, _form: Form) -> str:
+    await site.accounts.change(name, UserChange(blocked=False), by=by)
+    site.credentials.forget(name)
+    return f"{name} is no longer blocked."
+
+
+async def _change_limits(site: Site, name: str, by: str, form: Form) -> str:
+    """Machine limit, upload quota and whether the user is an approver."""
+    user = await site.users.by_name(name)
+    if user is None:
+        raise UnknownUser(name)
+    machines = _read_number(form, "machine_limit", "The machine limit", MOST_MACHINES)
+    quota = form.text("upload_mb").strip()
+    mb: int | Literal["default"] = "default"
+    if quota:
+        mb = _read_number(form, "upload_mb", "The quota in MB", MOST_MB)
+    groups = user.groups | {APPROVERS} if form.ticked("approver") else user.groups - {APPROVERS}
+    wanted = UserChange(machine_limit=machines, groups=tuple(sorted(groups)))
+    await site.accounts.change(name, wanted, upload_mb=mb, by=by)
+    return f"The account {name} is changed."
+
+
+def _read_number(form: Form, field: str, called: str, most: int) -> int:
+    text = form.text(field).strip()
+    if not (text.isascii() and text.isdigit() and int(text[:10]) <= most):
+        raise BadRequest(f"{called} is a whole number from 0 to {most:,}.")
+    return int(text)
+
+
+COMMANDS: Mapping[str, Command] = {
+    "accept": _accept,
+    "reject": _reject,
+    "block": _block,
+    "unblock": _unblock,
+    "limits": _change_limits,
+}
+
+
+def routes() -> list[BaseRoute]:
+    return [
+        Route(HERE, list_accounts, methods=["GET"]),
+        Route(f"{HERE}/{{user}}", show_user, methods=["GET"]),
+        Route(f"{HERE}/{{user}}/{{command}}", change_account, methods=["POST"]),
+    ]

@@ -1,0 +1,123 @@
+"""Users and contributors by pages: who sees what, and what approvers do to accounts."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from rookery.farm.statistics_rows import Contributor, Period
+from rookery.people.users import User, is_approver
+from tests.people import BORIS, OLGA, SVEN
+from tests.twins.sites import PASSWORD
+from tests.wire.apis import Api, open_api
+from tests.wire.secrets.plants import with_password
+from tests.wire.test_login import log_in, token_in
+
+pytestmark = pytest.mark.anyio
+
+PETRA = replace(OLGA, name="petra", email="petra@wait.example.org", pending=True)
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[Api]:
+    async with open_api() as opened:
+        await opened.site.users.add(PETRA)
+        for user in (BORIS, SVEN):
+            await with_password(opened, user)
+        yield opened
+
+
+async def browser_of(api: Api, user: User) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(api.app, client=("192.0.2.9", 1))
+    browser = httpx.AsyncClient(transport=transport, base_url="http://localhost")
+    assert (await log_in(browser, username=user.name)).status_code == 302
+    return browser
+
+
+async def send(browser: httpx.AsyncClient, path: str, **fields: str) -> httpx.Response:
+    token = token_in(await browser.get("/profile"))
+    return await browser.post(path, data={"csrf_token": token, **fields})
+
+
+async def find_user(api: Api, name: str) -> User:
+    user = await api.site.users.by_name(name)
+    assert user is not None
+    return user
+
+
+async def test_approvers_find_accounts_by_state_and_text(api: Api) -> None:
+    boris = await browser_of(api, BORIS)
+    waiting = (await boris.get("/users?state=pending")).text
+    assert "petra" in waiting
+    assert "sven" not in waiting
+    found = (await boris.get("/users?text=WAIT.example")).text
+    assert "petra@wait.example.org" in found
+    assert "olga@" not in found
+
+
+async def test_others_see_no_list_no_address_and_nobody_who_waits(api: Api) -> None:
+    sven = await browser_of(api, SVEN)
+    assert (await sven.get("/users")).status_code == 403
+    assert (await sven.get("/users/petra")).status_code == 404
+    shown = await sven.get("/users/olga")
+    assert shown.status_code == 200
+    assert "olga@" not in shown.text
+    assert "/limits" not in shown.text
+
+
+async def test_an_account_is_accepted_or_rejected_by_a_button(api: Api) -> None:
+    boris = await browser_of(api, BORIS)
+    await send(boris, "/users/petra/accept")
+    assert not (await find_user(api, "petra")).pending
+    await api.site.users.add(replace(PETRA, name="paul"))
+    answer = await send(boris, "/users/paul/reject")
+    assert answer.headers["location"] == "/users"
+    assert await api.site.users.by_name("paul") is None
+
+
+async def test_a_blocked_user_is_told_why_when_logged_out_and_at_the_login(api: Api) -> None:
+    boris, sven = await browser_of(api, BORIS), await browser_of(api, SVEN)
+    await send(boris, "/users/sven/block", message="too many <b>machines</b>")
+    led = await sven.get("/profile")
+    assert led.status_code == 303
+    told = "This account is blocked: too many &lt;b&gt;machines&lt;/b&gt;."
+    assert told in (await sven.get(led.headers["location"])).text
+    assert told in (await log_in(sven, username="sven", password=PASSWORD)).text
+    await send(boris, "/users/sven/unblock")
+    assert (await find_user(api, "sven")).block_reason == ""
+
+
+async def test_limits_and_rights_are_changed_by_a_form(api: Api) -> None:
+    boris = await browser_of(api, BORIS)
+    fields = {"machine_limit": "5", "upload_mb": "300", "approver": "1"}
+    await send(boris, "/users/sven/limits", **fields)
+    sven = await find_user(api, "sven")
+    assert (sven.machine_limit, sven.upload_mb, is_approver(sven)) == (5, 300, True)
+    await send(boris, "/users/sven/limits", machine_limit="6", upload_mb="")
+    sven = await find_user(api, "sven")
+    assert (sven.machine_limit, sven.upload_mb, is_approver(sven)) == (6, None, False)
+    await send(boris, "/users/sven/limits", machine_limit="many")
+    assert "is a whole number" in (await boris.get("/users/sven")).text
+
+
+async def test_nobody_takes_away_their_own_rights(api: Api) -> None:
+    boris = await browser_of(api, BORIS)
+    await send(boris, "/users/boris/block", message="why not")
+    assert not (await find_user(api, "boris")).blocked
+    assert "ask another approver" in (await boris.get("/users/boris")).text
+
+
+async def test_contributors_are_sorted_searched_and_keep_their_places(api: Api) -> None:
+    api.site.statistics.contributors[Period.ALL] = [
+        Contributor("olga", 1000, 50.0, 3, None),
+        Contributor("sven", 5000, 20.5, 0, api.clock.now()),
+    ]
+    page = (await api.visitor.get("/contributors")).text
+    assert page.index(">olga<") < page.index(">sven<")
+    assert "2 contributors gave 70 core hours and 6,000 games" in page
+    by_games = (await api.visitor.get("/contributors?sort=-games")).text
+    assert by_games.index(">sven<") < by_games.index(">olga<")
+    found = (await api.visitor.get("/contributors?text=SVE")).text
+    assert ">olga<" not in found
+    assert 'data-name="Place">2<' in found
