@@ -127,6 +127,24 @@ class Tab:
                 clickCount=1,
             )
 
+    def fill(self, selector: str, text: str) -> None:
+        """Types into a field, in the place of what stands there, as a script would hear it."""
+        self.ask(
+            f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
+            f" e.focus(); e.value = {json.dumps(text)};"
+            " for (const kind of ['input', 'change'])"
+            " e.dispatchEvent(new Event(kind, {bubbles: true})); })()"
+        )
+
+    def submit(self, selector: str) -> None:
+        """Clicks, and waits for the page that comes of it."""
+        self.ask("window.leftBehind = true")
+        self.click(selector)
+        self.until("!window.leftBehind && document.readyState === 'complete'")
+
+    def text(self, selector: str = "main") -> str:
+        return str(self.ask(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''"))
+
     def picture(self, file: Path, *, whole: bool = False) -> None:
         shot = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
         file.write_bytes(base64.b64decode(shot["data"]))
@@ -134,7 +152,8 @@ class Tab:
     def complaints(self) -> list[str]:
         """Errors of scripts, of the console and of the content security policy, so far."""
         self._pipe.listen(0.1)
-        return [_text(event) for event in self._pipe.events if _is_complaint(event)]
+        events = (event for event in self._pipe.events if event.get("sessionId") == self._session)
+        return [_text(event) for event in events if _is_complaint(event)]
 
 
 def _is_complaint(event: dict[str, Any]) -> bool:
@@ -152,9 +171,28 @@ def _text(event: dict[str, Any]) -> str:
     return json.dumps(event["params"])[:500]
 
 
+class Chromium:
+    """A browser in which several people have a tab each, with cookies of their own."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        self._pipe = pipe
+
+    def new_person(self) -> Tab:
+        context = self._pipe.call("Target.createBrowserContext")["browserContextId"]
+        made = self._pipe.call("Target.createTarget", url="about:blank", browserContextId=context)
+        joined = self._pipe.call("Target.attachToTarget", targetId=made["targetId"], flatten=True)
+        return Tab(self._pipe, joined["sessionId"])
+
+
 @contextmanager
 def chromium(profile: Path) -> Iterator[Tab]:
     """A browser with one empty page; it is gone when the block is left."""
+    with open_chromium(profile) as browser:
+        yield browser.new_person()
+
+
+@contextmanager
+def open_chromium(profile: Path) -> Iterator[Chromium]:
     names = ("chromium", "chromium-browser", "google-chrome")
     program = next(filter(None, map(shutil.which, names)), None)
     assert program is not None, "the page tests need Chromium on the PATH"
@@ -181,9 +219,7 @@ def chromium(profile: Path) -> Iterator[Tab]:
     os.close(from_browser[1])
     pipe = Pipe(from_browser[0], to_browser[1])
     try:
-        made = pipe.call("Target.createTarget", url="about:blank")
-        joined = pipe.call("Target.attachToTarget", targetId=made["targetId"], flatten=True)
-        yield Tab(pipe, joined["sessionId"])
+        yield Chromium(pipe)
     finally:
         process.kill()
         process.wait()
