@@ -72,7 +72,11 @@ class MemoryBooks(MemoryUserFiles[StoredBook], BookRows):
 
 
 class MemoryPrograms(MemoryUserFiles[StoredProgram], ProgramRows):
-    """Nobody lists them."""
+    """By the hash of their bytes."""
+
+    async def list_of_user(self, user: str, limit: int) -> tuple[StoredProgram, ...]:
+        own = [program for program in self._rows.values() if program.user == user]
+        return tuple(sorted(own, key=lambda program: program.created, reverse=True)[:limit])
 
 
 class MemoryGames(GameRows):

@@ -21,6 +21,7 @@ from rookery.pages.home import home, home_live
 from rookery.pages.machines import add_machine
 from rookery.pages.run import old_address, run_live, run_page
 from rookery.pages.run_commands import change_run
+from rookery.pages.submit import routes as submit_routes
 from rookery.protocol.user_documents import ARGS_DOCUMENT
 from rookery.web.answers import answer_error, site_of
 from rookery.web.faults import HttpFault
@@ -68,6 +69,7 @@ def page_routes() -> list[BaseRoute]:
         *users.routes(),
         *teams.routes(),
         *contributors.routes(),
+        *submit_routes(),
     ]
 
 

@@ -1,7 +1,6 @@
 """The fields of a run out of a command line: an engine's preset, a file, flags; later ones win."""
 
 import asyncio
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -16,6 +15,16 @@ from rookery.boundary.offload import Threads
 from rookery.cli.options import BadArgument, Bounds, option
 from rookery.client.client import Client
 from rookery.model.engine import EngineRecord, is_program
+from rookery.model.presets import (
+    PLAIN_PRESET,
+    QUICK,
+    QUICK_PRESET,
+    find_preset,
+    lay_over,
+    list_presets,
+    read_preset,
+    read_value,
+)
 from rookery.worker.engines.orders import digest_of
 from rookery.worker.engines.programs import NoIntroduction, introduce
 
@@ -26,8 +35,6 @@ ENGINES = {"new_tag": "new_engine", "base_tag": "base_engine"}
 ORDINARY: Mapping[str, object] = {"tc": "10+0.1", "book": DEMO}
 """What two programs play by when nothing is said."""
 ORDINARY_SPRT = {"elo0": 0.0, "elo1": 5.0}
-QUICK: Mapping[str, object] = {"tc": "1+0.01", "sprt": {"elo0": 0.0, "elo1": 30.0}}
-"""For a first look: large differences show within half an hour on two cores."""
 PLAYING_KINDS = frozenset({"sprt", "spsa", "num_games"})
 UCIOK_SECONDS = 20.0
 
@@ -173,20 +180,8 @@ class RunFlags:
         return found | dict(map(_assignment, self.set))
 
 
-KINDS = frozenset({"sprt", "spsa"})
-PLAIN_PRESET = "default"
-QUICK_PRESET = "quick"
-"""Known for every engine and for programs, unless a record has one of this name."""
 LATEST = "HEAD"
 """What an engine's branch plays against unless something else is said: its main line."""
-WORDS = frozenset(
-    {
-        *("new_tag", "base_tag", "tests_repo", "new_repo", "base_repo", "tc", "new_tc", "book"),
-        *("book_sri", "new_options", "base_options", "info", "new_engine", "base_engine"),
-        *("arch_filter", "compiler", "variant", "scaling", "pgn_detail"),
-    }
-)
-"""Fields that are texts whatever they look like; those of others are JSON if they can be."""
 
 
 def gather_fields(
@@ -202,23 +197,10 @@ def gather_fields(
         raise BadArgument(
             "A preset belongs to an engine: name the engine and a branch. Only `quick` is for all."
         )
-    found = laid_over(QUICK if preset else {}, given)
+    found = lay_over(read_preset(QUICK) if preset else {}, given)
     if what:
-        found = laid_over(_from_file(what[0]), found)
+        found = lay_over(_from_file(what[0]), found)
     return with_defaults(found) if find_programs(found) else found
-
-
-def laid_over(before: Mapping[str, object], flags: Mapping[str, object]) -> dict[str, object]:
-    """Flags win. Of a kind of run they may say a part, such as a tune's parameters, and the rest is
-    as it was; another kind goes with all it had."""
-    named = KINDS & flags.keys()
-    kept = {name: value for name, value in before.items() if not named or name not in KINDS - named}
-    parts = {name: _joined(kept.get(name), flags[name]) for name in named}
-    return kept | dict(flags) | parts
-
-
-def _joined(before: object, given: object) -> object:
-    return before | given if isinstance(before, dict) and isinstance(given, dict) else given
 
 
 def _of_engine(
@@ -227,25 +209,17 @@ def _of_engine(
     """The fields for a branch of an engine: a tune plays it against itself, a test against the main
     line."""
     sides = {"new_engine": record.name, "base_engine": record.name, "new_tag": branch}
-    fields = laid_over(preset_fields(record, preset) | sides, flags)
+    fields = lay_over(preset_fields(record, preset) | sides, flags)
     return {"base_tag": branch if "spsa" in fields else LATEST} | fields
 
 
 def preset_fields(record: EngineRecord, name: str | None) -> dict[str, object]:
     """The fields of a preset; without a name, those of the engine's `default`, if it has one."""
-    presets = {each.name: each.settings for each in record.presets}
-    if name is None:
-        return _settings(presets.get(PLAIN_PRESET, {}))
-    if name == QUICK_PRESET and name not in presets:
-        return dict(QUICK)
-    if name not in presets:
-        known = ", ".join(sorted({*presets, QUICK_PRESET}))
+    found = find_preset(record, name or PLAIN_PRESET)
+    if found is None and name is not None:
+        known = ", ".join(sorted(each.name for each in list_presets(record)))
         raise BadArgument(f"{record.name} has no preset {name}; it has: {known}.")
-    return _settings(presets[name])
-
-
-def _settings(texts: Mapping[str, str]) -> dict[str, object]:
-    return {name: text if name in WORDS else _value(text) for name, text in texts.items()}
+    return {} if found is None else read_preset(found)
 
 
 def _from_file(name: str) -> dict[str, object]:
@@ -278,12 +252,4 @@ def _assignment(text: str) -> tuple[str, object]:
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise BadArgument(f"{text!r} is not of the form FIELD=JSON.")
-    return name, _value(value)
-
-
-def _value(text: str) -> object:
-    """Reads JSON; what is no JSON is the text itself, so that few things need quotes."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    return name, read_value(value)

@@ -179,6 +179,10 @@ class ProgramRows(UserFileRows[StoredProgram]):
     name = "binaries"
     kind = StoredProgram
 
+    async def list_of_user(self, user: str, limit: int) -> tuple[StoredProgram, ...]:
+        """The programs that a user gave, the latest first."""
+        return await self._many(StoredProgram, "binaries_of_user", user, limit)
+
 
 class ProgramStore(UserFileStore[ProgramRows]):
     """Stores each program once, whoever uploads it."""

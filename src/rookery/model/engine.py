@@ -182,6 +182,38 @@ class EngineRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tr
         return BUNDLED if self.is_bundled else self.recipe.kind
 
 
+_UHO = "UHO_Lichess_4852_v1.epd"
+
+
+def _stockfish_preset(name: str, tc: str, hash_mib: int, **others: str) -> PresetRecord:
+    """A preset as fishtest has it: both sides with the same hash, an auto-purge for tests."""
+    options = f"Hash={hash_mib}"
+    common = {"tc": tc, "new_options": options, "base_options": options, "base_tag": "master"}
+    usual = {"book": _UHO, "threads": "1", "throughput": "100", "auto_purge": "true"}
+    return PresetRecord(name, common | usual | others)
+
+
+_SHORT_BOUNDS, _LONG_BOUNDS = '{"elo0": 0.0, "elo1": 2.0}', '{"elo0": 0.5, "elo1": 2.5}'
+_SIMPLER_BOUNDS = '{"elo0": -1.75, "elo1": 0.25}'
+_FIXED = {"num_games": "60000", "auto_purge": "false", "new_tag": "master"}
+STOCKFISH_PRESETS = (
+    _stockfish_preset("STC", "10+0.1", 16, sprt=_SHORT_BOUNDS),
+    _stockfish_preset("LTC", "60+0.6", 64, sprt=_LONG_BOUNDS),
+    _stockfish_preset("STC SMP", "5+0.05", 64, threads="8", sprt=_SHORT_BOUNDS),
+    _stockfish_preset("LTC SMP", "20+0.2", 256, threads="8", sprt=_LONG_BOUNDS),
+    _stockfish_preset("STC simplification", "10+0.1", 16, sprt=_SIMPLER_BOUNDS),
+    _stockfish_preset("LTC simplification", "60+0.6", 64, sprt=_SIMPLER_BOUNDS),
+    _stockfish_preset("VLTC", "180+1.8", 192, throughput="50", sprt=_SHORT_BOUNDS),
+    _stockfish_preset("VLTC SMP", "60+0.6", 512, threads="8", throughput="50", sprt=_LONG_BOUNDS),
+    _stockfish_preset("regression", "60+0.6", 64, **_FIXED),
+    _stockfish_preset("regression SMP", "60+0.6", 512, threads="8", **_FIXED),
+    _stockfish_preset(
+        "SPSA", "10+0.1", 16, num_games="60000", auto_purge="false",
+        spsa='{"A": 0.1, "alpha": 0.602, "gamma": 0.101}',
+    ),
+)  # fmt: skip
+"""The tests that Stockfish's developers run every day."""
+
 STOCKFISH = EngineRecord(
     name="Stockfish",
     source="https://github.com/official-stockfish/Stockfish",
@@ -192,6 +224,7 @@ STOCKFISH = EngineRecord(
     speed=SpeedRecord(reference=628_000, floor=180_000, relief=3.0),
     bench=BenchRecord(command="bench 16 1 13 default depth", pattern=r"Nodes searched\s*:\s*(\d+)"),
     nets=NetRecord(use="embedded", pattern=r"nn-[0-9a-f]{12}\.nnue"),
+    presets=STOCKFISH_PRESETS,
 )
 FLEDGLING = EngineRecord(
     name="Fledgling",

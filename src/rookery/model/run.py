@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rookery.errors import Fault
-from rookery.model.engine import STOCKFISH, Catalogue
+from rookery.model.engine import STOCKFISH, Catalogue, time_factor
 from rookery.model.kinds import Kind
+from rookery.model.machine import Machine
 from rookery.model.plan import Demands, Plan, demands_of
 from rookery.model.task import EMPTY, Tally, Task
 from rookery.stats.sprt import Flag
@@ -160,12 +161,16 @@ def nodes_per_second(tasks: Iterable[Task]) -> float:
 
 def games_per_minute(run: Run, tasks: Iterable[Task]) -> float:
     """What the active tasks of a run should get done."""
-    scaled = run.plan.is_scaled
+    return machines_pace(run, (task.machine for task in tasks if task.active))
+
+
+def machines_pace(run: Run, machines: Iterable[Machine]) -> float:
+    """Games of a run that machines get done in a minute, if they do nothing else: a slow machine
+    is given more time for the same game. One of unknown speed counts as the reference."""
+    scaled, reference = run.plan.is_scaled, run.reference_nps
     slots = sum(
-        (task.machine.nps / run.reference_nps if scaled else 1.0)
-        * run.demands.slots(task.machine.cores)
-        for task in tasks
-        if task.active
+        run.demands.slots(machine.cores) / (time_factor(reference, machine.nps) if scaled else 1.0)
+        for machine in machines
     )
     return slots * 60 / run.game_seconds
 

@@ -18,7 +18,7 @@ from rookery.model.engine import STOCKFISH
 from rookery.model.events import run_name
 from rookery.model.machine import Machine
 from rookery.model.plan import Plan
-from rookery.model.run import DisplayState, Run, core_hours
+from rookery.model.run import DisplayState, Run, core_hours, machines_pace
 from rookery.people.bearers import Bearer
 from rookery.people.users import Scope, User
 from rookery.protocol import v1
@@ -48,11 +48,7 @@ async def create_run(request: Request) -> Response:
     bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
     body = await read_body(request.receive)
     with translated_errors():
-        made = await prepare_run(site, body, bearer)
-        run, approver = made.run, _approver_of(site, bearer)
-        await site.fleet.commands.submit(run, approver=approver)
-    state = DisplayState.PAUSED if approver else DisplayState.PENDING
-    return json_answer(v1.CreatedRun(id=run.id, state=state, warnings=made.warnings), 201)
+        return json_answer(await submit_run(site, body, bearer), 201)
 
 
 @described(
@@ -67,12 +63,26 @@ async def preview_run(request: Request) -> Response:
     body = await read_body(request.receive)
     with translated_errors():
         made = await prepare_preview(site, body, bearer)
-        playing = await find_tasks_at_play(site, bearer.user.name)
-        waiting = await find_waiting_machines(site.fleet.primary)
-    machines = (*(task.machine for task in playing), *waiting)
+        machines = await list_machines_now(site, bearer.user.name)
     return await site.threads.cpu(
         lambda: json_answer(make_preview(made.run, made.warnings, machines))
     )
+
+
+async def submit_run(site: Site, body: bytes, bearer: Bearer) -> v1.CreatedRun:
+    """Creates a run, for whoever asks in whichever way; raises WireFault."""
+    made = await prepare_run(site, body, bearer)
+    run, approver = made.run, _approver_of(site, bearer)
+    await site.fleet.commands.submit(run, approver=approver)
+    state = DisplayState.PAUSED if approver else DisplayState.PENDING
+    return v1.CreatedRun(id=run.id, state=state, warnings=made.warnings)
+
+
+async def list_machines_now(site: Site, viewer: str) -> tuple[Machine, ...]:
+    """The machines that play what the viewer may know of, and those that wait for something."""
+    playing = await find_tasks_at_play(site, viewer)
+    waiting = await find_waiting_machines(site.fleet.primary)
+    return (*(task.machine for task in playing), *waiting)
 
 
 def _approver_of(site: Site, bearer: Bearer) -> str:
@@ -113,9 +123,9 @@ def _lengths(run: Run) -> Iterator[v1.ExpectedLength]:
 
 
 def _fleet(run: Run, games: float, machines: Sequence[Machine]) -> v1.FleetNow:
-    """As if each machine had the speed that times are scaled to, and nothing else to do."""
-    slots = sum(run.demands.slots(machine.cores) for machine in machines)
-    hours = games * run.game_seconds / slots / 3600 if slots else UNSET
+    """As if the machines, each at its speed, had nothing else to do."""
+    pace = machines_pace(run, machines)
+    hours = games / pace / 60 if pace else UNSET
     cores = sum(machine.cores for machine in machines)
     return v1.FleetNow(machines=len(machines), cores=cores, hours=hours)
 
@@ -150,9 +160,13 @@ async def prepare_run(site: Site, body: bytes, bearer: Bearer) -> MadeRun:
     return MadeRun(run, (*made.warnings, *warnings))
 
 
-async def prepare_preview(site: Site, body: bytes, bearer: Bearer) -> MadeRun:
-    """A run to be looked at: programs need not be uploaded, sources are not fetched."""
-    return await _prepare(site, _prepare_for(site, bearer), body, bearer.user)
+async def prepare_preview(
+    site: Site, body: bytes, bearer: Bearer, *, ask_outside: bool = True
+) -> MadeRun:
+    """A run to be looked at: programs need not be uploaded, sources are not fetched. Without
+    `ask_outside` its branches are not looked up either: somebody is still typing."""
+    lookup = _prepare_for(site, bearer)
+    return await _prepare(site, lookup, body, bearer.user, ask_outside=ask_outside)
 
 
 def _prepare_for(site: Site, bearer: Bearer) -> SubmissionLookup:
@@ -168,7 +182,9 @@ def _prepare_for(site: Site, bearer: Bearer) -> SubmissionLookup:
     )
 
 
-async def _prepare(site: Site, lookup: SubmissionLookup, body: bytes, user: User) -> MadeRun:
+async def _prepare(
+    site: Site, lookup: SubmissionLookup, body: bytes, user: User, *, ask_outside: bool = True
+) -> MadeRun:
     owner, large = user.name, len(body) > LARGE_SUBMISSION
     asked = _from_own_repository(await _aside(site, large, read_submission, body), user)
     _check_seen(asked.plan, owner, site.file_access)
@@ -184,7 +200,7 @@ async def _prepare(site: Site, lookup: SubmissionLookup, body: bytes, user: User
     if needs_lookup(asked):
         # Nobody outside is asked for a submission that would be refused all the same.
         await _aside(site, large, planned, fill_placeholders(asked), owner, context)
-        asked = await lookup.find_commits(asked)
+        asked = await lookup.find_commits(asked) if ask_outside else fill_placeholders(asked)
     made = await _aside(site, large, partial(_create, site), asked, owner, context)
     return MadeRun(made.run, (*made.warnings, *await _find_missing_nets(site, asked.plan)))
 

@@ -12,3 +12,8 @@ RETURNING sha256, blob, size, name, user_name AS user, created;
 -- name: binaries_known
 -- Those of the blobs that a program lies in.
 SELECT blob FROM binaries WHERE blob = ANY ($1::text[]);
+
+-- name: binaries_of_user
+-- The programs that somebody gave, the latest first.
+SELECT sha256, blob, size, name, user_name AS user, created FROM binaries
+WHERE user_name = $1 ORDER BY created DESC LIMIT $2;

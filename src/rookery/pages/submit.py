@@ -1,0 +1,353 @@
+"""A new test: the form, its preview, and forms filled from another run.
+
+The form asks the same use case as scripts do (`web/v1/submissions.py`), so that nothing can be
+submitted here that could not be there, and the other way round.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from urllib.parse import quote
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.books import DEMO, official_books
+from rookery.boundary.domains import Domain, runs
+from rookery.boundary.errors import GateFull
+from rookery.errors import Fault
+from rookery.files.engine_files import StoredProgram
+from rookery.model.engine import STOCKFISH, EngineRecord, PresetRecord
+from rookery.model.kinds import SpsaTuning
+from rookery.model.presets import find_preset, list_presets
+from rookery.pages.formatting import format_count
+from rookery.pages.page import (
+    redirect_to,
+    render_fragment,
+    render_page_in_thread,
+)
+from rookery.pages.submit_form import (
+    INPUTS,
+    PLACES,
+    ReadForm,
+    Texts,
+    begin_form,
+    lay_preset,
+    pin_commits,
+    read_form,
+    spell_run,
+    spell_tuned,
+)
+from rookery.pages.submit_preview import PreviewData, PreviewView, view_preview
+from rookery.people.bearers import Bearer
+from rookery.protocol.codec import WireFault
+from rookery.protocol.v1 import CreatedRun
+from rookery.web.answers import site_of
+from rookery.web.callers import find_bearer, find_shown_run
+from rookery.web.faults import HttpFault, NotFound
+from rookery.web.scope import query_of, request_info_of, session_of
+from rookery.web.v1.submissions import list_machines_now, prepare_preview, submit_run
+
+HERE = "/tests/new"
+MOST_PROGRAMS = 30
+BUSY = "Too many branches are being looked up right now; try again in a moment."
+SWITCHES = ("auto_purge", "adjudication", "mirrored", "strict_pv", "resign.two_sided")
+
+
+@dataclass(frozen=True, slots=True)
+class PresetChoice:
+    """A button with a preset, and what it puts into the form."""
+
+    name: str
+    summary: str
+    texts: str
+    """As JSON, for the script."""
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FormData:
+    """What the page is made from; gathered on the loop."""
+
+    texts: Texts
+    record: EngineRecord
+    engines: tuple[str, ...] = ()
+    books: tuple[str, ...] = ()
+    programs: tuple[StoredProgram, ...] = ()
+    errors: Mapping[str, str] = field(default_factory=dict)
+    preview: PreviewData | None = None
+    origin: str = ""
+    """The run that the form was filled from."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitView:
+    """The page of a new test; `error` belongs to no input."""
+
+    form: FormData
+    presets: tuple[PresetChoice, ...]
+    preview: PreviewView | None
+    error: str
+
+    def text(self, name: str) -> str:
+        return self.form.texts.get(name, "")
+
+    def wrong(self, name: str) -> str:
+        return self.form.errors.get(name, "")
+
+    @property
+    def engine_choices(self) -> list[tuple[str, str]]:
+        return [(name, name) for name in self.form.engines]
+
+    @property
+    def advanced_open(self) -> bool:
+        """Whether an error lies among what is folded."""
+        return any(name in FOLDED for name in self.form.errors)
+
+
+FOLDED = frozenset(
+    {
+        *("resolved_new", "resolved_base", "base_repo", "base_engine", "new_tc", "new_threads"),
+        *("base_threads", "book_depth", "book_sri", "sprt.alpha", "sprt.beta", "sprt.batch_size"),
+        *("new_nets", "base_nets", "new_uci", "base_uci", "resign.score", "resign.moves"),
+        *("draw.from_move", "draw.moves", "draw.score", "syzygy_men", "variant", "scaling"),
+        *("time_margin_ms", "pgn_detail", "arch_filter", "compiler", "master_repo"),
+        *("reference_nps", "new_binary", "base_binary", "spsa.A", "spsa.alpha", "spsa.gamma"),
+    }
+)
+"""Inputs that most tests leave alone."""
+
+
+@runs(Domain.THREAD, "a fixed number of queries, a look at branches, the page in a thread")
+async def new_test(request: Request) -> Response:
+    """The form; a post submits it, shows what it would be, or lays a preset over it."""
+    bearer = await find_submitter(request)
+    if bearer is None:
+        return lead_to_login(request)
+    if request.method != "POST":
+        data = await _begin(request, bearer)
+        return await _show(request, data)
+    texts = _read_texts(request)
+    form = request_info_of(request.scope).form
+    if wanted := form.text("use"):
+        return await _show(request, await _with_preset(request, bearer, texts, wanted))
+    if form.text("do") == "submit":
+        return await _submit(request, bearer, texts)
+    data = await _gather(request, bearer, texts)
+    if form.text("do") != "switch":
+        data = await _look(request, bearer, data, ask_outside=True)
+    return await _show(request, data)
+
+
+@runs(Domain.THREAD, "lengths are worked out in a thread")
+async def preview_test(request: Request) -> Response:
+    """The panel beside the form, while somebody types. Branches are looked up only when the script
+    says that one is typed to its end."""
+    bearer = await find_submitter(request)
+    if bearer is None:
+        raise NotFound
+    texts = _read_texts(request)
+    data = FormData(texts, _find_record(request, bearer, texts))
+    ask = request_info_of(request.scope).form.text("look") == "branches"
+    data = await _look(request, bearer, data, ask_outside=ask)
+    return await render_fragment(request, "submit_preview.html", make_view, data)
+
+
+# Who may submit, and what the form begins with.
+
+
+async def find_submitter(request: Request) -> Bearer | None:
+    """Whoever is logged in; None for a visitor."""
+    return (
+        await find_bearer(request, site_of(request).bearers)
+        if session_of(request.scope).user
+        else None
+    )
+
+
+def lead_to_login(request: Request) -> Response:
+    query = query_of(request.scope).decode("latin-1")
+    here = f"{HERE}?{query}" if query else HERE
+    return redirect_to(f"/login?next={quote(here)}")
+
+
+async def _begin(request: Request, bearer: Bearer) -> FormData:
+    """The form as it is first shown, from another run where the address names one."""
+    query = request.query_params
+    origin = query.get("clone") or query.get("id") or query.get("spsa") or ""
+    if not origin:
+        texts = await _begin_empty(request, bearer, query.get("engine", STOCKFISH.name))
+    else:
+        run = await find_shown_run(site_of(request), origin, bearer.actor)
+        if query.get("spsa") and isinstance(run.kind, SpsaTuning):
+            texts = spell_tuned(run, run.kind.tune)
+        else:
+            texts = {**spell_run(run), "rescheduled_from": run.id}
+    data = replace(await _gather(request, bearer, texts), origin=origin)
+    preset = query.get("preset") or ("" if origin else _first_preset(data.record))
+    return _laid(data, preset)
+
+
+def _first_preset(record: EngineRecord) -> str:
+    return list_presets(record)[0].name
+
+
+async def _begin_empty(request: Request, bearer: Bearer, engine: str) -> dict[str, str]:
+    record = _find_record(request, bearer, {"new_engine": engine})
+    own = bearer.user.repositories.get(record.name, "")
+    book = "UHO_Lichess_4852_v1.epd" if record.name == STOCKFISH.name else DEMO
+    return begin_form(record, own, book)
+
+
+def _find_record(request: Request, bearer: Bearer, texts: Texts) -> EngineRecord:
+    """The engine that is chosen; one that the person may not see is as one that is not there."""
+    known = site_of(request).privacy.catalogue(bearer.user.name).engines
+    return known.get(texts.get("new_engine", "")) or known[STOCKFISH.name]
+
+
+async def _gather(request: Request, bearer: Bearer, texts: Texts) -> FormData:
+    """What the page offers to choose from, in a fixed number of queries."""
+    site, name = site_of(request), bearer.user.name
+    kept = [
+        book.name
+        for book in await site.books.list_all()
+        if site.file_access.may_see(name, book.name)
+    ]
+    programs = await site.programs.rows.list_of_user(name, MOST_PROGRAMS)
+    return FormData(
+        texts,
+        _find_record(request, bearer, texts),
+        tuple(sorted(site.privacy.catalogue(name).engines)),
+        tuple(sorted({*kept, *official_books()})),
+        programs,
+    )
+
+
+async def _with_preset(request: Request, bearer: Bearer, texts: Texts, name: str) -> FormData:
+    return _laid(await _gather(request, bearer, texts), name)
+
+
+def _laid(data: FormData, name: str) -> FormData:
+    """The form with a preset over it; one that the engine does not have changes nothing."""
+    preset = find_preset(data.record, name) if name else None
+    if preset is None:
+        return data
+    return replace(data, texts={**lay_preset(data.texts, preset), "preset": preset.name})
+
+
+def _read_texts(request: Request) -> dict[str, str]:
+    """What was typed; of a box that is not ticked nothing is posted."""
+    form = request_info_of(request.scope).form
+    return {**dict.fromkeys(SWITCHES, ""), **dict(reversed(form.fields))}
+
+
+# What the use case says to it, with each error beside its input.
+
+
+async def _submit(request: Request, bearer: Bearer, texts: Texts) -> Response:
+    read = read_form(pin_commits(texts))
+    created: CreatedRun | None = None
+    errors = dict(read.errors)
+    if not errors:
+        try:
+            created = await submit_run(site_of(request), _body_of(read), bearer)
+        except (WireFault, HttpFault, GateFull) as fault:
+            errors = place_fault(fault)
+    if created is None:
+        data = replace(await _gather(request, bearer, texts), errors=errors)
+        return await _show(request, data, 422)
+    session = session_of(request.scope)
+    session.flash("The test is submitted." + _waits(created))
+    for warning in created.warnings[:3]:
+        session.flash(f"{warning[:1].upper()}{warning[1:]}.")
+    return redirect_to(f"/runs/{created.id}")
+
+
+def _waits(created: CreatedRun) -> str:
+    return " An approver has to let it onto machines." if created.state == "pending" else ""
+
+
+def _body_of(read: ReadForm) -> bytes:
+    return msgspec.json.encode(read.fields)
+
+
+def place_fault(fault: Exception) -> dict[str, str]:
+    """An error by the input that it stands beside; under an empty name if it belongs to none."""
+    if isinstance(fault, GateFull):
+        return {"": BUSY}
+    fields = fault.fields if isinstance(fault, Fault) else {}
+    name, text = str(fields.get("field", "")), str(fields.get("text", "")) or str(fault)
+    if name and not fields.get("text"):
+        text = str(fault).removeprefix(f"{name}: ")
+    return {PLACES.get(name, name): text}
+
+
+async def _look(request: Request, bearer: Bearer, data: FormData, *, ask_outside: bool) -> FormData:
+    """The form with its preview, or with what is wrong with it."""
+    site, read = site_of(request), read_form(pin_commits(data.texts))
+    if read.errors:
+        return replace(data, errors=read.errors)
+    try:
+        made = await prepare_preview(site, _body_of(read), bearer, ask_outside=ask_outside)
+    except (WireFault, HttpFault, GateFull) as fault:
+        return replace(data, errors=place_fault(fault))
+    others = [
+        run
+        for run in await site.fleet.views.active()
+        if run.status.approved and site.privacy.may_see(bearer.user.name, run)
+    ]
+    machines = await list_machines_now(site, bearer.user.name)
+    return replace(
+        data, preview=PreviewData(made, machines, others, data.record, looked_up=ask_outside)
+    )
+
+
+async def _show(request: Request, data: FormData, status: int = 200) -> Response:
+    return await render_page_in_thread(request, "submit.html", make_view, data, status)
+
+
+def make_view(data: FormData) -> SubmitView:
+    """In a thread: a preview works lengths out."""
+    return SubmitView(
+        data,
+        tuple(_make_choice(preset, data) for preset in list_presets(data.record)),
+        view_preview(data.preview) if data.preview else None,
+        " ".join(text for name, text in data.errors.items() if name not in INPUTS),
+    )
+
+
+def _make_choice(preset: PresetRecord, data: FormData) -> PresetChoice:
+    texts = lay_preset({}, preset)
+    return PresetChoice(
+        preset.name,
+        _summarise(texts),
+        msgspec.json.encode(texts).decode(),
+        data.texts.get("preset") == preset.name,
+    )
+
+
+def _format_whole(text: str) -> str:
+    return format_count(int(text)) if text.isdecimal() else text
+
+
+def _summarise(texts: Texts) -> str:
+    """A preset in a few words: 10+0.1, 8 threads, [0, 2]."""
+    parts = [texts.get("tc", "")]
+    if texts.get("threads", "1") != "1":
+        parts.append(f"{texts['threads']} threads")
+    match texts.get("kind"):
+        case "sprt" if "sprt.elo0" in texts:
+            parts.append(f"[{texts['sprt.elo0']}, {texts['sprt.elo1']}]")
+        case "spsa":
+            parts.append("tune")
+        case "games" if texts.get("num_games"):
+            parts.append(f"{_format_whole(texts['num_games'])} games")
+    return ", ".join(filter(None, parts))
+
+
+def routes() -> list[BaseRoute]:
+    return [
+        Route(HERE, new_test, methods=["GET", "POST"]),
+        Route(f"{HERE}/preview", preview_test, methods=["POST"]),
+    ]

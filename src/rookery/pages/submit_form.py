@@ -1,0 +1,305 @@
+"""The form of a new run as texts: read into the fields of a submission, and filled from them.
+
+The inputs have the names of a submission's fields, those within a group a dotted one
+(`sprt.elo0`). What is left empty is left out. Nothing here decides whether a run is good: that is
+for the use case that commands and scripts call, too.
+"""
+
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from rookery.model.engine import EngineRecord, PresetRecord
+from rookery.model.kinds import SprtTest, SpsaTuning
+from rookery.model.presets import KINDS, read_preset
+from rookery.model.run import Run
+from rookery.protocol.runs import PREFIXES, flatten
+from rookery.protocol.user_documents import raw_parameters
+from rookery.stats.spsa import Tune
+
+Texts = Mapping[str, str]
+"""What stands in the inputs, by name; a box that is ticked holds `1`."""
+
+
+class Input(enum.Enum):
+    """How the text of an input becomes a value."""
+
+    TEXT = "text"
+    WHOLE = "whole"
+    NUMBER = "number"
+    TICK = "tick"
+    NAMES = "names"
+    PAIRS = "pairs"
+
+
+WHOLE_NUMBER = "expected a whole number"
+NUMBER = "expected a number"
+NO_PAIR = "expected a line such as Name = value"
+TICKED = "1"
+ROUNDING = 0.5
+"""Which way a tuned value of a whole number goes: to the nearest."""
+INPUTS: Mapping[str, Input] = {
+    **dict.fromkeys(
+        (
+            *("new_tag", "base_tag", "resolved_new", "resolved_base", "tests_repo", "base_repo"),
+            *("new_signature", "base_signature", "new_options", "base_options", "info", "tc"),
+            *("new_tc", "book", "book_sri", "new_binary", "base_binary", "new_engine"),
+            *("base_engine", "arch_filter", "compiler", "variant", "scaling", "pgn_detail"),
+            *("master_repo", "rescheduled_from", "msg_new", "msg_base", "spsa.raw_params"),
+        ),
+        Input.TEXT,
+    ),
+    **dict.fromkeys(
+        (
+            *("num_games", "threads", "new_threads", "base_threads", "book_depth", "priority"),
+            *("throughput", "syzygy_men", "time_margin_ms", "sprt.batch_size", "resign.score"),
+            *("resign.moves", "draw.from_move", "draw.moves", "draw.score"),
+        ),
+        Input.WHOLE,
+    ),
+    **dict.fromkeys(
+        (
+            *("sprt.elo0", "sprt.elo1", "sprt.alpha", "sprt.beta", "spsa.A", "spsa.alpha"),
+            *("spsa.gamma", "reference_nps"),
+        ),
+        Input.NUMBER,
+    ),
+    **dict.fromkeys(
+        ("auto_purge", "adjudication", "mirrored", "strict_pv", "resign.two_sided"), Input.TICK
+    ),
+    **dict.fromkeys(("new_nets", "base_nets"), Input.NAMES),
+    **dict.fromkeys(("new_uci", "base_uci"), Input.PAIRS),
+}
+USUAL_TEXTS: Texts = {"adjudication": TICKED, "scaling": "nps", "kind": "sprt"}
+GROUPS = ("sprt", "spsa", "resign", "draw")
+KIND_FIELDS = {"sprt": "sprt.", "spsa": "spsa."}
+"""Of which group the inputs count, by the kind of run that is chosen; `games` has none."""
+PLACES = {"sprt": "sprt.elo1", "spsa": "spsa.raw_params", "new_repo": "tests_repo"}
+"""Inputs beside which an error of a whole group is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadForm:
+    """The fields that a form gives, and what is wrong with it, by the name of the input."""
+
+    fields: Mapping[str, object]
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_form(texts: Texts) -> ReadForm:
+    """The fields of a submission; texts that are no number and the like are among the errors."""
+    given, errors = dict[str, object](), dict[str, str]()
+    for name, kind in _list_used(texts):
+        text = texts.get(name, "").strip()
+        try:
+            value = _read_value(text, kind)
+        except ValueError as wrong:
+            errors[name] = str(wrong)
+            continue
+        if value is not None:
+            _put(given, name, value)
+    return ReadForm(_name_repositories(_without_halves(given)), errors)
+
+
+def _list_used(texts: Texts) -> Iterator[tuple[str, Input]]:
+    """The inputs that count for the kind of run that was chosen."""
+    unused = tuple(prefix for kind, prefix in KIND_FIELDS.items() if kind != texts.get("kind"))
+    return ((name, kind) for name, kind in INPUTS.items() if not name.startswith(unused))
+
+
+def _read_value(text: str, kind: Input) -> object:
+    """None where nothing was typed; raises ValueError."""
+    if kind is Input.TICK:
+        return text == TICKED
+    if not text:
+        return None
+    match kind:
+        case Input.WHOLE:
+            return _read_whole(text)
+        case Input.NUMBER:
+            return _read_number(text)
+        case Input.NAMES:
+            return text.replace(",", " ").split()
+        case Input.PAIRS:
+            return dict(map(_read_pair, filter(str.strip, text.splitlines())))
+        case _:
+            return text
+
+
+def _read_whole(text: str) -> int:
+    digits = text.removeprefix("-").replace(",", "")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
+        raise ValueError(WHOLE_NUMBER)
+    return int(text.replace(",", ""))
+
+
+def _read_number(text: str) -> float:
+    plain = text.isascii() and len(text) < 40 and not set(text) - set("0123456789.+-eE")
+    try:
+        found = float(text) if plain else None
+    except ValueError:
+        found = None
+    if found is None or abs(found) > 1e15:
+        raise ValueError(NUMBER)
+    return found
+
+
+def _read_pair(line: str) -> tuple[str, str]:
+    name, mark, value = line.partition("=")
+    if not mark or not name.strip():
+        raise ValueError(NO_PAIR)
+    return name.strip(), value.strip()
+
+
+def _put(given: dict[str, object], name: str, value: object) -> None:
+    group, dot, inner = name.partition(".")
+    if not dot:
+        given[name] = value
+        return
+    held = given.setdefault(group, {})
+    if isinstance(held, dict):
+        held[inner] = value
+
+
+def _without_halves(given: dict[str, object]) -> dict[str, object]:
+    """A rule of which only a box was left unticked is none."""
+    resign = given.get("resign")
+    if isinstance(resign, dict) and resign.keys() <= {"two_sided"}:
+        del given["resign"]
+    return given
+
+
+def _name_repositories(given: dict[str, object]) -> dict[str, object]:
+    """One repository for both sides, or one for each where the base has its own."""
+    if "base_repo" in given and "tests_repo" in given:
+        given["new_repo"] = given.pop("tests_repo")
+    return given
+
+
+# The other way: from the fields of a submission to what stands in the inputs.
+
+
+def spell_fields(fields: Mapping[str, object]) -> dict[str, str]:
+    """What stands in the inputs for these fields; those that the form does not have are left
+    out."""
+    texts = {"kind": next((name for name in KINDS if name in fields), "games")}
+    for name, value in _flatten_groups(fields):
+        place = PLACES.get(name, name)
+        if place in INPUTS and value is not None:
+            texts[place] = _spell(value)
+    return texts
+
+
+def _flatten_groups(fields: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for name, value in fields.items():
+        if name in GROUPS and isinstance(value, dict):
+            yield from ((f"{name}.{inner}", found) for inner, found in value.items())
+        else:
+            yield name, value
+
+
+def _spell(value: object) -> str:
+    match value:
+        case bool():
+            return TICKED if value else ""
+        case float():
+            return f"{value:.10g}"
+        case dict():
+            return "\n".join(f"{name} = {text}" for name, text in value.items())
+        case list() | tuple():
+            return " ".join(map(str, value))
+        case _:
+            return str(value)
+
+
+def lay_preset(texts: Texts, preset: PresetRecord) -> dict[str, str]:
+    """The form with the settings of a preset; what it does not say stays as it was, but for a limit
+    of games and a time control of the new side, which belonged to another test."""
+    fields = read_preset(preset)
+    laid = spell_fields(fields)
+    if not fields.keys() & {*KINDS, "num_games"}:
+        del laid["kind"]
+    elif "num_games" not in fields:
+        laid["num_games"] = ""
+    if "tc" in fields:
+        laid.setdefault("new_tc", "")
+    return {**texts, **laid}
+
+
+def begin_form(record: EngineRecord, own_repository: str, book: str) -> dict[str, str]:
+    """The form as it is first shown for an engine: its first preset, the person's repository."""
+    texts = {**USUAL_TEXTS, "new_engine": record.name, "base_tag": "HEAD", "book": book}
+    texts |= {"tc": "10+0.1", "sprt.elo0": "0", "sprt.elo1": "5", "threads": "1"}
+    texts |= {"tests_repo": own_repository or record.source}
+    if own_repository and record.recipe.kind != "stockfish" and own_repository != record.source:
+        # Official workers play Stockfish alone, and both sides from one repository.
+        texts |= {"base_repo": record.source}
+    return texts
+
+
+# A form that is filled from another run.
+
+
+def spell_run(run: Run) -> dict[str, str]:
+    """What stands in the inputs for a run like this one."""
+    fields = msgspec.to_builtins(flatten(run.plan))
+    if fields["new_tc"] == fields["tc"]:
+        del fields["new_tc"]
+    if isinstance(run.kind, SprtTest):
+        spec = run.kind.spec
+        fields["sprt"] = {name: getattr(spec, name) for name in ("elo0", "elo1", "alpha", "beta")}
+    if isinstance(run.kind, SpsaTuning):
+        schedule = run.kind.tune.schedule
+        fields["spsa"] = {
+            "A": schedule.stability / max(1, schedule.iterations),
+            "alpha": schedule.alpha,
+            "gamma": schedule.gamma,
+            "raw_params": raw_parameters(run.kind.tune),
+        }
+    unwanted = ("resolved_new", "resolved_base", "msg_new", "msg_base")
+    texts = spell_fields({name: fields[name] for name in fields if name not in unwanted})
+    return {"scaling": "nps", **texts, **_pins_of(run)}
+
+
+def spell_tuned(run: Run, tune: Tune) -> dict[str, str]:
+    """The form of a test of a tune's values: the same commit with them against itself without."""
+    lines = (parameter.line for parameter in tune.parameters)
+    values = " ".join(
+        f"{line.name}={line.settle(theta, ROUNDING):.10g}"
+        for line, theta in zip(lines, tune.thetas, strict=True)
+    )
+    texts = spell_run(run)
+    options = texts.get("new_options", "")
+    return {
+        **{name: text for name, text in texts.items() if not name.startswith("spsa.")},
+        "kind": "sprt",
+        "num_games": "",
+        "base_options": options,
+        "new_options": f"{options} {values}".strip(),
+        "info": f"Values of the tune {run.plan.sides[0].tag}",
+    }
+
+
+def _pins_of(run: Run) -> dict[str, str]:
+    """What ties the branches of a form to the commits of a run, where the viewer may know them."""
+    return {
+        f"{prefix}_pin": f"{side.commit} {side.signature or '-'} {side.tag}"
+        for prefix, side in zip(PREFIXES, run.plan.sides, strict=False)
+        if side.commit.strip("0") and not side.binary
+    }
+
+
+def pin_commits(texts: Texts) -> dict[str, str]:
+    """The texts of a form that was filled from another run. A branch stands for the commit that it
+    was there, until its name is changed or its latest commit is asked for."""
+    found = dict(texts)
+    for side in PREFIXES:
+        commit, bench, tag = (*found.get(f"{side}_pin", "").split(" ", 2), "", "", "")[:3]
+        same = found.get(f"{side}_tag", "").strip() == tag and not found.get(f"{side}_latest")
+        if commit and same:
+            found[f"resolved_{side}"] = found.get(f"resolved_{side}") or commit
+        elif commit and found.get(f"{side}_signature", "").strip() == bench:
+            found[f"{side}_signature"] = ""
+    return found

@@ -1,0 +1,141 @@
+"""What a submission would be, in words: what is tested, how long it takes, what it costs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from msgspec import UNSET
+
+from rookery.model.engine import EngineRecord
+from rookery.model.machine import Machine
+from rookery.model.run import Run
+from rookery.pages.formatting import (
+    format_count,
+    format_decimal,
+    format_duration,
+    format_percent,
+    format_plural,
+)
+from rookery.pages.run_description import SCALES, describe_run
+from rookery.protocol.v1 import ExpectedLength, Preview
+from rookery.rules.assignment import share
+from rookery.rules.review import Hint, ReviewFacts, review_submission
+from rookery.stats.sprt import EloModel
+from rookery.web.v1.submissions import MadeRun, make_preview
+
+NOBODY = "No machine that is here now can play it."
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewData:
+    """What a preview is made from."""
+
+    made: MadeRun
+    machines: Sequence[Machine]
+    others: Sequence[Run]
+    """The runs that are played now, or could be."""
+    record: EngineRecord
+    earlier_runs: int | None = None
+    looked_up: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LengthRow:
+    """How a sequential test ends if the truth is so much Elo."""
+
+    elo: str
+    passes: str
+    games: str
+    lasting: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewView:
+    """The panel beside the form."""
+
+    name: str
+    sentence: str
+    lasting: str
+    cost: str
+    others: str
+    lengths: tuple[LengthRow, ...]
+    warnings: tuple[str, ...]
+    hints: tuple[Hint, ...]
+    looked_up: bool
+
+
+def view_preview(data: PreviewData) -> PreviewView:
+    """Works lengths out, so that it belongs into a thread."""
+    run, facts = data.made.run, ReviewFacts(earlier_runs=data.earlier_runs)
+    preview = make_preview(run, data.made.warnings, data.machines)
+    part = _share_of(run, data.others)
+    return PreviewView(
+        name=preview.name,
+        sentence=describe_run(run),
+        lasting=_describe_lasting(preview, part),
+        cost=_describe_cost(run, preview),
+        others=_describe_others(run, preview, data.others, part),
+        lengths=tuple(_list_lengths(preview)),
+        warnings=preview.warnings,
+        hints=review_submission(run, data.record, facts),
+        looked_up=data.looked_up,
+    )
+
+
+def _share_of(run: Run, others: Sequence[Run]) -> float:
+    """The part of the machines that this run should get beside the others."""
+    weight = share(run, 0)
+    return weight / (weight + sum(each.share for each in others))
+
+
+def _describe_lasting(preview: Preview, part: float) -> str:
+    if preview.fleet.hours is UNSET:
+        return NOBODY
+    alone = preview.fleet.hours * 3600
+    text = f"About {format_duration(alone)} with all machines that are here now"
+    beside = alone / part
+    if beside > 1.2 * alone:
+        return f"{text}, about {format_duration(beside)} beside the tests that play now."
+    return f"{text}."
+
+
+def _describe_cost(run: Run, preview: Preview) -> str:
+    games = f"about {format_count(preview.games)} games"
+    if not preview.lengths:
+        games = format_plural(run.plan.games, "game")
+    hours = preview.core_hours
+    work = f"{format_count(hours)} core hours" if hours >= 10 else f"{hours:.1f} core hours"
+    return f"{games[:1].upper()}{games[1:]}, {work} of a machine of reference speed."
+
+
+def _describe_others(run: Run, preview: Preview, others: Sequence[Run], part: float) -> str:
+    fleet = preview.fleet
+    able = f"{format_plural(fleet.machines, 'machine')} with {format_plural(fleet.cores, 'core')}"
+    if not fleet.machines:
+        return f"It needs {', '.join(preview.needs)}." if preview.needs else ""
+    if not others:
+        return f"{able} can play it; nobody else is waiting for them."
+    waiting = format_plural(len(others), "other test")
+    if run.plan.priority > max(each.plan.priority for each in others):
+        return f"{able} can play it. Its priority takes them all from {waiting}."
+    return (
+        f"{able} can play it. Beside {waiting} it should get {format_percent(part)} of them;"
+        " so much slower do the others become."
+    )
+
+
+def _list_lengths(preview: Preview) -> Iterator[LengthRow]:
+    sprt = preview.args.get("sprt")
+    scale = SCALES[sprt.model if sprt is not None else EloModel.NORMALISED]
+    for each in preview.lengths:
+        yield LengthRow(
+            elo=f"{format_decimal(each.elo)} {scale}",
+            passes=format_percent(each.pass_chance),
+            games=f"{format_count(each.early_games)} to {format_count(each.late_games)}",
+            lasting=_lasting_of(each, preview),
+        )
+
+
+def _lasting_of(length: ExpectedLength, preview: Preview) -> str:
+    if preview.fleet.hours is UNSET or not preview.games:
+        return ""
+    return format_duration(preview.fleet.hours * 3600 * length.mean_games / preview.games)

@@ -1,0 +1,102 @@
+"""What an approver should know: each hint for what it is about, and none for an ordinary test."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rookery.model.engine import STOCKFISH
+from rookery.model.plan import Side
+from rookery.rules.review import (
+    NO_FACTS,
+    ReviewFacts,
+    Severity,
+    SourceFacts,
+    review_submission,
+)
+from tests.makers import make_plan, make_run, make_side, sprt, spsa
+
+NEW = {"commit": "a" * 40, "signature": "1234567"}
+BASE = {"commit": "b" * 40, "signature": "2345678"}
+
+
+def sides(
+    new: dict[str, Any] | None = None, base: dict[str, Any] | None = None
+) -> tuple[Side, ...]:
+    return (
+        make_side("idea", **NEW | (new or {})),
+        make_side("master", **BASE | (base or {})),
+    )
+
+
+def hints(facts: ReviewFacts = NO_FACTS, bounds: tuple[float, float] = (0, 2), **plan: Any) -> str:
+    run = make_run("a", make_plan(**{"sides": sides(), **plan}), sprt(1, *bounds))
+    return "\n".join(
+        f"{hint.severity}: {hint.text}" for hint in review_submission(run, STOCKFISH, facts)
+    )
+
+
+def test_an_ordinary_test_gives_no_cause_to_look() -> None:
+    assert hints(ReviewFacts(earlier_runs=3, sources=SourceFacts(ancestor=True))) == ""
+
+
+@pytest.mark.parametrize(
+    ("plan", "told"),
+    [
+        ({"throughput": 200}, "look: Throughput 200 %"),
+        ({"throughput": 50}, "note: Throughput 50 %"),
+        ({"priority": 1}, "look: Priority 1"),
+        ({"sides": sides({"options": "Hash=32"})}, "look: Hash differs: 32 against 16"),
+        (
+            {"sides": sides({"options": "Hash=16 Foo=1"})},
+            "note: The sides differ in the options Foo",
+        ),
+        ({"sides": sides(BASE)}, "wrong: Both sides are the same"),
+        ({"sides": sides({"tc": "20+0.2"})}, "look: Time odds"),
+        ({"sides": sides({"threads": 2})}, "look: Unequal threads: 2 against 1"),
+        ({"sides": sides({"signature": ""})}, "look: The bench of the new side is not known"),
+        ({"sides": sides({"signature": "2345678"})}, "note: Both sides have the same bench"),
+        ({"tc": "8+0.08"}, "look: 8+0.08 with 1 thread is none"),
+        ({"variant": "chess960"}, "look: UHO.epd looks like a book of standard games"),
+        ({"arch_filter": "avx512"}, "note: Only some machines"),
+        ({"adjudication": False}, "note: Games are played to their end"),
+    ],
+)
+def test_what_is_unusual_is_told(plan: dict[str, Any], told: str) -> None:
+    assert told in hints(**plan)
+
+
+def test_bounds_that_no_preset_has_are_told() -> None:
+    assert "The bounds [0, 3] are none" in hints(bounds=(0, 3))
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        (SourceFacts(ancestor=False), "look: The base is no ancestor"),
+        (SourceFacts(base_on_main=False), "look: The base is not on the engine's main branch"),
+        (SourceFacts(missing_nets=("nn-1.nnue",)), "wrong: The sources name nets"),
+        (SourceFacts(private_nets=("nn-1.nnue",)), "look: It plays with a net of a private engine"),
+        (SourceFacts(files=3, added=900, removed=200), "look: The diff: 900 lines added"),
+        (SourceFacts(files=1, added=4), "note: The diff: 4 lines added"),
+        (SourceFacts(message_bench="999999"), "look: The bench was changed"),
+        (SourceFacts(trouble="no answer"), "note: The sources could not be looked at: no answer"),
+    ],
+)
+def test_what_the_sources_tell_is_told(facts: SourceFacts, told: str) -> None:
+    assert told in hints(ReviewFacts(sources=facts))
+
+
+def test_the_first_test_of_a_person_is_told() -> None:
+    assert "first test of olga" in hints(ReviewFacts(earlier_runs=0))
+
+
+def test_what_is_wrong_comes_first() -> None:
+    run = make_run("a", make_plan(sides=sides(BASE), throughput=50, priority=1), sprt())
+    found = [hint.severity for hint in review_submission(run, STOCKFISH)]
+    assert found == sorted(found, key=list(Severity).index)
+
+
+def test_a_tune_plays_one_program_against_itself() -> None:
+    run = replace(make_run("a", make_plan(sides=sides(BASE))), kind=spsa())
+    assert "same" not in " ".join(hint.text for hint in review_submission(run, STOCKFISH))

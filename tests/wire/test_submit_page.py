@@ -1,0 +1,119 @@
+"""The form of a new test: what it shows, submits and refuses, for somebody without a script."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+import httpx
+import pytest
+
+from rookery.people.users import APPROVERS
+from tests.submissions import PLAIN, SPRT, body
+from tests.twins.sites import OpenSite, make_user, open_site
+from tests.wire.test_login import log_in, token_in
+
+pytestmark = pytest.mark.anyio
+
+TYPED = {name: str(PLAIN[name]) for name in PLAIN if name != "num_games"}
+FORM = {**TYPED, "kind": "sprt", "sprt.elo0": "0", "sprt.elo1": "2", "new_engine": "Stockfish"}
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    browser: httpx.AsyncClient
+    site: OpenSite
+
+    async def post(self, path: str = "/tests/new", **fields: str) -> httpx.Response:
+        token = token_in(await self.browser.get("/tests/new"))
+        return await self.browser.post(path, data={"csrf_token": token, **FORM, **fields})
+
+    async def args(self, answer: httpx.Response) -> dict[str, object]:
+        assert answer.status_code == 302, answer.text
+        run_id = answer.headers["location"].rpartition("/")[2]
+        found = await self.browser.get(f"/api/v1/runs/{run_id}")
+        return dict(json.loads(found.content)["args"])
+
+
+@asynccontextmanager
+async def author() -> AsyncIterator[Author]:
+    async with open_site() as site:
+        await make_user(site.parts)
+        assert (await log_in(site.browser)).status_code == 302
+        yield Author(site.browser, site)
+
+
+async def test_a_visitor_is_led_to_the_login_and_back() -> None:
+    async with open_site() as site:
+        answer = await site.browser.get("/tests/new?clone=1&preset=LTC")
+        assert answer.headers["location"] == "/login?next=/tests/new%3Fclone%3D1%26preset%3DLTC"
+
+
+async def test_a_form_makes_the_run_that_the_api_would_make() -> None:
+    async with author() as ada:
+        args = await ada.args(await ada.post(do="submit"))
+        token = token_in(await ada.browser.get("/tests/new"))
+        given = body(sprt=SPRT, num_games=None, adjudication=False)
+        made = await ada.browser.post("/api/v1/runs", json=given, headers={"x-csrf-token": token})
+        other = await ada.browser.get(f"/api/v1/runs/{json.loads(made.content)['id']}")
+        assert args == json.loads(other.content)["args"]
+
+
+async def test_an_error_stands_beside_its_field_and_nothing_typed_is_lost() -> None:
+    async with author() as ada:
+        page = await ada.post(do="submit", tc="soon", info='<b>"why"</b>')
+        assert page.status_code == 422
+        assert re.search(r'data-error="tc">[^<]+<', page.text)
+        assert 'value="soon"' in page.text
+        assert "&lt;b&gt;&#34;why&#34;&lt;/b&gt;" in page.text
+        assert re.search(r'id="tc"[^>]*aria-invalid="true"', page.text)
+
+
+async def test_an_error_of_a_folded_field_unfolds_it() -> None:
+    async with author() as ada:
+        page = await ada.post(do="submit", resolved_new="xyz")
+        assert '<details class="advanced" open>' in page.text
+
+
+async def test_the_preview_says_in_words_what_is_tested() -> None:
+    async with author() as ada:
+        page = (await ada.post(do="preview")).text
+        assert "Asks for a gain (0 or 2 nElo): Stockfish idea against master" in page
+        assert "No machine that is here now can play it." in page
+        part = (await ada.post("/tests/new/preview", tc="60+0.6")).text
+        assert "60 s + 0.6 s" in part
+        assert "<html" not in part
+
+
+async def test_a_preset_is_laid_over_what_was_typed() -> None:
+    async with author() as ada:
+        page = (await ada.post(use="LTC", info="my words")).text
+        assert re.search(r'name="tc" value="60\+0\.6"', page)
+        assert re.search(r'name="sprt.elo1" value="2.5"', page)
+        assert "my words" in page
+
+
+async def test_a_clone_is_two_clicks_and_knows_its_origin() -> None:
+    async with author() as ada:
+        answer = await ada.post(do="submit")
+        run_id = answer.headers["location"].rpartition("/")[2]
+        page = (await ada.browser.get(f"/tests/new?clone={run_id}&preset=LTC")).text
+        inputs = dict(
+            re.findall(r'<input (?:id="[^"]*"|type="hidden") name="(.+?)" value="(.*?)"', page)
+        )
+        assert inputs["tc"] == "60+0.6"
+        again = await ada.args(await ada.post(**{**inputs, "do": "submit"}))
+        assert again["resolved_new"] == "a" * 40
+        assert again["tc"] == "60+0.6"
+
+
+async def test_an_approvers_own_test_waits_for_nobody() -> None:
+    async with author() as ada:
+        user = await ada.site.parts.users.by_name("ada")
+        assert user is not None
+        await ada.site.parts.users.save(replace(user, groups=frozenset({APPROVERS})))
+        answer = await ada.post(do="submit")
+        home = await ada.browser.get(answer.headers["location"])
+        assert "The test is submitted." in home.text
+        assert "has to let it" not in home.text
