@@ -291,6 +291,16 @@ class MemoryReads(FleetReads):
     async def task(self, run_id: str, task_id: int) -> Task | None:
         return self._rows.tasks.get((run_id, task_id))
 
+    async def runs(self, ids: Collection[str]) -> tuple[Run, ...]:
+        found = (run for run in self._rows.runs.values() if run.id in ids)
+        return tuple(replace(run, kind=without_trail(run.kind)) for run in found)
+
+    async def tasks_of_machine(self, short_name: str, limit: int) -> tuple[Task, ...]:
+        found = [
+            task for task in self._rows.tasks.values() if task.machine.short_name == short_name
+        ]
+        return tuple(sorted(found, key=lambda task: task.created, reverse=True)[:limit])
+
     async def tasks(self, run_id: str) -> tuple[Task, ...]:
         return tuple(self._rows.of_run(run_id))
 

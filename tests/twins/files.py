@@ -205,6 +205,9 @@ class MemoryLogs(LogRows):
         found = [log for log in reversed(self.rows) if log.run == run_id]
         return tuple(found[first : first + count])
 
+    async def of_tasks(self, tasks: Collection[tuple[str, int]]) -> tuple[StoredLog, ...]:
+        return tuple(log for log in self.rows if (log.run, log.task) in tasks)
+
     async def get(self, key: object) -> StoredLog | None:
         return next((log for log in self.rows if log.id == key), None)
 

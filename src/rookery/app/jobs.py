@@ -50,6 +50,7 @@ JOBS = (
     ),
     DeclaredJob("shares", 60, Chores.refresh_shares, lambda site: site.chores.refresh_shares),
     DeclaredJob("speeds", 60, Chores.measure_speeds, lambda site: site.chores.measure_speeds),
+    DeclaredJob("residuals", 60, Chores.judge_tasks, lambda site: site.chores.judge_tasks),
     DeclaredJob(
         "waiting machines", 30, Chores.count_waiting, lambda site: site.chores.count_waiting
     ),

@@ -18,6 +18,8 @@ from rookery.boundary.domains import Domain, Entry, inventory, runs
 from rookery.pages import contributors, frame, profile, teams, tokens, users
 from rookery.pages.accounts import login, logout, sign_up
 from rookery.pages.home import home, home_live
+from rookery.pages.machine import routes as machine_routes
+from rookery.pages.machine_list import routes as machine_list_routes
 from rookery.pages.machines import add_machine
 from rookery.pages.run import old_address, run_live, run_page
 from rookery.pages.run_commands import change_run
@@ -62,6 +64,8 @@ def page_routes() -> list[BaseRoute]:
         Route(f"{ONE}/live", run_live, methods=["GET"]),
         Route(f"{ONE}/{{command}}", change_run, methods=["POST"]),
         Route("/machines/add", add_machine, methods=["GET", "POST"]),
+        *machine_list_routes(),
+        *machine_routes(),
         Route("/tests/view/{run_id}", old_address, methods=["GET"]),
         *frame.routes(),
         *profile.routes(),

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -15,15 +15,17 @@ from rookery.clock import Clock
 from rookery.farm.commits import QueueFull, StateLost
 from rookery.farm.fleet import Fleet
 from rookery.farm.primary import Primary, PrimaryTerm, Rebuilding
+from rookery.farm.purges import InThread, inline
 from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.logs import Log
 from rookery.model.machine import Machine
 from rookery.model.run import Run, RunFault, games_per_minute, nodes_per_second
-from rookery.model.task import Task
+from rookery.model.task import Task, TaskKey
 from rookery.rules.answers import Changes, Decision, TaskSeen
 from rookery.rules.assignment import share
 from rookery.rules.diagnosis import STILL_THERE
 from rookery.rules.working_set import WorkingSet
+from rookery.stats.residuals import Colour
 
 # What the fleet does by itself: burying dead tasks, shares, speeds, last-seen times, clean-up.
 #
@@ -67,9 +69,10 @@ class Reachability:
 class Chores:
     """The work of the fleet's jobs, one method each."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, in_thread: InThread = inline) -> None:
         self._primary = fleet.primary
         self._activity = fleet.activity
+        self._in_thread = in_thread
         self._checked = ""
 
     @runs(Domain.LOOP_CPU, "looks at 50 silent tasks at a time; awaits the commit")
@@ -112,6 +115,13 @@ class Chores:
         self._activity.speeds = speeds
         self._activity.user_paces = paces
 
+    @runs(Domain.THREAD, "tasks are compared in a thread")
+    async def judge_tasks(self) -> None:
+        """Which machines' present results differ from those of others that play the same run."""
+        working = self._primary.term().working
+        played = [(run, tuple(working.tasks(run.id))) for run in working.runs().values()]
+        self._activity.residual_colours = await self._in_thread(partial(_judge_runs, played))
+
     @runs(Domain.LOOP_CPU, "goes through 200 tasks at a time; awaits the commit")
     async def write_last_seen(self) -> None:
         async for run, tasks in portions(self._primary.term().working):
@@ -136,6 +146,19 @@ class Chores:
         before = self._primary.clock.now() - FORGOTTEN_AFTER
         async for names in slices(working.machines.names(), MACHINES_AT_A_TIME):
             working.machines.forget(names, before, working.task)
+
+
+def _judge_runs(played: Iterable[tuple[Run, Sequence[Task]]]) -> dict[TaskKey, Colour]:
+    """Takes a while where very many play."""
+    return {key: colour for run, tasks in played for key, colour in _judge_tasks(run, tasks)}
+
+
+def _judge_tasks(run: Run, tasks: Sequence[Task]) -> Iterator[tuple[TaskKey, Colour]]:
+    test = run.kind.judge({str(task.id): task.results for task in tasks})
+    if test is None:
+        return
+    for name, residual in test.residuals.items():
+        yield (run.id, int(name)), test.colour(residual)
 
 
 def _end_some_dead_tasks(term: PrimaryTerm, now: datetime) -> Decision[bool]:

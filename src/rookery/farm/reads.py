@@ -128,6 +128,10 @@ class FleetReads:
             return None
         return run_of(row, (await self._histories([run_id]))[run_id])
 
+    async def runs(self, ids: Collection[str]) -> tuple[Run, ...]:
+        """Those of the runs that there are; what a tune's values were on the way is left out."""
+        return await _decoded(await self._fetch("runs_some", list(ids)), run_of) if ids else ()
+
     async def task(self, run_id: str, task_id: int) -> Task | None:
         row = await self._pool.fetchrow(self._queries["tasks_one"], run_id, task_id)
         return None if row is None else task_of(row)
@@ -135,6 +139,14 @@ class FleetReads:
     async def tasks(self, run_id: str) -> tuple[Task, ...]:
         """All tasks of a run, in the order of their numbers."""
         return await _decoded(await self._fetch("tasks_of_run", run_id), task_of)
+
+    async def tasks_of_machine(self, short_name: str, limit: int) -> tuple[Task, ...]:
+        """What a machine was given last, the newest first, over all runs."""
+        user, cores, key = short_name.split("-")
+        first, end = f"{key}-", f"{key}."
+        number = int(cores.removesuffix("cores"))
+        rows = await self._fetch("tasks_of_machine", first, end, user, number, limit)
+        return await _decoded(rows, task_of)
 
     async def agrees(self, run_id: str) -> bool:
         """Whether the sums of a run are what its tasks say, both as they are at one moment."""

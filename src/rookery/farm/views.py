@@ -1,15 +1,22 @@
 """What may be seen of the fleet: memory first, then rows; only what is committed is shown."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from rookery.farm.primary import Primary
 from rookery.model.machine import Machine
 from rookery.model.run import ForeignTask, Run, RunFault
-from rookery.model.task import Task
+from rookery.model.task import Task, TaskKey
 from rookery.rules.answers import HeldTask
 from rookery.rules.diagnosis import FleetView, RunDiagnosis, diagnose
+from rookery.rules.machines import MachineState
+from rookery.rules.working_set import WorkingSet
+from rookery.stats.residuals import Colour
+
+MACHINES_AT_ONCE = 500
 
 
 class UnknownRun(RunFault):
@@ -45,20 +52,37 @@ class FleetActivity:
     """Games a minute that users' machines play now, once a minute."""
     waiting_machines: int = 0
     """Those that asked and got nothing, twice a minute."""
+    residual_colours: Mapping[TaskKey, Colour] = field(default_factory=dict)
+    """How tasks at play compare with the others of their run, once a minute; without those that
+    have too few results."""
 
     def speed(self, run_id: str) -> RunSpeed:
         """How fast a run moves; known a minute after it began."""
         return self.speeds.get(run_id, NO_SPEED)
 
 
-@dataclass(frozen=True, slots=True)
-class KnownMachine:
-    """A machine as it described itself last, when it last asked for a task, and the run it plays
-    now; empty for none."""
+class KnownMachine(NamedTuple):
+    """A machine as it described itself last, when it last asked for a task, when it last gave any
+    sign of life, and what it plays now."""
 
     machine: Machine
     asked: datetime
-    run: str
+    heard: datetime
+    task: Task | None = None
+
+    @property
+    def run(self) -> str:
+        """The run it plays now; empty for none."""
+        return self.task.run if self.task else ""
+
+
+def _describe_known(working: WorkingSet, state: MachineState) -> KnownMachine:
+    key = state.task
+    task = working.task(key) if key else None
+    if key is None or task is None:
+        return KnownMachine(state.machine, state.asked, state.asked)
+    heard = working.last_seen.get(key) or task.reported
+    return KnownMachine(state.machine, state.asked, max(heard, state.asked), task)
 
 
 class FleetViews:
@@ -133,10 +157,20 @@ class FleetViews:
     def machine(self, short_name: str) -> KnownMachine | None:
         """A machine that asked for a task not long ago."""
         working = self._primary.term().working
-        state, task = working.machines.get(short_name), working.task_at(short_name)
-        if state is None:
-            return None
-        return KnownMachine(state.machine, state.asked, task.run if task else "")
+        state = working.machines.get(short_name)
+        return None if state is None else _describe_known(working, state)
+
+    async def machines(self) -> tuple[KnownMachine, ...]:
+        """All machines that asked for a task not long ago; there may be ten thousand, so that the
+        loop goes on in between."""
+        term, found = self._primary.term(), list[KnownMachine]()
+        states = tuple(term.working.machines.states())
+        for start in range(0, len(states), MACHINES_AT_ONCE):
+            part = states[start : start + MACHINES_AT_ONCE]
+            found += [_describe_known(term.working, state) for state in part]
+            await asyncio.sleep(0)
+        await self._primary.wait_committed(term)
+        return tuple(found)
 
     async def blocks(self) -> dict[str, str]:
         """Blocked machines by short name, with the message each is given."""

@@ -1,6 +1,7 @@
 """The logs that workers send when a task fails, stored for those who look for the cause."""
 
 import gzip
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -51,6 +52,14 @@ class LogRows(FileRows[StoredLog]):
     async def of_run(self, run_id: str, first: int, count: int) -> tuple[StoredLog, ...]:
         """A page of a run's logs, the newest first."""
         return await self._many(StoredLog, "worker_logs_of_run", run_id, count, first)
+
+    async def of_tasks(self, tasks: Collection[tuple[str, int]]) -> tuple[StoredLog, ...]:
+        """The logs of these tasks, each by its run and number."""
+        wanted = sorted(set(tasks))
+        if not wanted:
+            return ()
+        runs, numbers = [run for run, _ in wanted], [number for _, number in wanted]
+        return await self._many(StoredLog, "worker_logs_of_tasks", runs, numbers)
 
     async def find_expired(self, before: datetime, limit: int) -> tuple[StoredLog, ...]:
         """A batch of logs from before a time, the oldest first."""

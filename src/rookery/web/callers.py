@@ -110,6 +110,15 @@ async def find_tasks_at_play(site: Site, viewer: str | None) -> tuple[Task, ...]
     return tuple(task for task in tasks if task.run in seen)
 
 
+def owns_machine(reader: Actor | None, short_name: str) -> bool:
+    return reader is not None and short_name.startswith(f"{reader.name}-")
+
+
+def is_concerned(reader: Actor | None, short_name: str) -> bool:
+    """Whether a machine is somebody's business: its owner's, and approvers'."""
+    return owns_machine(reader, short_name) or (reader is not None and reader.approver)
+
+
 def _sentence(fault: RunFault) -> str:
     text = str(fault)
     return f"{text[:1].upper()}{text[1:]}."

@@ -21,6 +21,7 @@ from rookery.db.listening import ChangeNotices, Channel, ListeningStats
 from rookery.farm.engines import EngineRows, Engines
 from rookery.farm.events import Bus
 from rookery.farm.fleet import Fleet
+from rookery.farm.hosts import MachineRoster
 from rookery.farm.jobs import Chores, PeriodicJob, Reachability
 from rookery.farm.primary import Store
 from rookery.farm.privacy import Privacy
@@ -191,7 +192,8 @@ class Site:
         # Who may look only with an account uses it by looking, which leaves no trace.
         idle_days = 0 if self.settings.login_to_view else self.settings.idle_account_days
         self.accounting = Accounting(storage.statistics, self.reads, clock, idle_days=idle_days)
-        self.chores = Chores(fleet)
+        self.chores = Chores(fleet, self.threads.cpu)
+        self.roster = MachineRoster(fleet, clock, self.threads.cpu)
         self.reachability = Reachability(fleet, self.is_primary)
         self.late_games = LateGames(storage.statistics, fleet.views, clock)
         self.waiting_line = WaitingLine(fleet)

@@ -7,6 +7,7 @@ import pytest
 from rookery.farm.jobs import Chores, PeriodicJob, Reachability, SumsDisagree, attempt
 from rookery.model.kinds import Report
 from rookery.rules.answers import GO_ON
+from rookery.stats.residuals import Colour
 from tests.makers import call_of, make_machine, pairs, run_id
 from tests.unit.farm.memory_farm import MemoryFarm, open_memory_farm
 
@@ -87,6 +88,18 @@ async def test_speeds_are_worked_out_for_all_runs(farm: MemoryFarm) -> None:
     pulse = farm.fleet.activity.speed(run_id("a"))
     assert pulse.nps == 4 * 628_000
     assert pulse.games_per_minute > 0
+
+
+async def test_a_machine_whose_results_differ_from_the_others_stands_out(farm: MemoryFarm) -> None:
+    await farm.submit()
+    tasks = [await farm.granted(make_machine(name)) for name in "abcd"]
+    farm.clock.move(hours=1)
+    for task in tasks[1:]:
+        await farm.fleet.update_task(call_of(task), Report(pairs(ld=10, even=10, wd=10)))
+    await farm.fleet.update_task(call_of(tasks[0]), Report(pairs(ww=30)))
+    await Chores(farm.fleet).judge_tasks()
+    key = (tasks[0].run, tasks[0].id)
+    assert farm.fleet.activity.residual_colours[key] is Colour.RED
 
 
 async def test_shares_follow_what_runs_ask_for(farm: MemoryFarm) -> None:

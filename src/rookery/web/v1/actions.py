@@ -1,6 +1,6 @@
 """The log of actions: who did what to runs, machines and accounts."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -8,7 +8,7 @@ from starlette.responses import Response
 from rookery.boundary.domains import Domain, runs
 from rookery.model.bounds import RunId
 from rookery.protocol import v1
-from rookery.protocol.actions import All, Compare, Expression, Order
+from rookery.protocol.actions import All, Among, Compare, Expression, Order
 from rookery.web import callers
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer
@@ -49,12 +49,11 @@ def _read_filter(query: Mapping[str, str]) -> Expression:
     return All(tuple(parts))
 
 
-def select_machine_actions(name: str) -> Expression:
-    """All lines of a machine: in the log its name goes on with a part of the process's key, or
-    with a star, and a full stop sorts behind both."""
-    return All(
-        (
-            Compare("worker", Order.AT_LEAST, name),
-            Compare("worker", Order.BELOW, f"{name}."),
-        )
+def select_machine_actions(name: str, kinds: Collection[str] = ()) -> Expression:
+    """All lines of a machine, or those of some kinds: in the log its name goes on with a part of
+    the process's key, or with a star, and a full stop sorts behind both."""
+    lines = (
+        Compare("worker", Order.AT_LEAST, name),
+        Compare("worker", Order.BELOW, f"{name}."),
     )
+    return All((*lines, Among("action", tuple(kinds))) if kinds else lines)

@@ -17,7 +17,14 @@ from rookery.protocol.codec import Reader, to_finite
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
-from rookery.web.callers import find_reader, find_tasks_at_play, require_bearer, translated_errors
+from rookery.web.callers import (
+    find_reader,
+    find_tasks_at_play,
+    is_concerned,
+    owns_machine,
+    require_bearer,
+    translated_errors,
+)
 from rookery.web.openapi import Operation, described
 from rookery.web.site import Site
 from rookery.web.v1.actions import select_machine_actions
@@ -92,12 +99,12 @@ async def _load_details(site: Site, name: str, reader: Actor | None) -> v1.Worke
     blocks, known = await site.fleet.views.blocks(), site.fleet.views.machine(name)
     at_play = await find_tasks_at_play(site, _viewer(reader))
     tasks = [task for task in at_play if task.machine.short_name == name]
-    concerned = _is_concerned(reader, name)
+    concerned = is_concerned(reader, name)
     if not (tasks or name in blocks or (known and concerned)):
         return None
     block = {name: blocks[name]} if name in blocks else {}
     entry = next(make_worker_entries(tasks, block, reader), _away(name))
-    if known and not tasks and concerned and (not known.run or _owns(reader, name)):
+    if known and not tasks and concerned and (not known.run or owns_machine(reader, name)):
         entry = replace(entry, **_shown_fields(known.machine))
     sight = site.privacy.sight(reader)
     words = await site.reads.actions(select_machine_actions(name), limit=MOST_WORDS, sight=sight)
@@ -119,14 +126,6 @@ def _viewer(reader: Actor | None) -> str | None:
     return None if reader is None else reader.name
 
 
-def _owns(reader: Actor | None, name: str) -> bool:
-    return reader is not None and name.startswith(f"{reader.name}-")
-
-
-def _is_concerned(reader: Actor | None, name: str) -> bool:
-    return _owns(reader, name) or (reader is not None and reader.approver)
-
-
 def make_worker_entries(
     tasks: Iterable[Task], blocks: Mapping[str, str], reader: Actor | None
 ) -> Iterator[v1.WorkerEntry]:
@@ -135,7 +134,7 @@ def make_worker_entries(
     for name in sorted({*at_play, *blocks}):
         entry = _at_play(at_play[name]) if name in at_play else _away(name)
         if name in blocks:
-            told = _is_concerned(reader, name)
+            told = is_concerned(reader, name)
             entry = replace(entry, blocked=True, message=blocks[name] if told else "")
         yield entry
 

@@ -273,6 +273,10 @@ SELECT * FROM runs WHERE NOT finished ORDER BY id;
 -- A run by its id.
 SELECT * FROM runs WHERE id = $1;
 
+-- name: runs_some
+-- Runs by their ids.
+SELECT * FROM runs WHERE id = ANY($1::text[]);
+
 -- name: runs_finished
 -- A page of the runs that are over, newest first; the code puts its conditions in.
 SELECT * FROM runs
@@ -348,6 +352,14 @@ SELECT * FROM present_tasks WHERE run = $1 ORDER BY id;
 -- name: tasks_page
 -- Tasks of a run whose numbers lie in a range.
 SELECT * FROM present_tasks WHERE run = $1 AND id >= $2 AND id < $3 ORDER BY id;
+
+-- name: tasks_of_machine
+-- What a machine was given last, by the range that the keys of its processes lie in.
+SELECT * FROM present_tasks
+WHERE (machine ->> 'unique_key') COLLATE "C" >= $1 AND (machine ->> 'unique_key') COLLATE "C" < $2
+    AND machine ->> 'username' = $3 AND (machine ->> 'concurrency')::integer = $4
+ORDER BY created DESC
+LIMIT $5;
 
 -- name: tasks_by_contributor
 -- Who played a run, by user and processor. A machine is known by the first part of its key.

@@ -15,6 +15,12 @@ WHERE run = $1
 ORDER BY id DESC
 LIMIT $2 OFFSET $3;
 
+-- name: worker_logs_of_tasks
+-- The logs of some tasks, by run and number.
+SELECT l.id, l.run, l.task, l.call, l.worker, l.at, l.blob, l.size
+FROM unnest($1::text[], $2::integer[]) AS t (run, task)
+JOIN worker_logs AS l ON l.run = t.run AND l.task = t.task;
+
 -- name: worker_logs_get
 -- A log by its number.
 SELECT id, run, task, call, worker, at, blob, size FROM worker_logs WHERE id = $1;

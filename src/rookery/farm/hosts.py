@@ -1,0 +1,198 @@
+"""Hosts: the computers that worker processes run on, as far as their words tell them apart.
+
+A worker that starts anew may come under another name, and a list of names would then show one
+computer several times. Workers of ours tell the name of their host. Of official ones only the
+hardware is known, and many computers may share that: those that are there at the same time are
+different ones, and what was there before them is taken for an earlier start of the latest.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from rookery.caches import ExpiringCache, SharedWork
+from rookery.clock import Clock
+from rookery.farm.fleet import Fleet
+from rookery.farm.purges import InThread
+from rookery.farm.views import KnownMachine
+from rookery.model.machine import Machine
+from rookery.model.run import Run
+from rookery.model.task import TaskKey
+from rookery.rules.diagnosis import STILL_THERE
+from rookery.stats.residuals import Colour
+
+HostKey = tuple[str | int, ...]
+ROSTER_SECONDS = 5.0
+DIFFERENT = (Colour.YELLOW, Colour.RED)
+
+
+class Host(NamedTuple):
+    """One computer with the workers that run or ran on it: those at play first, then the one heard
+    of last."""
+
+    workers: tuple[KnownMachine, ...]
+
+    @property
+    def latest(self) -> KnownMachine:
+        return self.workers[0]
+
+    @property
+    def user(self) -> str:
+        return self.workers[0].machine.user
+
+    @property
+    def playing(self) -> tuple[KnownMachine, ...]:
+        return tuple(each for each in self.workers if each.task)
+
+    @property
+    def cores_at_play(self) -> int:
+        if len(self.workers) == 1:
+            only = self.workers[0]
+            return only.machine.cores if only.task else 0
+        return sum(each.machine.cores for each in self.workers if each.task)
+
+
+def fold_hosts(known: Iterable[KnownMachine], since: datetime) -> Iterator[Host]:
+    """Puts workers of one computer together; whoever was heard of since then is there now."""
+    groups: dict[HostKey, list[KnownMachine]] = {}
+    for each in known:
+        key = identify_host(each.machine)
+        if key in groups:
+            groups[key].append(each)
+        else:
+            groups[key] = [each]
+    for workers in groups.values():
+        if len(workers) == 1:
+            yield Host((workers[0],))
+            continue
+        workers.sort(key=_last_heard, reverse=True)
+        if workers[0].machine.claimed.host:
+            yield Host(tuple(workers))
+        else:
+            yield from _part_hosts(workers, since)
+
+
+def _part_hosts(workers: list[KnownMachine], since: datetime) -> Iterator[Host]:
+    """Equal hardware without a name: each that is there is a computer of its own."""
+    count = sum(1 for each in workers if each.task or each.heard >= since) or 1
+    there, gone = workers[:count], workers[count:]
+    yield Host((there[0], *gone))
+    yield from (Host((each,)) for each in there[1:])
+
+
+def identify_host(machine: Machine) -> HostKey:
+    """By the host's name where it is told, else by the hardware."""
+    if host := machine.claimed.host:
+        return machine.user, host
+    return machine.user, machine.cores, machine.memory, machine.uname, machine.arch
+
+
+def _last_heard(each: KnownMachine) -> tuple[bool, datetime]:
+    return each.task is not None, each.heard
+
+
+# All hosts with what lists ask of them, worked out once for everybody and kept for a moment: a
+# page of ten thousand machines must cost no more than what it shows.
+
+
+class ListedHost(NamedTuple):
+    """A host with what lists sort, count and search by."""
+
+    host: Host
+    user: str
+    states: tuple[str, ...]
+    """Any of `playing`, `different`, `waiting` and `away`."""
+    cores: int
+    """At play."""
+    words: str
+    """What a search looks in, in lower case."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetPicture:
+    """The fleet at one moment: what decides how hosts are listed."""
+
+    now: datetime
+    known: tuple[KnownMachine, ...]
+    runs: Mapping[str, Run]
+    residual_colours: Mapping[TaskKey, Colour]
+
+    def list_hosts(self) -> tuple[ListedHost, ...]:
+        """By user; those at play first, then the larger ones. Takes a while."""
+        hosts = sorted(fold_hosts(self.known, self.now - STILL_THERE), key=_order)
+        return tuple(map(self.describe, hosts))
+
+    def describe(self, host: Host) -> ListedHost:
+        words = " ".join(self._words_of(each) for each in host.workers).casefold()
+        return ListedHost(host, host.user, self._states_of(host), host.cores_at_play, words)
+
+    def _states_of(self, host: Host) -> tuple[str, ...]:
+        latest = host.latest
+        if latest.task is None:
+            return ("waiting",) if latest.heard >= self.now - STILL_THERE else ("away",)
+        keys = ((each.task.run, each.task.id) for each in host.workers if each.task)
+        differs = any(self.residual_colours.get(key) in DIFFERENT for key in keys)
+        return ("playing", "different") if differs else ("playing",)
+
+    def _words_of(self, each: KnownMachine) -> str:
+        machine, run = each.machine, self.runs.get(each.run)
+        claimed, tag = machine.claimed, run.plan.sides[0].tag if run else ""
+        told = f"{claimed.host} {claimed.cpu} {machine.arch} {machine.uname}"
+        return f"{machine.short_name} {told} {tag}"
+
+
+def _order(host: Host) -> tuple[str, bool, int, str]:
+    latest = host.latest
+    machine = latest.machine
+    return machine.user, latest.task is None, -machine.cores, machine.short_name
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """All hosts as they were at one moment."""
+
+    picture: FleetPicture
+    hosts: tuple[ListedHost, ...]
+
+    def select_visible(
+        self, runs: Collection[str], user: str | None, *, approver: bool
+    ) -> Iterator[ListedHost]:
+        """Hosts without what somebody may not see: everybody sees machines that play one of these
+        runs, a user their own, and approvers those that wait."""
+        for listed in self.hosts:
+            workers = listed.host.workers
+            if listed.user == user:
+                yield listed
+            elif len(workers) == 1:
+                only = workers[0]
+                if only.task.run in runs if only.task else approver:
+                    yield listed
+            else:
+                seen = tuple(w for w in workers if (w.task.run in runs if w.task else approver))
+                if seen:
+                    yield listed if len(seen) == len(workers) else self.picture.describe(Host(seen))
+
+
+class MachineRoster:
+    """Keeps the roster for a few seconds; many who ask at once share one."""
+
+    def __init__(self, fleet: Fleet, clock: Clock, in_thread: InThread) -> None:
+        self._fleet = fleet
+        self._clock = clock
+        self._in_thread = in_thread
+        self._kept: ExpiringCache[str, Roster] = ExpiringCache(clock, 1)
+        self._work: SharedWork[str, Roster] = SharedWork()
+
+    async def load(self) -> Roster:
+        """Raises as the fleet's views do while another process takes over."""
+        return self._kept.get("") or await self._work("", self._make)
+
+    async def _make(self) -> Roster:
+        views = self._fleet.views
+        runs = {run.id: run for run in await views.active()}
+        known, residual_colours = await views.machines(), self._fleet.activity.residual_colours
+        picture = FleetPicture(self._clock.now(), known, runs, residual_colours)
+        made = Roster(picture, await self._in_thread(picture.list_hosts))
+        self._kept.put("", made, ROSTER_SECONDS)
+        return made

@@ -1,0 +1,121 @@
+"""Lines of the log of actions in words, with links to what they are about."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from rookery.files.worker_logs import StoredLog
+from rookery.model.events import SYSTEM, Action, Event
+from rookery.model.run import Run
+from rookery.pages.formatting import Moment, format_ago
+from rookery.rules.lifecycle import Actor
+
+ACTION_WORDS: Mapping[str, str] = {
+    Action.NEW_RUN: "submitted a test",
+    Action.APPROVE_RUN: "approved a test",
+    Action.MODIFY_RUN: "modified a test",
+    Action.STOP_RUN: "stopped a test",
+    Action.FINISHED_RUN: "a test finished",
+    Action.PURGE_RUN: "purged a test",
+    Action.DELETE_RUN: "deleted a test",
+    Action.RESTORE_RUN: "restored a test",
+    Action.REOPEN_RUN: "reopened a test",
+    Action.FAILED_TASK: "a task failed",
+    Action.DEAD_TASK: "a task was given up",
+    Action.CRASH_OR_TIME: "crashes or time losses",
+    Action.TOO_FAST: "played too fast",
+    Action.WORKER_LOG: "a worker says",
+    Action.BLOCK_WORKER: "blocked or let in a machine",
+    Action.NEW_USER: "a new account",
+    Action.ACCEPT_USER: "approved an account",
+    Action.REJECT_USER: "rejected an account",
+    Action.BLOCK_USER: "blocked or let in a user",
+    Action.MODIFY_USER: "modified an account",
+    Action.UPLOAD_NN: "uploaded a net",
+    Action.REMOVE_NN: "removed a net",
+    Action.REMOVE_USER: "removed an account",
+    Action.CHANGE_PASSWORD: "changed a password",
+    Action.CHANGE_EMAIL: "changed an e-mail address",
+    Action.NEW_TOKEN: "made a token",
+    Action.REVOKE_TOKEN: "revoked a token",
+    Action.NEW_TEAM: "made a team",
+    Action.JOIN_TEAM: "joined a team",
+    Action.LEAVE_TEAM: "left a team",
+    Action.MODIFY_TEAM: "modified a team",
+    Action.NEW_ENGINE: "added an engine",
+    Action.MODIFY_ENGINE: "modified an engine",
+    Action.GIVE_ENGINE: "gave an engine away",
+    Action.REMOVE_ENGINE: "removed an engine",
+    Action.GRANT_REPOSITORY: "granted a repository",
+    Action.REVOKE_REPOSITORY: "revoked a repository",
+    Action.SYSTEM_EVENT: "the server says",
+}
+FAULTS = frozenset({Action.FAILED_TASK, Action.CRASH_OR_TIME, Action.TOO_FAST, Action.DEAD_TASK})
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRow:
+    """One line; an empty text is something that it does not have."""
+
+    id: str
+    when: Moment
+    who: str
+    """Empty for the server itself."""
+    what: str
+    is_fault: bool
+    message: str
+    run: str
+    run_name: str
+    task: int | None
+    machine: str
+    """By the name it keeps over restarts."""
+    subject: str
+    net: str
+    engine: str
+    team: str
+    log: str
+    """Where what the worker wrote down is read, for those who may."""
+
+
+def make_action_rows(
+    events: Iterable[Event], logs: Collection[StoredLog], now: datetime
+) -> Iterator[ActionRow]:
+    """`logs` are those that the reader may read."""
+    by_task = {(log.run, log.task): log.id for log in sorted(logs, key=lambda one: one.id)}
+    for event in events:
+        number = by_task.get((event.run, event.task)) if event.task is not None else None
+        yield ActionRow(
+            id=event.id,
+            when=format_ago(event.at, now),
+            who="" if event.actor == SYSTEM else event.actor,
+            what=name_action(event.action),
+            is_fault=event.action in FAULTS,
+            message=event.message or "",
+            run=event.run,
+            run_name=event.run_name,
+            task=event.task,
+            machine=find_short_name(event.worker),
+            subject=event.subject,
+            net=event.nn,
+            engine=event.engine,
+            team=event.team,
+            log=f"/api/v1/logs/{number}" if number is not None else "",
+        )
+
+
+def name_action(action: str) -> str:
+    """In words; one of another version of Rookery by its own word."""
+    return ACTION_WORDS.get(action, action.replace("_", " "))
+
+
+def find_short_name(worker: str) -> str:
+    """The name of a machine over restarts, from that of one of its processes."""
+    return "-".join(worker.rstrip("*").split("-")[:3])
+
+
+def may_read_logs(run: Run | None, reader: Actor | None) -> bool:
+    """Logs hold paths and names of machines, so that only a run's owner and approvers read them;
+    None is a run that this reader may not see."""
+    if run is None or reader is None:
+        return False
+    return reader.approver or reader.name == run.plan.owner

@@ -1,0 +1,41 @@
+"""What visitors filter lists by, read from addresses that people edit: nonsense is left out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+LONGEST_TEXT = 100
+
+
+def read_text(query: Mapping[str, str], name: str) -> str:
+    """A text without what can't be printed."""
+    text = query.get(name, "").strip()[:LONGEST_TEXT]
+    return "".join(letter for letter in text if letter.isprintable())
+
+
+def read_word(query: Mapping[str, str], name: str, words: Sequence[str]) -> str:
+    """One of the words, or an empty text."""
+    found = query.get(name, "")
+    return found if found in words else ""
+
+
+def read_day(query: Mapping[str, str], name: str) -> datetime | None:
+    """The beginning of a day, as an input of that type sends it; days are those of UTC."""
+    try:
+        return datetime.strptime(query.get(name, "")[:10], "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def find_end_of_day(day: datetime) -> datetime:
+    return day + timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A filter to choose, with the address of the list where it is chosen."""
+
+    word: str
+    address: str
+    chosen: bool
+    count: str = ""

@@ -1,0 +1,302 @@
+"""The page of one machine: its hardware, what it plays and played, how it failed, and its block."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.farm.commands import LONGEST_BLOCK_MESSAGE
+from rookery.farm.hosts import identify_host
+from rookery.farm.privacy import name_of
+from rookery.farm.views import KnownMachine, UnknownMachine
+from rookery.files.worker_logs import StoredLog
+from rookery.model.events import BY_WORKERS, Event
+from rookery.model.machine import SHORT_NAME, Machine
+from rookery.model.run import Run
+from rookery.model.task import Task
+from rookery.pages.action_rows import ActionRow, make_action_rows, may_read_logs
+from rookery.pages.formatting import Moment, format_ago, format_count, format_nps, format_plural
+from rookery.pages.machine_rows import (
+    BLOCKED,
+    RESIDUALS,
+    compare_speed,
+    label_machine,
+)
+from rookery.pages.page import redirect_to, render_page_in_thread, viewer_of
+from rookery.pages.run_row import StatusLabel
+from rookery.pages.run_tables import TaskRow, make_task_row
+from rookery.rules.lifecycle import Actor
+from rookery.stats.residuals import Colour
+from rookery.web.answers import site_of
+from rookery.web.callers import is_concerned, owns_machine, translated_errors
+from rookery.web.faults import HttpFault
+from rookery.web.scope import request_info_of, session_of
+from rookery.web.site import Site
+from rookery.web.v1.actions import select_machine_actions
+
+MOST_TASKS = 30
+MOST_WORDS = 50
+NO_REASON = "Say why: its owner reads it, and whoever looks at the machine later."
+
+
+@dataclass(frozen=True, slots=True)
+class MachineData:
+    """What the page is made from, without what this visitor may not see."""
+
+    now: datetime
+    name: str
+    viewer: Actor | None
+    known: KnownMachine | None
+    """None where it has not been heard of lately, or where that is not this visitor's business."""
+    message: str | None
+    """Of its block; None where it is not blocked."""
+    tasks: tuple[Task, ...]
+    runs: Mapping[str, Run]
+    """Those of the tasks and of the words, as far as this visitor may see them."""
+    words: tuple[Event, ...]
+    logs: tuple[StoredLog, ...]
+    colour: Colour | None = None
+    """How its present results compare; None where they are too few."""
+    others: tuple[str, ...] = ()
+    """Other names of the same computer."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedTask:
+    """A task with the run that it belongs to."""
+
+    row: TaskRow
+    run: str
+    run_tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineView:
+    name: str
+    user: str
+    title: str
+    status: StatusLabel
+    residual: StatusLabel | None
+    speed: str
+    heard: Moment | None
+    run: str
+    run_tag: str
+    facts: tuple[tuple[str, str], ...]
+    tasks: tuple[PlayedTask, ...]
+    failures: tuple[ActionRow, ...]
+    others: tuple[str, ...]
+    blocked: bool
+    message: str
+    may_block: bool
+    longest_message: int = LONGEST_BLOCK_MESSAGE
+
+
+@runs(Domain.THREAD, "awaits four queries, rendered in a thread")
+async def machine_page(request: Request) -> Response:
+    data = await _load(request)
+    return await render_page_in_thread(request, "machine.html", make_machine_view, data)
+
+
+@runs(Domain.LOOP, "changes memory and awaits the commit")
+async def block_machine(request: Request) -> Response:
+    return await _set_block(request, request_info_of(request.scope).form.text("message").strip())
+
+
+@runs(Domain.LOOP, "changes memory and awaits the commit")
+async def unblock_machine(request: Request) -> Response:
+    return await _set_block(request, None)
+
+
+async def _set_block(request: Request, message: str | None) -> Response:
+    """What the JSON API does, with what came of it on the page that follows."""
+    name, actor = str(request.path_params["worker"]), await viewer_of(request)
+    here, session = f"/machines/{name}", session_of(request.scope)
+    if actor is None:
+        return redirect_to(f"/login?next={here}")
+    try:
+        with translated_errors():
+            _check_name(name)
+            if message == "":
+                session.flash(NO_REASON, "error")
+                return redirect_to(here)
+            await site_of(request).fleet.commands.block(name, message, actor)
+    except HttpFault as refused:
+        session.flash(str(refused), "error")
+        return redirect_to("/machines")
+    session.flash(f"{name} is let back in." if message is None else f"{name} is blocked.")
+    return redirect_to(here)
+
+
+def _check_name(name: str) -> None:
+    if not SHORT_NAME.fullmatch(name):
+        raise UnknownMachine(machine=name[:100])
+
+
+async def _load(request: Request) -> MachineData:
+    site, name, viewer = (
+        site_of(request),
+        str(request.path_params["worker"]),
+        await viewer_of(request),
+    )
+    with translated_errors():
+        _check_name(name)
+        blocks, known = await site.fleet.views.blocks(), site.fleet.views.machine(name)
+        tasks = await site.reads.tasks_of_machine(name, MOST_TASKS)
+        sight = site.privacy.sight(viewer)
+        words = await site.reads.actions(
+            select_machine_actions(name, BY_WORKERS), limit=MOST_WORDS, sight=sight
+        )
+        runs = await _load_runs(
+            site, viewer, {task.run for task in tasks} | {word.run for word in words}, known
+        )
+        shown = _select_known(known, name, viewer, runs)
+        tasks = tuple(task for task in tasks if task.run in runs)
+        if not (tasks or shown or name in blocks):
+            raise UnknownMachine(machine=name)
+    task = shown.task if shown else None
+    return MachineData(
+        now=site.clock.now(),
+        name=name,
+        viewer=viewer,
+        known=shown,
+        message=blocks.get(name),
+        tasks=tasks,
+        runs=runs,
+        words=words,
+        logs=await site.logs.rows.of_tasks(_list_readable(words, runs, viewer)),
+        colour=site.fleet.activity.residual_colours.get((task.run, task.id)) if task else None,
+        others=_find_other_names(shown, await site.fleet.views.machines())
+        if is_concerned(viewer, name)
+        else (),
+    )
+
+
+async def _load_runs(
+    site: Site, viewer: Actor | None, ids: set[str], known: KnownMachine | None
+) -> dict[str, Run]:
+    wanted = {run_id for run_id in (*ids, known.run if known else "") if run_id}
+    found = await site.reads.runs(wanted)
+    return {run.id: run for run in found if site.privacy.may_see(name_of(viewer), run)}
+
+
+def _select_known(
+    known: KnownMachine | None, name: str, viewer: Actor | None, runs: Mapping[str, Run]
+) -> KnownMachine | None:
+    """A machine that waits is the business of its owner and of approvers; one that plays, of all
+    who may see what it plays."""
+    if known is None:
+        return None
+    seen = known.run in runs if known.task else is_concerned(viewer, name)
+    return known if seen or owns_machine(viewer, name) else None
+
+
+def _list_readable(
+    words: Iterable[Event], runs: Mapping[str, Run], viewer: Actor | None
+) -> list[tuple[str, int]]:
+    return [
+        (word.run, word.task)
+        for word in words
+        if word.task is not None and may_read_logs(runs.get(word.run), viewer)
+    ]
+
+
+def _find_other_names(
+    known: KnownMachine | None, machines: Iterable[KnownMachine]
+) -> tuple[str, ...]:
+    """Names under which the same computer came before, or comes besides."""
+    if known is None or not known.machine.claimed.host:
+        return ()
+    key = identify_host(known.machine)
+    return tuple(
+        sorted(
+            each.machine.short_name
+            for each in machines
+            if identify_host(each.machine) == key
+            and each.machine.short_name != known.machine.short_name
+        )
+    )
+
+
+def make_machine_view(data: MachineData) -> MachineView:
+    machine = _find_description(data)
+    known, task = data.known, data.known.task if data.known else None
+    run = data.runs.get(task.run) if task else None
+    user = data.name.partition("-")[0]
+    return MachineView(
+        name=data.name,
+        user=user,
+        title=(machine.claimed.host if machine else "") or data.name,
+        status=BLOCKED if data.message is not None else label_machine(known, data.now),
+        residual=RESIDUALS.get(data.colour),
+        speed=_describe_speed(machine, run),
+        heard=format_ago(known.heard, data.now) if known else _find_last_report(data),
+        run=run.id if run else "",
+        run_tag=run.plan.sides[0].tag if run else "",
+        facts=tuple(_list_facts(machine)) if machine else (),
+        tasks=tuple(_list_tasks(data)),
+        failures=tuple(make_action_rows(data.words, data.logs, data.now)),
+        others=data.others,
+        blocked=data.message is not None,
+        message=(data.message or "") if is_concerned(data.viewer, data.name) else "",
+        may_block=is_concerned(data.viewer, data.name),
+    )
+
+
+def _find_description(data: MachineData) -> Machine | None:
+    """As it described itself last."""
+    if data.known:
+        return data.known.machine
+    return data.tasks[0].machine if data.tasks else None
+
+
+def _find_last_report(data: MachineData) -> Moment | None:
+    return format_ago(max(task.reported for task in data.tasks), data.now) if data.tasks else None
+
+
+def _describe_speed(machine: Machine | None, run: Run | None) -> str:
+    if machine is None or machine.nps <= 0:
+        return ""
+    ratio = compare_speed(machine.nps, run)
+    return format_nps(machine.nps) + (f", {ratio} of the reference" if ratio else "")
+
+
+def _list_facts(machine: Machine) -> Iterator[tuple[str, str]]:
+    """What it says of itself, as far as everybody may know it."""
+    claimed = machine.claimed
+    yield "Processor", " ".join(claimed.cpu.split())[:200]
+    yield "Architecture", machine.arch
+    yield "Cores", format_count(machine.cores)
+    yield "Memory", f"{format_count(machine.memory)} MB"
+    yield "System", machine.uname
+    yield "Compiler", f"{machine.compiler} {'.'.join(map(str, machine.gcc_version))}"
+    yield "Python", ".".join(map(str, machine.python_version))
+    yield "Worker", _name_worker(machine)
+    yield "Country", machine.country if machine.country != "?" else ""
+    if claimed.syzygy_men:
+        yield "Tablebases", format_plural(claimed.syzygy_men, "man", "men")
+
+
+def _name_worker(machine: Machine) -> str:
+    kind = "Rookery" if machine.abilities.rookery else "fishtest"
+    version = machine.claimed.version or str(machine.version)
+    changed = ", with changed files" if machine.modified else ""
+    return f"{kind} {version}{changed}"
+
+
+def _list_tasks(data: MachineData) -> Iterator[PlayedTask]:
+    for task in data.tasks:
+        tag = data.runs[task.run].plan.sides[0].tag
+        yield PlayedTask(make_task_row(task, data.now), task.run, tag)
+
+
+def routes() -> list[BaseRoute]:
+    here = "/machines/{worker}"
+    return [
+        Route(here, machine_page, methods=["GET"]),
+        Route(f"{here}/block", block_machine, methods=["POST"]),
+        Route(f"{here}/unblock", unblock_machine, methods=["POST"]),
+    ]

@@ -1,0 +1,86 @@
+"""The list of machines and the page of one."""
+
+import pytest
+
+from rookery.people.users import User
+from rookery.rules.answers import HeldTask
+from rookery.rules.lifecycle import Actor
+from tests.makers import make_machine
+from tests.people import BORIS, OLGA
+from tests.wire.apis import Api, open_api
+from tests.wire.secrets.plants import with_password
+from tests.wire.test_login import log_in, token_in
+
+pytestmark = pytest.mark.anyio
+
+NAME = make_machine().short_name
+
+
+async def enter(api: Api, user: User = BORIS) -> None:
+    await with_password(api, user)
+    assert (await log_in(api.visitor, username=user.name)).status_code == 302
+
+
+async def play(api: Api) -> HeldTask:
+    run_id = await api.submitted(OLGA)
+    await api.fleet.commands.approve(run_id, Actor("boris", approver=True))
+    task = await api.granted()
+    return HeldTask(task.run, task.id, task.machine)
+
+
+async def test_a_machine_is_listed_with_its_owner_and_the_test_it_plays() -> None:
+    async with open_api() as api:
+        held = await play(api)
+        page = (await api.visitor.get("/machines")).text
+        assert "wanda" in page
+        assert f'href="/machines/{NAME}"' in page
+        assert f'href="/runs/{held.run}"' in page
+
+
+async def test_a_search_that_finds_nothing_says_so() -> None:
+    async with open_api() as api:
+        await play(api)
+        assert "No machine fits" in (await api.visitor.get("/machines?q=zzz")).text
+
+
+async def test_an_approver_blocks_a_machine_with_a_reason_and_lets_it_back_in() -> None:
+    async with open_api() as api:
+        await play(api)
+        await enter(api)
+        page = await api.visitor.get(f"/machines/{NAME}")
+        form = {"csrf_token": token_in(page), "message": "too hot"}
+        await api.visitor.post(f"/machines/{NAME}/block", data=form)
+        assert (await api.fleet.views.blocks())[NAME] == "too hot"
+        page = await api.visitor.get(f"/machines/{NAME}")
+        assert "too hot" in page.text
+        await api.visitor.post(f"/machines/{NAME}/unblock", data={"csrf_token": token_in(page)})
+        assert NAME not in await api.fleet.views.blocks()
+
+
+async def test_a_block_without_a_reason_is_refused_in_words() -> None:
+    async with open_api() as api:
+        await play(api)
+        await enter(api)
+        token = token_in(await api.visitor.get(f"/machines/{NAME}"))
+        here = f"/machines/{NAME}"
+        await api.visitor.post(f"{here}/block", data={"csrf_token": token, "message": " "})
+        assert "Say why" in (await api.visitor.get(here)).text
+        assert NAME not in await api.fleet.views.blocks()
+
+
+async def test_a_failure_is_shown_to_all_and_its_log_to_approvers_alone() -> None:
+    async with open_api() as api:
+        held = await play(api)
+        await api.fleet.fail_task(held, "the build broke")
+        await api.site.logs.store(held, "/api/failed_task", "cc: no such file")
+        page = (await api.visitor.get(f"/machines/{NAME}")).text
+        assert "the build broke" in page
+        assert "/api/v1/logs/" not in page
+        await enter(api)
+        assert 'href="/api/v1/logs/1"' in (await api.visitor.get(f"/machines/{NAME}")).text
+
+
+async def test_a_machine_that_nobody_knows_has_no_page() -> None:
+    async with open_api() as api:
+        assert (await api.visitor.get("/machines/olga-4cores-12345678")).status_code == 404
+        assert (await api.visitor.get("/machines/nonsense")).status_code == 404
