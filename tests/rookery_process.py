@@ -110,7 +110,9 @@ def environment(*, detect: bool = True) -> dict[str, str]:
     """This process's, with our sources and without settings, but for two that tests choose."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("ROOKERY_") or k in PASSED_ON}
     paths = os.pathsep.join((str(PROJECT / "src"), str(PROJECT)))
-    return kept | {"PYTHONPATH": paths, "ROOKERY_DETECT_BLOCKING": str(int(detect))}
+    # Nothing is fetched from outside, and no start waits for it.
+    fixed = {"PYTHONPATH": paths, "ROOKERY_FRONT_END": "0"}
+    return kept | fixed | {"ROOKERY_DETECT_BLOCKING": str(int(detect))}
 
 
 @contextmanager

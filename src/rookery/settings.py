@@ -136,6 +136,7 @@ class Settings:
     complaint_days: int = 7
     limit_per_address: bool = False
     cores_per_user: int = 4096
+    front_end: bool = True
     simulated_fleet: bool = False
     mind_github_quota: bool = True
     nets_url: str | None = None
@@ -208,6 +209,7 @@ SETTINGS: Mapping[str, Setting] = {
     "cores_per_user": Setting(
         _integer(1, 10**9 - 1), "cores of one user that may play at once; with many machines, more"
     ),
+    "front_end": Setting(_switch, "0: fetches no packages for charts and boards; pages do without"),
     # ROOKERY_SIMULATED_FLEET, for checks and proofs.
     "simulated_fleet": Setting(
         _switch, "1: results count though no games can be played so fast; for simulated fleets"

@@ -5,6 +5,7 @@ import random
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -17,6 +18,7 @@ from rookery.model.kinds import Report
 from rookery.people.users import APPROVERS
 from rookery.rules.answers import HeldTask
 from rookery.web.answers import site_of
+from rookery.web.front_end import find_folders, read_fetched
 from tests.http_servers import http_backend, serve_in_memory
 from tests.pages.rows import drawn_pairs, filled
 from tests.twins.farm import MemoryStore
@@ -46,6 +48,8 @@ async def run(site: MemorySite, port: int, farewell: Callable[[], None]) -> int:
 def main(port: str = "0", _trouble: str = "") -> int:
     writer, clock = start_logs(style="json"), SystemClock()
     site = make_site(log=logger(), clock=clock, store=MemoryStore(filled(clock.now())))
+    # With the charts and the board, where a server of this environment has fetched them.
+    site.assets.add(read_fetched(find_folders(Path("nowhere"))))
     try:
         with asyncio.Runner(loop_factory=http_backend().new_loop) as runner:
             return runner.run(run(site, int(port), writer.stop))

@@ -1,5 +1,6 @@
 """A site with everything kept in memory, and a client that calls its app in this very process."""
 
+import copy
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
@@ -54,7 +55,7 @@ from tests.twins.records import MemoryEngines, MemoryRepositories, MemorySpeeds,
 KEY = b"a key for tests only"
 PASSWORD = "correct horse battery"
 SIMULATED = Policy(simulated=True)
-SETTINGS = Settings(task_semaphore_size=5, upload_mb=16, upload_quota_mb=0)
+SETTINGS = Settings(task_semaphore_size=5, upload_mb=16, upload_quota_mb=0, front_end=False)
 ASSETS = read_assets()
 WHEEL = own_wheel().signed(bytes(32))
 
@@ -149,7 +150,8 @@ def make_site(
         bus=bus,
         disk=Disk(Path("/"), process.threads, process.clock),
         outside=NobodyOutside(),
-        assets=ASSETS,
+        # What one site fetches is not another's.
+        assets=copy.copy(ASSETS),
         wheel=WHEEL,
         is_primary=rules.is_primary,
         database_answers=database_answers,

@@ -69,8 +69,9 @@ from rookery.sources.git import FetchPolicy, Git
 from rookery.sources.github import GitHub, RemoteSources
 from rookery.sources.grants import GrantRows
 from rookery.sources.mirrors import Mirrors
+from rookery.web.front_end import find_folders, read_fetched
 from rookery.web.metrics import PoolStats
-from rookery.web.rendering import read_assets
+from rookery.web.rendering import Assets, read_assets
 from rookery.web.site import Site, Storage
 from rookery.web.steps import Process, StepRunner
 from rookery.web.wheel import own_wheel
@@ -220,7 +221,7 @@ async def open_site(
     # An idle primary writes nothing, and would not find out that it is to wait for its turn.
     lease.on_loss(lose)
     bus = Bus(FleetReads(pool, queries), log)
-    assets, wheel = await threads.io(read_assets), await threads.io(own_wheel)
+    assets, wheel = await threads.io(read_all_assets, settings), await threads.io(own_wheel)
     stop_words = await threads.io(read_stop_words)
     async with open_fleet_store(
         pool, queries, lease, lost=lose, hears=(bus,), log=make_event_log(log)
@@ -293,6 +294,14 @@ def make_storage(
             settings.data / BLOBS / name, process.clock, reserve=reserve
         ),
     )
+
+
+def read_all_assets(settings: Settings) -> Assets:
+    """The files of the pages, with those that an earlier start has fetched."""
+    assets = read_assets()
+    if settings.front_end:
+        assets.add(read_fetched(find_folders(settings.data)))
+    return assets
 
 
 def make_outside(settings: Settings, process: Process) -> RemoteSources:

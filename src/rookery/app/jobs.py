@@ -11,6 +11,7 @@ from rookery.files.disk import Disk
 from rookery.files.engine_files import NetStore
 from rookery.files.store import FileStore
 from rookery.people.bearers import Bearers
+from rookery.web.front_end import FrontEnd
 from rookery.web.site import Site
 
 CLEAN_UP_SECONDS = 3600.0
@@ -40,6 +41,7 @@ class DeclaredJob:
 
 
 JOBS = (
+    DeclaredJob("front end", TICK_SECONDS, FrontEnd, lambda site: site.front_end),
     DeclaredJob("listening", TICK_SECONDS, Reachability, lambda site: site.reachability),
     DeclaredJob("dead tasks", 60, Chores.end_dead_tasks, lambda site: site.chores.end_dead_tasks),
     DeclaredJob(

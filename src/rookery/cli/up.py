@@ -43,6 +43,7 @@ LOG = "rookery.log"
 KEPT_IN = "local-worker.token"
 NOTE = "the local worker of rookery up"
 LOOK_SECONDS = 2.0
+FETCH_SECONDS = 30.0
 # Read aloud and typed by people: no letters that look alike.
 ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
@@ -148,6 +149,9 @@ def up(*, flags: UpFlags = ALL_OF_IT, serving: ServeSettings = NOTHING_SET) -> i
     leaving = threading.Event()
 
     async def prepare(site: Site) -> None:
+        if site.front_end.is_missing:
+            screen.step("Fetching charts and the board for the pages, once")
+            await site.front_end.fetch_within(FETCH_SECONDS)
         screen.step("Preparing accounts and the first test")
         first = await site.users.count() == 0
         start.password = await provide_administrator(site, reset=flags.reset_password) or ""

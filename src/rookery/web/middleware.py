@@ -261,7 +261,8 @@ CONTENT_SECURITY_POLICY = (
     "script-src 'self'; "
     "style-src 'self'; "
     "img-src 'self' data:; "
-    "font-src 'self'; "
+    # The board's style sheet brings its few signs along.
+    "font-src 'self' data:; "
     "connect-src 'self'; "
     "form-action 'self'; "
     "base-uri 'none'; "

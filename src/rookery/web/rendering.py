@@ -1,5 +1,6 @@
 """Pages from templates: a frozen view model goes in, one call in a thread gives the text."""
 
+import gzip
 import hashlib
 import mimetypes
 from collections.abc import Callable, Mapping
@@ -24,6 +25,8 @@ class Asset:
     name: str
     content: bytes
     media_type: str
+    packed: bytes = b""
+    """The same by gzip, where that is worth it."""
 
     @property
     def address(self) -> str:
@@ -32,16 +35,27 @@ class Asset:
 
 
 class Assets:
-    """The files of the static folder."""
+    """The files of the static folder, and those that are fetched later. Only what makes them and
+    `add` write; both leave whole tables behind, so that any thread may read."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
-        made = [Asset(name, content, _media_type(name)) for name, content in files.items()]
-        self._by_name = {asset.name: asset for asset in made}
-        self._by_address = {asset.address: asset for asset in made}
+        self._by_name: Mapping[str, Asset] = {}
+        self._by_address: Mapping[str, Asset] = {}
+        self.add(files)
+
+    def add(self, files: Mapping[str, bytes]) -> None:
+        """Packs them, which is for a thread."""
+        made = [_make_asset(name, content) for name, content in files.items()]
+        self._by_address = {**self._by_address, **{asset.address: asset for asset in made}}
+        self._by_name = {**self._by_name, **{asset.name: asset for asset in made}}
 
     def address(self, name: str) -> str:
         """For templates; a name that does not exist is a programming error."""
         return self._by_name[name].address
+
+    def has(self, name: str) -> bool:
+        """For templates: whether what is fetched after the first start is there already."""
+        return name in self._by_name
 
     def at(self, path: str) -> Asset | None:
         return self._by_address.get(path)
@@ -49,6 +63,12 @@ class Assets:
 
 def read_assets() -> Assets:
     return Assets({path.name: path.read_bytes() for path in sorted(STATIC.iterdir())})
+
+
+def _make_asset(name: str, content: bytes) -> Asset:
+    packed = gzip.compress(content, 9, mtime=0)
+    smaller = len(packed) < len(content)
+    return Asset(name, content, _media_type(name), packed if smaller else b"")
 
 
 def _media_type(name: str) -> str:
@@ -120,6 +140,7 @@ class Templates:
             lstrip_blocks=True,
         )
         self._environment.globals["asset"] = assets.address
+        self._environment.globals["has_asset"] = assets.has
         self._environment.globals["trouble"] = trouble
         self._environment.globals["simulated_fleet"] = simulated_fleet
 

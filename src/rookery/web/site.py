@@ -53,6 +53,7 @@ from rookery.sources.github import SourceAccess
 from rookery.sources.grants import GrantedRepositories, GrantRows
 from rookery.web.approvals import PendingApprovals
 from rookery.web.bodies import LargeBodies, Streams
+from rookery.web.front_end import FrontEnd
 from rookery.web.limits import RequestBounds, read_hosts, read_proxies
 from rookery.web.metrics import PoolStats, Traffic
 from rookery.web.rendering import Assets, Templates
@@ -237,6 +238,7 @@ class Site:
             simulated_fleet=settings.simulated_fleet,
             trouble=self.disk.describe_trouble,
         )
+        self.front_end = FrontEnd(self.assets, self.threads, clock, self.log, settings)
         self.traffic = Traffic()
         self.readiness = Readiness(self.lifecycle, database_answers, self.disk, clock)
         self.cookies = CookieSigner(lambda: (key,), clock)

