@@ -17,6 +17,7 @@ from rookery.app.steps import STEPS
 from rookery.boundary.domains import Domain, Entry, inventory, runs
 from rookery.pages import contributors, frame, profile, teams, tokens, users
 from rookery.pages.accounts import login, logout, sign_up
+from rookery.pages.fishtest_forms import routes as fishtest_routes
 from rookery.pages.home import home, home_live
 from rookery.pages.machine import routes as machine_routes
 from rookery.pages.machine_list import routes as machine_list_routes
@@ -74,6 +75,7 @@ def page_routes() -> list[BaseRoute]:
         *teams.routes(),
         *contributors.routes(),
         *submit_routes(),
+        *fishtest_routes(),
     ]
 
 

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.fleet import Fleet
 from rookery.model.plan import Modification
+from rookery.model.run import Run
 from rookery.pages.page import find_run_for, redirect_to, viewer_of
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
@@ -22,23 +23,29 @@ Command = Callable[[Fleet, str, Actor, Form], Awaitable[str]]
 @runs(Domain.LOOP, "changes memory and awaits the commit; a purge reads the tasks")
 async def change_run(request: Request) -> Response:
     """Carries a command out; the page that follows says what came of it."""
-    run_id, session = str(request.path_params["run_id"]), session_of(request.scope)
-    command, actor = COMMANDS.get(str(request.path_params["command"])), await viewer_of(request)
-    if command is None:
+    run_id, name = str(request.path_params["run_id"]), str(request.path_params["command"])
+    actor = await viewer_of(request)
+    if name not in COMMANDS:
         raise NotFound
     if actor is None:
         return redirect_to(f"/login?next=/runs/{run_id}")
     run = await find_run_for(actor, request)
-    form = request_info_of(request.scope).form
+    await carry_out(request, COMMANDS[name], run, actor)
+    wanted = request_info_of(request.scope).form.text("next")
+    return redirect_to(wanted if wanted and is_local(wanted) else f"/runs/{run_id}")
+
+
+async def carry_out(request: Request, command: Command, run: Run, actor: Actor) -> None:
+    """Does what a form asks for, and has the next page tell what came of it."""
+    site, form = site_of(request), request_info_of(request.scope).form
+    session = session_of(request.scope)
     try:
         with translated_errors():
             if command is _approve:
-                site_of(request).engines.check_looked_at(run, form.text("records"))
-            session.flash(await command(site_of(request).fleet, run_id, actor, form))
+                site.engines.check_looked_at(run, form.text("records"))
+            session.flash(await command(site.fleet, run.id, actor, form))
     except HttpFault as refused:
         session.flash(str(refused), "error")
-    wanted = form.text("next")
-    return redirect_to(wanted if wanted and is_local(wanted) else f"/runs/{run_id}")
 
 
 async def _approve(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
@@ -53,8 +60,8 @@ async def _stop(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
 
 async def _modify(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
     wanted = Modification(
-        priority=_read_whole(form, "priority", -1000, 1000),
-        throughput=_read_whole(form, "throughput", 1, 1000),
+        priority=read_whole(form, "priority", -1000, 1000),
+        throughput=read_whole(form, "throughput", 1, 1000),
     )
     run = await fleet.commands.modify(run_id, actor, wanted)
     return f"Priority {run.plan.priority}, throughput {run.plan.throughput} %."
@@ -78,7 +85,8 @@ async def _restore(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
     return f"{run.plan.sides[0].tag} is listed again."
 
 
-def _read_whole(form: Form, name: str, low: int, high: int) -> int:
+def read_whole(form: Form, name: str, low: int, high: int) -> int:
+    """A number that was typed; raises BadRequest."""
     text = form.text(name).strip()
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and low <= int(digits[:9]) * _sign(text) <= high):

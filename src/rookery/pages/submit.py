@@ -246,22 +246,35 @@ def _read_texts(request: Request) -> dict[str, str]:
 
 
 async def _submit(request: Request, bearer: Bearer, texts: Texts) -> Response:
-    read = read_form(pin_commits(texts))
-    created: CreatedRun | None = None
-    errors = dict(read.errors)
-    if not errors:
-        try:
-            created = await submit_run(site_of(request), _body_of(read), bearer)
-        except (WireFault, HttpFault, GateFull) as fault:
-            errors = place_fault(fault)
-    if created is None:
-        data = replace(await _gather(request, bearer, texts), errors=errors)
-        return await _show(request, data, 422)
+    made = await submit_fields(request, bearer, read_form(pin_commits(texts)))
+    if not isinstance(made, CreatedRun):
+        return await show_again(request, bearer, texts, made, 422)
+    return redirect_to(f"/runs/{made.id}")
+
+
+async def submit_fields(
+    request: Request, bearer: Bearer, read: ReadForm
+) -> CreatedRun | Mapping[str, str]:
+    """The run that was made of a form, which the next page tells of; or what is wrong, by input."""
+    if read.errors:
+        return read.errors
+    try:
+        created = await submit_run(site_of(request), _body_of(read), bearer)
+    except (WireFault, HttpFault, GateFull) as fault:
+        return place_fault(fault)
     session = session_of(request.scope)
     session.flash("The test is submitted." + _waits(created))
     for warning in created.warnings[:3]:
         session.flash(f"{warning[:1].upper()}{warning[1:]}.")
-    return redirect_to(f"/runs/{created.id}")
+    return created
+
+
+async def show_again(
+    request: Request, bearer: Bearer, texts: Texts, errors: Mapping[str, str], status: int
+) -> Response:
+    """The form with all that was typed, and what is wrong with it."""
+    data = replace(await _gather(request, bearer, texts), errors=errors)
+    return await _show(request, data, status)
 
 
 def _waits(created: CreatedRun) -> str:

@@ -23,6 +23,7 @@ from rookery.web.faults import (
     Unauthorized,
 )
 from rookery.web.limits import RequestBounds
+from rookery.web.multipart import is_multipart, peek_first_field
 from rookery.web.scope import (
     ASKS_NOBODY,
     FORM_TYPE,
@@ -197,8 +198,9 @@ def _login(scope: Scope) -> str:
 
 # Makes sure that what changes something was meant by the person whose session it uses.
 #
-# A page's post must carry the session's token, in the field `csrf_token` or in a header. A
-# program's call needs none, but is then treated as nobody's: the cookie alone gives it no rights.
+# A page's post must carry the session's token, in the field `csrf_token` or in a header; of a form
+# with files it must be the first field, since nothing behind it is read before. A program's call
+# needs none, but is then treated as nobody's: the cookie alone gives it no rights.
 
 FIELD = "csrf_token"
 HEADER = b"x-csrf-token"
@@ -231,6 +233,9 @@ class CsrfGuard:
             body = await read_body(receive, most=None if known else self._strangers_bytes)
             form = request_info_of(scope).form = await decode_body(body, parse_form, self._threads)
             token, receive = token or form.text(FIELD), _again(body, receive)
+        elif not token and is_multipart(scope):
+            peeked = await peek_first_field(scope, receive)
+            token, receive = peeked.first_text if peeked.first_name == FIELD else "", peeked.receive
         if not session_of(scope).accepts(token) and leads_somewhere(scope):
             raise CsrfRefused
         return receive

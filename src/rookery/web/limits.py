@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from rookery.errors import Complaint
 from rookery.settings import Settings
-from rookery.web.scope import BINARIES_PATH, BOOKS_PATH, NETS_PATH
+from rookery.web.scope import BINARIES_PATH, BOOKS_PATH, NETS_PATH, UPLOAD_PATH
 
 # Which host names this server answers to.
 #
@@ -140,7 +140,7 @@ class RequestBounds:
         return cls(
             head_seconds=settings.head_seconds,
             body_seconds=settings.body_seconds,
-            bodies={BINARIES_PATH: most, NETS_PATH: most},
+            bodies={BINARIES_PATH: most, NETS_PATH: most, UPLOAD_PATH: most},
             folders={BOOKS_PATH: most},
         )
 

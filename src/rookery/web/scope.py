@@ -71,6 +71,8 @@ PROGRAM_PATHS = PROBE_PATHS | {"/openapi.json"}
 BINARIES_PATH = "/api/v1/binaries"
 NETS_PATH = "/api/v1/nets"
 BOOKS_PATH = "/api/v1/books"
+# A form with a net, by browsers and by fishtest's scripts.
+UPLOAD_PATH = "/upload"
 # Where workers get source trees, if they get them from us.
 SOURCES_PREFIX = "/src/"
 STATIC_PREFIX = "/static/"

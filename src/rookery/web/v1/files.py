@@ -21,6 +21,7 @@ from rookery.web import callers
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_pieces
 from rookery.web.callers import (
+    Uploader,
     check_name,
     note_repeat,
     require_bearer,
@@ -186,15 +187,22 @@ async def list_nets(request: Request) -> Response:
 async def upload_net(request: Request) -> Response:
     site = site_of(request)
     uploader = await require_uploader(request, site)
-    take = partial(site.nets.upload, file_name=_name_given(request), user=uploader.user)
-    net, is_new = await store_body(site, request, uploader.user, take)
+    pieces = read_pieces(request.receive)
+    return json_answer(await keep_net(site, uploader, _name_given(request), pieces), 201)
+
+
+async def keep_net(
+    site: Site, uploader: Uploader, file_name: str, pieces: AsyncIterator[bytes]
+) -> v1.NetEntry:
+    """Keeps a net that somebody gives, in whichever way; raises BadRequest or BodyTooLarge."""
+    with translated_errors():
+        async with site.upload_bodies.place(uploader.user):
+            net, is_new = await site.nets.upload(pieces, file_name, uploader.user)
     if not is_new:
-        return json_answer(
-            _nets_entry(net, await note_repeat(site, uploader, net.name, net.size)), 201
-        )
+        return _nets_entry(net, await note_repeat(site, uploader, net.name, net.size))
     await site.file_access.add(net.name, uploader.engine)
     await _note_net(site, net, uploader.user, uploader.engine)
-    return json_answer(_nets_entry(net), 201)
+    return _nets_entry(net)
 
 
 @described(Operation("Remove a net", {200: v1.NetEntry}, path=BY_NET, bearer=True))

@@ -1,0 +1,214 @@
+"""fishtest's forms, taken as scripts post them: under its addresses, with its names of fields, and
+answered with 302 to where it leads.
+
+Scripts log in by the form of the login page, read the token `csrf_token` out of the page of the
+form, and post. What a post asks for is done by the same use cases as everywhere else.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from msgspec import UNSET, UnsetType
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.farm.fleet import Fleet
+from rookery.farm.submission import (
+    LEAST_THROUGHPUT,
+    MOST_GAMES,
+    MOST_PRIORITY,
+    MOST_THROUGHPUT,
+)
+from rookery.model.plan import Modification
+from rookery.pages.page import redirect_to, render_page, viewer_of
+from rookery.pages.run_commands import COMMANDS, Command, carry_out, read_whole
+from rookery.pages.submit import (
+    find_submitter,
+    lead_to_login,
+    new_test,
+    show_again,
+    submit_fields,
+)
+from rookery.pages.submit_form import INPUTS, TICKED, read_form
+from rookery.protocol.v1 import CreatedRun, NetEntry
+from rookery.rules.lifecycle import Actor
+from rookery.web.answers import site_of
+from rookery.web.callers import Uploader, find_shown_run, translated_errors
+from rookery.web.faults import HttpFault
+from rookery.web.multipart import read_file_form
+from rookery.web.scope import UPLOAD_PATH, Form, request_info_of, session_of
+from rookery.web.site import Site
+from rookery.web.v1.files import keep_net
+
+RUN_FORM = "/tests/run"
+LIST = "/tests"
+NAMES: Mapping[str, str] = {
+    "tests-repo": "tests_repo",
+    "test-branch": "new_tag",
+    "base-branch": "base_tag",
+    "test-signature": "new_signature",
+    "base-signature": "base_signature",
+    "new-options": "new_options",
+    "base-options": "base_options",
+    "run-info": "info",
+    "num-games": "num_games",
+    "sprt_elo0": "sprt.elo0",
+    "sprt_elo1": "sprt.elo1",
+    "spsa_A": "spsa.A",
+    "spsa_alpha": "spsa.alpha",
+    "spsa_gamma": "spsa.gamma",
+    "spsa_raw_params": "spsa.raw_params",
+    "book-depth": "book_depth",
+    **{name: name for name in ("threads", "tc", "priority", "throughput", "book")},
+    **{name: name for name in ("resolved_base", "resolved_new", "msg_base", "msg_new")},
+    "rescheduled_from": "rescheduled_from",
+}
+"""Our names of the inputs, by fishtest's."""
+ONLY_MODEL = "normalized"
+BAD_MODEL = "Only normalized bounds are tested here (elo_model=normalized)."
+NO_RUN = "There is no run with this id."
+
+
+@runs(Domain.THREAD, "looks up branches; a page is made in a thread")
+async def run_form(request: Request) -> Response:
+    """GET gives a form to read the token from, POST submits a test."""
+    if request.method != "POST":
+        return await new_test(request)
+    bearer = await find_submitter(request)
+    if bearer is None:
+        return lead_to_login(request)
+    form = request_info_of(request.scope).form
+    texts = translate_form(form)
+    model = form.text("elo_model") or ONLY_MODEL
+    if texts["kind"] == "sprt" and model != ONLY_MODEL:
+        return await show_again(request, bearer, texts, {"": BAD_MODEL}, 200)
+    made = await submit_fields(request, bearer, read_form(texts))
+    if isinstance(made, CreatedRun):
+        return redirect_to(f"/tests/view/{made.id}?follow=1")
+    # fishtest shows its form again, with an error above it and status 200.
+    return await show_again(request, bearer, texts, made, 200)
+
+
+def translate_form(form: Form) -> dict[str, str]:
+    """fishtest's form under the names of ours. A box that is posted is ticked; that of
+    `adjudication` means none."""
+    texts = {ours: form.text(theirs) for theirs, ours in NAMES.items() if ours in INPUTS}
+    rule = form.text("stop_rule")
+    texts["kind"] = rule if rule in ("sprt", "spsa") else "games"
+    if texts["kind"] == "sprt":
+        # Its form posts a number of games that counts for others.
+        texts["num_games"] = ""
+    texts["new_tc"] = form.text("new_tc") if _is_posted(form, "odds") else ""
+    texts["auto_purge"] = TICKED if _is_posted(form, "auto-purge") else ""
+    texts["adjudication"] = "" if _is_posted(form, "adjudication") else TICKED
+    for theirs, ours in (("arch-filter", "arch_filter"), ("compiler", "compiler")):
+        texts[ours] = form.text(theirs) if _is_posted(form, f"checkbox-{theirs}") else ""
+    return texts
+
+
+def _is_posted(form: Form, name: str) -> bool:
+    return any(key == name for key, _ in form.fields)
+
+
+# The buttons of a run, which fishtest has under one address each.
+
+
+@runs(Domain.LOOP, "changes memory and awaits the commit; a purge reads the tasks")
+async def press_button(request: Request) -> Response:
+    """Stops, approves, purges, deletes or modifies the run that the form names."""
+    name, actor = request.url.path.rpartition("/")[2], await viewer_of(request)
+    if actor is None:
+        return redirect_to("/login")
+    form, session = request_info_of(request.scope).form, session_of(request.scope)
+    run_id = form.text("run") if name == "modify" else form.text("run-id")
+    try:
+        run = await find_shown_run(site_of(request), run_id, actor)
+    except HttpFault:
+        session.flash(NO_RUN, "error")
+        return redirect_to(LIST)
+    await carry_out(request, BUTTONS[name], run, actor)
+    return redirect_to(LIST)
+
+
+async def _modify(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
+    wanted = Modification(
+        games=_read_number(form, "num-games", 0, MOST_GAMES),
+        priority=_read_number(form, "priority", -MOST_PRIORITY, MOST_PRIORITY),
+        throughput=_read_number(form, "throughput", LEAST_THROUGHPUT, MOST_THROUGHPUT),
+        auto_purge=_is_posted(form, "auto_purge"),
+        info=form.text("info").strip() or UNSET,
+    )
+    run = await fleet.commands.modify(run_id, actor, wanted)
+    waits = "" if run.status.approved else " It has to be approved."
+    return f"{run.plan.sides[0].tag} is modified.{waits}"
+
+
+def _read_number(form: Form, name: str, low: int, high: int) -> int | UnsetType:
+    """What was left out stays as it is; raises BadRequest."""
+    return read_whole(form, name, low, high) if form.text(name).strip() else UNSET
+
+
+BUTTONS: Mapping[str, Command] = {
+    **{name: COMMANDS[name] for name in ("stop", "approve", "purge", "delete")},
+    "modify": _modify,
+}
+
+
+# A net, given by a form with its file.
+
+NET_FIELD = "network"
+NETS = "/nns"
+
+
+@dataclass(frozen=True, slots=True)
+class UploadView:
+    """The form of a net; `refusal` says why the last one was not taken."""
+
+    engines: tuple[str, ...]
+    refusal: str = ""
+
+
+@runs(Domain.THREAD, "pieces are digested, packed and written in threads")
+async def upload_form(request: Request) -> Response:
+    """GET gives the form, POST keeps the net that comes with it."""
+    bearer = await find_submitter(request)
+    if bearer is None:
+        return redirect_to(f"/login?next={UPLOAD_PATH}")
+    view = UploadView(_list_net_engines(site_of(request), bearer.user.name))
+    if request.method != "POST":
+        return await render_page(request, "upload.html", view)
+    try:
+        kept = await _keep_posted_net(request, bearer.user.name)
+    except HttpFault as refused:
+        return await render_page(request, "upload.html", replace(view, refusal=str(refused)), 422)
+    session_of(request.scope).flash(f"{kept.name} is kept.")
+    return redirect_to(NETS)
+
+
+def _list_net_engines(site: Site, user: str) -> tuple[str, ...]:
+    known = site.privacy.catalogue(user).engines.values()
+    return tuple(sorted(record.name for record in known if record.nets.use != "none"))
+
+
+async def _keep_posted_net(request: Request, user: str) -> NetEntry:
+    """Raises BadRequest, NotFound or BodyTooLarge."""
+    site, form = site_of(request), await read_file_form(request, NET_FIELD)
+    engine = form.fields.get("engine", "")
+    with translated_errors():
+        site.file_access.check_engine(user, engine)
+    return await keep_net(site, Uploader(user, engine), form.file_name, form.pieces)
+
+
+def _list_buttons() -> Iterator[BaseRoute]:
+    for name in BUTTONS:
+        yield Route(f"/tests/{name}", press_button, methods=["POST"])
+
+
+def routes() -> list[BaseRoute]:
+    return [
+        Route(RUN_FORM, run_form, methods=["GET", "POST"]),
+        *_list_buttons(),
+        Route(UPLOAD_PATH, upload_form, methods=["GET", "POST"]),
+    ]

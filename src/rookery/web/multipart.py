@@ -1,0 +1,200 @@
+"""Forms with files (`multipart/form-data`), read piece by piece: a file is never held in memory.
+
+Fields come before the file that they belong to; browsers and scripts send them in the order of the
+form. The first one is the token by which a form is known to be ours (`CsrfGuard`).
+"""
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.types import Message, Receive, Scope
+
+from rookery.web.bodies import next_message, read_pieces
+from rookery.web.faults import MalformedForm
+from rookery.web.scope import body_in, has_more, header
+
+MULTIPART_TYPE = "multipart/form-data"
+LARGEST_HEAD = 8 * 1024
+"""Of the headers of one part."""
+LARGEST_FIELD = 64 * 1024
+MOST_PARTS = 50
+FIRST_BYTES = 16 * 1024
+"""Within which the token must have come."""
+_BOUNDARY = re.compile(r'boundary="?([0-9A-Za-z\'()+_,./:=?-]{1,70})"?', re.ASCII)
+_NAME = re.compile(rb'[; ]name="([^"\r\n]{0,200})"')
+_FILE_NAME = re.compile(rb'[; ]filename="([^"\r\n]{0,1000})"')
+
+
+def is_multipart(scope: Scope) -> bool:
+    return header(scope, b"content-type").split(";")[0].strip().lower() == MULTIPART_TYPE
+
+
+def find_boundary(content_type: str) -> bytes:
+    """What parts are separated by; raises MalformedForm."""
+    found = _BOUNDARY.search(content_type)
+    if found is None:
+        raise MalformedForm
+    return f"\r\n--{found[1]}".encode()
+
+
+@dataclass(frozen=True, slots=True)
+class PartHead:
+    """What the headers of a part say; `file_name` is None for a plain field."""
+
+    name: str
+    file_name: str | None = None
+
+
+def parse_head(head: bytes) -> PartHead:
+    """Raises MalformedForm."""
+    name, file = _NAME.search(head), _FILE_NAME.search(head)
+    if name is None:
+        raise MalformedForm
+    return PartHead(
+        name[1].decode("utf-8", "replace"),
+        None if file is None else file[1].decode("utf-8", "replace"),
+    )
+
+
+class MultipartReader:
+    """The parts of one body in their order. Each is read to its end before the next one."""
+
+    def __init__(self, boundary: bytes, pieces: AsyncIterator[bytes]) -> None:
+        self._boundary = boundary
+        self._pieces = pieces
+        # The first boundary has no line before it.
+        self._buffer = bytearray(b"\r\n")
+        self._parts = 0
+        self._inside = True
+        """Whether the boundary after the present part is still to come."""
+
+    async def next_part(self) -> PartHead | None:
+        """The head of the next part, or None at the end; raises MalformedForm."""
+        async for _ in self.read_content():
+            pass
+        self._parts += 1
+        ending = await self._take(2)
+        if ending == b"--":
+            return None
+        if ending != b"\r\n" or self._parts > MOST_PARTS:
+            raise MalformedForm
+        self._inside = True
+        return parse_head(b" " + await self._take_until(b"\r\n\r\n", LARGEST_HEAD))
+
+    async def read_content(self) -> AsyncIterator[bytes]:
+        """The bytes of the part whose head was read last."""
+        mark = self._boundary
+        if not self._inside:
+            return
+        while (at := self._buffer.find(mark)) < 0:
+            # The end of what has come may be the beginning of a boundary.
+            if (ready := len(self._buffer) - len(mark)) > 0:
+                yield await self._take(ready)
+            await self._more()
+        found = await self._take(at)
+        await self._take(len(mark))
+        self._inside = False
+        if found:
+            yield found
+
+    async def read_text(self) -> str:
+        """A plain field; raises MalformedForm where it is too long."""
+        text = bytearray()
+        async for piece in self.read_content():
+            text += piece
+            if len(text) > LARGEST_FIELD:
+                raise MalformedForm
+        return text.decode("utf-8", "replace")
+
+    async def _take_until(self, mark: bytes, most: int) -> bytes:
+        searched = 0
+        while (at := self._buffer.find(mark, searched)) < 0:
+            if len(self._buffer) > most:
+                raise MalformedForm
+            searched = max(0, len(self._buffer) - len(mark))
+            await self._more()
+        found = await self._take(at)
+        await self._take(len(mark))
+        return found
+
+    async def _take(self, size: int) -> bytes:
+        while len(self._buffer) < size:
+            await self._more()
+        found = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        return found
+
+    async def _more(self) -> None:
+        try:
+            self._buffer += await anext(self._pieces)
+        except StopAsyncIteration:
+            raise MalformedForm from None
+
+
+@dataclass(frozen=True, slots=True)
+class FileForm:
+    """The fields of a form up to its file, and the file itself as it comes."""
+
+    fields: dict[str, str]
+    file_name: str
+    pieces: AsyncIterator[bytes]
+
+
+async def read_file_form(request: Request, file_field: str) -> FileForm:
+    """A form with one file, whose other fields come before it; raises MalformedForm."""
+    boundary = find_boundary(header(request.scope, b"content-type"))
+    reader = MultipartReader(boundary, read_pieces(request.receive))
+    fields = dict[str, str]()
+    while (part := await reader.next_part()) is not None:
+        if part.name == file_field and part.file_name is not None:
+            return FileForm(fields, part.file_name, reader.read_content())
+        fields[part.name] = await reader.read_text()
+    raise MalformedForm
+
+
+# The token, which is looked at before anything else is.
+
+
+@dataclass(frozen=True, slots=True)
+class PeekedForm:
+    """The value of a form's first field, and the body as if nobody had read any of it."""
+
+    first_name: str
+    first_text: str
+    receive: Receive
+
+
+async def peek_first_field(scope: Scope, receive: Receive) -> PeekedForm:
+    """Reads no more than it takes to know the first field; raises MalformedForm."""
+    boundary = find_boundary(header(scope, b"content-type"))
+    seen, body, more = list[Message](), bytearray(), True
+    while more and len(body) < FIRST_BYTES and boundary not in body:
+        message = await next_message(receive)
+        seen.append(message)
+        body += body_in(message)
+        more = has_more(message)
+    name, text = _parse_first(bytes(body), boundary)
+    return PeekedForm(name, text, _replay(seen, receive))
+
+
+def _parse_first(body: bytes, boundary: bytes) -> tuple[str, str]:
+    """The name and text of the first part, as far as it has come."""
+    opening = boundary[2:] + b"\r\n"
+    head, mark, rest = body[len(opening) :].partition(b"\r\n\r\n")
+    if not body.startswith(opening) or not mark:
+        return "", ""
+    content, found, _ = rest.partition(boundary)
+    return parse_head(b" " + head).name, content.decode("utf-8", "replace") if found else ""
+
+
+def _replay(seen: list[Message], receive: Receive) -> Receive:
+    """Gives what was read before to whoever reads next."""
+    waiting = iter(seen)
+
+    async def replayed() -> Message:
+        found = next(waiting, None)
+        return await receive() if found is None else found
+
+    return replayed
