@@ -222,7 +222,7 @@ class FarmSeed:
             owner=self.chance.choice(NAMES[:20]),
             book="UHO_Lichess_4852_v1.epd",
             priority=self.chance.choice((0, 0, 0, 0, -1, 1)),
-            info=message,
+            info=self.chance.choice(("", f"Second try of {tag}.", "Rebased, with tuned values.")),
         )
         run_id = f"{int(begun.timestamp()):08x}{self.chance.getrandbits(64):016x}"
         return create(run_id, plan, kind, self.catalogue, begun, median_nps=REFERENCE_NPS)
@@ -255,7 +255,7 @@ class FarmSeed:
         active: list[Task] = []
         for machine in machines:
             task = self._open_task(played, tally, machine)
-            results = self._draw_results(0.3, self.chance.randrange(0, 40))
+            results = self._draw_results(0.3, self.chance.randrange(0, task.games // 2))
             tally = tally.opened(task).reported(NOTHING, results)
             active.append(replace(task, results=results))
         playing = replace(played, tally=tally, updated=self.now)
@@ -369,7 +369,13 @@ class FarmSeed:
         )
 
     def _announce(self, run: Run) -> Event:
-        return about_run(Action.NEW_RUN, run, run.plan.owner, run.created, run.plan.info)
+        return about_run(
+            Action.NEW_RUN,
+            run,
+            run.plan.owner,
+            run.created,
+            run.plan.info or run.plan.sides[0].message,
+        )
 
     def _approve(self, run: Run) -> Event:
         soon = run.created + timedelta(minutes=self.chance.uniform(1, 50))
