@@ -20,13 +20,18 @@ from rookery.farm.read_values import (
     Contribution,
     Correction,
     FinishedRunsQuery,
+    Grouping,
     LogVisibility,
     MachineGames,
     Snapshot,
+    TaskOrder,
+    TaskPage,
+    TaskQuery,
     WorkerResults,
 )
 from rookery.farm.reads import FleetReads, corrected
 from rookery.model.events import PERSONAL, Event
+from rookery.model.machine import Machine
 from rookery.model.run import Run
 from rookery.model.task import PlayedBatch, Task, TaskKey, recounted, total
 from rookery.model.timecontrol import base_seconds
@@ -188,19 +193,55 @@ class MemoryCommits:
 
 def contributions_of(tasks: Iterable[Task]) -> tuple[Contribution, ...]:
     """Who played these tasks, those with the most games first."""
-    groups: dict[tuple[str, str], list[Task]] = {}
+    groups: dict[tuple[Grouping, str], list[Task]] = {}
     for task in tasks:
         if not task.bad and task.results.games:
-            groups.setdefault((task.machine.user, task.machine.arch), []).append(task)
+            for group in names_of(task.machine).items():
+                groups.setdefault(group, []).append(task)
     found = [
         Contribution(
             *group,
-            len({task.machine.key.split("-")[0] for task in played}),
+            len({(task.machine.user, task.machine.key.split("-")[0]) for task in played}),
             total(task.results for task in played),
         )
         for group, played in groups.items()
     ]
-    return tuple(sorted(found, key=lambda one: (-one.results.games, one.user, one.arch)))
+    return tuple(sorted(found, key=lambda one: (one.by, -one.results.games, one.name)))
+
+
+def names_of(machine: Machine) -> dict[Grouping, str]:
+    """The groups that a machine belongs to."""
+    return {
+        Grouping.USER: machine.user,
+        Grouping.CPU: machine.claimed.cpu,
+        Grouping.ARCH: machine.arch,
+        Grouping.RUNNER: machine.claimed.runner,
+    }
+
+
+ORDERS: dict[TaskOrder, Callable[[Task], float | str]] = {
+    TaskOrder.NUMBER: lambda task: task.id,
+    TaskOrder.MACHINE: lambda task: task.machine.long_name,
+    TaskOrder.GAMES: lambda task: task.results.games,
+    TaskOrder.REPORTED: lambda task: task.reported.timestamp(),
+    TaskOrder.CRASHES: lambda task: task.results.crashes,
+    TaskOrder.TIME_LOSSES: lambda task: task.results.time_losses,
+}
+
+
+def is_wanted(task: Task, query: TaskQuery) -> bool:
+    """Whether a list of tasks shows it."""
+    states = {
+        "": True,
+        "playing": task.active,
+        "ended": not (task.active or task.bad or task.too_fast),
+        "struck out": task.bad and not task.too_fast,
+        "kept apart": task.too_fast,
+        "crashes": task.results.crashes + task.results.time_losses > 0,
+    }
+    machine = task.machine
+    name = f"{machine.user}-{machine.cores}cores-{machine.key}"
+    return states[query.state] and query.text.lower() in name.lower()
 
 
 def results_by_worker(tasks: Iterable[Task]) -> tuple[WorkerResults, ...]:
@@ -381,7 +422,19 @@ class MemoryReads(FleetReads):
         return found
 
     async def contributions(self, run_id: str, limit: int) -> tuple[Contribution, ...]:
-        return contributions_of(self._rows.of_run(run_id))[:limit]
+        found = contributions_of(self._rows.of_run(run_id))
+        return tuple(
+            one for by in Grouping for one in [each for each in found if each.by is by][:limit]
+        )
+
+    async def list_tasks(self, query: TaskQuery) -> TaskPage:
+        found = [task for task in self._rows.of_run(query.run) if is_wanted(task, query)]
+        found.sort(key=ORDERS[query.order], reverse=query.descending)
+        return TaskPage(tuple(found[query.first : query.first + query.count]), len(found))
+
+    async def struck_out(self, run_id: str, tasks: Collection[int]) -> dict[int, BadTask]:
+        found = await self.bad_tasks(run_id)
+        return {bad.task.id: bad for bad in found if bad.task.id in tasks}
 
     async def finished_since(self, at: datetime, hidden: Collection[str] = ()) -> int:
         query = FinishedRunsQuery(since=at, hidden=frozenset(hidden))

@@ -109,6 +109,9 @@ class MemoryGames(GameRows):
         found = [pgn for pgn in self.rows if pgn.run == run_id]
         return tuple(sorted(found, key=lambda pgn: pgn.task))
 
+    async def find_tasks(self, run_id: str, tasks: Collection[int]) -> frozenset[int]:
+        return frozenset(pgn.task for pgn in self.rows if pgn.run == run_id and pgn.task in tasks)
+
     async def find_known(self, blobs: Collection[str]) -> frozenset[str]:
         return frozenset(pgn.blob for pgn in self.rows if pgn.blob in blobs)
 

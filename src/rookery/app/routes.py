@@ -24,6 +24,9 @@ from rookery.pages.machine_list import routes as machine_list_routes
 from rookery.pages.machines import add_machine
 from rookery.pages.run import old_address, run_live, run_page
 from rookery.pages.run_commands import change_run
+from rookery.pages.run_elo import routes as run_elo_routes
+from rookery.pages.run_raw import routes as run_statistics_routes
+from rookery.pages.run_tasks import routes as run_task_routes
 from rookery.pages.submit import routes as submit_routes
 from rookery.protocol.user_documents import ARGS_DOCUMENT
 from rookery.web.answers import answer_error, site_of
@@ -64,6 +67,9 @@ def page_routes() -> list[BaseRoute]:
         Route(ONE, run_page, methods=["GET"]),
         Route(f"{ONE}/live", run_live, methods=["GET"]),
         Route(f"{ONE}/{{command}}", change_run, methods=["POST"]),
+        *run_elo_routes(),
+        *run_task_routes(),
+        *run_statistics_routes(),
         Route("/machines/add", add_machine, methods=["GET", "POST"]),
         *machine_list_routes(),
         *machine_routes(),

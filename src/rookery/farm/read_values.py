@@ -1,5 +1,6 @@
 """The values that reads of the fleet's rows (`reads`) take and return."""
 
+import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -45,14 +46,60 @@ class Snapshot:
     played: tuple[MachineGames, ...] = ()
 
 
+class Grouping(enum.StrEnum):
+    """By what those who played a run are grouped."""
+
+    USER = "user"
+    CPU = "cpu"
+    ARCH = "arch"
+    RUNNER = "runner"
+
+
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one user's machines with one kind of processor have played of a run."""
+    """What the machines of one group have played of a run: those of a user, or those with the same
+    processor, architecture or match runner. What official workers don't tell has an empty name."""
 
-    user: str
-    arch: str
+    by: Grouping
+    name: str
     machines: int
     results: Results
+
+
+class TaskOrder(enum.StrEnum):
+    """What a list of tasks may be sorted by."""
+
+    NUMBER = "task"
+    MACHINE = "machine"
+    GAMES = "games"
+    REPORTED = "reported"
+    CRASHES = "crashes"
+    TIME_LOSSES = "time"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskQuery:
+    """Which tasks of a run a list asks for. `text` is looked for in the names of users and
+    machines; `state` is one of TASK_STATES, or empty for all."""
+
+    run: str
+    text: str = ""
+    state: str = ""
+    order: TaskOrder = TaskOrder.NUMBER
+    descending: bool = True
+    first: int = 0
+    count: int = 50
+
+
+TASK_STATES = ("playing", "ended", "struck out", "kept apart", "crashes")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPage:
+    """A page of a list of tasks, and how many there are in all."""
+
+    tasks: tuple[Task, ...]
+    total: int
 
 
 @dataclass(frozen=True, slots=True)

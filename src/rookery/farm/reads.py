@@ -12,7 +12,7 @@ from typing import TypeVar
 import asyncpg
 
 from rookery.db.fence import Fence
-from rookery.db.pool import EventLog, Pool, Queries, quiet
+from rookery.db.pool import EventLog, Pool, Queries, clean, quiet
 from rookery.farm import action_log
 from rookery.farm.action_log import event_of, numbered_event_of
 from rookery.farm.read_values import (
@@ -25,6 +25,8 @@ from rookery.farm.read_values import (
     LogVisibility,
     MachineGames,
     Snapshot,
+    TaskPage,
+    TaskQuery,
     WorkerResults,
 )
 from rookery.farm.rows import (
@@ -217,6 +219,26 @@ class FleetReads:
         """Who played a run, those with the most games first; what was struck out is left out."""
         rows = await self._fetch("tasks_by_contributor", run_id, limit)
         return await _decoded(rows, contribution_of)
+
+    async def list_tasks(self, query: TaskQuery) -> TaskPage:
+        """A page of a run's tasks, searched and sorted in the database."""
+        rows = await self._pool.fetch(
+            self._queries["tasks_listed"],
+            query.run,
+            clean(query.text),
+            query.state,
+            query.order.value,
+            query.descending,
+            query.first,
+            query.count,
+            timeout=FILTER_SECONDS,
+        )
+        return TaskPage(await _decoded(rows, task_of), rows[0]["total"] if rows else 0)
+
+    async def struck_out(self, run_id: str, tasks: Collection[int]) -> dict[int, BadTask]:
+        """Those of these tasks that were struck out or kept apart, as they were before."""
+        rows = await self._fetch("bad_tasks_among", run_id, list(tasks))
+        return {bad.task.id: bad for bad in await _decoded(rows, bad_task_of)}
 
     async def finished_since(self, at: datetime, hidden: Collection[str] = ()) -> int:
         """How many runs have ended since then."""

@@ -17,7 +17,7 @@ from rookery.farm.columns import (
     ticket_of,
     ticket_text,
 )
-from rookery.farm.read_values import Contribution, WorkerResults
+from rookery.farm.read_values import Contribution, Grouping, WorkerResults
 from rookery.model.machine import Machine, long_name
 from rookery.model.plan import Demands, Plan
 from rookery.model.run import Run, SoleContributor, Status
@@ -260,7 +260,7 @@ def provenance_of(row: Row) -> PlayedBatch:
 
 
 def contribution_of(row: Row) -> Contribution:
-    return Contribution(row["user_name"], row["arch"], row["machines"], results_of(row))
+    return Contribution(Grouping(row["by"]), row["name"], row["machines"], results_of(row))
 
 
 def worker_results_of(row: Row) -> WorkerResults:

@@ -1,7 +1,7 @@
 """The games that workers upload, as gzip streams of PGN; a task may have several uploads."""
 
 import struct
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -85,9 +85,18 @@ class GameRows(FileRows[GameUpload]):
         """The uploads of a run, task by task, in the order of their arrival."""
         return await self._many(GameUpload, "pgns_of_run", run_id)
 
+    async def find_tasks(self, run_id: str, tasks: Collection[int]) -> frozenset[int]:
+        """Those of these tasks whose games are here."""
+        found = await self._many(_same_task, "pgns_of_tasks", run_id, list(tasks))
+        return frozenset(found)
+
     async def find_expired(self, now: datetime, limit: int) -> tuple[GameUpload, ...]:
         """A batch of uploads that have been stored for as long as the worker protocol demands."""
         return await self._many(GameUpload, "pgns_expired", now, limit)
+
+
+def _same_task(task: int) -> int:
+    return task
 
 
 class GamesDecoder(Protocol):

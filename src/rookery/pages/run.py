@@ -35,17 +35,16 @@ from rookery.pages.page import (
     render_page_in_thread,
     viewer_of,
 )
+from rookery.pages.run_contributions import ContributionTable, make_contribution_tables
 from rookery.pages.run_description import NamedValue, describe_run, list_settings
 from rookery.pages.run_heading import RunHeading, Stage, describe_stage, make_run_heading
 from rookery.pages.run_row import ListedRun, RunRow, make_run_row
 from rookery.pages.run_statistics import WINDOW, estimate_run_elo, estimate_speed, forecast_run
 from rookery.pages.run_tables import (
-    ContributionRow,
     LogRow,
     MachineRow,
     ParameterRow,
     TaskRow,
-    make_contribution_rows,
     make_log_rows,
     make_machine_row,
     make_parameter_rows,
@@ -109,7 +108,7 @@ class RunView:
     machines: tuple[MachineRow, ...]
     more_machines: str
     parameters: tuple[ParameterRow, ...]
-    contributions: tuple[ContributionRow, ...]
+    contributions: tuple[ContributionTable, ...]
     contributions_note: str
     apart: tuple[TaskRow, ...]
     tasks: tuple[TaskRow, ...]
@@ -142,7 +141,7 @@ def make_run_view(data: RunPageData) -> RunView:
         machines=tuple(make_machine_row(task, now) for task in playing[:MOST_MACHINES]),
         more_machines=_count_more(len(playing) - MOST_MACHINES),
         parameters=make_parameter_rows(run),
-        contributions=make_contribution_rows(run.kind, data.contributions),
+        contributions=make_contribution_tables(run.kind, data.contributions),
         contributions_note=EARLY_STOP if isinstance(run.kind, SprtTest) else "",
         apart=tuple(make_task_row(each.task, now) for each in data.apart),
         tasks=tuple(make_task_row(task, now) for task in data.tasks),

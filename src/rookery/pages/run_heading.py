@@ -28,6 +28,13 @@ _STAGES = {
     RunFinding.FAILING: FAILING,
 }
 LONGEST_OPTIONS = 60
+TABS = (
+    ("", "Overview"),
+    ("elo", "Live Elo"),
+    ("tasks", "Tasks"),
+    ("stats", "Statistics"),
+)
+WITHOUT_TUNES = {"elo", "stats"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,10 @@ class RunHeading:
     tab: str = ""
     """The page that is shown, by the last part of its address."""
 
+    @property
+    def tabs(self) -> tuple[tuple[str, str, bool], ...]:
+        return tuple(list_run_tabs(self))
+
 
 def make_run_heading(run: Run, now: datetime, tab: str = "") -> RunHeading:
     new, base = name_sides(run)
@@ -63,6 +74,15 @@ def make_run_heading(run: Run, now: datetime, tab: str = "") -> RunHeading:
         message=split_links("" if message in info else message),
         tab=tab,
     )
+
+
+def list_run_tabs(heading: RunHeading) -> Iterator[tuple[str, str, bool]]:
+    """The pages of a run: address, word and whether it is the one that is shown."""
+    here = f"/runs/{heading.run.id}"
+    for name, word in TABS:
+        tune = isinstance(heading.run.kind, SpsaTuning)
+        if not (tune and name in WITHOUT_TUNES):
+            yield (f"{here}/{name}" if name else here), word, name == heading.tab
 
 
 # What the two sides are called. Tags alone often agree: a test of options or of a net.

@@ -1,30 +1,23 @@
 """Rows of the tables on a run's page: machines, tasks, the log, the parameters of a tune."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from rookery.farm.read_values import Contribution
 from rookery.model.events import SYSTEM, Action, Event
-from rookery.model.kinds import Kind, SpsaTuning
+from rookery.model.kinds import SpsaTuning
 from rookery.model.run import Run
-from rookery.model.task import Results, Task
+from rookery.model.task import Task
 from rookery.pages.formatting import (
-    DASH,
     Moment,
     format_ago,
     format_count,
     format_decimal,
-    format_elo,
     format_fixed,
     format_nps,
-    format_plural,
     format_signed,
 )
 from rookery.pages.marks import draw_sparkline
-from rookery.pages.run_row import Tone
-from rookery.pages.run_statistics import estimate_fixed_elo
-from rookery.stats.residuals import Colour
 from rookery.stats.spsa import Tune
 
 
@@ -147,71 +140,3 @@ def make_log_rows(actions: Iterable[Event], now: datetime) -> Iterable[LogRow]:
             what=ACTION_TEXTS.get(action.action, action.action.replace("_", " ")) or message,
             message=message if ACTION_TEXTS.get(action.action, "-") else "",
         )
-
-
-# Who played a run, with the Elo of each group, so that one that stands out is seen.
-
-TONES = {Colour.GREEN: Tone.IDLE, Colour.YELLOW: Tone.YELLOW, Colour.RED: Tone.RED}
-REMARKS = {Colour.GREEN: "", Colour.YELLOW: "differs a little", Colour.RED: "differs from the rest"}
-
-
-@dataclass(frozen=True, slots=True)
-class ContributionRow:
-    """A row: one user's machines with one kind of processor."""
-
-    user: str
-    arch: str
-    machines: str
-    games: str
-    share: str
-    elo: str
-    losses: str
-    tone: Tone
-    remark: str
-
-
-def make_contribution_rows(
-    kind: Kind, found: Sequence[Contribution]
-) -> tuple[ContributionRow, ...]:
-    played: Mapping[str, Results] = {_key(one): one.results for one in found}
-    all_games = sum(one.results.games for one in found)
-    test = kind.judge(played)
-    colours = {} if test is None else {who: test.colour(far) for who, far in test.residuals.items()}
-    return tuple(
-        _make_contribution_row(
-            one, all_games, colours.get(_key(one), Colour.GREEN), with_elo=kind.may_purge
-        )
-        for one in found
-    )
-
-
-def _make_contribution_row(
-    one: Contribution, all_games: int, colour: Colour, *, with_elo: bool
-) -> ContributionRow:
-    results = one.results
-    elo = estimate_fixed_elo(results.pentanomial)
-    return ContributionRow(
-        user=one.user,
-        arch=one.arch,
-        machines=format_count(one.machines),
-        games=format_count(results.games),
-        share=f"{results.games / all_games:.0%}",
-        elo=format_elo(elo.middle, elo.half_width) if with_elo else DASH,
-        losses=_describe_losses(results),
-        tone=TONES[colour],
-        remark=REMARKS[colour],
-    )
-
-
-def _describe_losses(results: Results) -> str:
-    """Crashes and losses on time, where there are any."""
-    parts = []
-    if results.crashes:
-        parts.append(format_plural(results.crashes, "crash", "crashes"))
-    if results.time_losses:
-        parts.append(format_plural(results.time_losses, "time loss", "time losses"))
-    return ", ".join(parts)
-
-
-def _key(one: Contribution) -> str:
-    return f"{one.user} {one.arch}"

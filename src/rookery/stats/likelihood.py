@@ -316,7 +316,7 @@ def normalised_elo(bins: Sequence[int]) -> NormalisedElo:
     sigma = sqrt(counted.variance)
     sigmas = (counted.mean - 0.5) / sigma
     scale = NELO_PER_SIGMA / sqrt(counted.games_per_sample)
-    skew, kurtosis = _shape(bins, counted.mean, sigma)
+    skew, kurtosis = measure_shape(bins)
     # The delta method: sigma is estimated from the same games, so its error counts as well.
     spread = max(0.0, 1.0 - sigmas * skew + sigmas**2 * (kurtosis - 1.0) / 4.0)
     return NormalisedElo(sigmas * scale, Z95 * scale * sqrt(spread / counted.samples))
@@ -328,9 +328,11 @@ def pairing_gain(trinomial: Sequence[int], pentanomial: Sequence[int]) -> Pairin
     return PairingGain(singles.sigma_per_game**2 / pairs.sigma_per_game**2)
 
 
-def _shape(bins: Sequence[int], mean: float, sigma: float) -> tuple[float, float]:
-    counts = regularised(bins)
-    steps = [(value - mean) / sigma for value in values_of(bins)]
+def measure_shape(bins: Sequence[int]) -> tuple[float, float]:
+    """The skewness and the kurtosis of one sample's score."""
+    counted, counts = moments(bins), regularised(bins)
+    sigma = sqrt(counted.variance)
+    steps = [(value - counted.mean) / sigma for value in values_of(bins)]
     total = sum(counts)
     third = sum(count * step**3 for count, step in zip(counts, steps, strict=True))
     fourth = sum(count * step**4 for count, step in zip(counts, steps, strict=True))

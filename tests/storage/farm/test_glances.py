@@ -4,9 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.farm.read_values import Contribution
+from rookery.farm.read_values import Contribution, Grouping, TaskOrder, TaskQuery
+from rookery.model.machine import ClaimedAbilities
 from rookery.model.task import NOTHING
 from rookery.rules.answers import Changes
+from rookery.rules.purge import BadTask
+from rookery.stats.residuals import Colour
 from tests.makers import later, make_machine, make_plan, make_run, make_side, pairs
 from tests.storage.farm.stores import (
     UNKNOWN,
@@ -32,8 +35,9 @@ async def test_the_last_point_up_to_a_time_is_found_for_each_run(store: Store) -
     assert {run: point.games for run, point in found.items()} == {old.id: 200, young.id: 500}
 
 
-async def test_who_played_is_summed_up_by_user_and_processor(store: Store) -> None:
-    ada, adas = (make_machine(name, user="ada", arch="x86-64") for name in "ad")
+async def test_who_played_is_summed_up_by_user_and_by_what_they_played_with(store: Store) -> None:
+    ours = ClaimedAbilities(cpu="Ryzen 9", runner="builtin")
+    ada, adas = (make_machine(name, user="ada", arch="x86-64", rookery=ours) for name in "ad")
     bob = make_machine("b", user="bob")
     tasks = [
         make_task(RUN, 0, machine=ada, results=pairs(ww=1)),
@@ -44,11 +48,57 @@ async def test_who_played_is_summed_up_by_user_and_processor(store: Store) -> No
         make_task(RUN, 5, machine=make_machine("c", user="eve"), results=NOTHING),
     ]
     await kept(store, changed(played(RUN, *tasks), *tasks))
-    assert await store.reads.contributions(RUN.id, 10) == (
-        Contribution("ada", "x86-64", 2, pairs(ll=1, even=2, ww=1)),
-        Contribution("bob", "unknown", 1, pairs(wd=1)),
+    both = (2, pairs(ll=1, even=2, ww=1)), (1, pairs(wd=1))
+    names = {
+        Grouping.USER: ("ada", "bob"),
+        Grouping.CPU: ("Ryzen 9", ""),
+        Grouping.ARCH: ("x86-64", "unknown"),
+        Grouping.RUNNER: ("builtin", ""),
+    }
+    assert set(await store.reads.contributions(RUN.id, 10)) == {
+        Contribution(by, name, *found)
+        for by, pair in names.items()
+        for name, found in zip(pair, both, strict=True)
+    }
+    assert {one.name for one in await store.reads.contributions(RUN.id, 1)} == {
+        "ada",
+        "Ryzen 9",
+        "x86-64",
+        "builtin",
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        (TaskQuery(RUN.id), [2, 1, 0]),
+        (TaskQuery(RUN.id, text="ADA-4"), [1, 0]),
+        (TaskQuery(RUN.id, text="%"), []),
+        (TaskQuery(RUN.id, order=TaskOrder.GAMES), [1, 0, 2]),
+        (TaskQuery(RUN.id, order=TaskOrder.MACHINE, descending=False), [0, 1, 2]),
+        (TaskQuery(RUN.id, state="struck out"), [2]),
+        (TaskQuery(RUN.id, state="crashes"), [0]),
+        (TaskQuery(RUN.id, first=1, count=1), [1]),
+    ],
+)
+async def test_tasks_are_searched_sorted_and_paged(
+    store: Store, query: TaskQuery, found: list[int]
+) -> None:
+    ada, bob = make_machine("a", user="ada"), make_machine("b", user="bob")
+    tasks = [
+        make_task(RUN, 0, machine=ada, results=pairs(ww=1, crashes=1)),
+        make_task(RUN, 1, machine=ada, results=pairs(ll=5)),
+        make_task(RUN, 2, machine=bob, results=NOTHING, bad=True),
+    ]
+    struck = BadTask(replace(tasks[2], results=pairs(ww=9)), 5.0, Colour.RED)
+    await kept(store, changed(played(RUN, *tasks), *tasks))
+    await kept(store, Changes(tasks=(tasks[2],), bad=(struck,)))
+    page = await store.reads.list_tasks(query)
+    assert [task.id for task in page.tasks] == found
+    before = await store.reads.struck_out(RUN.id, [task.id for task in page.tasks])
+    assert {number: bad.task.results for number, bad in before.items()} == (
+        {2: pairs(ww=9)} if 2 in found else {}
     )
-    assert len(await store.reads.contributions(RUN.id, 1)) == 1
 
 
 async def test_runs_that_ended_since_are_counted_but_for_hidden_engines(store: Store) -> None:

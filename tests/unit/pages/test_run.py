@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.farm.read_values import Contribution
+from rookery.farm.read_values import Contribution, Grouping
 from rookery.model.events import SYSTEM, Action, Event
 from rookery.model.run import Run, Status
 from rookery.pages.page import Rights, list_rights
 from rookery.pages.run import RunPageData, make_run_view
+from rookery.pages.run_contributions import make_contribution_rows, make_contribution_tables
 from rookery.pages.run_row import Tone
-from rookery.pages.run_tables import make_contribution_rows
 from rookery.rules.diagnosis import RunDiagnosis, RunFinding
 from rookery.rules.lifecycle import Actor
 from tests.makers import BOSS, NOW, OWNER, STRANGER, make_run, pairs, sprt, spsa
@@ -89,16 +89,29 @@ def test_buttons_are_those_that_this_person_may_use(
 
 def test_a_group_that_differs_from_the_rest_stands_out() -> None:
     usual, odd = pairs(ll=20, even=400, ww=20), pairs(ll=150, even=140, ww=150)
-    found = [Contribution("ada", "avx2", 3, usual), Contribution("bob", "avx2", 1, usual)]
-    groups = make_contribution_rows(sprt(), [*found, Contribution("eve", "bmi2", 1, odd)])
+    user = Grouping.USER
+    found = [Contribution(user, "ada", 3, usual), Contribution(user, "bob", 1, usual)]
+    groups = make_contribution_rows(sprt(), [*found, Contribution(user, "eve", 1, odd)])
     assert [group.tone for group in groups][2] is Tone.RED
     assert groups[2].remark == "differs from the rest"
     assert groups[0].share == "33%"
 
 
+def test_a_way_to_group_that_nobody_told_is_left_out() -> None:
+    said = [
+        Contribution(Grouping.USER, "ada", 1, pairs(even=9)),
+        Contribution(Grouping.CPU, "", 1, pairs(even=9)),
+        Contribution(Grouping.RUNNER, "builtin", 1, pairs(even=6)),
+        Contribution(Grouping.RUNNER, "", 1, pairs(even=3)),
+    ]
+    users, runners = make_contribution_tables(sprt(), said)
+    assert (users.title, runners.title) == ("User", "Runner")
+    assert runners.rows[1].name == "fastchess of official workers"
+
+
 def test_crashes_and_time_losses_are_named() -> None:
     (group,) = make_contribution_rows(
-        sprt(), [Contribution("a", "x", 1, pairs(even=9, crashes=1, time_losses=2))]
+        sprt(), [Contribution(Grouping.USER, "a", 1, pairs(even=9, crashes=1, time_losses=2))]
     )
     assert group.losses == "1 crash, 2 time losses"
 

@@ -362,20 +362,81 @@ ORDER BY created DESC
 LIMIT $5;
 
 -- name: tasks_by_contributor
--- Who played a run, by user and processor. A machine is known by the first part of its key.
+-- Who played a run, by user, processor, architecture and runner; of each those with the most games.
+-- A machine is known by its user and the first part of its key.
+WITH played AS (
+    SELECT
+        machine ->> 'username' AS user_name, machine ->> 'worker_arch' AS arch,
+        coalesce(machine -> 'rookery' ->> 'cpu', '') AS cpu,
+        coalesce(machine -> 'rookery' ->> 'runner', '') AS runner,
+        split_part(machine ->> 'unique_key', '-', 1) AS host,
+        wins, losses, draws, crashes, time_losses, p0, p1, p2, p3, p4
+    FROM tasks
+    WHERE run = $1 AND NOT bad AND wins + losses + draws > 0
+), grouped AS (
+    SELECT
+        CASE grouping(user_name, cpu, arch, runner)
+            WHEN 7 THEN 'user' WHEN 11 THEN 'cpu' WHEN 13 THEN 'arch' ELSE 'runner'
+        END AS by,
+        coalesce(user_name, cpu, arch, runner) AS name,
+        count(DISTINCT (user_name, host))::integer AS machines,
+        sum(wins)::bigint AS wins, sum(losses)::bigint AS losses, sum(draws)::bigint AS draws,
+        sum(crashes)::bigint AS crashes, sum(time_losses)::bigint AS time_losses,
+        sum(p0)::bigint AS p0, sum(p1)::bigint AS p1, sum(p2)::bigint AS p2,
+        sum(p3)::bigint AS p3, sum(p4)::bigint AS p4
+    FROM played
+    GROUP BY GROUPING SETS ((user_name), (cpu), (arch), (runner))
+), placed AS (
+    SELECT *, row_number() OVER (PARTITION BY by ORDER BY wins + losses + draws DESC, name) AS place
+    FROM grouped
+)
+SELECT * FROM placed WHERE place <= $2 ORDER BY by, place;
+
+-- name: tasks_listed
+-- A page of a run's tasks as a person asks for them, each row with the number of all of them.
+WITH named AS (
+    SELECT
+        *,
+        concat(
+            machine ->> 'username', '-', machine ->> 'concurrency', 'cores-',
+            machine ->> 'unique_key'
+        ) AS name,
+        CASE $4
+            WHEN 'games' THEN wins + losses + draws
+            WHEN 'reported' THEN extract(epoch FROM reported)
+            WHEN 'crashes' THEN crashes
+            WHEN 'time' THEN time_losses
+            WHEN 'task' THEN id
+        END::float8 AS rank
+    FROM present_tasks
+    WHERE run = $1
+)
+SELECT *, count(*) OVER ()::integer AS total
+FROM named
+WHERE strpos(lower(name), lower($2::text)) > 0
+AND CASE $3
+    WHEN 'playing' THEN active
+    WHEN 'ended' THEN NOT active AND NOT bad AND NOT too_fast
+    WHEN 'struck out' THEN bad AND NOT too_fast
+    WHEN 'kept apart' THEN too_fast
+    WHEN 'crashes' THEN crashes + time_losses > 0
+    ELSE true
+END
+ORDER BY
+    CASE WHEN $5 THEN -rank ELSE rank END,
+    CASE WHEN $4 = 'machine' AND $5 THEN name END DESC,
+    CASE WHEN $4 = 'machine' AND NOT $5 THEN name END,
+    id
+OFFSET $6 LIMIT $7;
+
+-- name: bad_tasks_among
+-- Those of these tasks whose results were struck out or kept apart, as they were before.
 SELECT
-    machine ->> 'username' AS user_name, machine ->> 'worker_arch' AS arch,
-    count(DISTINCT split_part(machine ->> 'unique_key', '-', 1))::integer AS machines,
-    sum(wins)::bigint AS wins, sum(losses)::bigint AS losses, sum(draws)::bigint AS draws,
-    sum(crashes)::bigint AS crashes, sum(time_losses)::bigint AS time_losses,
-    sum(p0)::bigint AS p0, sum(p1)::bigint AS p1, sum(p2)::bigint AS p2,
-    sum(p3)::bigint AS p3, sum(p4)::bigint AS p4
-FROM tasks
-WHERE run = $1 AND NOT bad
-GROUP BY user_name, arch
-HAVING sum(wins + losses + draws) > 0
-ORDER BY sum(wins + losses + draws) DESC, user_name, arch
-LIMIT $2;
+    t.run, t.id, t.start, t.games, t.machine, t.created, t.reported, t.ticket, t.active,
+    t.bad, t.too_fast, b.wins, b.losses, b.draws, b.crashes, b.time_losses,
+    b.p0, b.p1, b.p2, b.p3, b.p4, b.residual, b.colour
+FROM bad_tasks AS b JOIN present_tasks AS t ON t.run = b.run AND t.id = b.task
+WHERE b.run = $1 AND b.task = ANY($2::integer[]);
 
 -- name: tasks_played
 -- Who played how many games of the runs that are not over.

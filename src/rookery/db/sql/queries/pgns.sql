@@ -39,6 +39,10 @@ SELECT run, task, blob, size, at FROM pgns WHERE run = $1 AND task = $2 ORDER BY
 -- The uploads of a run, task by task.
 SELECT run, task, blob, size, at FROM pgns WHERE run = $1 ORDER BY task, id;
 
+-- name: pgns_of_tasks
+-- Those of these tasks that have uploads.
+SELECT DISTINCT task FROM pgns WHERE run = $1 AND task = ANY ($2::integer[]);
+
 -- name: pgns_known
 -- Those of the blobs that a row names.
 SELECT blob FROM pgns WHERE blob = ANY ($1::text[]);

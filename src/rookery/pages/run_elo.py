@@ -1,0 +1,186 @@
+"""The live Elo of a run: three large dials, for a screen that somebody watches."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from math import cos, pi, sin
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.model.kinds import SprtTest
+from rookery.model.run import Run
+from rookery.pages.formatting import (
+    DASH,
+    Moment,
+    format_ago,
+    format_count,
+    format_elo_interval,
+    format_fixed,
+    format_llr_bounds,
+    format_percent,
+    format_signed,
+)
+from rookery.pages.page import (
+    find_run_for,
+    redirect_to,
+    render_fragment,
+    render_page_in_thread,
+    viewer_of,
+)
+from rookery.pages.run_heading import RunHeading, make_run_heading
+from rookery.pages.run_row import StatusLabel, label_status
+from rookery.pages.run_statistics import ShownElo, estimate_run_elo
+from rookery.web.answers import site_of
+
+MIDDLE, RADIUS, WIDTH = 100.0, 80.0, 16.0
+LEAST_ELO = 4.0
+"""The dial of the Elo reaches at least so far to both sides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dial:
+    """Half a circle with a hand: what it tells, and arcs in a drawing of 200 by 110."""
+
+    title: str
+    value: str
+    detail: str
+    low: str
+    high: str
+    arc: str
+    """From the zero of the dial to the value."""
+    band: str
+    """Where the value lies with 95 % likelihood, or empty."""
+    hand_x: str
+    hand_y: str
+    tone: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunEloView:
+    heading: RunHeading
+    status: StatusLabel
+    dials: tuple[Dial, ...]
+    games: str
+    score: str
+    updated: Moment
+
+
+@runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
+async def elo_page(request: Request) -> Response:
+    data = await _load(request)
+    return await render_page_in_thread(request, "run_elo.html", make_elo_view, data)
+
+
+@runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
+async def elo_live(request: Request) -> Response:
+    """The dials alone, for the page's script."""
+    return await render_fragment(request, "run_elo_live.html", make_elo_view, await _load(request))
+
+
+@runs(Domain.LOOP, "names another address")
+async def old_elo_address(request: Request) -> Response:
+    """Where the official server has the live Elo of a run."""
+    return redirect_to(f"/runs/{request.path_params['run_id']}/elo")
+
+
+async def _load(request: Request) -> tuple[Run, datetime]:
+    run = await find_run_for(await viewer_of(request), request)
+    return run, site_of(request).clock.now()
+
+
+def make_elo_view(data: tuple[Run, datetime]) -> RunEloView:
+    run, now = data
+    results, found = run.tally.results, estimate_run_elo(run)
+    dials = [] if found is None else [_draw_los(found), _draw_elo(found)]
+    if isinstance(run.kind, SprtTest):
+        dials.insert(0, _draw_llr(run.kind))
+    won, lost, drawn = map(format_count, (results.wins, results.losses, results.draws))
+    return RunEloView(
+        heading=make_run_heading(run, now, "elo"),
+        status=label_status(run),
+        dials=tuple(dials),
+        games=format_count(results.games),
+        score=f"{won} won, {lost} lost, {drawn} drawn" if results.games else DASH,
+        updated=format_ago(run.updated, now),
+    )
+
+
+def _draw_llr(kind: SprtTest) -> Dial:
+    spec, llr = kind.spec, kind.state.llr
+    share = (llr - spec.lower) / (spec.upper - spec.lower)
+    zero = -spec.lower / (spec.upper - spec.lower)
+    return _draw_dial(
+        "LLR",
+        format_fixed(llr),
+        format_llr_bounds(llr, spec.lower, spec.upper),
+        (f"fail {format_fixed(spec.lower)}", f"pass {format_fixed(spec.upper)}"),
+        share,
+        zero,
+    )
+
+
+def _draw_los(found: ShownElo) -> Dial:
+    ends = ("0 %", "100 %")
+    detail = "likelihood of superiority"
+    return _draw_dial("LOS", format_percent(found.los), detail, ends, found.los, 0.5)
+
+
+def _draw_elo(found: ShownElo) -> Dial:
+    reach = max(LEAST_ELO, abs(found.middle) * 1.5, abs(found.low), abs(found.high))
+    reach = min(reach, 1000.0)
+    shares = [(value + reach) / (2 * reach) for value in (found.middle, found.low, found.high)]
+    return _draw_dial(
+        "Elo",
+        format_signed(found.middle),
+        format_elo_interval(found.middle, found.low, found.high),
+        (format_signed(-reach, 0), format_signed(reach, 0)),
+        shares[0],
+        0.5,
+        (shares[1], shares[2]),
+    )
+
+
+def _draw_dial(
+    title: str,
+    value: str,
+    detail: str,
+    ends: tuple[str, str],
+    share: float,
+    zero: float,
+    band: tuple[float, float] | None = None,
+) -> Dial:
+    """Shares of the dial run from 0 at its left end to 1 at its right."""
+    here = min(1.0, max(0.0, share))
+    x, y = _place(here, RADIUS - WIDTH)
+    return Dial(
+        title=title,
+        value=value,
+        detail=detail,
+        low=ends[0],
+        high=ends[1],
+        arc=_draw_arc(min(zero, here), max(zero, here)),
+        band="" if band is None else _draw_arc(*band),
+        hand_x=x,
+        hand_y=y,
+        tone="up" if share >= zero else "down",
+    )
+
+
+def _draw_arc(start: float, end: float) -> str:
+    first, last = (_place(min(1.0, max(0.0, each)), RADIUS) for each in (start, end))
+    return f"M{first[0]} {first[1]}A{RADIUS:.0f} {RADIUS:.0f} 0 0 1 {last[0]} {last[1]}"
+
+
+def _place(share: float, radius: float) -> tuple[str, str]:
+    angle = pi * (1.0 - share)
+    return f"{MIDDLE + radius * cos(angle):.1f}", f"{MIDDLE - radius * sin(angle):.1f}"
+
+
+def routes() -> list[BaseRoute]:
+    return [
+        Route("/runs/{run_id}/elo", elo_page, methods=["GET"]),
+        Route("/runs/{run_id}/elo/live", elo_live, methods=["GET"]),
+        Route("/tests/live_elo/{run_id}", old_elo_address, methods=["GET"]),
+    ]
