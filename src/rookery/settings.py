@@ -151,6 +151,7 @@ class Settings:
     mirror_sources: bool = False
     github_token: str = ""
     github_api: str = "https://api.github.com"
+    ask_thesaurus: Path | None = None
     log_format: str = "auto"
     log_level: str = "info"
     access_log: bool = False
@@ -242,6 +243,7 @@ SETTINGS: Mapping[str, Setting] = {
     "mirror_sources": Setting(_switch, "1: workers get all sources from this server"),
     "github_token": Setting(_text, "shown to GitHub, for a larger quota of calls"),
     "github_api": Setting(_address, "where GitHub's API is"),
+    "ask_thesaurus": Setting(_path, "file with words that mean the same, for questions to Ask"),
     "log_format": Setting(
         _one_of("auto", "console", "json"), "how log lines look: auto, console or json"
     ),

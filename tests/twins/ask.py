@@ -14,7 +14,8 @@ from rookery.ask.passage_index import (
     do_nothing,
 )
 from rookery.ask.passages import Asker, Document, FoundPassage, PassageFilter
-from rookery.ask.retrieval import Bm25Retriever, FoundRow, Widen, weigh_equally
+from rookery.ask.retrieval import Bm25Retriever, FoundRow, Widen
+from rookery.ask.thesaurus import Widened, weigh_equally
 from rookery.ask.words import read_stop_words
 from rookery.db.table import Transaction
 
@@ -76,11 +77,12 @@ class MemoryRetriever(Bm25Retriever):
         limit: int = 10,
         extra_terms: Sequence[str] = (),
     ) -> tuple[FoundPassage, ...]:
-        weights = self._weigh(question, extra_terms)
+        widened = self._widen_question(question, extra_terms)
+        terms = frozenset(each.term for each in widened.alternatives)
         visible = list(self._passages.list_visible(asker))
-        scores = [(_score(each[2], weights, visible), each) for each in visible]
+        scores = [(_score(each[2], widened, visible), each) for each in visible]
         found = [
-            _make_row(cut, place, passage, score).make_passage(frozenset(weights))
+            _make_row(cut, place, passage, score).make_passage(terms)
             for score, (cut, place, passage) in scores
             if score > 0 and _is_wanted(cut.document, wanted)
         ]
@@ -97,14 +99,18 @@ def _frequency(term: str, visible: Sequence[Placed]) -> int:
     return sum(term in passage.counts for _, _, passage in visible)
 
 
-def _score(passage: CutPassage, weights: dict[str, float], visible: Sequence[Placed]) -> float:
+def _score(passage: CutPassage, widened: Widened, visible: Sequence[Placed]) -> float:
     average = sum(each.length for _, _, each in visible) / len(visible)
-    score = 0.0
-    for term, weight in weights.items():
+    best: dict[int, float] = {}
+    for term, concept, weight in widened.alternatives:
         count, frequency = passage.counts[term], _frequency(term, visible)
-        rarity = math.log(1 + (len(visible) - frequency + 0.5) / (frequency + 0.5))
-        score += weight * rarity * count / (count + 1.2 * (0.25 + 0.75 * passage.length / average))
-    return score
+        if frequency:
+            rarity = math.log(1 + (len(visible) - frequency + 0.5) / (frequency + 0.5))
+            length = 1.2 * (0.25 + 0.75 * passage.length / average)
+            score = weight * rarity * count / (count + length)
+            best[concept] = max(score, best.get(concept, 0.0))
+    held = sum(score > 0 for score in best.values())
+    return sum(best.values()) * (held / len(best)) ** widened.coverage if held else 0.0
 
 
 def _is_wanted(document: Document, wanted: PassageFilter) -> bool:

@@ -33,7 +33,7 @@ from rookery.app.steps import (
 )
 from rookery.ask.passage_index import PassageIndex
 from rookery.ask.retrieval import Bm25Retriever
-from rookery.ask.words import read_stop_words
+from rookery.ask.thesaurus import Lexicon, read_lexicon
 from rookery.boundary.bridge import open_bridge
 from rookery.boundary.offload import Threads
 from rookery.boundary.watch import Blockage, Holdup, LoopWatch
@@ -222,14 +222,14 @@ async def open_site(
     lease.on_loss(lose)
     bus = Bus(FleetReads(pool, queries), log)
     assets, wheel = await threads.io(read_all_assets, settings), await threads.io(own_wheel)
-    stop_words = await threads.io(read_stop_words)
+    lexicon = await threads.io(read_lexicon, settings.ask_thesaurus)
     async with open_fleet_store(
         pool, queries, lease, lost=lose, hears=(bus,), log=make_event_log(log)
     ) as store:
         site = Site(
             settings,
             process,
-            make_storage(settings, process, pool, queries, store, stop_words),
+            make_storage(settings, process, pool, queries, store, lexicon),
             policy=policy_of(settings),
             session_key=session_key,
             seal_key=seal_key,
@@ -267,7 +267,7 @@ def make_storage(
     pool: Pool,
     queries: Queries,
     store: Store,
-    stop_words: frozenset[str],
+    lexicon: Lexicon,
 ) -> Storage:
     """Rows in PostgreSQL, files in folders below the data folder that leave the reserve free."""
     reserve = settings.disk_reserve_mb * MB
@@ -288,8 +288,8 @@ def make_storage(
         books=BookRows(pool, queries),
         programs=ProgramRows(pool, queries),
         worker_logs=LogRows(pool, queries),
-        passages=PassageIndex(pool, queries, stop_words, process.threads.cpu),
-        retriever=Bm25Retriever(pool, queries, stop_words),
+        passages=PassageIndex(pool, queries, lexicon.stop_words, process.threads.cpu),
+        retriever=Bm25Retriever(pool, queries, lexicon.stop_words, lexicon.thesaurus.widen),
         files=lambda name: FolderBlobs(
             settings.data / BLOBS / name, process.clock, reserve=reserve
         ),

@@ -5,10 +5,11 @@ Chat, pages and commands call `Bm25Retriever.search` (the port in `ask/passages.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rookery.ask.passages import Asker, FoundPassage, PassageFilter, PassageKind
+from rookery.ask.thesaurus import Alternative, Widened, weigh_equally
 from rookery.ask.words import drop_control_characters, list_terms, make_snippet
 from rookery.db.pool import Pool, Queries
 from rookery.db.table import Table
@@ -22,13 +23,8 @@ COMMON_SHARE = 0.15
 EARLIER_WEIGHT = 0.5
 """What a word of an earlier question counts beside those of the present one."""
 
-Widen = Callable[[Sequence[str]], dict[str, float]]
-"""Gives terms their weights, and adds others that mean the same; see `ask/thesaurus.py`."""
-
-
-def weigh_equally(terms: Sequence[str]) -> dict[str, float]:
-    """Adds nothing."""
-    return dict.fromkeys(terms, 1.0)
+Widen = Callable[[Sequence[str]], Widened]
+"""Turns the terms of a question into what is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,32 +98,36 @@ class Bm25Retriever(Table):
         extra_terms: Sequence[str] = (),
     ) -> tuple[FoundPassage, ...]:
         """The best passages for a question, best first."""
-        weights = self._weigh(question, extra_terms)
-        if not weights:
+        widened = self._widen_question(question, extra_terms)
+        if not widened.alternatives:
             return ()
         found = await self._many(
             FoundRow,
             "ask_search",
-            list(weights),
-            list(weights.values()),
+            *(list(column) for column in zip(*widened.alternatives, strict=True)),
+            widened.coverage,
             self._common_share,
             list(asker.hidden),
             drop_control_characters(asker.name),
             *_filter_values(wanted, min(max(limit, 1), MOST_FOUND)),
         )
-        terms = frozenset(weights)
+        terms = frozenset(each.term for each in widened.alternatives)
         return tuple(row.make_passage(terms) for row in found)
 
-    def _weigh(self, question: str, extra_terms: Sequence[str]) -> dict[str, float]:
-        weights = self._widen(self._list_asked(question))
-        for word in extra_terms[:MOST_TERMS]:
-            for term in self._list_asked(word):
-                weights.setdefault(term, EARLIER_WEIGHT)
-        return weights
+    def _widen_question(self, question: str, extra_terms: Sequence[str]) -> Widened:
+        widened = self._widen(self._list_asked(question))
+        known = {each.term for each in widened.alternatives}
+        earlier = [term for word in extra_terms[:MOST_TERMS] for term in self._list_asked(word)]
+        more = tuple(
+            Alternative(term, -1 - place, EARLIER_WEIGHT)
+            for place, term in enumerate(dict.fromkeys(earlier))
+            if term not in known
+        )
+        return replace(widened, alternatives=(*widened.alternatives, *more))
 
     def _list_asked(self, question: str) -> list[str]:
         text = drop_control_characters(question[:MOST_QUESTION_CHARACTERS])
-        return list(dict.fromkeys(list_terms(text, self._stop_words)))[:MOST_TERMS]
+        return list_terms(text, self._stop_words)[:MOST_TERMS]
 
     async def find_rare_terms(self, question: str, asker: Asker, *, limit: int = 5) -> list[str]:
         """The terms of a question that say most, rarest first: those that stand in fewest of the

@@ -7,8 +7,8 @@ Texts come from strangers: every pattern here takes time in proportion to the te
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ LONGEST_TERM = 64
 """A longer word is noise, such as a line of an encoded file."""
 PASSAGE_WORDS = 200
 LONGEST_PASSAGE = 300
+LONGEST_LINE = 1_200
 TITLE_WEIGHT = 3
 MARK, UNMARK = "\ue000", "\ue001"
 """What stands around matched words in a snippet; no text keeps these characters."""
@@ -127,7 +128,7 @@ def cut_passages(text: str) -> list[str]:
     held: list[str] = []
     size = 0
     for piece in _list_pieces(text):
-        words = len(piece.split())
+        words = count_words(piece)
         if held and size + words > PASSAGE_WORDS * 5 // 4:
             passages.append("\n\n".join(held))
             held, size = [], 0
@@ -136,67 +137,92 @@ def cut_passages(text: str) -> list[str]:
     return [*passages, "\n\n".join(held)]
 
 
+def count_words(text: str) -> int:
+    """Words, or what would be words if a long row of other signs had any."""
+    return max(len(WORD.findall(text)), len(text) // 20)
+
+
 def _list_pieces(text: str) -> Iterator[str]:
     """The paragraphs; one that is too long comes in several pieces."""
     for paragraph in BLANK_LINE.split(text):
-        if len(paragraph.split()) <= LONGEST_PASSAGE:
-            if paragraph.strip():
-                yield paragraph.strip("\n")
-        else:
+        if count_words(paragraph) > LONGEST_PASSAGE:
             yield from _split_long(paragraph)
+        elif paragraph.strip():
+            yield paragraph.strip("\n")
 
 
 def _split_long(paragraph: str) -> Iterator[str]:
-    """Ends a piece with a line, or after 300 words where a line is longer still."""
+    """Ends a piece with a line."""
     held: list[str] = []
+    size = 0
     for line in paragraph.split("\n"):
-        words = line.split()
-        if held and len(held) + len(words) > PASSAGE_WORDS:
-            yield " ".join(held)
-            held = []
-        held += words
-        while len(held) > LONGEST_PASSAGE:
-            yield " ".join(held[:LONGEST_PASSAGE])
-            held = held[LONGEST_PASSAGE:]
-    if held:
-        yield " ".join(held)
+        for part in _split_line(line):
+            words = count_words(part)
+            if held and size + words > PASSAGE_WORDS:
+                yield "\n".join(held)
+                held, size = [], 0
+            held.append(part)
+            size += words
+    yield "\n".join(held)
+
+
+def _split_line(line: str) -> Iterator[str]:
+    """A line that is too long to be one ends after a word, or anywhere where there is none."""
+    first = 0
+    while len(line) - first > LONGEST_LINE:
+        end = line.rfind(" ", first + 1, first + LONGEST_LINE)
+        end = first + LONGEST_LINE if end < 0 else end
+        yield line[first:end]
+        first = end
+    yield line[first:]
 
 
 # Snippets
 
 SNIPPET_WORDS = 40
+LEAD = 6
 
 
 def make_snippet(text: str, terms: frozenset[str]) -> str:
     """The part of a text in which most different terms stand, with the matched words marked."""
     words = list(WORD.finditer(text))
-    hits = [frozenset(split_word(word[0])) & terms for word in words]
+    hits = {place: hit for place, word in enumerate(words) if (hit := _match(word[0], terms))}
     first = _find_densest(hits)
     last = min(first + SNIPPET_WORDS, len(words))
-    if first == last:
-        return ""
     pieces: list[str] = []
     at = words[first].start() if first else 0
-    for word, hit in zip(words[first:last], hits[first:last], strict=True):
-        pieces.append(text[at : word.start()])
-        pieces.append(f"{MARK}{word[0]}{UNMARK}" if hit else word[0])
-        at = word.end()
+    for place in range(first, last):
+        if place in hits:
+            begin, end = words[place].span()
+            pieces += (text[at:begin], MARK, text[begin:end], UNMARK)
+            at = end
     pieces.append(text[at : words[last].start() if last < len(words) else len(text)])
     head, tail = "… " if first else "", " …" if last < len(words) else ""
     return head + " ".join("".join(pieces).split()) + tail
 
 
-def _find_densest(hits: Sequence[frozenset[str]]) -> int:
-    """Where a window of 40 words begins that holds most different terms."""
+def _match(word: str, terms: frozenset[str]) -> str:
+    """The term for which a word stands, or nothing."""
+    whole = word.lower()
+    if whole in terms:
+        return whole
+    if whole == word and "_" not in word:
+        return ""
+    return next((term for term in split_word(word) if term in terms), "")
+
+
+def _find_densest(hits: dict[int, str]) -> int:
+    """Where to begin 40 words that hold most different terms, with a few words before the first."""
     held: Counter[str] = Counter()
-    best, best_size = 0, 0
-    for place, hit in enumerate(hits):
-        held.update(hit)
-        if place >= SNIPPET_WORDS:
-            for term in hits[place - SNIPPET_WORDS]:
-                held[term] -= 1
-                if not held[term]:
-                    del held[term]
-        if len(held) > best_size:
-            best, best_size = max(0, place - SNIPPET_WORDS + 1), len(held)
-    return best
+    waiting = deque(hits.items())
+    best, most = 0, 0
+    for place, hit in hits.items():
+        held[hit] += 1
+        while place - waiting[0][0] >= SNIPPET_WORDS - LEAD:
+            _, gone = waiting.popleft()
+            held[gone] -= 1
+            if not held[gone]:
+                del held[gone]
+        if len(held) > most:
+            best, most = waiting[0][0], len(held)
+    return max(0, best - LEAD)

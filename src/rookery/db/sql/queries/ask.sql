@@ -138,58 +138,78 @@ SELECT
 
 -- name: ask_search
 -- The best passages for weighted terms by BM25, of what the asker may see and has asked for.
--- $1 terms, $2 their weights, $3 share of passages above which a term is common, $4 engines that
--- are hidden from the asker, $5 the asker, $6 kinds, $7 engine, $8 user, $9 since, $10 until,
--- $11 time class, $12 outcome, $13 how many, $14 whether 8 to 12 restrict anything.
+-- Terms with one concept are alternatives: the best of them counts. The score falls with the share
+-- of concepts that are missing, to the power of $4.
+-- $1 terms, $2 their concepts, $3 their weights (1: asked for in so many words), $4 coverage,
+-- $5 share of passages above which a term is common, $6 engines that are hidden from the asker,
+-- $7 the asker, $8 kinds, $9 engine, $10 user, $11 since, $12 until, $13 time class, $14 outcome,
+-- $15 how many, $16 whether 10 to 14 restrict anything.
 WITH visible AS MATERIALIZED (
     SELECT
         id, passages, length,
-        ($6::text[] = '{}' OR kind = ANY ($6)) AND $7::text IN ('', engine) AS wanted
+        ($8::text[] = '{}' OR kind = ANY ($8)) AND $9::text IN ('', engine) AS wanted
     FROM ask_scopes
-    WHERE NOT engines && $4::text[] AND owner IN ('', $5::text)
+    WHERE NOT engines && $6::text[] AND owner IN ('', $7::text)
 ),
 whole AS MATERIALIZED (
-    SELECT sum(passages)::float8 AS passages, sum(length)::float8 / nullif(sum(passages), 0)::float8 AS length
+    SELECT
+        sum(passages)::float8 AS passages,
+        -- k1 (1 - b) and k1 b / the average length, as float8: numeric is slow
+        0.3::float8 AS flat, 0.9::float8 * sum(passages)::float8 / sum(length)::float8 AS steep
     FROM visible
+    HAVING sum(length) > 0
 ),
-asked AS MATERIALIZED (
-    SELECT term, weight, sum(f.passages)::float8 AS frequency
-    FROM unnest($1::text[], $2::float8[]) AS a (term, weight)
+frequent AS MATERIALIZED (
+    SELECT term, sum(f.passages)::float8 AS passages
+    FROM (SELECT DISTINCT unnest($1::text[]) AS term) AS a
     JOIN ask_frequencies AS f USING (term)
     JOIN visible ON visible.id = f.scope
-    GROUP BY term, weight
+    GROUP BY term
 ),
 rated AS MATERIALIZED (
     SELECT
-        term, frequency <= $3::float8 * passages AS rare,
-        weight * ln(1 + (passages - frequency + 0.5) / (frequency + 0.5)) AS worth
-    FROM asked, whole
+        term, concept, weight, frequent.passages <= $5::float8 * whole.passages AS rare,
+        weight * ln(1 + (whole.passages - frequent.passages + 0.5) / (frequent.passages + 0.5))
+            AS worth
+    FROM whole, unnest($1::text[], $2::integer[], $3::float8[]) AS a (term, concept, weight)
+    JOIN frequent USING (term)
 ),
 used AS MATERIALIZED (
-    SELECT term, worth FROM rated WHERE rare OR NOT EXISTS (SELECT FROM rated WHERE rare)
+    SELECT term, concept, worth
+    FROM rated
+    WHERE rare OR weight = 1 AND NOT EXISTS (SELECT FROM rated WHERE rare AND weight = 1)
+),
+found AS MATERIALIZED (
+    SELECT
+        passage, concept,
+        max(worth * count / (count + flat + steep * p.length)) AS score
+    FROM whole, used JOIN ask_postings AS p USING (term)
+    WHERE p.scope = ANY (ARRAY(SELECT id FROM visible WHERE wanted))
+    GROUP BY passage, concept
 ),
 scored AS MATERIALIZED (
     SELECT
         passage,
-        sum(worth * count / (count + 1.2 * (0.25 + 0.75 * p.length / whole.length))) AS score
-    FROM whole, used JOIN ask_postings AS p USING (term)
-    WHERE p.scope = ANY (ARRAY(SELECT id FROM visible WHERE wanted))
+        sum(score) * power(
+            count(*)::float8 / (SELECT count(DISTINCT concept) FROM used), $4::float8
+        ) AS score
+    FROM found
     GROUP BY passage
 ),
 kept AS (
     SELECT passage, score
     FROM scored
-    WHERE NOT $14::boolean OR EXISTS (
+    WHERE NOT $16::boolean OR EXISTS (
         SELECT FROM ask_passages JOIN ask_documents ON ask_documents.id = ask_passages.document
         WHERE ask_passages.id = scored.passage
-            AND ($8::text = '' OR user_name = $8)
-            AND ($9::timestamptz IS NULL OR at >= $9)
-            AND ($10::timestamptz IS NULL OR at < $10)
-            AND ($11::text = '' OR time_class = $11)
-            AND ($12::text = '' OR outcome = $12)
+            AND ($10::text = '' OR user_name = $10)
+            AND ($11::timestamptz IS NULL OR at >= $11)
+            AND ($12::timestamptz IS NULL OR at < $12)
+            AND ($13::text = '' OR time_class = $13)
+            AND ($14::text = '' OR outcome = $14)
     )
     ORDER BY score DESC
-    FETCH FIRST ($13::integer) ROWS WITH TIES
+    FETCH FIRST ($15::integer) ROWS WITH TIES
 )
 SELECT
     key, place, kind, title, text, url, score, engine, user_name AS "user", at AS time, tc,
@@ -199,7 +219,7 @@ JOIN ask_passages ON ask_passages.id = kept.passage
 JOIN ask_documents ON ask_documents.id = ask_passages.document
 JOIN ask_scopes ON ask_scopes.id = ask_documents.scope
 ORDER BY score DESC, key, place
-LIMIT $13::integer;
+LIMIT $15::integer;
 
 -- name: ask_frequencies_of
 -- In how many passages that the asker may see each of the terms stands, the rarest first.
