@@ -30,6 +30,7 @@ from rookery.pages.run_tasks import routes as run_task_routes
 from rookery.pages.submit import routes as submit_routes
 from rookery.protocol.user_documents import ARGS_DOCUMENT
 from rookery.web.answers import answer_error, site_of
+from rookery.web.compression import Compression
 from rookery.web.faults import HttpFault
 from rookery.web.guards import BlockedUsers, ClosedSite, CsrfGuard, RequestLimits, ShutdownGuard
 from rookery.web.handout import handout_routes, read_scripts
@@ -138,6 +139,7 @@ MIDDLEWARE: tuple[Any, ...] = (
     Measure,
     SecurityHeaders,
     HeadRequests,
+    Compression,
     Errors,
     ShutdownGuard,
     RequestLimits,

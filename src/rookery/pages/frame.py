@@ -7,6 +7,7 @@ from starlette.routing import BaseRoute, Route
 from rookery.boundary.domains import Domain, runs
 from rookery.pages.page import redirect_to
 from rookery.web.answers import site_of
+from rookery.web.compression import takes_gzip
 from rookery.web.faults import NotFound
 from rookery.web.rendering import THEME_COOKIE, THEMES
 from rookery.web.scope import is_local
@@ -35,7 +36,13 @@ async def get_asset(request: Request) -> Response:
     found = site_of(request).assets.at(request.url.path)
     if found is None:
         raise NotFound
-    return Response(found.content, headers={**_FOR_EVER, "content-type": found.media_type})
+    headers = {**_FOR_EVER, "content-type": found.media_type}
+    if not found.packed:
+        return Response(found.content, headers=headers)
+    headers["vary"] = "accept-encoding"
+    if not takes_gzip(request.headers.get("accept-encoding", "")):
+        return Response(found.content, headers=headers)
+    return Response(found.packed, headers={**headers, "content-encoding": "gzip"})
 
 
 @runs(Domain.LOOP, "sets a cookie")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from starlette.requests import Request
@@ -13,6 +14,7 @@ from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 from rookery.web.approvals import NONE_WAITING
 from rookery.web.callers import find_shown_run
+from rookery.web.compression import pack, takes_gzip
 from rookery.web.rendering import Frame, Templates, frame_of, theme_in
 from rookery.web.scope import session_of
 from rookery.web.site import Site
@@ -21,6 +23,7 @@ M = TypeVar("M")
 
 # What a page shows depends on who looks, and when.
 _HEADERS = {"cache-control": "private, no-cache"}
+_PACKED = {"content-encoding": "gzip", "vary": "accept-encoding"}
 
 
 async def render_page(
@@ -83,14 +86,24 @@ async def _render_in_thread(
     status: int,
 ) -> HTMLResponse:
     site = site_of(request)
-    text = await site.threads.cpu(_render, site.templates, template, frame, make, data)
-    return HTMLResponse(text, status, _HEADERS)
+    packed = takes_gzip(request.headers.get("accept-encoding", ""))
+    render = partial(_render, packed=packed)
+    body = await site.threads.cpu(render, site.templates, template, frame, make, data)
+    return HTMLResponse(body, status, {**_HEADERS, **(_PACKED if packed else {})})
 
 
 def _render(
-    templates: Templates, template: str, frame: Frame, make: Callable[[M], object], data: M
-) -> str:
-    return templates.render(template, frame, make(data))
+    templates: Templates,
+    template: str,
+    frame: Frame,
+    make: Callable[[M], object],
+    data: M,
+    *,
+    packed: bool,
+) -> bytes:
+    """The page, packed in the same thread where the browser takes that."""
+    body = templates.render(template, frame, make(data)).encode()
+    return pack(body) if packed else body
 
 
 def _keep(view: object) -> object:

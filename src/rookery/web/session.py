@@ -94,14 +94,16 @@ class Session:
         self.force_clear = True
 
     def csrf_token(self) -> str:
-        """The token that forms carry; made when first needed."""
+        """The token that forms carry; made when first needed, and different in every answer."""
         if not self.data.csrf:
             self._set(msgspec.structs.replace(self.data, csrf=new_token()))
-        return self.data.csrf
+        return mask_token(self.data.csrf)
 
     def accepts(self, token: str) -> bool:
         expected = self.data.csrf
-        return bool(expected) and hmac.compare_digest(expected.encode(), token.encode())
+        return bool(expected) and hmac.compare_digest(
+            expected.encode(), unmask_token(token).encode()
+        )
 
     def flash(self, text: str, kind: str = "info") -> None:
         flashes = (*self.data.flashes, Flash(text, kind))[-MOST_FLASHES:]
@@ -121,6 +123,31 @@ class Session:
 
 def new_token() -> str:
     return secrets.token_hex(16)
+
+
+# A token looks different in each answer: the length of a compressed page tells whether a text in
+# it stands there twice, and so would tell a token letter by letter if that stayed the same.
+
+
+def mask_token(token: str) -> str:
+    """The token mixed with a mask, behind the mask."""
+    secret = token.encode()
+    mask = secrets.token_bytes(len(secret))
+    return (mask + _mix(secret, mask)).hex()
+
+
+def unmask_token(text: str) -> str:
+    """The token in what a form brought; nonsense gives nonsense."""
+    try:
+        raw = bytes.fromhex(text)
+    except ValueError:
+        return ""
+    half = len(raw) // 2
+    return _mix(raw[:half], raw[half:]).decode("latin-1")
+
+
+def _mix(one: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(one, other, strict=False))
 
 
 # The session as a signed cookie: sealed, opened, and never larger than browsers keep.

@@ -18,6 +18,7 @@ from rookery.web.session import (
     SessionCheck,
     SessionData,
     cookie_in,
+    mask_token,
     session_digest,
     set_cookie,
 )
@@ -66,11 +67,13 @@ def test_dropping_a_session_removes_the_cookie() -> None:
     assert session.data == NOTHING
 
 
-def test_the_token_is_made_once() -> None:
+def test_the_token_is_made_once_and_looks_different_in_every_answer() -> None:
     session = Session.empty()
-    token = session.csrf_token()
-    assert session.csrf_token() == token
-    assert session.accepts(token)
+    first, second = session.csrf_token(), session.csrf_token()
+    assert first != second
+    assert session.accepts(first)
+    assert session.accepts(second)
+    assert session.data.csrf not in first
 
 
 def test_no_token_is_ever_right_while_there_is_none() -> None:
@@ -80,6 +83,8 @@ def test_no_token_is_ever_right_while_there_is_none() -> None:
 def test_a_foreign_token_is_refused_whatever_it_is_made_of() -> None:
     session = session_with(SessionData(csrf="abc"))
     assert not session.accepts("abd")
+    assert not session.accepts(mask_token("abd"))
+    assert not session.accepts("00" * 3)
     assert not session.accepts("é")
 
 

@@ -1,0 +1,91 @@
+"""Answers by gzip, for those who take it: pages and JSON shrink to a fifth and less.
+
+What is compressed tells by its length what it has in common with a text that a stranger put into
+it. The one secret of every page, the token of its forms, therefore looks different in each answer
+(web/session.py), and what must not be kept by anybody (`no-store`) is sent as it is.
+"""
+
+import zlib
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rookery.boundary.domains import Domain, runs
+from rookery.web.scope import body_in, has_more, header, is_http, status_in
+from rookery.web.site import Site
+
+LEAST_BYTES = 1000
+"""Less is not worth it."""
+MOST_ON_LOOP = 8000
+LEVEL = 4
+GZIP = 31
+"""zlib's number for gzip with its largest window."""
+PACKED = (b"content-encoding", b"gzip")
+VARY = (b"vary", b"accept-encoding")
+_TYPES = (b"text/html", b"text/plain", b"text/css", b"text/csv", b"application/json")
+
+
+def takes_gzip(accept_encoding: str) -> bool:
+    """Whether a client said that it takes gzip."""
+    for part in accept_encoding.split(","):
+        name, _, weight = part.partition(";")
+        if name.strip().lower() in ("gzip", "*"):
+            return weight.replace(" ", "").rstrip("0.") != "q="
+    return False
+
+
+def pack(body: bytes) -> bytes:
+    """The body by gzip, for a thread where it is large."""
+    packer = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP)
+    return packer.compress(body) + packer.flush()
+
+
+@runs(Domain.THREAD, "packs small answers where it is, large ones in a thread")
+class Compression:
+    """Packs answers that come in one piece; streams and what is packed already go through."""
+
+    def __init__(self, app: ASGIApp, site: Site) -> None:
+        self.app = app
+        self._threads = site.threads
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not is_http(scope) or not takes_gzip(header(scope, b"accept-encoding")):
+            await self.app(scope, receive, send)
+            return
+        start: Message | None = None
+
+        async def packing(message: Message) -> None:
+            nonlocal start
+            if status_in(message) is not None and _may_pack(message):
+                start = message
+                return
+            if start is not None:
+                head, start = start, None
+                if not has_more(message):
+                    message = await self._pack(head, message)
+                await send(head)
+            await send(message)
+
+        await self.app(scope, receive, packing)
+
+    async def _pack(self, head: Message, message: Message) -> Message:
+        """The answer's body by gzip, and its head with what tells of that."""
+        body = body_in(message)
+        if len(body) < LEAST_BYTES:
+            return message
+        packed = await self._threads.cpu(pack, body) if len(body) > MOST_ON_LOOP else pack(body)
+        kept = [(name, value) for name, value in head["headers"] if name != b"content-length"]
+        length = (b"content-length", str(len(packed)).encode())
+        head["headers"] = [*kept, length, PACKED, VARY]
+        return {**message, "body": packed}
+
+
+def _may_pack(head: Message) -> bool:
+    headers = dict(head.get("headers", ()))
+    kind = headers.get(b"content-type", b"").split(b";")[0]
+    whole = status_in(head) not in (204, 206, 304)
+    return (
+        whole
+        and kind in _TYPES
+        and b"content-encoding" not in headers
+        and b"no-store" not in headers.get(b"cache-control", b"")
+    )
