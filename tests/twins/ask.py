@@ -17,6 +17,7 @@ from rookery.ask.passages import Asker, Document, FoundPassage, PassageFilter
 from rookery.ask.retrieval import Bm25Retriever, FoundRow, Widen
 from rookery.ask.thesaurus import Widened, weigh_equally
 from rookery.ask.words import read_stop_words
+from rookery.boundary.offload import Threads
 from rookery.db.table import Transaction
 
 STOP_WORDS = read_stop_words()
@@ -37,6 +38,7 @@ class MemoryPassages(PassageIndex):
     def __init__(self) -> None:
         self.cut: dict[str, CutDocument] = {}
         self.writes = RecordedWrites()
+        self._threads = Threads()
 
     async def apply(
         self, documents: Iterable[Document], removed: Iterable[str], *, then: Then = do_nothing
@@ -44,7 +46,7 @@ class MemoryPassages(PassageIndex):
         for key in removed:
             self.cut.pop(key, None)
         for document in documents:
-            self.cut[document.key] = cut_document(document, STOP_WORDS)
+            self.cut[document.key] = await self._threads.cpu(cut_document, document, STOP_WORDS)
         await then(cast("Transaction", self.writes))
 
     async def list_keys(self, prefix: str, *, after: str = "", limit: int = 1_000) -> list[str]:

@@ -33,6 +33,7 @@ from rookery.web.steps import Process, Step, StepRunner
 from rookery.web.wheel import own_wheel
 from tests.fakes import RecordedLog
 from tests.twins.ask import MemoryPassages, MemoryRetriever
+from tests.twins.corpus import MemoryCorpus, MemoryHistories, MemoryUploads, NoHistories
 from tests.twins.farm import MemoryStore
 from tests.twins.files import (
     MemoryBlobs,
@@ -193,6 +194,10 @@ def make_storage(
         worker_logs=MemoryLogs(),
         passages=passages,
         retriever=MemoryRetriever(passages),
+        corpus=MemoryCorpus(),
+        histories=MemoryHistories(),
+        history_reader=NoHistories(),
+        documents=MemoryUploads(),
         files=blobs,
     )
 

@@ -31,9 +31,13 @@ from rookery.app.steps import (
     UNFINISHED_UPLOADS,
     WATCH,
 )
+from rookery.ask.history import FOLDER as HISTORIES
+from rookery.ask.history import GitHistories, HistoryRows
+from rookery.ask.indexing import CorpusRows
 from rookery.ask.passage_index import PassageIndex
 from rookery.ask.retrieval import Bm25Retriever
 from rookery.ask.thesaurus import Lexicon, read_lexicon
+from rookery.ask.uploads import UploadRows
 from rookery.boundary.bridge import open_bridge
 from rookery.boundary.offload import Threads
 from rookery.boundary.watch import Blockage, Holdup, LoopWatch
@@ -290,6 +294,10 @@ def make_storage(
         worker_logs=LogRows(pool, queries),
         passages=PassageIndex(pool, queries, lexicon.stop_words, process.threads.cpu),
         retriever=Bm25Retriever(pool, queries, lexicon.stop_words, lexicon.thesaurus.widen),
+        corpus=CorpusRows(pool, queries),
+        histories=HistoryRows(pool, queries),
+        history_reader=GitHistories(settings.data / HISTORIES, make_git(settings)),
+        documents=UploadRows(pool, queries),
         files=lambda name: FolderBlobs(
             settings.data / BLOBS / name, process.clock, reserve=reserve
         ),
@@ -306,10 +314,15 @@ def read_all_assets(settings: Settings) -> Assets:
 
 def make_outside(settings: Settings, process: Process) -> RemoteSources:
     """Where this server finds commits and their files."""
-    policy = FetchPolicy(frozenset(settings.git_schemes), frozenset(settings.git_hosts))
-    git = Git(policy, settings.git_credentials)
+    mirrors = Mirrors(settings.data / "sources", make_git(settings))
     github = GitHub(process.clock, api=settings.github_api, token=settings.github_token)
-    return RemoteSources(Mirrors(settings.data / "sources", git), github, process.clock)
+    return RemoteSources(mirrors, github, process.clock)
+
+
+def make_git(settings: Settings) -> Git:
+    """Git as this server may use it."""
+    policy = FetchPolicy(frozenset(settings.git_schemes), frozenset(settings.git_hosts))
+    return Git(policy, settings.git_credentials)
 
 
 def policy_of(settings: Settings) -> Policy:

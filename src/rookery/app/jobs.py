@@ -4,6 +4,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
+from rookery.ask.history import HISTORY_SECONDS, HistoryKeeping
+from rookery.ask.indexing import INDEX_SECONDS, Indexer
+from rookery.ask.uploads import READ_SECONDS, Uploads
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.jobs import TICK_SECONDS, Chores, PeriodicJob, Reachability
 from rookery.farm.statistics import Accounting, SpeedKeeping
@@ -27,6 +30,7 @@ async def sweep_uploads(site: Site) -> None:
     """Removes files that no row ever came to name, and archives that nobody asks for."""
     await site.programs.sweep()
     await site.books.sweep()
+    await site.documents.sweep()
     await site.archives.clean_up()
 
 
@@ -80,6 +84,13 @@ JOBS = (
         NOTE_SECONDS,
         NetStore.write_downloads,
         lambda site: site.nets.write_downloads,
+    ),
+    DeclaredJob(
+        "documents", READ_SECONDS, Uploads.read_waiting, lambda site: site.documents.read_waiting
+    ),
+    DeclaredJob("ask index", INDEX_SECONDS, Indexer, lambda site: site.indexer),
+    DeclaredJob(
+        "ask histories", HISTORY_SECONDS, HistoryKeeping, lambda site: site.history_keeping
     ),
     DeclaredJob("disk", TICK_SECONDS, Disk.measure, lambda site: site.disk.measure),
 )

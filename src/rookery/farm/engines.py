@@ -129,6 +129,8 @@ class Engines:
         self._ever = self.catalogue
         self.private: dict[str, str] = {}
         """The teams of private engines, also of removed ones."""
+        self.removed: frozenset[str] = frozenset()
+        """Engines whose records were removed, though there may be runs of them."""
         self._learn(())
 
     async def load(self) -> None:
@@ -312,8 +314,11 @@ class Engines:
         self._shares |= {each.name: each.share for each in ever}
         self._ever = catalogue_of(ever)
         self.private = {each.name: each.team for each in ever if each.private}
+        self.removed = frozenset(each.name for each in gone) - self._known.keys()
         self._for_workers = {
-            each.name: replace(each, presets=()) for each in ever if each is not STOCKFISH
+            each.name: replace(each, presets=(), history=False)
+            for each in ever
+            if each is not STOCKFISH
         }
 
 

@@ -47,6 +47,10 @@ class Privacy:
         own = self._teams.of(viewer)
         return frozenset(name for name, team in private.items() if team not in own)
 
+    def hidden_in_answers(self, viewer: str | None) -> frozenset[str]:
+        """As `hidden`, with the engines that were removed: questions find nothing of them."""
+        return self.hidden(viewer) | self._engines.removed
+
     def may_see_engine(self, viewer: str | None, engine: str) -> bool:
         team = self._engines.private.get(engine)
         return team is None or team in self._teams.of(viewer)

@@ -163,6 +163,8 @@ class EngineRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tr
     """Given only to workers that keep engines in namespaces."""
     presets: Annotated[tuple[PresetRecord, ...], Meta(max_length=100)] = ()
     share: Annotated[float, Meta(gt=0, le=1000)] = 1.0
+    history: bool = False
+    """Whether questions find the commits of its source, which are then fetched now and then."""
 
     @property
     def repository(self) -> str:

@@ -77,6 +77,12 @@ class GrantedRepositories:
         teams = (EVERYBODY, *self._teams.of(user))
         return ALWAYS_GRANTED.union(*(self._of_team.get(team, ()) for team in teams))
 
+    def list_granted_to(self, team: str) -> frozenset[str]:
+        """The repositories that the server fetches with its credentials for all of a team; for
+        everybody where the team is empty."""
+        teams = {EVERYBODY, team}
+        return ALWAYS_GRANTED.union(*(self._of_team.get(each, ()) for each in teams))
+
     def list_visible(self, actor: Actor) -> tuple[GrantedRepository, ...]:
         """The grants that the actor may see: all for approvers, else those of their teams."""
         own = self._teams.of(actor.name) | {EVERYBODY}

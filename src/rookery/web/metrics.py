@@ -16,6 +16,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from rookery import __version__
+from rookery.ask.indexing import IndexStats
 from rookery.boundary.bridge import BridgeStats
 from rookery.boundary.offload import GateStats, LimiterStats
 from rookery.boundary.watch import Histogram, LoopTime
@@ -107,6 +108,7 @@ class MetricsSnapshot:
     commits: CommitStats
     bus: BusStats
     listening: ListeningStats | None
+    index: IndexStats
     primary: bool
 
 
@@ -139,6 +141,7 @@ class _Snapshot(Collector):
         yield from _commits(shown.commits)
         yield from _bus(shown.bus)
         yield from _listening(shown.listening)
+        yield from _index(shown.index, shown.bus.sequence)
 
 
 def _gauge(name: str, purpose: str, value: float) -> Metric:
@@ -279,3 +282,12 @@ def _listening(listening: ListeningStats | None) -> Iterator[Metric]:
     yield _gauge("rookery_listening", "1 while other processes are heard", listening.connected)
     yield CounterMetricFamily("rookery_listening_connections", "Connections", value=connections)
     yield CounterMetricFamily("rookery_listening_heard", "Notifications heard", value=heard)
+
+
+def _index(index: IndexStats, sequence: int) -> Iterator[Metric]:
+    """How far the index of Ask is behind what has happened."""
+    behind = max(0, sequence - index.commit)
+    yield _gauge("rookery_ask_lag_seconds", "Since the index had seen everything", index.seconds)
+    yield _gauge("rookery_ask_lag_commits", "Group commits that it has not seen", behind)
+    yield _gauge("rookery_ask_lag_documents", "Documents that waited for it", index.waiting)
+    yield CounterMetricFamily("rookery_ask_indexed", "Documents indexed", value=index.written)

@@ -78,5 +78,6 @@ def take_snapshot(site: Site) -> MetricsSnapshot:
         commits=site.fleet.primary.commit_stats(),
         bus=site.bus.stats(),
         listening=site.listening_stats(),
+        index=site.indexer.stats(),
         primary=site.is_primary(),
     )

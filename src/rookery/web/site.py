@@ -10,8 +10,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from rookery.ask.history import Histories, HistoryKeeping, HistoryReader, HistoryRows
+from rookery.ask.indexing import CorpusRows, Indexer, read_doc_pages
 from rookery.ask.passage_index import PassageIndex
 from rookery.ask.passages import Retriever
+from rookery.ask.uploads import UploadRows, Uploads
 from rookery.boundary.bridge import Bridge
 from rookery.boundary.offload import Gate
 from rookery.boundary.watch import LoopMeter, LoopWatch
@@ -37,6 +40,7 @@ from rookery.files.engine_files import NetRows, NetStore, ProgramRows, ProgramSt
 from rookery.files.games import GameRows, GameStore
 from rookery.files.store import MB
 from rookery.files.worker_logs import LogRows, LogStore
+from rookery.model.engine import EngineRecord
 from rookery.people.accounts import Accounts
 from rookery.people.bearers import Bearers, TrustedUsers, TrustRequirements
 from rookery.people.login import Login, SignUp, WorkerCredentials
@@ -88,6 +92,10 @@ class Storage:
     worker_logs: LogRows
     passages: PassageIndex
     retriever: Retriever
+    corpus: CorpusRows
+    histories: HistoryRows
+    history_reader: HistoryReader
+    documents: UploadRows
     files: Callable[[str], Blobs]
     """The files of one kind, by the name of their folder."""
 
@@ -135,6 +143,7 @@ class Site:
         self._make_fleet(storage)
         self._make_files(storage)
         self._make_sources(storage, outside)
+        self._make_corpus(storage)
         self._make_web(storage, session_key, database_answers)
         self._follow_changes()
         # Opened later, or never in tests.
@@ -225,6 +234,40 @@ class Site:
         self.commits = Commits(outside, self.threads, gate, seconds=ASKING_SECONDS)
         self.archives = Archives(outside, self.threads, self.log)
         self.github_quota = outside.quota
+
+    def _make_corpus(self, storage: Storage) -> None:
+        """What questions are answered from, and how it is kept up to date."""
+        threads, clock = self.threads, self.clock
+        self.documents = Uploads(
+            storage.documents,
+            storage.files("documents"),
+            threads,
+            clock,
+            limit=self.upload_quota,
+            unindex=self.passages.remove,
+        )
+        self.indexer = Indexer(
+            storage.corpus,
+            self.passages,
+            threads,
+            clock,
+            read_pages=read_doc_pages,
+            is_primary=self.is_primary,
+        )
+        self.history_keeping = HistoryKeeping(
+            Histories(storage.histories, threads, clock),
+            storage.history_reader,
+            clock,
+            self.log,
+            list_records=lambda: tuple(self.engines.catalogue.engines.values()),
+            may_open=self._may_open_for_all,
+            is_primary=self.is_primary,
+        )
+
+    def _may_open_for_all(self, record: EngineRecord) -> bool:
+        """Whether all who may see an engine may see what our credentials open for its team."""
+        team = record.team if record.private else ""
+        return record.repository in self.repositories.list_granted_to(team)
 
     def _make_web(
         self, storage: Storage, key: bytes, database_answers: Callable[[], Awaitable[None]]

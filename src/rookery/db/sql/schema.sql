@@ -537,3 +537,59 @@ CREATE TABLE ask_frequencies (
     passages integer NOT NULL,
     PRIMARY KEY (term, scope) INCLUDE (passages)
 );
+
+-- How far the index of Ask has come: along the group commits (`runs`: a commit and the last run of
+-- it), along the log (`actions`: a line), with our own docs (`docs`: a digest of all pages); and by
+-- which version of the code it was made (`index`).
+CREATE TABLE ask_cursors (
+    name text PRIMARY KEY,
+    number bigint NOT NULL DEFAULT 0,
+    mark text COLLATE "C" NOT NULL DEFAULT ''
+);
+INSERT INTO ask_cursors (name) VALUES ('index'), ('runs'), ('actions'), ('docs');
+
+-- Documents that the index is to look at again, by key; written together with what has changed.
+-- Whoever writes a key gives it a new number, so that a change is not lost to a look before it.
+CREATE TABLE ask_changes (
+    key text COLLATE "C" PRIMARY KEY,
+    number bigint GENERATED ALWAYS AS IDENTITY
+);
+
+-- Repositories whose commits are indexed; an empty engine is none.
+CREATE TABLE ask_histories (
+    engine text NOT NULL,
+    repository text NOT NULL,
+    by_record boolean NOT NULL, -- whether the engine's record asks for it
+    head text NOT NULL, -- the commit that all is stored up to
+    looked timestamptz NOT NULL,
+    problem text NOT NULL, -- why the last look failed
+    PRIMARY KEY (engine, repository)
+);
+
+-- The commits of these.
+CREATE TABLE ask_commits (
+    engine text NOT NULL,
+    hash text NOT NULL,
+    repository text NOT NULL,
+    author text NOT NULL,
+    at timestamptz NOT NULL,
+    message text NOT NULL,
+    PRIMARY KEY (engine, hash)
+);
+
+-- Texts that people upload for Ask; the files lie in blobs. `text` is what was read out of them.
+CREATE TABLE ask_uploads (
+    id text PRIMARY KEY,
+    blob text NOT NULL UNIQUE,
+    size bigint NOT NULL,
+    user_name text NOT NULL,
+    sha256 text NOT NULL,
+    name text NOT NULL,
+    format text NOT NULL CHECK (format IN ('text', 'markdown', 'pdf')),
+    shared boolean NOT NULL,
+    created timestamptz NOT NULL,
+    state text NOT NULL CHECK (state IN ('waiting', 'read', 'refused')),
+    problem text NOT NULL, -- why it was refused
+    text text NOT NULL,
+    UNIQUE (user_name, sha256)
+);

@@ -11,6 +11,7 @@ SELECT
         + (SELECT coalesce(sum(size), 0) FROM binaries WHERE user_name = $1)
         + (SELECT coalesce(sum(size), 0) FROM books WHERE user_name = $1)
         + (SELECT coalesce(sum(size), 0) FROM repeated_uploads WHERE user_name = $1)
+        + (SELECT coalesce(sum(size), 0) FROM ask_uploads WHERE user_name = $1)
     )::bigint AS used;
 
 -- name: uploads_by_user
@@ -21,5 +22,6 @@ FROM (
     UNION ALL SELECT user_name, size FROM binaries
     UNION ALL SELECT user_name, size FROM books
     UNION ALL SELECT user_name, size FROM repeated_uploads
+    UNION ALL SELECT user_name, size FROM ask_uploads
 ) AS kept
 GROUP BY user_name;

@@ -1,0 +1,261 @@
+"""Texts that people upload for Ask: plain text, Markdown, and the text of PDF files.
+
+An upload is for its uploader alone unless they share it. It is stored at once and read later by a
+job, since reading a PDF may take long: until then its state is `waiting`, then `read`, `indexed`
+once questions find it, or `refused` with the reason.
+"""
+
+import codecs
+import secrets
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from rookery.ask import pdf_text
+from rookery.ask.corpus import UPLOAD_PREFIX
+from rookery.boundary.domains import Domain, runs
+from rookery.boundary.offload import Threads
+from rookery.clock import Clock
+from rookery.db.pool import clean
+from rookery.files.blobs import Blobs, UnknownBlob
+from rookery.files.store import (
+    MB,
+    FileRefused,
+    UnknownFile,
+    UserFileRows,
+    UserFileStore,
+    receive,
+)
+
+LARGEST_UPLOAD = 20 * MB
+LONGEST_NAME = 200
+READING_SECONDS = 60.0
+"""For one PDF, by the clock; its processor time is limited as well."""
+READ_SECONDS = 5.0
+"""Between two looks for new uploads."""
+UPLOADS_AT_A_TIME = 10
+PDF_HEAD = b"%PDF-"
+MARKDOWN_ENDINGS = (".md", ".markdown", ".mdown")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredUpload:
+    """The row of an upload. `state` is `waiting`, `read`, `indexed` or `refused`."""
+
+    id: str
+    blob: str
+    size: int
+    user: str
+    sha256: str
+    name: str
+    format: str
+    shared: bool
+    created: datetime
+    state: str = "waiting"
+    problem: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{UPLOAD_PREFIX}{self.id}"
+
+
+class UploadRows(UserFileRows[StoredUpload]):
+    """The rows of uploads; what changes is noted for the index in the same transaction."""
+
+    name = "ask_uploads"
+    kind = StoredUpload
+
+    async def list_seen_by(self, user: str, first: int, most: int) -> tuple[StoredUpload, ...]:
+        """Own uploads and those that are shared, newest first."""
+        return await self._many(self.kind, "ask_uploads_seen_by", user, most, first)
+
+    async def list_waiting(self, most: int) -> tuple[StoredUpload, ...]:
+        return await self._many(self.kind, "ask_uploads_waiting", most)
+
+    async def text_of(self, upload_id: str) -> str:
+        """What was read out of an upload so far."""
+        return str(await self._value("ask_uploads_text", upload_id) or "")
+
+    async def settle(self, upload: StoredUpload, text: str, problem: str = "") -> None:
+        """Stores what came of reading an upload."""
+        state = "refused" if problem else "read"
+        async with self._writing() as write:
+            await write("ask_uploads_settle", upload.id, state, problem, clean(text))
+            await write("ask_changes_add", [upload.key])
+
+    async def share(self, upload: StoredUpload, shared: bool) -> None:
+        async with self._writing() as write:
+            await write("ask_uploads_share", upload.id, shared)
+            await write("ask_changes_add", [upload.key])
+
+    async def forget(self, blobs: Collection[str]) -> None:
+        async with self._writing() as write:
+            gone = await write.column("ask_uploads_forget", list(blobs))
+            await write("ask_changes_add", [f"{UPLOAD_PREFIX}{each}" for each in gone])
+
+
+# What is checked while an upload arrives
+
+
+class UploadReader:
+    """Tells a PDF from text by its first bytes, and refuses what is neither."""
+
+    def __init__(self, name: str) -> None:
+        self.format = "markdown" if name.lower().endswith(MARKDOWN_ENDINGS) else "text"
+        self._size = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
+
+    def feed(self, data: bytes) -> bytes:
+        if not self._size and data.startswith(PDF_HEAD):
+            self.format = "pdf"
+        self._size += len(data)
+        if self._size > LARGEST_UPLOAD:
+            raise FileRefused(f"A document has at most {LARGEST_UPLOAD // MB} MB.")
+        if self.format != "pdf":
+            self._check_text(data)
+        return data
+
+    def finish(self) -> bytes:
+        if not self._size:
+            raise FileRefused("There is nothing in this document.")
+        if self.format != "pdf":
+            self._check_text(b"", final=True)
+        return b""
+
+    def _check_text(self, data: bytes, *, final: bool = False) -> None:
+        try:
+            text = self._decoder.decode(data, final)
+        except UnicodeDecodeError:
+            raise FileRefused("This is neither a PDF nor a text in UTF-8.") from None
+        if "\0" in text:
+            raise FileRefused("This is neither a PDF nor a text in UTF-8.")
+
+
+# What is read out of an upload, in a thread
+
+
+def read_text(upload: StoredUpload, blobs: Blobs) -> str:
+    """The text of an upload; blocks, and raises FileRefused."""
+    try:
+        with blobs.open(upload.blob) as file:
+            if upload.format == "pdf":
+                return read_pdf(file)
+            most = 4 * pdf_text.MOST_CHARACTERS
+            text = file.read(most).decode("utf-8-sig", "replace")
+            return text[: pdf_text.MOST_CHARACTERS]
+    except UnknownBlob:
+        raise FileRefused("Its file is gone.") from None
+
+
+def read_pdf(file: BinaryIO, seconds: float = READING_SECONDS) -> str:
+    """The text of a PDF, read by a child process with limits; raises FileRefused."""
+    program = [sys.executable, "-I", "-B", str(Path(pdf_text.__file__))]
+    try:
+        done = subprocess.run(
+            program,
+            stdin=file,
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+            cwd="/",
+            env={"LC_ALL": "C.UTF-8"},
+        )
+    except subprocess.TimeoutExpired:
+        raise FileRefused("Reading this PDF takes too long.") from None
+    if done.returncode == pdf_text.LOCKED:
+        raise FileRefused("This PDF is locked with a password.")
+    if done.returncode:
+        raise FileRefused("This PDF can't be read.")
+    text = done.stdout.decode("utf-8", "replace").strip()
+    if not text:
+        raise FileRefused("There is no text in this PDF; it may hold pictures of pages.")
+    return text
+
+
+Unindex = Callable[[Sequence[str]], Awaitable[object]]
+
+
+async def unindex_nothing(_keys: Sequence[str]) -> None:
+    """Where there is no index."""
+
+
+class Uploads(UserFileStore[UploadRows]):
+    """Stores uploads; each user has a given file once."""
+
+    def __init__(
+        self,
+        rows: UploadRows,
+        blobs: Blobs,
+        threads: Threads,
+        clock: Clock,
+        *,
+        limit: int | None = None,
+        unindex: Unindex = unindex_nothing,
+    ) -> None:
+        """`unindex` has questions find these documents no more, at once."""
+        super().__init__(rows, blobs, threads, clock, limit=limit)
+        self._unindex = unindex
+
+    async def upload(
+        self, pieces: AsyncIterator[bytes], name: str, user: str, *, shared: bool
+    ) -> StoredUpload:
+        """Raises FileRefused or QuotaExceeded; the same bytes again give the first upload."""
+        reader = UploadReader(name)
+        found = await receive(pieces, self.blobs, self._threads, reader)
+        new = StoredUpload(
+            secrets.token_hex(16),
+            found.blob,
+            found.size,
+            user,
+            found.sha256,
+            name[:LONGEST_NAME],
+            reader.format,
+            shared,
+            self._clock.now(),
+        )
+        return await self._add(new)
+
+    async def find(self, upload_id: str, user: str) -> StoredUpload:
+        """An upload that somebody may see; raises UnknownFile."""
+        found = await self.rows.get(upload_id)
+        if found is None or not (found.shared or found.user == user):
+            raise UnknownFile(kind="document", name=upload_id)
+        return found
+
+    async def find_own(self, upload_id: str, user: str, *, approver: bool = False) -> StoredUpload:
+        """An upload that somebody may remove: their own, or for approvers a shared one; raises
+        UnknownFile."""
+        found = await self.find(upload_id, user)
+        if found.user != user and not approver:
+            raise UnknownFile(kind="document", name=upload_id)
+        return found
+
+    async def remove(self, upload: StoredUpload) -> None:
+        await self._remove(upload)
+        await self._unindex([upload.key])
+
+    async def share(self, upload: StoredUpload, *, shared: bool) -> StoredUpload:
+        """Shows an upload to everybody, or to its uploader alone."""
+        await self.rows.share(upload, shared)
+        if not shared:
+            await self._unindex([upload.key])
+        return await self.rows.get(upload.id) or upload
+
+    @runs(Domain.LOOP, "awaits rows, and new files in threads")
+    async def read_waiting(self) -> None:
+        """Reads the uploads that came since the last time."""
+        while waiting := await self.rows.list_waiting(UPLOADS_AT_A_TIME):
+            for upload in waiting:
+                await self._read(upload)
+
+    async def _read(self, upload: StoredUpload) -> None:
+        try:
+            text = await self._threads.io(read_text, upload, self.blobs)
+        except FileRefused as refused:
+            await self.rows.settle(upload, "", str(refused))
+        else:
+            await self.rows.settle(upload, text)
