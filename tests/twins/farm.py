@@ -5,6 +5,7 @@ a database would that broke during one.
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -19,6 +20,8 @@ from rookery.farm.read_values import (
     ChangedRuns,
     Contribution,
     Correction,
+    FailureGroup,
+    FailureQuery,
     FinishedRunsQuery,
     Grouping,
     LogVisibility,
@@ -281,6 +284,21 @@ def is_listed(run: Run, query: FinishedRunsQuery) -> bool:
     )
 
 
+def _failure_group(events: Sequence[Event]) -> FailureGroup:
+    last = events[-1]
+    return FailureGroup(
+        run=last.run,
+        run_name=last.run_name,
+        action=last.action,
+        message=last.message or "",
+        count=len(events),
+        machines=len({"-".join(event.worker.split("-")[:3]) for event in events}),
+        first=events[0].at,
+        last=last.at,
+        latest=tuple((event.worker, event.task or 0) for event in reversed(events[-5:])),
+    )
+
+
 # The reads of the in-memory twin.
 
 
@@ -393,6 +411,17 @@ class MemoryReads(FleetReads):
         log.sort(key=lambda event: (event.at, int(event.id)), reverse=True)
         found = (each for each in log if matches(wanted, document_of(each)))
         return tuple(each for each in found if self._is_seen(each, sight))[:limit]
+
+    async def failures(self, wanted: FailureQuery) -> tuple[FailureGroup, ...]:
+        groups: dict[tuple[str, str, str], list[Event]] = {}
+        for event in self._rows.events:
+            if event.task is None or event.action not in wanted.kinds or event.at < wanted.since:
+                continue
+            if wanted.run in ("", event.run) and self._is_seen(event, wanted.sight):
+                alike = re.sub("[0-9]+", "0", (event.message or "")[:300])
+                groups.setdefault((event.run, event.action, alike), []).append(event)
+        found = sorted(map(_failure_group, groups.values()), key=lambda one: one.last, reverse=True)
+        return tuple(found)[wanted.first : wanted.first + wanted.limit]
 
     def _is_seen(self, event: Event, sight: LogVisibility) -> bool:
         run, net_of = self._rows.runs.get(event.run), self._rows.file_access.get(event.nn)

@@ -105,6 +105,9 @@ class MemoryGames(GameRows):
     async def of_task(self, run_id: str, task_id: int) -> tuple[GameUpload, ...]:
         return tuple(pgn for pgn in self.rows if (pgn.run, pgn.task) == (run_id, task_id))
 
+    async def find_present(self, tasks: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
+        return frozenset(tasks) & {(pgn.run, pgn.task) for pgn in self.rows}
+
     async def of_run(self, run_id: str) -> tuple[GameUpload, ...]:
         found = [pgn for pgn in self.rows if pgn.run == run_id]
         return tuple(sorted(found, key=lambda pgn: pgn.task))

@@ -17,8 +17,10 @@ from rookery.app.steps import STEPS
 from rookery.boundary.domains import Domain, Entry, inventory, runs
 from rookery.pages import contributors, frame, profile, teams, tokens, users
 from rookery.pages.accounts import login, logout, sign_up
+from rookery.pages.errors import routes as error_routes
 from rookery.pages.fishtest_forms import routes as fishtest_routes
 from rookery.pages.home import home, home_live
+from rookery.pages.log import routes as log_routes
 from rookery.pages.machine import routes as machine_routes
 from rookery.pages.machine_list import routes as machine_list_routes
 from rookery.pages.machines import add_machine
@@ -74,6 +76,8 @@ def page_routes() -> list[BaseRoute]:
         Route("/machines/add", add_machine, methods=["GET", "POST"]),
         *machine_list_routes(),
         *machine_routes(),
+        *log_routes(),
+        *error_routes(),
         Route("/tests/view/{run_id}", old_address, methods=["GET"]),
         *frame.routes(),
         *profile.routes(),

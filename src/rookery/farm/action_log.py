@@ -9,10 +9,25 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from rookery.db.pool import clean
-from rookery.farm.read_values import FinishedRunsQuery, LogVisibility
+from rookery.farm.read_values import (
+    FailureGroup,
+    FailureQuery,
+    FinishedRunsQuery,
+    LogVisibility,
+)
 from rookery.farm.rows import Row
 from rookery.model.events import PERSONAL, Event
-from rookery.protocol.actions import All, Among, Compare, Either, Expression, Order
+from rookery.protocol.actions import (
+    SEARCHED_FIELDS,
+    All,
+    Among,
+    Compare,
+    Either,
+    Expression,
+    Mentions,
+    Older,
+    Order,
+)
 
 PLACE = "/* conditions */ true"
 
@@ -66,6 +81,30 @@ def actions(query: str, wanted: Expression, limit: int, sight: LogVisibility) ->
     given = Parameters(limit)
     conditions = [_condition(wanted, given), *_in_sight(sight, given)]
     return given.into(query, " AND ".join(conditions))
+
+
+def failures(query: str, wanted: FailureQuery) -> Selection:
+    """Failures since a time, one row for all that are alike."""
+    given = Parameters(wanted.since, list(wanted.kinds), wanted.limit, wanted.first)
+    conditions = ["true", *_in_sight(wanted.sight, given)]
+    if wanted.run:
+        conditions.append(f"run_id = {given.add(wanted.run, 'text')}")
+    return given.into(query, " AND ".join(conditions))
+
+
+def failure_of(row: Row) -> FailureGroup:
+    tasks = zip(row["workers"], row["tasks"], strict=True)
+    return FailureGroup(
+        run=row["run_id"],
+        run_name=row["run_name"],
+        action=row["action"],
+        message=row["message"] or "",
+        count=row["count"],
+        machines=row["machines"],
+        first=row["first"],
+        last=row["last"],
+        latest=tuple((worker or "", task) for worker, task in tasks),
+    )
 
 
 def _in_sight(sight: LogVisibility, given: Parameters) -> Iterator[str]:
@@ -154,6 +193,18 @@ def _condition(wanted: Expression, given: Parameters) -> str:
             column = field.column if order in (Order.EQUAL, Order.UNEQUAL) else field.ordered
             found = given.add(field.value(value), field.cast)
             return f"({column} {_OPERATORS[order]} {found})"
+        case Mentions(words):
+            found = given.add(f"%{_escape_pattern(clean(words))}%", "text")
+            texts = (f"{FIELDS[name].column} ILIKE {found}" for name in SEARCHED_FIELDS)
+            return f"({' OR '.join(texts)})"
+        case Older(time, number):
+            moment = given.add(_moment(time), "timestamptz")
+            return f"((at, id) < ({moment}, {given.add(number, 'bigint')}))"
+
+
+def _escape_pattern(text: str) -> str:
+    """A text as LIKE takes it literally."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
 def _joined(word: str, alone: str, parts: tuple[Expression, ...], given: Parameters) -> str:

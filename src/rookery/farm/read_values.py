@@ -143,6 +143,35 @@ STRANGER = LogVisibility()
 
 
 @dataclass(frozen=True, slots=True)
+class FailureQuery:
+    """Which failures of tasks a list asks for, those that happened last first."""
+
+    since: datetime
+    kinds: tuple[str, ...]
+    sight: LogVisibility = STRANGER
+    run: str = ""
+    first: int = 0
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class FailureGroup:
+    """Failures of one run that say the same, but for numbers."""
+
+    run: str
+    run_name: str
+    action: str
+    message: str
+    """Of the last one."""
+    count: int
+    machines: int
+    first: datetime
+    last: datetime
+    latest: tuple[tuple[str, int], ...]
+    """Workers and tasks of the last few."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChangedRuns:
     """Runs with the number of the last commit that changed each, up to commit `sequence`. Not
     `complete` where more have changed than are listed."""

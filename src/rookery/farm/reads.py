@@ -14,13 +14,15 @@ import asyncpg
 from rookery.db.fence import Fence
 from rookery.db.pool import EventLog, Pool, Queries, clean, quiet
 from rookery.farm import action_log
-from rookery.farm.action_log import event_of, numbered_event_of
+from rookery.farm.action_log import event_of, failure_of, numbered_event_of
 from rookery.farm.read_values import (
     EVERYTHING,
     STRANGER,
     ChangedRuns,
     Contribution,
     Correction,
+    FailureGroup,
+    FailureQuery,
     FinishedRunsQuery,
     LogVisibility,
     MachineGames,
@@ -205,6 +207,12 @@ class FleetReads:
         chosen = action_log.actions(self._queries["actions_filtered"], wanted, limit, sight)
         rows = await self._pool.fetch(chosen.sql, *chosen.values, timeout=FILTER_SECONDS)
         return await _decoded(rows, numbered_event_of)
+
+    async def failures(self, wanted: FailureQuery) -> tuple[FailureGroup, ...]:
+        """Failures of tasks, one value for all that are alike."""
+        chosen = action_log.failures(self._queries["actions_failures"], wanted)
+        rows = await self._pool.fetch(chosen.sql, *chosen.values, timeout=FILTER_SECONDS)
+        return await _decoded(rows, failure_of)
 
     async def samples(self, run_id: str) -> tuple[ChartPoint, ...]:
         """The points of a run's charts, in order."""

@@ -81,6 +81,15 @@ class GameRows(FileRows[GameUpload]):
         """The uploads of a task in the order of their arrival."""
         return await self._many(GameUpload, "pgns_of_task", run_id, task_id)
 
+    async def find_present(self, tasks: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
+        """Those of the tasks, each by its run and number, whose games are still stored."""
+        wanted = sorted(set(tasks))
+        if not wanted:
+            return frozenset()
+        runs, numbers = [run for run, _ in wanted], [number for _, number in wanted]
+        found = await self._many(lambda run, task: (run, task), "pgns_present", runs, numbers)
+        return frozenset(found)
+
     async def of_run(self, run_id: str) -> tuple[GameUpload, ...]:
         """The uploads of a run, task by task, in the order of their arrival."""
         return await self._many(GameUpload, "pgns_of_run", run_id)

@@ -51,6 +51,8 @@ ACTION_WORDS: Mapping[str, str] = {
     Action.SYSTEM_EVENT: "the server says",
 }
 FAULTS = frozenset({Action.FAILED_TASK, Action.CRASH_OR_TIME, Action.TOO_FAST, Action.DEAD_TASK})
+NEEDLESS = ("approved", "finished")
+"""Messages that say what the action's name does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def make_action_rows(
             who="" if event.actor == SYSTEM else event.actor,
             what=name_action(event.action),
             is_fault=event.action in FAULTS,
-            message=event.message or "",
+            message="" if event.message in NEEDLESS else event.message or "",
             run=event.run,
             run_name=event.run_name,
             task=event.task,
@@ -119,3 +121,14 @@ def may_read_logs(run: Run | None, reader: Actor | None) -> bool:
     if run is None or reader is None:
         return False
     return reader.approver or reader.name == run.plan.owner
+
+
+def list_readable(
+    events: Iterable[Event], runs: Mapping[str, Run], reader: Actor | None
+) -> list[tuple[str, int]]:
+    """The tasks of events whose logs somebody may read; `runs` are those that they may see."""
+    return [
+        (event.run, event.task)
+        for event in events
+        if event.task is not None and may_read_logs(runs.get(event.run), reader)
+    ]

@@ -18,7 +18,7 @@ from rookery.model.events import BY_WORKERS, Event
 from rookery.model.machine import SHORT_NAME, Machine
 from rookery.model.run import Run
 from rookery.model.task import Task
-from rookery.pages.action_rows import ActionRow, make_action_rows, may_read_logs
+from rookery.pages.action_rows import ActionRow, list_readable, make_action_rows
 from rookery.pages.formatting import Moment, format_ago, format_count, format_nps, format_plural
 from rookery.pages.machine_rows import (
     BLOCKED,
@@ -167,7 +167,7 @@ async def _load(request: Request) -> MachineData:
         tasks=tasks,
         runs=runs,
         words=words,
-        logs=await site.logs.rows.of_tasks(_list_readable(words, runs, viewer)),
+        logs=await site.logs.rows.of_tasks(list_readable(words, runs, viewer)),
         colour=site.fleet.activity.residual_colours.get((task.run, task.id)) if task else None,
         others=_find_other_names(shown, await site.fleet.views.machines())
         if is_concerned(viewer, name)
@@ -192,16 +192,6 @@ def _select_known(
         return None
     seen = known.run in runs if known.task else is_concerned(viewer, name)
     return known if seen or owns_machine(viewer, name) else None
-
-
-def _list_readable(
-    words: Iterable[Event], runs: Mapping[str, Run], viewer: Actor | None
-) -> list[tuple[str, int]]:
-    return [
-        (word.run, word.task)
-        for word in words
-        if word.task is not None and may_read_logs(runs.get(word.run), viewer)
-    ]
 
 
 def _find_other_names(

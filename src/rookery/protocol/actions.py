@@ -103,7 +103,23 @@ class Either:
     parts: tuple["Expression", ...]
 
 
-Expression = Compare | Among | All | Either
+@dataclass(frozen=True, slots=True)
+class Mentions:
+    """Some text of an action holds these words, in whatever case."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Older:
+    """What stands behind one action in the order of the log, for the next page of a list."""
+
+    time: float
+    id: int
+
+
+Expression = Compare | Among | All | Either | Mentions | Older
+SEARCHED_FIELDS = ("message", "run", "worker", "username", "user", "nn", "engine")
 
 _ORDERS: dict[Order, Callable[..., bool]] = {
     Order.EQUAL: operator.eq,
@@ -127,6 +143,13 @@ def matches(expression: Expression, action: ActionDocument) -> bool:
         case Compare(field, order, value):
             found = _field_value(action, field)
             return order is Order.UNEQUAL if found is UNSET else _ORDERS[order](found, value)
+        case Mentions(words):
+            texts = (_field_value(action, field) for field in SEARCHED_FIELDS)
+            return any(
+                words.casefold() in str(text).casefold() for text in texts if text is not UNSET
+            )
+        case Older(time, number):
+            return (action.time, int(action.id)) < (time, number)
 
 
 def _field_value(action: ActionDocument, field: str) -> object:

@@ -309,6 +309,16 @@ def read_before(query: Mapping[str, str]) -> float | None:
         ) from None
 
 
+def read_moment_cursor(text: str) -> tuple[float, int] | None:
+    """Where a page of the log ended, as `time-number`; None for what is no such place."""
+    seconds, mark, number = text[:40].partition("-")
+    whole, _, part = seconds.partition(".")
+    digits = (whole, part or "0", number)
+    if not mark or not all(each.isascii() and each.isdigit() for each in digits):
+        return None
+    return (float(seconds), int(number)) if len(whole) < 12 and len(number) < 18 else None
+
+
 # Who uploads a file, and for which engine.
 
 

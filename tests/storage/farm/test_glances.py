@@ -10,7 +10,7 @@ from rookery.model.task import NOTHING
 from rookery.rules.answers import Changes
 from rookery.rules.purge import BadTask
 from rookery.stats.residuals import Colour
-from tests.makers import later, make_machine, make_plan, make_run, make_side, pairs
+from tests.makers import later, make_machine, make_plan, make_run, make_side, pairs, restarted
 from tests.storage.farm.stores import (
     UNKNOWN,
     Store,
@@ -115,3 +115,15 @@ async def test_runs_that_ended_since_are_counted_but_for_hidden_engines(store: S
     )
     assert await store.reads.finished_since(later(15)) == 2
     assert await store.reads.finished_since(later(15), {"Secret"}) == 1
+
+
+async def test_the_tasks_of_a_machine_are_found_over_runs_and_restarts(store: Store) -> None:
+    other, machine = make_run("b"), make_machine("m")
+    first = make_task(RUN, 0, machine=machine)
+    second = make_task(other, 0, machine=restarted(machine), created=later(60))
+    strange = make_task(RUN, 1, machine=make_machine("n"))
+    runs = (played(RUN, first, strange), played(other, second))
+    await kept(store, changed(*runs, first, strange, second))
+    found = await store.reads.tasks_of_machine(machine.short_name, 10)
+    assert [task.run for task in found] == [other.id, RUN.id]
+    assert {run.id for run in await store.reads.runs([RUN.id, UNKNOWN])} == {RUN.id}

@@ -1,5 +1,6 @@
 """The log of actions: in order, and filtered as the filter language says."""
 
+import dataclasses
 from functools import partial
 
 import pytest
@@ -8,10 +9,19 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rookery.farm.commits import CommitQueue
-from rookery.farm.read_values import LogVisibility
+from rookery.farm.read_values import FailureQuery, LogVisibility
 from rookery.farm.store import FleetStore
 from rookery.model.events import Action, Event
-from rookery.protocol.actions import All, Compare, Expression, Order, document_of, matches
+from rookery.protocol.actions import (
+    All,
+    Compare,
+    Expression,
+    Mentions,
+    Older,
+    Order,
+    document_of,
+    matches,
+)
 from rookery.rules.answers import Changes
 from tests.makers import NOW, later, make_plan, make_run
 from tests.storage.farm.stores import Store, changed, kept
@@ -77,6 +87,43 @@ async def test_a_hostile_value_finds_nothing_and_harms_nothing(store: Store, tex
 async def test_texts_that_postgres_refuses_do_not_make_a_commit_fail(store: Store) -> None:
     await kept(store, logged(replace(FAILED, message="a\0b\ud800c", actor="x\0")))
     assert len(await store.reads.actions(EVERYTHING)) == 1
+
+
+@pytest.mark.parametrize("words", ["NO DISK", "ann-4", "o d"])
+async def test_lines_are_found_by_words_in_any_of_their_texts(store: Store, words: str) -> None:
+    await kept(store, logged(FAILED, DELETED))
+    assert [event.actor for event in await store.reads.actions(Mentions(words))] == ["ann"]
+
+
+@pytest.mark.parametrize("words", ["no_disk", "%", "\\", "'"])
+async def test_words_are_no_pattern(store: Store, words: str) -> None:
+    await kept(store, logged(FAILED, DELETED))
+    assert await store.reads.actions(Mentions(words)) == ()
+
+
+async def test_what_is_older_than_a_line_stands_behind_it(store: Store) -> None:
+    await kept(store, logged(FAILED, FAILED, DELETED))
+    place = Older(FAILED.at.timestamp(), 2)
+    assert [event.id for event in await store.reads.actions(place)] == ["1"]
+
+
+async def test_failures_that_say_the_same_but_for_numbers_are_one(store: Store) -> None:
+    other = replace(FAILED, worker="bob-4cores-ab-cd", task=4, message="no disk 9", at=later(2))
+    later_still = replace(other, task=5, message="no disk 10", at=later(3))
+    await kept(store, changed(make_run("a")), logged(FAILED, other, later_still))
+    query = FailureQuery(NOW, (Action.FAILED_TASK,))
+    numbered, plain = await store.reads.failures(query)
+    assert (numbered.count, numbered.machines, numbered.message) == (2, 1, "no disk 10")
+    assert numbered.latest == (("bob-4cores-ab-cd", 5), ("bob-4cores-ab-cd", 4))
+    assert (plain.count, plain.first) == (1, NOW)
+    assert len(await store.reads.failures(dataclasses.replace(query, first=1))) == 1
+
+
+async def test_failures_of_hidden_engines_are_left_out(store: Store) -> None:
+    secret = make_run("a", make_plan(engine="Tiny"))
+    await kept(store, changed(secret), logged(FAILED))
+    sight = LogVisibility(frozenset({"Tiny"}))
+    assert await store.reads.failures(FailureQuery(NOW, (Action.FAILED_TASK,), sight)) == ()
 
 
 @pytest.fixture

@@ -545,3 +545,21 @@ LIMIT $1;
 -- name: runs_exist
 -- Whether anything was ever tested here.
 SELECT EXISTS (SELECT FROM runs);
+
+-- name: actions_failures
+-- Failures of tasks since a time, one row for all of a run that say the same but for numbers, with
+-- the workers and tasks of the last few; the code puts its conditions in.
+SELECT
+    run_id, max(run) AS run_name, action,
+    (array_agg(message ORDER BY at DESC, id DESC))[1] AS message,
+    count(*)::integer AS count,
+    count(DISTINCT substring(worker FROM '^[^-]*-[^-]*-[^-]*'))::integer AS machines,
+    min(at) AS first, max(at) AS last,
+    (array_agg(worker ORDER BY at DESC, id DESC))[1:5] AS workers,
+    (array_agg(task_id ORDER BY at DESC, id DESC))[1:5] AS tasks
+FROM actions
+WHERE at >= $1 AND action = ANY($2::text[]) AND run_id IS NOT NULL AND task_id IS NOT NULL
+    AND /* conditions */ true
+GROUP BY run_id, action, regexp_replace(left(message, 300), '[0-9]+', '0', 'g')
+ORDER BY last DESC, run_id, action
+LIMIT $3 OFFSET $4;

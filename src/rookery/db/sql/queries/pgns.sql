@@ -35,6 +35,12 @@ ORDER BY placed.place;
 -- The uploads of one task, in the order they came in.
 SELECT run, task, blob, size, at FROM pgns WHERE run = $1 AND task = $2 ORDER BY id;
 
+-- name: pgns_present
+-- Those of some tasks, of several runs, that have uploads.
+SELECT t.run, t.task
+FROM unnest($1::text[], $2::integer[]) AS t (run, task)
+WHERE EXISTS (SELECT FROM pgns WHERE pgns.run = t.run AND pgns.task = t.task);
+
 -- name: pgns_of_run
 -- The uploads of a run, task by task.
 SELECT run, task, blob, size, at FROM pgns WHERE run = $1 ORDER BY task, id;
