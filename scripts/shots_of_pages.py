@@ -1,8 +1,8 @@
 """Pictures of every page, with contact sheets: what `scripts/shots` runs.
 
 Two farms are seeded, a small and a large one, and served one after the other. A real Chromium opens
-each page as a visitor and as an approver; a page that is wider than its window, or whose console
-complains, is named at the end, and the exit code says so.
+each page as a visitor and as an approver; a page that is wider than its window, that breaks a rule
+of accessibility or whose console complains is named at the end, and the exit code says so.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.pages.axe import find_violations
 from tests.pages.chromium import Tab, chromium
 from tests.ports import kept_port
 from tests.rookery_process import COMMAND, PROJECT, environment
@@ -192,6 +193,7 @@ def find_faults(tab: Tab, width: int, known: int, path: str) -> Iterator[str]:
         yield f"{wide} px wide"
     if path != "/nowhere" and "not found" in str(tab.ask("document.title")).lower():
         yield "not found"
+    yield from find_violations(tab)
     for complaint in tab.complaints()[known:]:
         if path != "/nowhere":
             yield complaint.partition('"text": ')[2][:100] or complaint[:100]
