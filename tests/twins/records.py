@@ -5,9 +5,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 
+import msgspec
 from msgspec.structs import replace
 
 from rookery.farm.engines import EngineRows
+from rookery.farm.findings import D, FindingKind, FindingRows
 from rookery.farm.statistics_rows import (
     ContributionTotals,
     Contributor,
@@ -42,6 +44,23 @@ class MemoryEngines(EngineRows):
 
     async def versions(self, name: str) -> tuple[EngineVersion, ...]:
         return tuple(self._versions[name])
+
+
+class MemoryFindings(FindingRows):
+    def __init__(self) -> None:
+        self._documents: dict[tuple[str, str], bytes] = {}
+
+    async def save(self, kind: FindingKind, about: str, document: object, now: datetime) -> None:
+        del now
+        self._documents[kind, about] = msgspec.json.encode(document)
+
+    async def load(self, kind: FindingKind, about: Collection[str], form: type[D]) -> dict[str, D]:
+        found = {name: self._documents.get((kind, name)) for name in about}
+        return {
+            name: msgspec.json.decode(text, type=form)
+            for name, text in found.items()
+            if text is not None
+        }
 
 
 class MemoryStatistics(Statistics):

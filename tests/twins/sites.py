@@ -25,8 +25,10 @@ from rookery.people.users import User
 from rookery.protocol.user_documents import QuotaDocument
 from rookery.rules.answers import ComplaintWeight
 from rookery.rules.eligibility import Policy
+from rookery.rules.review import SourceFacts
 from rookery.settings import Settings
 from rookery.sources.commits import Archive, Commit, SourceError
+from rookery.sources.survey import MainCommit, SourcePlace
 from rookery.web.rendering import read_assets
 from rookery.web.site import Site, Storage
 from rookery.web.steps import Process, Step, StepRunner
@@ -51,7 +53,13 @@ from tests.twins.people import (
     MemoryTokens,
     MemoryUsers,
 )
-from tests.twins.records import MemoryEngines, MemoryRepositories, MemorySpeeds, MemoryStatistics
+from tests.twins.records import (
+    MemoryEngines,
+    MemoryFindings,
+    MemoryRepositories,
+    MemorySpeeds,
+    MemoryStatistics,
+)
 
 KEY = b"a key for tests only"
 PASSWORD = "correct horse battery"
@@ -74,6 +82,21 @@ class NobodyOutside:
 
     def forget_archives(self, days: int) -> None:
         """There are none."""
+
+    def compare(
+        self, main: SourcePlace, new: SourcePlace, base: SourcePlace, net_pattern: str
+    ) -> SourceFacts:
+        del main, base, net_pattern
+        raise SourceError(f"this server does not fetch {new.repository}")
+
+    def list_main(self, main: SourcePlace) -> tuple[MainCommit, ...]:
+        raise SourceError(f"this server does not fetch {main.repository}")
+
+    def read_file(self, main: SourcePlace, path: str) -> str:
+        raise SourceError(f"this server does not fetch {path} of {main.repository}")
+
+    def forget_scratch(self, before: float) -> None:
+        """There is none."""
 
     def quota(self) -> QuotaDocument:
         return QuotaDocument(limit=60, remaining=60, reset=0, used=0, uninitialized=True)
@@ -192,6 +215,7 @@ def make_storage(
         books=MemoryBooks(),
         programs=MemoryPrograms(),
         worker_logs=MemoryLogs(),
+        findings=MemoryFindings(),
         passages=passages,
         retriever=MemoryRetriever(passages),
         corpus=MemoryCorpus(),

@@ -51,6 +51,7 @@ from rookery.db.pool import Pool, Queries, answers, make_event_log, open_pool
 from rookery.db.target import Problem, Target
 from rookery.farm.engines import EngineRows
 from rookery.farm.events import Bus
+from rookery.farm.findings import FindingRows
 from rookery.farm.jobs import run_jobs
 from rookery.farm.primary import Store
 from rookery.farm.reads import FleetReads
@@ -292,6 +293,7 @@ def make_storage(
         books=BookRows(pool, queries),
         programs=ProgramRows(pool, queries),
         worker_logs=LogRows(pool, queries),
+        findings=FindingRows(pool, queries),
         passages=PassageIndex(pool, queries, lexicon.stop_words, process.threads.cpu),
         retriever=Bm25Retriever(pool, queries, lexicon.stop_words, lexicon.thesaurus.widen),
         corpus=CorpusRows(pool, queries),

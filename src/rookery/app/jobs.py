@@ -14,12 +14,14 @@ from rookery.files.disk import Disk
 from rookery.files.engine_files import NetStore
 from rookery.files.store import FileStore
 from rookery.people.bearers import Bearers
+from rookery.sources.reviews import Reviews
 from rookery.web.front_end import FrontEnd
 from rookery.web.site import Site
 
 CLEAN_UP_SECONDS = 3600.0
 COUNT_SECONDS = 900.0
 NOTE_SECONDS = 60.0
+REVIEW_SECONDS = 20.0
 SPEED_SECONDS = 300.0
 
 Work = Callable[[], Awaitable[None]]
@@ -66,6 +68,12 @@ JOBS = (
     DeclaredJob("games", CLEAN_UP_SECONDS, FileStore.sweep, lambda site: site.games.sweep),
     DeclaredJob("logs", CLEAN_UP_SECONDS, FileStore.sweep, lambda site: site.logs.sweep),
     DeclaredJob("user statistics", COUNT_SECONDS, Accounting, lambda site: site.accounting),
+    DeclaredJob(
+        "reviews of waiting runs",
+        REVIEW_SECONDS,
+        Reviews.look_at_waiting,
+        lambda site: site.reviews.look_at_waiting,
+    ),
     DeclaredJob("speeds of engines", SPEED_SECONDS, SpeedKeeping, lambda site: site.speed_keeping),
     DeclaredJob(
         "last uses of tokens", NOTE_SECONDS, Bearers.flush, lambda site: site.bearers.flush

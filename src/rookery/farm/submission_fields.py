@@ -54,12 +54,18 @@ def commit(field: str, found: str) -> str:
 def signature(field: str, found: str, message: str) -> str:
     """The bench as given, else the last one that the commit's message names."""
     if not found:
-        named = _BENCH.findall(message)
+        named = find_bench(message)
         if not named:
             raise NoSignature(field=field)
-        return str(named[-1]).replace(",", "")
+        return named
     require(_SIGNATURE.fullmatch(found) is not None, field, "expected the nodes of a bench")
     return found
+
+
+def find_bench(message: str) -> str:
+    """The last bench that a commit's message names, or an empty text."""
+    named = _BENCH.findall(message)
+    return str(named[-1]).replace(",", "") if named else ""
 
 
 def without_bench(message: str) -> str:

@@ -311,9 +311,9 @@ async def _look(request: Request, bearer: Bearer, data: FormData, *, ask_outside
         if run.status.approved and site.privacy.may_see(bearer.user.name, run)
     ]
     machines = await list_machines_now(site, bearer.user.name)
-    return replace(
-        data, preview=PreviewData(made, machines, others, data.record, looked_up=ask_outside)
-    )
+    earlier = await site.reviews.count_earlier(bearer.user.name)
+    preview = PreviewData(made, machines, others, data.record, earlier, looked_up=ask_outside)
+    return replace(data, preview=preview)
 
 
 async def _show(request: Request, data: FormData, status: int = 200) -> Response:

@@ -13,6 +13,7 @@ import msgspec
 from rookery.clock import Clock
 from rookery.http_client import FIRST_REFUSAL, REDIRECTS, CallFailed, HttpAnswer, HttpClient
 from rookery.protocol.user_documents import QuotaDocument
+from rookery.rules.review import SourceFacts
 from rookery.sources.commits import (
     Archive,
     Archiver,
@@ -24,6 +25,7 @@ from rookery.sources.commits import (
 )
 from rookery.sources.git import Git
 from rookery.sources.mirrors import Mirrors
+from rookery.sources.survey import GitSurvey, MainCommit, SourcePlace, Surveyor
 
 API = "https://api.github.com"
 SITE = "https://github.com/"
@@ -167,7 +169,7 @@ class _NotFound(Exception):
 # GitHub or git, whichever can answer.
 
 
-class SourceAccess(Finder, Archiver, Protocol):
+class SourceAccess(Finder, Archiver, Surveyor, Protocol):
     """Where commits and their files come from; blocks."""
 
     def quota(self) -> QuotaDocument:
@@ -202,6 +204,20 @@ class RemoteSources:
 
     def quota(self) -> QuotaDocument:
         return self.github.quota()
+
+    def compare(
+        self, main: SourcePlace, new: SourcePlace, base: SourcePlace, net_pattern: str
+    ) -> SourceFacts:
+        return GitSurvey(self.mirrors).compare(main, new, base, net_pattern)
+
+    def list_main(self, main: SourcePlace) -> tuple[MainCommit, ...]:
+        return GitSurvey(self.mirrors).list_main(main)
+
+    def read_file(self, main: SourcePlace, path: str) -> str:
+        return GitSurvey(self.mirrors).read_file(main, path)
+
+    def forget_scratch(self, before: float) -> None:
+        GitSurvey(self.mirrors).forget_scratch(before)
 
     def _find_by_git(self, git: Git, repository: str, revision: str) -> Commit:
         whole = _WHOLE_HASH.fullmatch(revision) is not None

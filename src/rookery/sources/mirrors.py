@@ -187,6 +187,10 @@ class Mirrors:
     git: Git
     _locks: defaultdict[Path, Lock] = field(default_factory=lambda: defaultdict(Lock))
 
+    def lock_folder(self, folder: Path) -> Lock:
+        """The lock for a clone that is fetched into."""
+        return self._locks[folder]
+
     def read_message(self, git: Git, repository: str, commit: str) -> str:
         """The message of a commit; raises SourceError."""
         mirror = self._mirror_folder(git, repository)

@@ -23,6 +23,7 @@ from rookery.db.fence import is_outage
 from rookery.db.listening import ChangeNotices, Channel, ListeningStats
 from rookery.farm.engines import EngineRows, Engines
 from rookery.farm.events import Bus
+from rookery.farm.findings import FindingRows
 from rookery.farm.fleet import Fleet
 from rookery.farm.hosts import MachineRoster
 from rookery.farm.jobs import Chores, PeriodicJob, Reachability
@@ -55,6 +56,7 @@ from rookery.settings import Settings
 from rookery.sources.commits import Archives, Commits
 from rookery.sources.github import SourceAccess
 from rookery.sources.grants import GrantedRepositories, GrantRows
+from rookery.sources.reviews import Reviews
 from rookery.web.approvals import PendingApprovals
 from rookery.web.bodies import LargeBodies, Streams
 from rookery.web.front_end import FrontEnd
@@ -90,6 +92,7 @@ class Storage:
     books: BookRows
     programs: ProgramRows
     worker_logs: LogRows
+    findings: FindingRows
     passages: PassageIndex
     retriever: Retriever
     corpus: CorpusRows
@@ -234,6 +237,20 @@ class Site:
         self.commits = Commits(outside, self.threads, gate, seconds=ASKING_SECONDS)
         self.archives = Archives(outside, self.threads, self.log)
         self.github_quota = outside.quota
+        self.reviews = Reviews(
+            storage.findings,
+            outside,
+            self.engines,
+            self.repositories,
+            self.nets,
+            self.file_access,
+            self.fleet,
+            self.threads,
+            self.clock,
+            self.log,
+            self.is_primary,
+            nets_elsewhere=bool(self.settings.nets_url),
+        )
 
     def _make_corpus(self, storage: Storage) -> None:
         """What questions are answered from, and how it is kept up to date."""

@@ -436,6 +436,15 @@ CREATE TABLE file_engines (
     engine text NOT NULL
 );
 
+-- What jobs found out: of waiting runs (by id), of engines (by name), of the official books.
+CREATE TABLE findings (
+    kind text NOT NULL,
+    about text COLLATE "C" NOT NULL,
+    document text NOT NULL, -- JSON
+    made timestamptz NOT NULL,
+    PRIMARY KEY (kind, about)
+);
+
 -- How fast machines play an engine: their names and what they told last, the latest at the end.
 -- Written every few minutes, for engines that were played since.
 CREATE TABLE engine_speeds (
