@@ -75,15 +75,21 @@ class HeldCall:
         self.seconds = seconds
         self.left = False
         self._lock = threading.Lock()
-        self._connection: HTTPConnection | None = None
+        self._socket: socket.socket | None = None
 
     def leave(self) -> None:
         with self._lock:
             self.left = True
-            taken = self._connection.sock if self._connection else None
+            taken = self._socket
         if taken is not None:
             with contextlib.suppress(OSError):
                 taken.shutdown(socket.SHUT_RDWR)
+
+    def wait_at_most(self, seconds: float) -> None:
+        """From now on, for each piece of the answer."""
+        with self._lock:
+            if self._socket is not None and not self.left:
+                self._socket.settimeout(seconds)
 
     def watch(self, pool: urllib3.HTTPConnectionPool) -> None:
         """Know the connection that a pool makes for the call."""
@@ -91,13 +97,27 @@ class HeldCall:
 
         def made(*args: object, **options: object) -> HTTPConnection:
             connection: HTTPConnection = make(*args, **options)  # type: ignore[arg-type, assignment]
-            with self._lock:
-                if self.left:
-                    raise OSError("nobody waits any more")
-                self._connection = connection
+            connect = connection.connect
+
+            def connected() -> None:
+                self._check_waiting()
+                connect()
+                # The connection itself forgets its socket once the answer's head is read.
+                self._take(connection.sock)
+
+            connection.connect = connected  # type: ignore[method-assign]
             return connection
 
         pool.ConnectionCls = made  # type: ignore[assignment]
+
+    def _take(self, opened: socket.socket) -> None:
+        with self._lock:
+            self._socket = opened
+        self._check_waiting()
+
+    def _check_waiting(self) -> None:
+        if self.left:
+            raise OSError("nobody waits any more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +192,8 @@ class HttpClient:
     agent: str = f"rookery/{__version__}"
     home: str = ""
     """Where given, a server of this address is asked wherever it is, and else public ones alone."""
+    connect_seconds: float | None = None
+    """To connect, where it is not the same."""
 
     def call(
         self,
@@ -251,7 +273,8 @@ class HttpClient:
             answer = pool.urlopen(
                 method, target, body=body, headers=self._headers(place, body, headers),
                 redirect=False, retries=False, assert_same_host=False, preload_content=False,
-                decode_content=False, timeout=urllib3.Timeout(connect=seconds, read=seconds),
+                decode_content=False,
+                timeout=urllib3.Timeout(connect=self.connect_seconds or seconds, read=seconds),
             )  # fmt: skip
             try:
                 yield answer

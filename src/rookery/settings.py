@@ -18,7 +18,7 @@ from rookery.errors import Complaint
 
 PREFIX = "ROOKERY_"
 # Never shown, not even when they can't be read.
-SECRET = frozenset({"database_url", "github_token"})
+SECRET = frozenset({"database_url", "github_token", "ask_api_key"})
 # Read by the launcher before there is a Python to read settings with.
 LAUNCHER_VARIABLES = frozenset({"ROOKERY_PYTHON"})
 # Read by the commands that call a server, not by the server.
@@ -98,6 +98,12 @@ def _address(text: str) -> str:
     return text.rstrip("/")
 
 
+def _endpoint(text: str) -> str:
+    if not re.fullmatch(r"https?://[^/?#\s@]+(/[^?#\s]*)?", text):
+        raise ValueError("an address such as https://api.example.org/v1")
+    return text.rstrip("/")
+
+
 def _database(text: str) -> str:
     if not re.match(r"postgres(ql)?://", text):
         raise ValueError("an address such as postgresql://user@host/name")
@@ -152,6 +158,25 @@ class Settings:
     github_token: str = ""
     github_api: str = "https://api.github.com"
     ask_thesaurus: Path | None = None
+    ask_backend: str = "extractive"
+    ask_pipeline: str = "direct"
+    ask_model_url: str = ""
+    ask_model: str = ""
+    ask_api_key: str = ""
+    ask_connect_seconds: int = 5
+    ask_first_seconds: int = 30
+    ask_next_seconds: int = 15
+    ask_answer_seconds: int = 120
+    ask_context_tokens: int = 4000
+    ask_answer_tokens: int = 600
+    ask_model_questions: int = 100
+    ask_visitor_questions: int = 60
+    ask_answers: int = 16
+    ask_connections: int = 3
+    ask_sessions: int = 100
+    ask_messages: int = 200
+    ask_temporary_hours: int = 24
+    ask_retention_days: int = 365
     log_format: str = "auto"
     log_level: str = "info"
     access_log: bool = False
@@ -244,6 +269,39 @@ SETTINGS: Mapping[str, Setting] = {
     "github_token": Setting(_text, "shown to GitHub, for a larger quota of calls"),
     "github_api": Setting(_address, "where GitHub's API is"),
     "ask_thesaurus": Setting(_path, "file with words that mean the same, for questions to Ask"),
+    "ask_backend": Setting(
+        _one_of("extractive", "openai", "ollama"),
+        "who answers: extractive (no model), openai (any compatible endpoint) or ollama",
+    ),
+    "ask_pipeline": Setting(
+        _one_of("direct", "threaded", "llamaindex"),
+        "how answers are made: direct (on the loop), threaded or llamaindex (in threads)",
+    ),
+    "ask_model_url": Setting(_endpoint, "where the model is, such as https://api.example.org/v1"),
+    "ask_model": Setting(_text, "the model's name"),
+    "ask_api_key": Setting(_text, "shown to the model's endpoint"),
+    "ask_connect_seconds": Setting(_integer(1, 60), "seconds to reach the model"),
+    "ask_first_seconds": Setting(_integer(1, 600), "seconds until the model begins to answer"),
+    "ask_next_seconds": Setting(_integer(1, 600), "seconds between two pieces of its answer"),
+    "ask_answer_seconds": Setting(_integer(1, 3600), "seconds for an answer in all"),
+    "ask_context_tokens": Setting(_integer(500, 1_000_000), "tokens that a model is given to read"),
+    "ask_answer_tokens": Setting(_integer(50, 100_000), "tokens that a model may answer"),
+    "ask_model_questions": Setting(
+        _integer(0, 10**9 - 1), "questions of one user and day that reach the model; 0: any number"
+    ),
+    "ask_visitor_questions": Setting(
+        _integer(0, 10**9 - 1), "questions per hour and address without an account; 0: none"
+    ),
+    "ask_answers": Setting(_integer(1, 1000), "answers that are made at once; more are refused"),
+    "ask_connections": Setting(_integer(1, 9), "connections to the database that Ask uses at once"),
+    "ask_sessions": Setting(_integer(1, 1000), "conversations that one user keeps"),
+    "ask_messages": Setting(_integer(2, 10_000), "messages of a conversation that are kept"),
+    "ask_temporary_hours": Setting(
+        _integer(1, 10_000), "hours after which an unnamed conversation is removed"
+    ),
+    "ask_retention_days": Setting(
+        _integer(0, 36_500), "days after which an unused conversation is removed; 0: never"
+    ),
     "log_format": Setting(
         _one_of("auto", "console", "json"), "how log lines look: auto, console or json"
     ),

@@ -34,7 +34,8 @@ from rookery.web.site import Site, Storage
 from rookery.web.steps import Process, Step, StepRunner
 from rookery.web.wheel import own_wheel
 from tests.fakes import RecordedLog
-from tests.twins.ask import MemoryPassages, MemoryRetriever
+from tests.twins.ask import STOP_WORDS, MemoryPassages, MemoryRetriever
+from tests.twins.chats import MemoryChats
 from tests.twins.corpus import MemoryCorpus, MemoryHistories, MemoryUploads, NoHistories
 from tests.twins.farm import MemoryStore
 from tests.twins.files import (
@@ -222,6 +223,8 @@ def make_storage(
         histories=MemoryHistories(),
         history_reader=NoHistories(),
         documents=MemoryUploads(),
+        stop_words=STOP_WORDS,
+        chats=MemoryChats(),
         files=blobs,
     )
 

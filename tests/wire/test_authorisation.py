@@ -143,7 +143,7 @@ class Scene:
             await site.repositories.grant(word, "", Actor("boris", approver=True))
         elif name in ("guest", "waiting"):
             await site.users.add(replace(SVEN, name=word, pending=name == "waiting"))
-        elif name in ("machine", "token", "given_net", "secret_given_net"):
+        elif name in ("machine", "token", "chat", "given_net", "secret_given_net"):
             return await self._given_name(name, word)
         elif name in ("book", "secret_book"):
             await site.books.upload(_piece(OPENING), f"{word}.epd", "olga")
@@ -163,6 +163,8 @@ class Scene:
         """Of what is named by the server."""
         if name == "token":
             return (await self.api.site.accounts.create_token("olga", ORDINARY)).token.id
+        if name == "chat":
+            return (await self.api.site.ask.chats.create("olga", word, temporary=False)).id
         if name == "machine":
             # Too small for any run, so that it waits.
             key = f"{self.number:08}-1-2-3-4"
@@ -227,7 +229,7 @@ class Scene:
 FRESH = frozenset(
     {"new", "team", "open", "secret", "guest", "waiting", "book", "secret_book"}
     | {"public", "private", "stopped", "deleted", "token", "granted"}
-    | {"machine", "given_net", "secret_given_net"}
+    | {"machine", "chat", "given_net", "secret_given_net"}
 )
 """Names of what calls change."""
 

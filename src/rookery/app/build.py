@@ -36,6 +36,7 @@ from rookery.ask.history import GitHistories, HistoryRows
 from rookery.ask.indexing import CorpusRows
 from rookery.ask.passage_index import PassageIndex
 from rookery.ask.retrieval import Bm25Retriever
+from rookery.ask.sessions import ChatRows
 from rookery.ask.thesaurus import Lexicon, read_lexicon
 from rookery.ask.uploads import UploadRows
 from rookery.boundary.bridge import open_bridge
@@ -300,6 +301,8 @@ def make_storage(
         histories=HistoryRows(pool, queries),
         history_reader=GitHistories(settings.data / HISTORIES, make_git(settings)),
         documents=UploadRows(pool, queries),
+        stop_words=lexicon.stop_words,
+        chats=ChatRows(pool, queries),
         files=lambda name: FolderBlobs(
             settings.data / BLOBS / name, process.clock, reserve=reserve
         ),

@@ -6,6 +6,7 @@ from functools import partial
 
 from rookery.ask.history import HISTORY_SECONDS, HistoryKeeping
 from rookery.ask.indexing import INDEX_SECONDS, Indexer
+from rookery.ask.sessions import ChatSessions
 from rookery.ask.uploads import READ_SECONDS, Uploads
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.jobs import TICK_SECONDS, Chores, PeriodicJob, Reachability
@@ -99,6 +100,9 @@ JOBS = (
     DeclaredJob("ask index", INDEX_SECONDS, Indexer, lambda site: site.indexer),
     DeclaredJob(
         "ask histories", HISTORY_SECONDS, HistoryKeeping, lambda site: site.history_keeping
+    ),
+    DeclaredJob(
+        "conversations", CLEAN_UP_SECONDS, ChatSessions.sweep, lambda site: site.ask.chats.sweep
     ),
     DeclaredJob("disk", TICK_SECONDS, Disk.measure, lambda site: site.disk.measure),
 )

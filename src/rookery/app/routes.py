@@ -32,6 +32,7 @@ from rookery.pages.run_tasks import routes as run_task_routes
 from rookery.pages.submit import routes as submit_routes
 from rookery.protocol.user_documents import ARGS_DOCUMENT
 from rookery.web.answers import answer_error, site_of
+from rookery.web.ask_answers import AskDesk
 from rookery.web.compression import Compression
 from rookery.web.faults import HttpFault
 from rookery.web.guards import BlockedUsers, ClosedSite, CsrfGuard, RequestLimits, ShutdownGuard
@@ -106,6 +107,7 @@ def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
     app.router.redirect_slashes = False
     app.state.site = site
     app.state.event_feed = EventFeed(site)
+    app.state.ask_desk = AskDesk(site)
     app.state.residuals = Residuals(site)
     app.state.openapi = make_openapi(app.routes, ARGS_DOCUMENT)
     meter_routes(app.routes, site.meter)

@@ -64,6 +64,7 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
         Command("logout", "rookery.cli.login:logout", "revoke that token"),
         Command("me", "rookery.cli.login:me", "show your account, or change it"),
         Command("submit", "rookery.cli.submit:submit", "create a run"),
+        Command("ask", "rookery.cli.ask:ask", "ask what was tried before"),
         Command("watch", "rookery.cli.watch:watch", "follow a run until it is over"),
         Command("runs", "rookery.cli.runs:runs", "list, look into or stop runs"),
         Command("machine", "rookery.cli.runs:machine", "list, show or block machines"),

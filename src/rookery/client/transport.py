@@ -87,10 +87,22 @@ class HttpApiTransport:
 
     def lines(self, path: str, after: str, seconds: float) -> Iterator[bytes]:
         """An answer without an end, line by line; `seconds` is how long it may be silent."""
-        headers = self._authorization | ({"Last-Event-ID": after} if after else {})
-        http = HttpClient(seconds)
-        with http.open(
-            "GET", self.server + path, headers=headers, whole_seconds=WHOLE_STREAM_SECONDS
+        headers = {"Last-Event-ID": after} if after else {}
+        return self._lines("GET", path, None, headers, seconds)
+
+    def stream(self, path: str, body: bytes, seconds: float) -> Iterator[bytes]:
+        """The answer to a body, line by line as it is made."""
+        return self._lines("POST", path, body, {"Content-Type": "application/json"}, seconds)
+
+    def _lines(
+        self, method: str, path: str, body: bytes | None, more: dict[str, str], seconds: float
+    ) -> Iterator[bytes]:
+        with HttpClient(seconds).open(
+            method,
+            self.server + path,
+            body=body,
+            headers=self._authorization | more,
+            whole_seconds=WHOLE_STREAM_SECONDS,
         ) as stream:
             if stream.status >= FIRST_REFUSAL:
                 _accepted(stream.status, stream.phrase, stream.read())

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 LONGEST_QUESTION = 2000
 LONGEST_TITLE = 120
@@ -75,14 +76,6 @@ class AskQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     temporary: bool = True
 
 
-class AskAnswer(Struct, frozen=True, kw_only=True):
-    """An answer with the passages that its numbers in brackets stand for, the best first."""
-
-    answer: str
-    session_id: str
-    sources: tuple[FoundPassage, ...]
-
-
 class SourceList(Struct, frozen=True, kw_only=True):
     """Passages without an answer, the best first."""
 
@@ -101,10 +94,30 @@ class DoneEvent(Struct, frozen=True, kw_only=True):
     session_id: str
 
 
+AskEvent = SourceList | TokenEvent | DoneEvent
+"""What a stream of an answer consists of: sources, pieces, the end."""
+
+
 class ErrorEvent(Struct, frozen=True, kw_only=True):
     """Why there is no whole answer; nothing of it is remembered."""
 
     error: str
+
+
+class AskAnswer(Struct, frozen=True, kw_only=True):
+    """An answer with the passages that its numbers in brackets stand for, the best first."""
+
+    answer: str = ""
+    session_id: str = ""
+    sources: tuple[FoundPassage, ...] = ()
+
+    def with_event(self, event: AskEvent) -> "AskAnswer":
+        """What is known of the answer after one event more."""
+        if isinstance(event, TokenEvent):
+            return replace(self, answer=self.answer + event.text)
+        if isinstance(event, SourceList):
+            return replace(self, sources=event.sources)
+        return replace(self, session_id=event.session_id)
 
 
 class ChatMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):

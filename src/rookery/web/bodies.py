@@ -224,9 +224,9 @@ class TooManyStreams(TooManyRequests):
 class Places:
     """Changed by the event loop alone."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: Gate, share: int = SHARE) -> None:
         self._gate = gate
-        self._most = max(1, gate.stats().size // SHARE)
+        self._most = max(1, gate.stats().size // share)
         self._held: Counter[str] = Counter()
 
     @contextmanager

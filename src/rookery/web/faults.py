@@ -92,6 +92,14 @@ class Unavailable(HttpFault):
     """The server can't answer right now; try again in a moment."""
 
 
+class AskBusy(Unavailable):
+    """As many questions are being answered as this server takes at once; try again in a moment."""
+
+
+class ModelFailed(HttpFault):
+    """The language model gave no whole answer."""
+
+
 class TooManyBodies(Unavailable):
     """Too many large uploads arrive at once; try again in a moment."""
 
@@ -155,6 +163,7 @@ TABLE: Mapping[type[Exception], ErrorShape] = {
     Unavailable: ErrorShape(
         503, "Not available right now", retry=True, headers={"retry-after": "5"}
     ),
+    ModelFailed: ErrorShape(502, "The model does not answer", retry=True),
     DatabaseAway: _AWAY,
     DiskFull: ErrorShape(503, "The disk is full", retry=True, headers={"retry-after": "60"}),
     Overloaded: _BUSY,

@@ -16,6 +16,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from rookery import __version__
+from rookery.ask.health import AskStats
 from rookery.ask.indexing import IndexStats
 from rookery.boundary.bridge import BridgeStats
 from rookery.boundary.offload import GateStats, LimiterStats
@@ -110,6 +111,7 @@ class MetricsSnapshot:
     listening: ListeningStats | None
     index: IndexStats
     primary: bool
+    ask: AskStats
 
 
 def render_metrics(shown: MetricsSnapshot) -> bytes:
@@ -142,6 +144,7 @@ class _Snapshot(Collector):
         yield from _bus(shown.bus)
         yield from _listening(shown.listening)
         yield from _index(shown.index, shown.bus.sequence)
+        yield from _ask(shown.ask)
 
 
 def _gauge(name: str, purpose: str, value: float) -> Metric:
@@ -291,3 +294,20 @@ def _index(index: IndexStats, sequence: int) -> Iterator[Metric]:
     yield _gauge("rookery_ask_lag_commits", "Group commits that it has not seen", behind)
     yield _gauge("rookery_ask_lag_documents", "Documents that waited for it", index.waiting)
     yield CounterMetricFamily("rookery_ask_indexed", "Documents indexed", value=index.written)
+
+
+def _ask(ask: AskStats) -> Iterator[Metric]:
+    questions = ask.questions.items()
+    yield _by_name(_COUNTER, "rookery_ask_questions", "Questions by how they ended", questions)
+    for name, purpose, seconds in (
+        ("rookery_ask_search_seconds", "Time of a search", ask.searches),
+        ("rookery_ask_first_piece_seconds", "Time until an answer began", ask.first_pieces),
+        ("rookery_ask_answer_seconds", "Time of an answer in all", ask.answers),
+    ):
+        metric = HistogramMetricFamily(name, purpose)
+        metric.add_metric([], _cumulative(seconds.bounds, seconds.counts), seconds.total_seconds)
+        yield metric
+    calls, failures = ask.model_calls, ask.model_failures
+    yield CounterMetricFamily("rookery_ask_model_calls", "Questions to the model", value=calls)
+    yield CounterMetricFamily("rookery_ask_model_failures", "Without an answer", value=failures)
+    yield _gauge("rookery_ask_model_up", "0 after it failed to answer", float(ask.model_works))

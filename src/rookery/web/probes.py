@@ -58,7 +58,13 @@ async def metrics(request: Request) -> Response:
 
 def take_snapshot(site: Site) -> MetricsSnapshot:
     """A snapshot of everything that is counted, taken on the loop."""
-    gates = (site.task_gate, site.event_gate, site.commits.gate)
+    gates = (
+        site.task_gate,
+        site.event_gate,
+        site.commits.gate,
+        site.ask.gate,
+        site.ask.similar_gate,
+    )
     watch = site.watch
     return MetricsSnapshot(
         answers=site.traffic.answers(),
@@ -80,4 +86,5 @@ def take_snapshot(site: Site) -> MetricsSnapshot:
         listening=site.listening_stats(),
         index=site.indexer.stats(),
         primary=site.is_primary(),
+        ask=site.ask.stats(),
     )

@@ -85,7 +85,9 @@ SIGN_UP_PATH = "/api/v1/users"
 TOKENS_PATH = "/api/v1/tokens"
 # Whoever posts here need not be known.
 ASKS_NOBODY = frozenset({"/login", "/signup", SIGN_UP_PATH, TOKENS_PATH, "/api/actions"})
-PROGRAM_PREFIXES = ("/api/", SOURCES_PREFIX, HANDOUT_PREFIX)
+# Ask, at the addresses that chat programs know.
+ASK_PREFIXES = ("/query", "/chat/")
+PROGRAM_PREFIXES = ("/api/", SOURCES_PREFIX, HANDOUT_PREFIX, *ASK_PREFIXES)
 
 
 class Audience(enum.Enum):

@@ -10,10 +10,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from rookery.ask.ask import Ask
 from rookery.ask.history import Histories, HistoryKeeping, HistoryReader, HistoryRows
 from rookery.ask.indexing import CorpusRows, Indexer, read_doc_pages
 from rookery.ask.passage_index import PassageIndex
 from rookery.ask.passages import Retriever
+from rookery.ask.sessions import ChatRows
 from rookery.ask.uploads import UploadRows, Uploads
 from rookery.boundary.bridge import Bridge
 from rookery.boundary.offload import Gate
@@ -99,6 +101,8 @@ class Storage:
     histories: HistoryRows
     history_reader: HistoryReader
     documents: UploadRows
+    stop_words: frozenset[str]
+    chats: ChatRows
     files: Callable[[str], Blobs]
     """The files of one kind, by the name of their folder."""
 
@@ -219,6 +223,16 @@ class Site:
         blobs = storage.files
         self.passages = storage.passages
         self.retriever = storage.retriever
+        self.ask = Ask(
+            self.settings,
+            storage.chats,
+            storage.retriever,
+            storage.stop_words,
+            threads=self.threads,
+            clock=self.clock,
+            log=self.log,
+            bridge=lambda: self.bridge,
+        )
         self.games = GameStore(storage.games, blobs("games"), threads, clock)
         self.logs = LogStore(storage.worker_logs, blobs("logs"), threads, clock)
         self.nets = NetStore(storage.nets, blobs("nets"), threads, clock, limit=limit)

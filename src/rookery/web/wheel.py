@@ -22,7 +22,7 @@ PACKAGE = Path(rookery.__file__).parent
 REQUIREMENTS = "rookery/worker/renewal/requirements.txt"
 COMMANDS = (
     *("worker", "match", "tune", "replay", "stats"),
-    *("login", "submit", "runs", "watch", "engine", "engine_add", "book"),
+    *("login", "submit", "runs", "ask", "watch", "engine", "engine_add", "book"),
 )
 """The modules of commands that need nothing of the server."""
 STARTS = (

@@ -160,6 +160,7 @@ def _words(pattern: str, name: str, planted: Planted) -> list[str]:
         "log_id": ["1"],
         "token_id": ["0123456789ab"],
         "sha": ["a" * 40],
+        "session": ["0" * 32],
         "sha256": [planted.program],
         "team": [TEAM],
         "user": ["olga", "sven"],

@@ -602,3 +602,36 @@ CREATE TABLE ask_uploads (
     text text NOT NULL,
     UNIQUE (user_name, sha256)
 );
+
+-- Conversations with Ask, each of one user alone. Temporary ones are swept soon after their last use.
+CREATE TABLE chat_sessions (
+    id text PRIMARY KEY CHECK (id ~ '^[0-9a-f]{32}$'),
+    user_name text NOT NULL REFERENCES users (name) ON DELETE CASCADE,
+    title text NOT NULL,
+    created timestamptz NOT NULL,
+    touched timestamptz NOT NULL,
+    archived boolean NOT NULL,
+    temporary boolean NOT NULL
+);
+CREATE INDEX chat_sessions_of_user ON chat_sessions (user_name, touched DESC);
+CREATE INDEX chat_sessions_by_use ON chat_sessions (temporary, touched);
+
+-- What was asked and answered, in order. A question and its answer are written together.
+CREATE TABLE chat_messages (
+    session text NOT NULL REFERENCES chat_sessions ON DELETE CASCADE,
+    number integer NOT NULL,
+    role text NOT NULL CHECK (role IN ('user', 'assistant')),
+    text text NOT NULL,
+    at timestamptz NOT NULL,
+    sources jsonb NOT NULL, -- protocol/ask.py's passages, without their text
+    PRIMARY KEY (session, number)
+);
+
+-- How many questions a user's day has put to a language model, for the quota.
+CREATE TABLE model_uses (
+    user_name text NOT NULL REFERENCES users (name) ON DELETE CASCADE,
+    day date NOT NULL,
+    questions integer NOT NULL,
+    PRIMARY KEY (user_name, day)
+);
+CREATE INDEX model_uses_by_day ON model_uses (day);

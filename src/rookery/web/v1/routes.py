@@ -5,6 +5,8 @@ from starlette.routing import BaseRoute, Route
 from rookery.web.scope import BINARIES_PATH, BOOKS_PATH, NETS_PATH, SIGN_UP_PATH, TOKENS_PATH
 from rookery.web.v1 import (
     actions,
+    ask,
+    chat,
     engines,
     events,
     files,
@@ -35,6 +37,7 @@ def v1_routes() -> list[BaseRoute]:
         *_people_routes(),
         *_engine_routes(),
         *_file_routes(),
+        *_ask_routes(),
     ]
 
 
@@ -123,4 +126,13 @@ def _file_routes() -> list[BaseRoute]:
         Route(NETS_PATH, files.upload_net, methods=["POST"]),
         Route(f"{NETS_PATH}/{{name}}", files.remove_net, methods=["DELETE"]),
         Route(BINARIES_PATH, files.upload_binary, methods=["POST"]),
+    ]
+
+
+def _ask_routes() -> list[BaseRoute]:
+    """Questions and conversations, also at the addresses that chat programs know."""
+    roots = (f"{ROOT}/ask", "")
+    return [
+        Route(f"{ROOT}/ask/similar", ask.find_similar, methods=["GET"]),
+        *(route for root in roots for route in (*ask.ask_routes(root), *chat.chat_routes(root))),
     ]

@@ -1,0 +1,1 @@
+"""Answers from passages: without a model, or by one behind an HTTP endpoint."""

@@ -1,0 +1,37 @@
+"""A question that leans on the one before it: "and at long time control?", "did it pass?".
+
+No model is asked: where a question is short or begins with a pronoun, the rare words of the
+question before it are looked for as well.
+"""
+
+from collections.abc import Sequence
+
+from rookery.protocol.ask import ChatMessage
+
+FEW_WORDS = 4
+EARLIER_TERMS = 5
+POINTING = frozenset({"it", "its", "that", "them", "they", "this", "those", "these", "same"})
+"""Words that may mean something said before."""
+LEANING = POINTING | {
+    "and", "any", "but", "did", "does", "he", "her", "his", "how", "or", "she", "so", "their",
+    "then", "was", "were", "what", "which", "why",
+}  # fmt: skip
+"""First words of questions that may go on with another one."""
+
+
+def find_leaned_on(question: str, history: Sequence[ChatMessage]) -> str:
+    """The earlier question that this one leans on, or an empty text."""
+    earlier = [message.text for message in history if message.role == "user"]
+    if not earlier or not is_leaning(question):
+        return ""
+    # A chain of short questions leans on the last one that stood by itself.
+    whole = [text for text in earlier if not is_leaning(text)]
+    return (whole or earlier)[-1]
+
+
+def is_leaning(question: str) -> bool:
+    words = [word.strip("?!.,;:'\"()").lower() for word in question.split()]
+    words = [word for word in words if word]
+    if len(words) <= FEW_WORDS:
+        return True
+    return words[0] in POINTING or (words[0] in LEANING and bool(POINTING & set(words)))

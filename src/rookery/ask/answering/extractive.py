@@ -1,0 +1,159 @@
+"""Answers without a model: the best sentence of each good passage, with its number.
+
+Nothing is made up: every sentence stands in a passage as it is quoted here. What cited runs
+measured is told below, from their fields.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rookery.ask.answering.grounds import Grounds
+from rookery.ask.passages import FoundPassage, PassageKind
+from rookery.ask.words import list_terms
+from rookery.http_client import HeldCall
+
+MOST_CITED = 5
+LEAST_SHARE = 0.35
+"""A passage that scores less, as a share of the best one, is a source but not quoted."""
+LONGEST_SENTENCE = 320
+MOST_SENTENCES = 60
+USUAL_TERMS = 12
+TITLE_BONUS = 1.2
+NOTHING = "Nothing was found for this. Other words may help, or fewer filters."
+NOUNS = {
+    PassageKind.RUN: ("run", "runs"),
+    PassageKind.COMMIT: ("commit", "commits"),
+    PassageKind.ACTION: ("action", "actions"),
+    PassageKind.DOC: ("page of the docs", "pages of the docs"),
+    PassageKind.UPLOAD: ("uploaded text", "uploaded texts"),
+}
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_BULLETS = ("-", "*", "•")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of a passage with its terms; `number` is the passage's place from 1 on."""
+
+    number: int
+    text: str
+    terms: frozenset[str]
+    title: bool = False
+
+
+class ExtractiveAnswerer:
+    """Quotes; needs no model."""
+
+    name = "extractive"
+    asks_model = False
+    works = True
+
+    def __init__(self, stop_words: frozenset[str]) -> None:
+        self._stop_words = stop_words
+
+    def write(self, grounds: Grounds, held: HeldCall) -> Iterator[str]:
+        del held
+        if grounds.note:
+            yield f"{grounds.note}\n\n"
+        if not grounds.passages:
+            yield NOTHING
+            return
+        yield f"{_count_kinds(grounds.passages)}\n"
+        cited = _list_good(grounds.passages)
+        for best, passage in zip(self._choose(grounds.question, cited), cited, strict=True):
+            yield f"\n• {_quote(best, passage)} [{best.number}]"
+        yield from _tell_numbers(cited)
+
+    def _choose(self, question: str, passages: Sequence[FoundPassage]) -> list[Sentence]:
+        """The best sentence of each passage."""
+        asked = self._list_terms(question)
+        groups = [self._list_sentences(*each) for each in enumerate(passages, 1)]
+        weights = _weigh_terms(asked, [each for group in groups for each in group])
+        return [max(group, key=lambda each: _rate(each, weights)) for group in groups]
+
+    def _list_sentences(self, number: int, passage: FoundPassage) -> list[Sentence]:
+        texts = list(split_sentences(passage.text))[:MOST_SENTENCES]
+        title = Sentence(number, passage.title, self._list_terms(passage.title), title=True)
+        return [title, *(Sentence(number, text, self._list_terms(text)) for text in texts)]
+
+    def _list_terms(self, text: str) -> frozenset[str]:
+        return frozenset(list_terms(text, self._stop_words))
+
+
+def split_sentences(text: str) -> Iterator[str]:
+    """Lines of a paragraph belong together, unless they begin with a bullet."""
+    for paragraph in text.split("\n\n"):
+        held: list[str] = []
+        for line in paragraph.split("\n"):
+            if line.lstrip().startswith(_BULLETS) and held:
+                yield from _end_sentences(held)
+                held = []
+            held.append(line.strip(" \t-*•"))
+        yield from _end_sentences(held)
+
+
+def _end_sentences(lines: Sequence[str]) -> Iterator[str]:
+    yield from filter(None, _SENTENCE_END.split(" ".join(lines).strip()))
+
+
+def _weigh_terms(asked: frozenset[str], sentences: Sequence[Sentence]) -> dict[str, float]:
+    """A word that few of the sentences hold says more."""
+    found = Counter(term for each in sentences for term in each.terms & asked)
+    return {term: math.log(1 + len(sentences) / count) for term, count in found.items()}
+
+
+def _rate(sentence: Sentence, weights: dict[str, float]) -> float:
+    """What a sentence says of the question; long ones have it easier, and titles sum up."""
+    said = sum(weights.get(term, 0.0) for term in sentence.terms)
+    length = 1 + max(0, len(sentence.terms) - USUAL_TERMS) / 40
+    return said / length * (TITLE_BONUS if sentence.title else 1.0)
+
+
+def _list_good(passages: Sequence[FoundPassage]) -> Sequence[FoundPassage]:
+    least = LEAST_SHARE * passages[0].score
+    good = 1
+    while good < min(MOST_CITED, len(passages)) and passages[good].score >= least:
+        good += 1
+    return passages[:good]
+
+
+def _count_kinds(passages: Sequence[FoundPassage]) -> str:
+    """As "2 runs and 1 commit match; the best say:"."""
+    kinds = Counter(passage.kind for passage in passages)
+    words = [f"{count} {NOUNS[kind][count > 1]}" for kind, count in kinds.most_common()]
+    listed = f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
+    if len(passages) == 1:
+        return f"{listed} matches:"
+    return f"{listed} match; the best say:"
+
+
+def _quote(sentence: Sentence, passage: FoundPassage) -> str:
+    title = _make_plain(passage.title)
+    text = title if sentence.title else f"{title}: {_make_plain(sentence.text)}"
+    return text if len(text) <= LONGEST_SENTENCE else text[: LONGEST_SENTENCE - 1].rstrip() + "…"
+
+
+def _make_plain(text: str) -> str:
+    """What is quoted may not look like a citation of ours."""
+    return " ".join(text.replace("[", "(").replace("]", ")").split())
+
+
+def _tell_numbers(passages: Sequence[FoundPassage]) -> Iterator[str]:
+    told = [
+        f"\n• {_make_plain(words)} [{number}]"
+        for number, passage in enumerate(passages, 1)
+        if passage.kind is PassageKind.RUN and (words := describe_run(passage))
+    ]
+    if told:
+        yield "\n\nWhat was measured:"
+        yield from told
+
+
+def describe_run(passage: FoundPassage) -> str:
+    """Verdict, Elo, time control and statistics of a run, as far as they are known."""
+    elo = f"Elo {passage.elo}" if passage.elo and "elo" not in passage.elo.lower() else passage.elo
+    parts = [passage.outcome, elo, f"at {passage.tc}" if passage.tc else "", *passage.statistics]
+    return ", ".join(part for part in parts if part)

@@ -1,0 +1,105 @@
+"""What an answer is made from, the port of those who make one, and the check of citations.
+
+An answer cites passages by their number in brackets: [1] is the first. Numbers that no passage has
+are removed on the way, because a model may invent them.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+import msgspec
+
+from rookery.ask.passages import FoundPassage
+from rookery.errors import Complaint
+from rookery.http_client import HeldCall
+from rookery.protocol.ask import ChatMessage
+
+LONGEST_CITATION = 24
+LONGEST_NUMBER = 3
+_NUMBERS = re.compile(r"\[[0-9, ]{1,22}\]", re.ASCII)
+
+
+class AnswerFailed(Complaint):
+    """There is no whole answer. `detail` is for the operator's log alone."""
+
+    def __init__(self, sentence: str, detail: str = "") -> None:
+        super().__init__(sentence)
+        self.detail = detail
+
+
+class Grounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What an answer is made from: the question, what was found, and what was said before."""
+
+    question: str
+    passages: tuple[FoundPassage, ...]
+    history: tuple[ChatMessage, ...] = ()
+    note: str = ""
+    """What the answer begins with, such as why it was made without the model."""
+
+
+class Answerer(Protocol):
+    """Makes answers; one per site."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether it waits for a model, which may cost something; if not, it computes a moment."""
+        ...
+
+    @property
+    def works(self) -> bool:
+        """Whether the last answer came to its end, but for those that were left."""
+        ...
+
+    def write(self, grounds: Grounds, held: HeldCall) -> Iterator[str]:
+        """The answer piece by piece; blocks. Raises AnswerFailed. Another thread may leave the
+        call."""
+        ...
+
+
+# Citations, checked while an answer is still being written.
+
+
+def check_citations(pieces: Iterable[str], count: int) -> Iterator[str]:
+    """The pieces without citations of passages that are not there."""
+    held = ""
+    for piece in pieces:
+        ready, held = _split(held + piece)
+        if ready := _strike_out(ready, count):
+            yield ready
+    if rest := _strike_out(held, count):
+        yield rest
+
+
+def list_cited(text: str, count: int) -> frozenset[int]:
+    """The numbers of the passages that an answer cites."""
+    return frozenset(number for found in _NUMBERS.findall(text) for number in _valid(found, count))
+
+
+def _split(text: str) -> tuple[str, str]:
+    """What can be given out, and the beginning of what may become a citation."""
+    start = text.rfind("[")
+    if start < 0 or len(text) - start > LONGEST_CITATION:
+        return text, ""
+    if text[start + 1 :].strip("0123456789, "):
+        return text, ""
+    return text[:start], text[start:]
+
+
+def _strike_out(text: str, count: int) -> str:
+    if "[" not in text:
+        return text
+    return _NUMBERS.sub(lambda found: _kept(found[0], count), text)
+
+
+def _kept(citation: str, count: int) -> str:
+    numbers = _valid(citation, count)
+    return f"[{', '.join(map(str, numbers))}]" if numbers else ""
+
+
+def _valid(citation: str, count: int) -> list[int]:
+    words = citation.strip("[]").replace(",", " ").split()
+    return [int(word) for word in words if len(word) <= LONGEST_NUMBER and 1 <= int(word) <= count]

@@ -1,0 +1,132 @@
+"""Ask as a site has it: its parts made from the settings, its gates, and answers on their way."""
+
+import secrets
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from datetime import timedelta
+
+from rookery.ask.answering.extractive import ExtractiveAnswerer
+from rookery.ask.answering.grounds import AnswerFailed
+from rookery.ask.answering.models import DIALECTS, ModelAnswerer, ModelLimits
+from rookery.ask.chat import AskSteps, Question, RunningAnswer
+from rookery.ask.health import AskHealth, AskStats, Outcome
+from rookery.ask.passages import Retriever
+from rookery.ask.pipeline import choose_pipeline
+from rookery.ask.sessions import ChatLimits, ChatRows, ChatSessions
+from rookery.boundary.bridge import Bridge
+from rookery.boundary.offload import Gate, Threads
+from rookery.clock import Clock
+from rookery.errors import Complaint
+from rookery.http_client import HeldCall
+from rookery.logs import Log
+from rookery.people.login import Throttle
+from rookery.protocol.ask import AskEvent, SourceList, TokenEvent
+from rookery.settings import Settings
+
+SIMILAR_AT_ONCE = 4
+HOUR_SECONDS = 3600.0
+
+
+class Ask:
+    """One per site. `gate` bounds the answers on their way, `similar_gate` the looks for what was
+    tried before."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        rows: ChatRows,
+        retriever: Retriever,
+        stop_words: frozenset[str],
+        *,
+        threads: Threads,
+        clock: Clock,
+        log: Log,
+        bridge: Callable[[], Bridge | None],
+    ) -> None:
+        """Raises Complaint for settings that do not go together."""
+        without_model = ExtractiveAnswerer(stop_words)
+        self.answerer = make_answerer(settings) or without_model
+        self.chats = ChatSessions(rows, clock, read_chat_limits(settings), secrets.token_hex)
+        self.health = AskHealth(self.answerer.name)
+        self.gate = Gate("ask", settings.ask_answers)
+        self.similar_gate = Gate("similar", SIMILAR_AT_ONCE)
+        self.visitors = Throttle(most=settings.ask_visitor_questions, seconds=HOUR_SECONDS)
+        self.steps = AskSteps(
+            retriever,
+            self.chats,
+            self.answerer,
+            without_model,
+            self.health,
+            clock,
+            connections=settings.ask_connections,
+        )
+        self._pipeline = choose_pipeline(settings.ask_pipeline, self.steps, threads, bridge)
+        self._clock = clock
+        self._log = log
+
+    def stats(self) -> AskStats:
+        return self.health.stats(model_works=self.answerer.works)
+
+    def begin(self, question: Question) -> RunningAnswer:
+        """An answer that is made while it is read."""
+        held = HeldCall(0.0)
+        return RunningAnswer(self._follow(question, held), held)
+
+    async def _follow(self, question: Question, held: HeldCall) -> AsyncGenerator[AskEvent, None]:
+        """Counts how it went."""
+        began, outcome = self._clock.seconds(), Outcome.LEFT
+        try:
+            outcome_if_whole, first = Outcome.ANSWERED, True
+            async with aclosing(self._pipeline(question, held)) as events:
+                async for event in events:
+                    if isinstance(event, SourceList) and not event.sources:
+                        outcome_if_whole = Outcome.UNFOUND
+                    if isinstance(event, TokenEvent) and first:
+                        first = False
+                        self.health.note_first_piece(self._clock.seconds() - began)
+                    yield event
+            outcome = outcome_if_whole
+        except AnswerFailed as failed:
+            outcome = Outcome.FAILED
+            self.health.note_model_failure()
+            self._log.warning("model_failed", reason=str(failed), detail=failed.detail)
+            raise
+        except Exception:
+            outcome = Outcome.FAILED
+            raise
+        finally:
+            self.health.note_answer(outcome, self._clock.seconds() - began)
+
+
+def make_answerer(settings: Settings) -> ModelAnswerer | None:
+    """The model that the settings name, or None; raises Complaint where they name half of one."""
+    dialect = DIALECTS.get(settings.ask_backend)
+    if dialect is None:
+        return None
+    if not settings.ask_model_url or not settings.ask_model:
+        raise Complaint(
+            f"ROOKERY_ASK_BACKEND={settings.ask_backend} needs ROOKERY_ASK_MODEL_URL and"
+            " ROOKERY_ASK_MODEL."
+        )
+    limits = ModelLimits(
+        connect_seconds=settings.ask_connect_seconds,
+        first_seconds=settings.ask_first_seconds,
+        next_seconds=settings.ask_next_seconds,
+        whole_seconds=settings.ask_answer_seconds,
+        context_tokens=settings.ask_context_tokens,
+        answer_tokens=settings.ask_answer_tokens,
+    )
+    url, model, key = settings.ask_model_url, settings.ask_model, settings.ask_api_key
+    return ModelAnswerer(dialect, url, model, key, limits)
+
+
+def read_chat_limits(settings: Settings) -> ChatLimits:
+    """How much of conversations is kept on this site."""
+    days = settings.ask_retention_days
+    return ChatLimits(
+        sessions=settings.ask_sessions,
+        messages=settings.ask_messages,
+        temporary=timedelta(hours=settings.ask_temporary_hours),
+        lasting=timedelta(days=days) if days else None,
+        model_questions=settings.ask_model_questions,
+    )

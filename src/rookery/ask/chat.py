@@ -1,0 +1,236 @@
+"""Ask itself: a question is condensed with its history, looked up, answered and remembered.
+
+    recall --> search --> sources --> choose who answers --> pieces --> remember --> done
+
+`AskSteps` has what touches the database, as coroutines. The direct pipeline awaits them on the
+loop; the ones in threads (`ask/pipeline.py`) call them over the bridge. Either way an answer that
+fails or is left half-way is not remembered.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import msgspec
+
+from rookery.ask.answering.condensing import EARLIER_TERMS, find_leaned_on
+from rookery.ask.answering.grounds import Answerer, Grounds, check_citations
+from rookery.ask.health import AskHealth
+from rookery.ask.passages import Asker, FoundPassage, PassageFilter, PassageKind, Retriever
+from rookery.ask.sessions import ChatSessions
+from rookery.boundary.offload import Threads, stream
+from rookery.clock import Clock
+from rookery.http_client import HeldCall
+from rookery.protocol.ask import (
+    AskEvent,
+    ChatMessage,
+    ChatSession,
+    DoneEvent,
+    SourceList,
+    TokenEvent,
+)
+
+SOURCES = 10
+SIMILAR = 6
+HISTORY = 20
+"""Messages of a conversation that a new question is seen with."""
+QUOTA_NOTE = (
+    "Your questions to the language model are used up for today; this was found without it."
+)
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody asks; an empty `session` begins a conversation, unless a visitor asks."""
+
+    text: str
+    asker: Asker
+    wanted: PassageFilter = PassageFilter()
+    session: str = ""
+    temporary: bool = True
+
+
+class Recalled(msgspec.Struct, frozen=True, kw_only=True):
+    """The conversation that a question belongs to; none for a visitor."""
+
+    session: ChatSession | None = None
+    begin: bool = False
+    """Whether it is written with its first messages."""
+    messages: tuple[ChatMessage, ...] = ()
+
+
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """Who answers, and why not the model where it is not asked."""
+
+    answerer: Answerer
+    note: str = ""
+
+
+class AskSteps:
+    """What an answer needs of the database, and who writes it. On the loop alone.
+
+    `connections` is Ask's share of the pool: so many of its calls run at once, however many
+    questions there are, and the farm has the rest.
+    """
+
+    def __init__(
+        self,
+        retriever: Retriever,
+        chats: ChatSessions,
+        answerer: Answerer,
+        without_model: Answerer,
+        health: AskHealth,
+        clock: Clock,
+        *,
+        connections: int,
+    ) -> None:
+        self._retriever = retriever
+        self._chats = chats
+        self._answerer = answerer
+        self._without_model = without_model
+        self._health = health
+        self._clock = clock
+        self._share = asyncio.Semaphore(connections)
+
+    async def recall(self, question: Question) -> Recalled:
+        """Raises UnknownSession."""
+        user = question.asker.name
+        if not user:
+            return Recalled()
+        if not question.session:
+            draft = self._chats.draft(question.text, temporary=question.temporary)
+            return Recalled(session=draft, begin=True)
+        async with self._share:
+            session, messages = await self._chats.history(question.session, question.asker, HISTORY)
+        return Recalled(session=session, messages=messages)
+
+    async def search(self, question: Question, recalled: Recalled) -> tuple[FoundPassage, ...]:
+        """The best passages; words of the question that this one leans on count too."""
+        earlier = find_leaned_on(question.text, recalled.messages)
+        async with self._measured():
+            terms = (
+                await self._retriever.find_rare_terms(earlier, question.asker, limit=EARLIER_TERMS)
+                if earlier
+                else ()
+            )
+            return await self._retriever.search(
+                question.text, question.asker, question.wanted, limit=SOURCES, extra_terms=terms
+            )
+
+    async def find_similar(
+        self, title: str, asker: Asker, engine: str = ""
+    ) -> tuple[FoundPassage, ...]:
+        """The nearest runs and commits to what somebody is typing, without their text."""
+        wanted = PassageFilter(engine=engine, kinds=(PassageKind.RUN, PassageKind.COMMIT))
+        async with self._measured():
+            found = await self._retriever.search(title, asker, wanted, limit=SIMILAR)
+        return tuple(msgspec.structs.replace(each, text="") for each in found)
+
+    async def choose_answerer(self, question: Question) -> Chosen:
+        """Strangers can't spend the operator's money; others have a quota a day."""
+        user, answerer = question.asker.name, self._answerer
+        if not answerer.asks_model:
+            return Chosen(answerer=answerer)
+        if not user:
+            return Chosen(answerer=self._without_model)
+        async with self._share:
+            granted = await self._chats.take_model_question(user)
+        if not granted:
+            return Chosen(answerer=self._without_model, note=QUOTA_NOTE)
+        self._health.note_model_call()
+        return Chosen(answerer=answerer)
+
+    async def remember(
+        self,
+        question: Question,
+        recalled: Recalled,
+        answer: str,
+        passages: tuple[FoundPassage, ...],
+    ) -> str:
+        """Writes both messages and touches the conversation; gives its id, or an empty text."""
+        session = recalled.session
+        if session is None:
+            return ""
+        async with self._share:
+            written = await self._chats.remember(
+                session, question.asker.name, question.text, answer, passages, begin=recalled.begin
+            )
+        return session.id if written else ""
+
+    @asynccontextmanager
+    async def _measured(self) -> AsyncIterator[None]:
+        async with self._share:
+            began = self._clock.seconds()
+            yield
+        self._health.note_search(self._clock.seconds() - began)
+
+
+# Pipelines: the same steps, awaited on the loop or taken in a thread.
+
+
+@dataclass(slots=True)
+class RunningAnswer:
+    """An answer on its way. Whoever stops reading it early calls `leave` first, so that no thread
+    goes on waiting for a model."""
+
+    events: AsyncGenerator[AskEvent, None]
+    held: HeldCall
+
+    def leave(self) -> None:
+        self.held.leave()
+
+
+Pipeline = Callable[[Question, HeldCall], AsyncGenerator[AskEvent, None]]
+
+
+class DirectPipeline:
+    """Awaits everything on the loop; a thread is used for what computes or waits for a model."""
+
+    def __init__(self, steps: AskSteps, threads: Threads) -> None:
+        self._steps = steps
+        self._threads = threads
+
+    async def __call__(self, question: Question, held: HeldCall) -> AsyncGenerator[AskEvent, None]:
+        steps = self._steps
+        recalled = await steps.recall(question)
+        passages = await steps.search(question, recalled)
+        yield SourceList(sources=passages)
+        chosen = await steps.choose_answerer(question)
+        said: list[str] = []
+        async with aclosing(
+            self._write(chosen.answerer, make_grounds(question, recalled, passages, chosen), held)
+        ) as pieces:
+            async for piece in pieces:
+                said.append(piece)
+                yield TokenEvent(text=piece)
+        session = await steps.remember(question, recalled, "".join(said), passages)
+        yield DoneEvent(session_id=session)
+
+    async def _write(
+        self, answerer: Answerer, grounds: Grounds, held: HeldCall
+    ) -> AsyncGenerator[str, None]:
+        write = partial(write_checked, answerer, grounds, held)
+        if not answerer.asks_model:
+            for piece in await self._threads.cpu(lambda: list(write())):
+                yield piece
+            return
+        async with aclosing(stream(write, self._threads)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+
+def make_grounds(
+    question: Question,
+    recalled: Recalled,
+    passages: tuple[FoundPassage, ...],
+    chosen: Chosen,
+) -> Grounds:
+    return Grounds(
+        question=question.text, passages=passages, history=recalled.messages, note=chosen.note
+    )
+
+
+def write_checked(answerer: Answerer, grounds: Grounds, held: HeldCall) -> Iterator[str]:
+    """The pieces of an answer, with citations of what is there alone; blocks."""
+    return check_citations(answerer.write(grounds, held), len(grounds.passages))

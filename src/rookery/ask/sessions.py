@@ -1,0 +1,274 @@
+"""Conversations with Ask: kept per user, seen by nobody else, and forgotten after a while.
+
+    begun without a title --> temporary --(given a title)--> lasting
+    temporary: swept some hours after its last use
+    lasting:   swept some days after its last use, where the site says so
+
+A question and its answer are written in one transaction, after the answer is whole: an answer that
+broke off leaves nothing behind. Somebody else's conversation is answered as one that never was.
+"""
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from rookery.ask.passages import Asker, FoundPassage
+from rookery.boundary.domains import Domain, runs
+from rookery.clock import Clock
+from rookery.db.pool import clean
+from rookery.db.table import Table, Transaction
+from rookery.errors import Complaint
+from rookery.protocol.ask import LONGEST_TITLE, ChatMessage, ChatSession
+
+ID_BYTES = 16
+TITLE_LENGTH = 70
+SWEPT_AT_ONCE = 500
+USES_KEPT = timedelta(days=7)
+WITHHELD = "This answer told of an engine that you may no longer see."
+
+
+class UnknownSession(Complaint):
+    """You have no such conversation."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
+class TooManySessions(Complaint):
+    """A user keeps as many conversations as the site allows."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"You keep {most} conversations, which is the most; delete one first.")
+
+
+class ChatRows(Table):
+    """The rows of conversations and messages. Each call names the user whose they must be."""
+
+    async def of(self, user: str, *, archived: bool | None = False) -> tuple[ChatSession, ...]:
+        """A user's conversations, the last used first; None for archived ones too."""
+        return await self._many(ChatSession, "chats_of", user, archived)
+
+    async def get(self, session: str, user: str) -> ChatSession | None:
+        return await self._one(ChatSession, "chats_get", session, user)
+
+    async def add(self, session: ChatSession, user: str, most: int) -> bool:
+        """Whether there was room; the least used temporary ones make some."""
+        async with self._writing() as write:
+            return await _begin(write, session, user, most)
+
+    async def change(
+        self, session: str, user: str, title: str | None, archived: bool | None
+    ) -> bool:
+        found = None if title is None else clean(title)
+        return await self._write("chats_change", session, user, found, archived) is not None
+
+    async def touch(self, session: str, user: str, now: datetime) -> bool:
+        return await self._write("chats_touch", session, user, now) is not None
+
+    async def remove(self, session: str, user: str) -> bool:
+        return await self._write("chats_remove", session, user) is not None
+
+    async def messages(self, session: str, most: int) -> tuple[ChatMessage, ...]:
+        """The last ones, oldest first."""
+        return await self._many(_decode_message, "chat_messages_of", session, most)
+
+    async def remember(
+        self,
+        session: ChatSession,
+        user: str,
+        messages: Sequence[ChatMessage],
+        *,
+        most_sessions: int,
+        most_messages: int,
+    ) -> bool:
+        """Writes messages and touches their conversation, which is begun where `most_sessions` is
+        not 0; False where it has gone meanwhile or there is no room."""
+        async with self._writing() as write:
+            if most_sessions:
+                found = await _begin(write, session, user, most_sessions)
+            else:
+                found = await write("chats_touch", session.id, user, session.touched) is not None
+            if not found:
+                return False
+            for each in messages:
+                sources = msgspec.json.encode(each.sources).decode()
+                text = clean(each.text)
+                await write("chat_messages_add", session.id, each.role, text, each.at, sources)
+            await write("chat_messages_trim", session.id, most_messages)
+        return True
+
+    async def clear(self, session: str, user: str, now: datetime) -> bool:
+        """Forgets the messages; the conversation stays."""
+        async with self._writing() as write:
+            if await write("chats_touch", session, user, now) is None:
+                return False
+            await write("chat_messages_clear", session)
+        return True
+
+    async def sweep(self, temporary: datetime, lasting: datetime | None, limit: int) -> int:
+        """Removes some that were last used before these times; gives how many."""
+        async with self._writing() as write:
+            return len(await write.column("chats_sweep", temporary, lasting, limit))
+
+    async def count_use(self, user: str, day: date, most: int) -> bool:
+        """Counts a question to a model; False where the day's quota is used up."""
+        return await self._write("model_uses_count", user, day, most) is not None
+
+    async def forget_uses(self, before: date) -> None:
+        await self._write("model_uses_sweep", before)
+
+
+async def _begin(write: Transaction, session: ChatSession, user: str, most: int) -> bool:
+    await write("chats_hold", user)
+    await write("chats_make_room", user, most)
+    row = (clean(session.title), session.created, session.temporary)
+    return await write("chats_add", session.id, user, *row, most) is not None
+
+
+def _decode_message(sources: str, **row: Any) -> ChatMessage:
+    decoded = msgspec.json.decode(sources, type=tuple[FoundPassage, ...])
+    return ChatMessage(sources=decoded, **row)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatLimits:
+    """How much is kept, and for how long; None is for ever, and a quota of 0 is none."""
+
+    sessions: int = 100
+    messages: int = 200
+    temporary: timedelta = timedelta(hours=24)
+    lasting: timedelta | None = timedelta(days=365)
+    model_questions: int = 100
+
+
+class ChatSessions:
+    """The conversations of a site."""
+
+    def __init__(
+        self,
+        rows: ChatRows,
+        clock: Clock,
+        limits: ChatLimits,
+        chance: Callable[[int], str] = secrets.token_hex,
+    ) -> None:
+        self._rows = rows
+        self._clock = clock
+        self._limits = limits
+        self._chance = chance
+
+    def draft(self, title: str, *, temporary: bool) -> ChatSession:
+        """A conversation that is written with its first messages."""
+        now, words = self._clock.now(), " ".join(title.split())
+        short = words if len(words) <= TITLE_LENGTH else words[: TITLE_LENGTH - 1].rstrip() + "…"
+        return ChatSession(
+            id=self._chance(ID_BYTES),
+            title=short or "New conversation",
+            created=now,
+            touched=now,
+            archived=False,
+            temporary=temporary,
+            messages=0,
+        )
+
+    async def create(self, user: str, title: str, *, temporary: bool) -> ChatSession:
+        """Raises TooManySessions."""
+        made = self.draft(title, temporary=temporary)
+        if not await self._rows.add(made, user, self._limits.sessions):
+            raise TooManySessions(self._limits.sessions)
+        return made
+
+    async def of(self, user: str, *, archived: bool | None = False) -> tuple[ChatSession, ...]:
+        """The last used first; None for archived ones too."""
+        return await self._rows.of(user, archived=archived)
+
+    async def get(self, session: str, user: str) -> ChatSession:
+        """Raises UnknownSession."""
+        found = await self._rows.get(session, user)
+        if found is None:
+            raise UnknownSession
+        return found
+
+    async def history(
+        self, session: str, asker: Asker, most: int | None = None
+    ) -> tuple[ChatSession, tuple[ChatMessage, ...]]:
+        """A conversation and its last messages; raises UnknownSession. What tells of an engine
+        that has become private is withheld."""
+        found = await self.get(session, asker.name)
+        messages = await self._rows.messages(session, most or self._limits.messages)
+        return found, tuple(_shown(each, asker.hidden) for each in messages)
+
+    async def change(
+        self, session: str, user: str, *, title: str | None = None, archived: bool | None = None
+    ) -> ChatSession:
+        """Raises UnknownSession."""
+        short = None if title is None else title.strip()[:LONGEST_TITLE] or None
+        _require(await self._rows.change(session, user, short, archived))
+        return await self.get(session, user)
+
+    async def touch(self, session: str, user: str) -> ChatSession:
+        """Raises UnknownSession."""
+        _require(await self._rows.touch(session, user, self._clock.now()))
+        return await self.get(session, user)
+
+    async def delete(self, session: str, user: str) -> None:
+        """Raises UnknownSession."""
+        _require(await self._rows.remove(session, user))
+
+    async def clear(self, session: str, user: str) -> ChatSession:
+        """Raises UnknownSession."""
+        _require(await self._rows.clear(session, user, self._clock.now()))
+        return await self.get(session, user)
+
+    async def remember(
+        self,
+        session: ChatSession,
+        user: str,
+        question: str,
+        answer: str,
+        sources: Sequence[FoundPassage],
+        *,
+        begin: bool,
+    ) -> bool:
+        """Writes a question and its answer, and begins the conversation where it is a draft; False
+        where it was deleted meanwhile, or a new one finds no room."""
+        now = self._clock.now()
+        bare = tuple(msgspec.structs.replace(each, text="", snippet="") for each in sources)
+        return await self._rows.remember(
+            msgspec.structs.replace(session, touched=now),
+            user,
+            (
+                ChatMessage(role="user", text=question, at=now),
+                ChatMessage(role="assistant", text=answer, at=now, sources=bare),
+            ),
+            most_sessions=self._limits.sessions if begin else 0,
+            most_messages=self._limits.messages,
+        )
+
+    async def take_model_question(self, user: str) -> bool:
+        """Whether this user may put one question more to a model today."""
+        most = self._limits.model_questions
+        return not most or await self._rows.count_use(user, self._clock.now().date(), most)
+
+    @runs(Domain.LOOP, "awaits deletions of a few hundred rows each")
+    async def sweep(self) -> None:
+        """Removes what nobody has used for long enough, and old days of the quota."""
+        now, limits = self._clock.now(), self._limits
+        lasting = None if limits.lasting is None else now - limits.lasting
+        while await self._rows.sweep(now - limits.temporary, lasting, SWEPT_AT_ONCE):
+            pass
+        await self._rows.forget_uses((now - USES_KEPT).date())
+
+
+def _require(found: bool) -> None:
+    if not found:
+        raise UnknownSession
+
+
+def _shown(message: ChatMessage, hidden: frozenset[str]) -> ChatMessage:
+    if not any(source.engine in hidden for source in message.sources):
+        return message
+    return msgspec.structs.replace(message, text=WITHHELD, sources=())

@@ -1,0 +1,121 @@
+"""`rookery ask`: questions over a server's history of tests."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import reduce
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from rookery.cli.login import THE_SERVER, ServerFlags
+from rookery.cli.options import BadArgument, command_group, option, print_json
+from rookery.client.asking import ask_question
+from rookery.protocol.ask import (
+    LONGEST_QUESTION,
+    AskAnswer,
+    AskEvent,
+    AskQuery,
+    FoundPassage,
+    PassageFilter,
+    PassageKind,
+    TokenEvent,
+)
+
+ask = command_group(
+    "ask",
+    "Ask what was tried before; answers name their sources.",
+    """\
+  rookery ask 'Has anybody tried a bigger razoring margin at long time control?'
+  rookery ask --outcome failed --time-class ltc 'razoring margin'
+  rookery ask --session SESSION 'did it pass?'""",
+)
+DAY = "YYYY-MM-DD"
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class FilterFlags:
+    """What a question is restricted to."""
+
+    engine: Annotated[str, option("only of one engine", "NAME")] = ""
+    user: Annotated[str, option("only of one user", "NAME")] = ""
+    since: Annotated[datetime | None, option("only since a day", DAY)] = None
+    until: Annotated[datetime | None, option("only until a day", DAY)] = None
+    time_class: Annotated[
+        Literal["stc", "ltc", "vltc"] | None, option("only at such time controls", "CLASS")
+    ] = None
+    outcome: Annotated[
+        Literal["passed", "failed", "positive", "stopped"] | None,
+        option("only runs that ended so", "OUTCOME"),
+    ] = None
+    kind: Annotated[
+        list[PassageKind] | None, option("only of this kind; may be given again", "KIND")
+    ] = None
+
+    def make_filter(self) -> PassageFilter:
+        return PassageFilter(
+            engine=self.engine,
+            user=self.user,
+            since=_in_utc(self.since),
+            until=_in_utc(self.until),
+            time_class=self.time_class or "",
+            outcome=self.outcome or "",
+            kinds=tuple(self.kind or ()),
+        )
+
+
+EVERYTHING = FilterFlags()
+
+
+@ask.default
+@ask.command(name="question")
+def ask_about(
+    question: Annotated[str, option("what you want to know")],
+    /,
+    *,
+    session: Annotated[str, option("a conversation to go on with", "ID")] = "",
+    filters: FilterFlags = EVERYTHING,
+    server: ServerFlags = THE_SERVER,
+) -> None:
+    """Ask a question; the answer is printed as it is made, then its sources."""
+    if not 0 < len(question.strip()) <= LONGEST_QUESTION:
+        raise BadArgument(f"A question has 1 to {LONGEST_QUESTION} characters.")
+    query = AskQuery(query=question, session_id=session, filters=filters.make_filter())
+    transport = server.transport()
+    events = ask_question(transport, query)
+    if server.json:
+        print_json(reduce(AskAnswer.with_event, events, AskAnswer()))
+        return
+    answer = _print_answer(events)
+    _print_sources(transport.server, answer.sources)
+    if answer.session_id:
+        print(f"\nGo on with: rookery ask --session {answer.session_id} '...'")
+
+
+def _print_answer(events: Iterator[AskEvent]) -> AskAnswer:
+    answer = AskAnswer()
+    for event in events:
+        answer = answer.with_event(event)
+        if isinstance(event, TokenEvent):
+            print(make_printable(event.text), end="", flush=True)
+    print()
+    return answer
+
+
+def _print_sources(server: str, sources: Sequence[FoundPassage]) -> None:
+    if sources:
+        print("\nSources:")
+    for number, source in enumerate(sources, 1):
+        at = source.url if "://" in source.url else server + source.url
+        commit = f" {source.commit[:12]}" if source.commit else ""
+        print(make_printable(f"{number:3} {source.kind}{commit}: {source.title}\n    {at}"))
+
+
+def make_printable(text: str) -> str:
+    """A text from elsewhere without characters that could control the terminal."""
+    return "".join(each if each.isprintable() or each == "\n" else "·" for each in text)
+
+
+def _in_utc(day: datetime | None) -> datetime | None:
+    return None if day is None else day.replace(tzinfo=day.tzinfo or UTC)

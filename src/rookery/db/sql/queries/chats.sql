@@ -1,0 +1,105 @@
+-- name: chats_of
+-- The conversations of a user, the last used first.
+SELECT
+    id, title, created, touched, archived, temporary,
+    (SELECT count(*) FROM chat_messages WHERE session = chat_sessions.id) AS messages
+FROM chat_sessions
+WHERE user_name = $1 AND (archived = $2 OR $2 IS NULL)
+ORDER BY touched DESC, id
+LIMIT 1000;
+
+-- name: chats_get
+-- One conversation, if it is this user's.
+SELECT
+    id, title, created, touched, archived, temporary,
+    (SELECT count(*) FROM chat_messages WHERE session = chat_sessions.id) AS messages
+FROM chat_sessions
+WHERE id = $1 AND user_name = $2;
+
+-- name: chats_hold
+-- One conversation of a user is begun after the other: the next counts this one.
+SELECT 1 FROM users WHERE name = $1 FOR NO KEY UPDATE;
+
+-- name: chats_make_room
+-- Removes the temporary conversations of a user that were used least, as far as room is needed.
+DELETE FROM chat_sessions
+WHERE id IN (
+    SELECT id FROM chat_sessions
+    WHERE user_name = $1 AND temporary
+    ORDER BY touched, id
+    LIMIT greatest(0, (SELECT count(*) FROM chat_sessions WHERE user_name = $1) - $2 + 1)
+);
+
+-- name: chats_add
+-- A new conversation; nothing where the user has as many as may be.
+INSERT INTO chat_sessions (id, user_name, title, created, touched, archived, temporary)
+SELECT $1, name, $3, $4, $4, false, $5 FROM users
+WHERE name = $2 AND (SELECT count(*) FROM chat_sessions WHERE user_name = $2) < $6
+RETURNING id;
+
+-- name: chats_change
+-- Title or archive, where not null; a title makes a conversation last.
+UPDATE chat_sessions SET
+    title = coalesce($3, title),
+    archived = coalesce($4, archived),
+    temporary = temporary AND $3::text IS NULL
+WHERE id = $1 AND user_name = $2
+RETURNING id;
+
+-- name: chats_touch
+-- A conversation is used.
+UPDATE chat_sessions SET touched = greatest(touched, $3) WHERE id = $1 AND user_name = $2
+RETURNING id;
+
+-- name: chats_remove
+-- A conversation with its messages, if it is this user's.
+DELETE FROM chat_sessions WHERE id = $1 AND user_name = $2 RETURNING id;
+
+-- name: chats_sweep
+-- Removes conversations that nobody has used since: temporary ones, and lasting ones where that
+-- time is not null.
+DELETE FROM chat_sessions
+WHERE id IN (
+    SELECT id FROM chat_sessions
+    WHERE (temporary AND touched < $1) OR (NOT temporary AND touched < $2)
+    LIMIT $3
+)
+RETURNING id;
+
+-- name: chat_messages_of
+-- The last messages of a conversation, oldest first.
+SELECT role, text, at, sources FROM (
+    SELECT number, role, text, at, sources::text AS sources FROM chat_messages
+    WHERE session = $1
+    ORDER BY number DESC
+    LIMIT $2
+) AS last
+ORDER BY number;
+
+-- name: chat_messages_add
+-- The next message of a conversation.
+INSERT INTO chat_messages (session, number, role, text, at, sources)
+SELECT $1, coalesce(max(number), 0) + 1, $2, $3, $4, $5::jsonb
+FROM chat_messages WHERE session = $1;
+
+-- name: chat_messages_trim
+-- Forgets the oldest messages of a conversation that has more than so many.
+DELETE FROM chat_messages
+WHERE session = $1
+AND number <= (SELECT max(number) FROM chat_messages WHERE session = $1) - $2;
+
+-- name: chat_messages_clear
+-- Forgets all messages of a conversation.
+DELETE FROM chat_messages WHERE session = $1;
+
+-- name: model_uses_count
+-- One question more of a user's day; nothing where the quota is used up.
+INSERT INTO model_uses (user_name, day, questions)
+SELECT name, $2, 1 FROM users WHERE name = $1
+ON CONFLICT (user_name, day) DO UPDATE SET questions = model_uses.questions + 1
+WHERE model_uses.questions < $3
+RETURNING questions;
+
+-- name: model_uses_sweep
+-- Forgets the days before one.
+DELETE FROM model_uses WHERE day < $1;

@@ -1,0 +1,134 @@
+"""Questions over the history of tests: answered whole, as a stream, or by the nearest tries."""
+
+from typing import cast
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.ask.chat import Question
+from rookery.ask.passages import Asker
+from rookery.ask.words import drop_control_characters
+from rookery.boundary.domains import Domain, runs
+from rookery.boundary.errors import GateFull
+from rookery.people.login import Throttled, origin_of
+from rookery.people.users import Scope
+from rookery.protocol import v1
+from rookery.protocol.ask import AskAnswer, AskQuery, SourceList
+from rookery.protocol.codec import Reader
+from rookery.web.answers import site_of
+from rookery.web.ask_answers import MEDIA_TYPE, AskDesk, make_asker
+from rookery.web.bodies import json_answer, read_body
+from rookery.web.callers import find_bearer, read_name, translated_errors
+from rookery.web.faults import AskBusy, BadRequest, Forbidden, TooManyRequests, Unauthorized
+from rookery.web.openapi import Operation, described
+from rookery.web.scope import request_info_of
+
+QUERY = Reader(AskQuery, most_bytes=16 * 1024)
+UNSEEN = {"cache-control": "no-store"}
+LEAST_TITLE = 3
+LONGEST_TITLE = 300
+TOO_MANY = "Too many questions without an account come from your address; log in, or wait a little."
+
+
+@described(Operation("Ask a question over the history of tests", {200: AskAnswer}, body=AskQuery))
+@runs(Domain.THREAD, "awaits a search and two writes; the answer is written in a thread")
+async def query(request: Request) -> Response:
+    question = await read_question(request)
+    desk, client = desk_of(request), request_info_of(request.scope).client
+    answer = await desk.answer(question, client, request.receive)
+    return json_answer(answer, headers=UNSEEN)
+
+
+@described(
+    Operation(
+        "Ask, and read the answer as it is made, as server-sent events (sources, token, done,"
+        " error)",
+        {200: MEDIA_TYPE},
+        body=AskQuery,
+    )
+)
+@runs(Domain.STREAM, "waits for the answer's task, which is written in a thread")
+async def query_stream(request: Request) -> Response:
+    return desk_of(request).stream(await read_question(request))
+
+
+@described(
+    Operation(
+        "The runs and commits that are nearest to a title",
+        {200: SourceList},
+        query={"title": v1.Name, "engine": v1.Name},
+    )
+)
+@runs(Domain.LOOP, "awaits one search")
+async def find_similar(request: Request) -> Response:
+    site, asker = site_of(request), await find_asker(request)
+    with translated_errors():
+        engine = read_name(request.query_params, "engine")
+    title = clean_question(request.query_params.get("title", "")[:LONGEST_TITLE])
+    if len(title) < LEAST_TITLE:
+        return json_answer(SourceList(sources=()), headers=UNSEEN)
+    try:
+        with site.ask.similar_gate.enter():
+            found = await site.ask.steps.find_similar(title, asker, engine)
+    except GateFull:
+        raise AskBusy from None
+    return json_answer(SourceList(sources=found), headers=UNSEEN)
+
+
+async def read_question(request: Request) -> Question:
+    """The question that a body holds, of whoever calls; raises HttpFault."""
+    asker = await find_asker(request)
+    body = await read_body(request.receive)
+    with translated_errors():
+        wish = QUERY.read(body)
+    if wish.session_id and not asker.name:
+        raise Unauthorized
+    text = clean_question(wish.query)
+    if not text:
+        raise BadRequest("query: the question has no words")
+    charge_visitor(request, asker)
+    return Question(
+        text=text,
+        asker=asker,
+        wanted=wish.filters,
+        session=wish.session_id,
+        temporary=wish.temporary,
+    )
+
+
+async def find_asker(request: Request) -> Asker:
+    """Whoever calls, by session or with a token that may read, or a visitor."""
+    site = site_of(request)
+    bearer = await find_bearer(request, site.bearers)
+    if bearer is not None and Scope.READ not in bearer.scopes:
+        raise Forbidden("This token is not made for this; it takes one for read.")
+    return make_asker(site, bearer.user.name if bearer else "")
+
+
+def charge_visitor(request: Request, asker: Asker) -> None:
+    """Raises TooManyRequests for an address that has asked too much without an account."""
+    if asker.name:
+        return
+    site, client = site_of(request), request_info_of(request.scope).client
+    try:
+        site.ask.visitors.charge(origin_of(client), site.clock.seconds())
+    except Throttled:
+        raise TooManyRequests(TOO_MANY) from None
+
+
+def clean_question(text: str) -> str:
+    """In one line, without control characters."""
+    return " ".join(drop_control_characters(text).split())
+
+
+def desk_of(request: Request) -> AskDesk:
+    return cast("AskDesk", request.app.state.ask_desk)
+
+
+def ask_routes(root: str) -> list[BaseRoute]:
+    """The addresses below a root."""
+    return [
+        Route(f"{root}/query", query, methods=["POST"]),
+        Route(f"{root}/query/stream", query_stream, methods=["POST"]),
+    ]

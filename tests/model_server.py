@@ -1,0 +1,93 @@
+"""A language model's endpoint as tests need it: it answers what it is told to, however badly."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+TOKENS = ("Razoring", " was", " tried", " [1]", " and", " failed", " [99]", ".")
+ANSWER = "Razoring was tried [1] and failed ."
+"""Without the citation of a passage that is not there."""
+
+
+@dataclass(slots=True)
+class FakeModel:
+    """How the next calls are answered, and what came of the last ones."""
+
+    manner: str = "whole"
+    """`whole`, `breaks`, `garbage`, `hangs`, `silent`, `refuses`, `reports`, `dribbles`."""
+    pause: float = 0.0
+    url: str = ""
+    bodies: list[dict[str, object]] = field(default_factory=list)
+    heads: list[str] = field(default_factory=list)
+    open: int = 0
+    """Calls on their way."""
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.open += 1
+        try:
+            with suppress(ConnectionError, asyncio.IncompleteReadError):
+                await self._take(reader)
+                await self._reply(reader, writer)
+        finally:
+            self.open -= 1
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _take(self, reader: asyncio.StreamReader) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        self.heads.append(head)
+        length = next(
+            int(line.split(":")[1])
+            for line in head.splitlines()
+            if line.lower().startswith("content-length")
+        )
+        self.bodies.append(json.loads(await reader.readexactly(length)))
+
+    async def _reply(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.manner == "silent":
+            await reader.read()
+            return
+        status = "500 Oh no" if self.manner == "refuses" else "200 OK"
+        kind = "Content-Type: text/event-stream"
+        writer.write(f"HTTP/1.1 {status}\r\n{kind}\r\nConnection: close\r\n\r\n".encode())
+        if self.manner == "refuses":
+            writer.write(b'{"error": "the key sk-123 is wrong"}')
+            return
+        await self._tokens(reader, writer)
+
+    async def _tokens(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.manner == "reports":
+            writer.write(b'data: {"error": {"message": "out of memory"}}\n\n')
+            return
+        if self.manner == "garbage":
+            writer.write(b"<html>\n" * 30 + b"\xff\xfe\x00{]\n" * 30)
+            return
+        for number, token in enumerate(TOKENS):
+            if number == 4 and self.manner == "breaks":
+                return
+            if number == 4 and self.manner == "hangs":
+                await reader.read()
+                return
+            if number == 4 and self.manner == "dribbles":
+                writer.write(b"this is no event\n\ndata: {\n\n")
+            piece = json.dumps({"choices": [{"delta": {"content": token}}]})
+            writer.write(f"data: {piece}\n\n".encode())
+            await writer.drain()
+            await asyncio.sleep(self.pause)
+        writer.write(b"data: [DONE]\n\n")
+        await writer.drain()
+
+
+@asynccontextmanager
+async def open_model(manner: str = "whole", pause: float = 0.0) -> AsyncIterator[FakeModel]:
+    """A model on this very loop, at `url`."""
+    model = FakeModel(manner, pause)
+    server = await asyncio.start_server(model.answer, "127.0.0.1", 0, backlog=1024)
+    model.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    try:
+        yield model
+    finally:
+        server.close()
