@@ -20,6 +20,8 @@ from rookery.rules.answers import HeldTask
 from rookery.web.answers import site_of
 from rookery.web.front_end import find_folders, read_fetched
 from tests.http_servers import http_backend, serve_in_memory
+from tests.makers import run_id
+from tests.pages.games import packed_games
 from tests.pages.rows import drawn_pairs, filled
 from tests.twins.farm import MemoryStore
 from tests.twins.sites import MemorySite, make_site, make_user
@@ -41,6 +43,10 @@ async def play(request: Request) -> Response:
 async def run(site: MemorySite, port: int, farewell: Callable[[], None]) -> int:
     user = await make_user(site, "boris")
     await site.users.save(replace(user, groups=frozenset({APPROVERS})))
+    for name in ("late-move-pruning", "king-safety"):
+        task = await site.reads.task(run_id(name), 0)
+        assert task is not None
+        await site.games.upload(task, packed_games(64))
     routes = [Route("/scene/play", play, methods=["GET"])]
     return await serve_in_memory(site, port, farewell, routes)
 

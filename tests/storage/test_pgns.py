@@ -11,7 +11,7 @@ from rookery.boundary.offload import Threads
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.files.blobs import FolderBlobs, read_blob, write_blob
-from rookery.files.games import GameRows, GameStore, GameUpload
+from rookery.files.games import GameRows, GameStore, GameSum, GameUpload, StoredGame
 from rookery.protocol.games import Ending, Game, Outcome
 from tests.database import pool_on
 from tests.fakes import HandClock
@@ -48,6 +48,31 @@ async def test_games_are_kept_for_their_time(database: Target, queries: Queries)
         await rows.add(pgn(1, "old", NOW - timedelta(days=11)), ())
         await rows.add(pgn(1, "new", NOW - timedelta(days=9)), ())
         assert [each.blob for each in await rows.find_expired(NOW, 10)] == ["old"]
+
+
+async def test_games_are_added_up_by_run_and_found_by_number(
+    database: Target, queries: Queries
+) -> None:
+    won = Game(Outcome.WHITE, Ending.NORMAL, True, 80, b"12345678", 0)
+    drawn = Game(Outcome.DRAW, Ending.ADJUDICATION, False, 60, b"abcdefgh", 900)
+    async with pool_on(database) as pool:
+        rows = GameRows(pool, queries)
+        await rows.add(pgn(1, "a"), (won, drawn))
+        await rows.add(pgn(2, "b", NOW + timedelta(hours=1)), (won,))
+        await rows.forget(["a"])
+        assert await rows.list_sums(RUN) == (
+            GameSum(Outcome.WHITE, Ending.NORMAL, True, 2, 160),
+            GameSum(Outcome.DRAW, Ending.ADJUDICATION, False, 1, 60),
+        )
+        assert await rows.list_sums("b" * 24) == ()
+        assert await rows.find_game(RUN, 1, 1) == StoredGame(drawn, "")
+        assert await rows.find_game(RUN, 2, 0) == StoredGame(won, "b")
+        assert await rows.find_game(RUN, 2, 1) is None
+        assert [each.task for each in await rows.list_latest(RUN, 1)] == [2]
+        assert await rows.find_tasks(RUN, [1, 2, 3]) == {2}
+        latest = await rows.find_latest(RUN)
+        assert latest is not None
+        assert latest.blob == "b"
 
 
 async def test_what_is_known_of_games_outlives_them(database: Target, queries: Queries) -> None:

@@ -12,7 +12,14 @@ from rookery.files.access import FileAccessRows, RepeatedUpload
 from rookery.files.blobs import KEY_BYTES, UnknownBlob
 from rookery.files.books import BookRows, StoredBook
 from rookery.files.engine_files import NetRows, ProgramRows, StoredNet, StoredProgram
-from rookery.files.games import GameRows, GameUpload, IndexedGame
+from rookery.files.games import (
+    GameRows,
+    GameSum,
+    GameUpload,
+    IndexedGame,
+    StoredGame,
+    add_up_games,
+)
 from rookery.files.store import HasSize, QuotaExceeded, UserFile, UserFileRows
 from rookery.files.worker_logs import LogRows, StoredLog
 from rookery.protocol.games import Game
@@ -111,6 +118,24 @@ class MemoryGames(GameRows):
     async def of_run(self, run_id: str) -> tuple[GameUpload, ...]:
         found = [pgn for pgn in self.rows if pgn.run == run_id]
         return tuple(sorted(found, key=lambda pgn: pgn.task))
+
+    async def list_sums(self, run_id: str) -> tuple[GameSum, ...]:
+        games = [game for (run, _), found in self._games.items() if run == run_id for game in found]
+        return add_up_games(games)
+
+    async def list_latest(self, run_id: str, uploads: int) -> tuple[IndexedGame, ...]:
+        del uploads
+        return await self.list_run_games(run_id, 0, 2**31)
+
+    async def find_game(self, run_id: str, task_id: int, number: int) -> StoredGame | None:
+        games = await self.list_games(run_id, task_id)
+        here = await self.of_task(run_id, task_id)
+        if number >= len(games):
+            return None
+        return StoredGame(games[number], here[0].blob if here else "")
+
+    async def find_latest(self, run_id: str) -> GameUpload | None:
+        return next((pgn for pgn in reversed(self.rows) if pgn.run == run_id), None)
 
     async def find_tasks(self, run_id: str, tasks: Collection[int]) -> frozenset[int]:
         return frozenset(pgn.task for pgn in self.rows if pgn.run == run_id and pgn.task in tasks)

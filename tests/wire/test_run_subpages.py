@@ -1,5 +1,6 @@
 """The pages of a run beside its overview, for runs in every state."""
 
+import gzip
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +16,11 @@ from tests.twins.sites import OpenSite, make_site, open_site
 pytestmark = pytest.mark.anyio
 
 NO_NUMBER = re.compile(r"\b(nan|inf|None|Infinity)\b")
-PAGES = ("", "/live", "/elo", "/elo/live", "/tasks", "/stats")
+PAGES = ("", "/live", "/elo", "/elo/live", "/games", "/tasks", "/stats")
+GAME = (
+    '[Event "x"]\n[White "New-idea"]\n[Black "Base-master"]\n[Result "1-0"]\n'
+    '[Termination "time forfeit"]\n\n1. Nf3 {+0.10/9 0.1s} d5 {<script>alert(1)</script>} 1-0\n\n'
+)
 PLAYED = run_id("late-move-pruning")
 
 
@@ -58,6 +63,24 @@ async def test_tasks_are_searched_and_sorted_by_their_address(rows: MemoryRows) 
 async def test_a_list_of_tasks_takes_any_address(rows: MemoryRows, query: str) -> None:
     async with opened(rows) as site:
         await read(site, f"/runs/{PLAYED}/tasks?{query}")
+
+
+async def test_a_game_is_shown_by_its_moves_and_tells_when_they_are_gone(rows: MemoryRows) -> None:
+    async with opened(rows) as site:
+        task = rows.tasks[PLAYED, 0]
+        await site.parts.games.upload(task, gzip.compress(GAME.encode() * 2))
+        listed = await read(site, f"/runs/{PLAYED}/games")
+        assert "How 2 games ended" in listed
+        assert "lost on time" in listed
+        here = f"/runs/{PLAYED}/games/0/1"
+        assert f'href="{here}"' in listed
+        shown = await read(site, here)
+        assert '<span class="san">Nf3</span>' in shown
+        assert "&lt;script&gt;" in shown
+        assert (await site.browser.get(f"/runs/{PLAYED}/games/0/2")).status_code == 404
+        await site.parts.games.rows.forget([each.blob for each in site.parts.pgns.rows])
+        assert "How they ended is kept for good." in await read(site, f"/runs/{PLAYED}/games")
+        assert "The moves of this game are gone" in await read(site, here)
 
 
 async def test_the_statistics_have_every_figure_behind_the_verdict(rows: MemoryRows) -> None:

@@ -19,6 +19,7 @@ from rookery.pages import contributors, frame, profile, teams, tokens, users
 from rookery.pages.accounts import login, logout, sign_up
 from rookery.pages.errors import routes as error_routes
 from rookery.pages.fishtest_forms import routes as fishtest_routes
+from rookery.pages.games import routes as game_routes
 from rookery.pages.home import home, home_live
 from rookery.pages.log import routes as log_routes
 from rookery.pages.machine import routes as machine_routes
@@ -72,6 +73,7 @@ def page_routes() -> list[BaseRoute]:
         Route(f"{ONE}/live", run_live, methods=["GET"]),
         Route(f"{ONE}/{{command}}", change_run, methods=["POST"]),
         *run_elo_routes(),
+        *game_routes(),
         *run_task_routes(),
         *run_statistics_routes(),
         Route("/machines/add", add_machine, methods=["GET", "POST"]),

@@ -1,12 +1,13 @@
 """The games that workers upload, as gzip streams of PGN; a task may have several uploads."""
 
 import struct
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from anyio import CancelScope
 
@@ -15,10 +16,20 @@ from rookery.files.blobs import write_blob
 from rookery.files.store import ROWS_AT_A_TIME, FileRows, FileStore, receive
 from rookery.model.run import RunFault
 from rookery.model.task import Task
-from rookery.protocol.games import PACKED_PIECE, Ending, Game, Outcome, scan_games
+from rookery.protocol.games import (
+    PACKED_PIECE,
+    Ending,
+    Game,
+    Outcome,
+    read_first_games,
+    read_game,
+    scan_games,
+)
 
 MOST_UPLOADS = 50
 """Uploads per task; the games of no more than these are listed."""
+GAMES_LOOKED_AT = 40
+"""Of an upload, where somebody asks how fast the engines searched."""
 LARGEST, LARGEST_GAME = 10_000_000, 20_000
 """Compressed bytes that all uploads of a task may have: in any case, and more for each game."""
 
@@ -47,6 +58,51 @@ class IndexedGame:
     game: Game
 
 
+@dataclass(frozen=True, slots=True)
+class StoredGame:
+    """A game of the index, and the blob that holds its text; empty where that is gone."""
+
+    game: Game
+    blob: str
+
+
+@dataclass(frozen=True, slots=True)
+class GameSum:
+    """How many games of a run ended in one way, and their half moves together."""
+
+    outcome: Outcome
+    ending: Ending
+    new_is_white: bool
+    games: int
+    plies: int
+
+
+def game_sum_of(outcome: int, ending: int, new_is_white: bool, games: int, plies: int) -> GameSum:
+    return GameSum(Outcome(outcome), Ending(ending), new_is_white, games, plies)
+
+
+def add_up_games(games: Iterable[Game]) -> tuple[GameSum, ...]:
+    """The games by the way they ended."""
+    counts: Counter[tuple[Outcome, Ending, bool]] = Counter()
+    plies: Counter[tuple[Outcome, Ending, bool]] = Counter()
+    for game in games:
+        key = game.outcome, game.ending, game.new_is_white
+        counts[key] += 1
+        plies[key] += game.plies
+    return tuple(GameSum(*key, number, plies[key]) for key, number in counts.most_common())
+
+
+def transpose_sums(sums: Sequence[GameSum]) -> tuple[list[int], ...]:
+    """A list for each column, as `unnest` takes them."""
+    return (
+        [int(each.outcome) for each in sums],
+        [int(each.ending) for each in sums],
+        [each.new_is_white for each in sums],
+        [each.games for each in sums],
+        [each.plies for each in sums],
+    )
+
+
 class GameRows(FileRows[GameUpload]):
     """The rows of uploads, and the index of their games, which stays when an upload is removed."""
 
@@ -59,6 +115,41 @@ class GameRows(FileRows[GameUpload]):
             await write("pgns_add", *columns(upload))
             if games:
                 await write("pgns_index", *index)
+                await write("pgns_sum", upload.run, *transpose_sums(add_up_games(games)))
+
+    async def list_sums(self, run_id: str) -> tuple[GameSum, ...]:
+        """How the games of a run ended, the most frequent first; also of those that are gone."""
+        return await self._many(game_sum_of, "pgns_sums", run_id)
+
+    async def list_latest(self, run_id: str, uploads: int) -> tuple[IndexedGame, ...]:
+        """The indexed games of a run's latest uploads."""
+
+        def number_games(task: int, number: int, **columns: Any) -> list[IndexedGame]:
+            games = enumerate(unpack_games(**columns), number)
+            return [IndexedGame(task, place, game) for place, game in games]
+
+        found = await self._many(number_games, "pgns_latest_indexed", run_id, uploads)
+        return tuple(chain.from_iterable(found))
+
+    async def find_game(self, run_id: str, task_id: int, number: int) -> StoredGame | None:
+        """A game of a task by its number; without a blob where the game itself is gone."""
+
+        def unpack_upload(blob: str | None, **columns: Any) -> tuple[str, tuple[Game, ...]]:
+            return blob or "", unpack_games(**columns)
+
+        place = number
+        uploads = await self._many(
+            unpack_upload, "pgns_indexed_of_task", run_id, task_id, MOST_UPLOADS
+        )
+        for blob, games in uploads:
+            if place < len(games):
+                return StoredGame(games[place], blob)
+            place -= len(games)
+        return None
+
+    async def find_latest(self, run_id: str) -> GameUpload | None:
+        """The latest upload of a run that is here."""
+        return await self._one(GameUpload, "pgns_latest", run_id)
 
     async def list_games(self, run_id: str, task_id: int) -> tuple[Game, ...]:
         """The indexed games of a task in the order of its uploads, also of those that were
@@ -96,16 +187,11 @@ class GameRows(FileRows[GameUpload]):
 
     async def find_tasks(self, run_id: str, tasks: Collection[int]) -> frozenset[int]:
         """Those of these tasks whose games are here."""
-        found = await self._many(_same_task, "pgns_of_tasks", run_id, list(tasks))
-        return frozenset(found)
+        return frozenset(await self._column("pgns_of_tasks", run_id, list(tasks)))
 
     async def find_expired(self, now: datetime, limit: int) -> tuple[GameUpload, ...]:
         """A batch of uploads that have been stored for as long as the worker protocol demands."""
         return await self._many(GameUpload, "pgns_expired", now, limit)
-
-
-def _same_task(task: int) -> int:
-    return task
 
 
 class GamesDecoder(Protocol):
@@ -168,9 +254,29 @@ class GameStore(FileStore[GameRows]):
     async def _find_expired(self) -> tuple[GameUpload, ...]:
         return await self.rows.find_expired(self._clock.now(), ROWS_AT_A_TIME)
 
+    async def read_text(self, found: StoredGame) -> str:
+        """The text of one game; raises UnknownBlob where it is gone."""
+        return await self._threads.cpu(self._read_text, found)
+
+    async def read_beginning(self, blob: str) -> tuple[str, ...]:
+        """The first games of an upload, as texts."""
+        return await self._threads.cpu(self._read_beginning, blob)
+
+    def _read_text(self, found: StoredGame) -> str:
+        with self.blobs.open(found.blob) as file:
+            return read_game(_read_pieces(file), found.game.offset)
+
+    def _read_beginning(self, blob: str) -> tuple[str, ...]:
+        with self.blobs.open(blob) as file:
+            return read_first_games(_read_pieces(file), GAMES_LOOKED_AT)
+
     def _scan(self, blob: str) -> tuple[Game, ...]:
         with self.blobs.open(blob) as file:
-            return scan_games(iter(lambda: file.read(PACKED_PIECE), b""))
+            return scan_games(_read_pieces(file))
+
+
+def _read_pieces(file: BinaryIO) -> Iterator[bytes]:
+    return iter(lambda: file.read(PACKED_PIECE), b"")
 
 
 # The index of games: one row per upload, with a packed entry per game in each of four columns.

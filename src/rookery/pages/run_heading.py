@@ -31,6 +31,7 @@ LONGEST_OPTIONS = 60
 TABS = (
     ("", "Overview"),
     ("elo", "Live Elo"),
+    ("games", "Games"),
     ("tasks", "Tasks"),
     ("stats", "Statistics"),
 )

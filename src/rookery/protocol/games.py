@@ -26,6 +26,7 @@ MOST_GAME = 2**20
 MOST_HEAD = 64 * 1024
 MOST_GAMES = 20_000
 MOST_PLIES = 2**16 - 1
+MOST_SHOWN_MOVES = 2_000
 OPENING_MOVES = 8
 """Without a FEN the opening is identified by this many half moves."""
 
@@ -99,6 +100,27 @@ def scan_games(packed: bytes | Iterator[bytes]) -> tuple[Game, ...]:
     return tuple(found)
 
 
+def read_game(packed: Iterator[bytes], offset: int) -> str:
+    """The text of the game that begins at an offset of the unpacked text; raises BrokenGames. To
+    be called in a thread."""
+    skipped, found = 0, b""
+    for piece in _unpack(packed):
+        if skipped + len(piece) > offset:
+            found += piece[max(0, offset - skipped) :]
+            end = found.find(b"\n" + _START, 1)
+            if end >= 0 or len(found) > MOST_GAME:
+                return found[: end if end >= 0 else MOST_GAME].decode("utf-8", "replace")
+        skipped += len(piece)
+    return found.decode("utf-8", "replace")
+
+
+def read_first_games(packed: Iterator[bytes], most: int) -> tuple[str, ...]:
+    """The texts of the first games of a gzip stream; raises BrokenGames. To be called in a
+    thread."""
+    found = islice(_split_games(_unpack(packed)), most)
+    return tuple(text.decode("utf-8", "replace") for _, text in found)
+
+
 def _cut(packed: bytes) -> Iterator[bytes]:
     return (packed[at : at + PACKED_PIECE] for at in range(0, len(packed), PACKED_PIECE))
 
@@ -168,6 +190,51 @@ def _parse_game(text: bytes, offset: int) -> Game:
         opening=_digest_opening(tags.get(b"FEN", b""), moves),
         offset=offset,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class GameMove:
+    """A move and what the engine said of it, without braces."""
+
+    san: str
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GameText:
+    """One game as people read it: its tags and its moves."""
+
+    tags: dict[str, str]
+    moves: tuple[GameMove, ...]
+
+    @property
+    def white_begins(self) -> bool:
+        return self.tags.get("FEN", "").split()[1:2] != ["b"]
+
+    @property
+    def first_number(self) -> int:
+        """The number of the first move."""
+        found = self.tags.get("FEN", "").split()[5:6]
+        return int(found[0]) if found and found[0].isdigit() and len(found[0]) < 5 else 1
+
+
+def parse_game_text(text: str) -> GameText:
+    """The tags and moves of a game; what is no PGN has none."""
+    head, _, body = text.encode().replace(b"\r\n", b"\n").partition(b"\n\n")
+    tags = {
+        name.decode(): value.decode("utf-8", "replace")
+        for name, value in _TAG.findall(head[:MOST_HEAD])
+    }
+    moves: list[GameMove] = []
+    for found in _WORD.finditer(body[:MOST_GAME]):
+        word = found[0].decode("utf-8", "replace")
+        if found["move"]:
+            moves.append(GameMove(word))
+        elif moves:
+            moves[-1] = GameMove(moves[-1].san, " ".join(word.strip("{}").split()))
+        if len(moves) > MOST_SHOWN_MOVES:
+            break
+    return GameText(tags, tuple(moves[:MOST_SHOWN_MOVES]))
 
 
 def _digest_opening(fen: bytes, moves: bytes) -> bytes:

@@ -40,6 +40,7 @@ from rookery.files.blobs import Blobs
 from rookery.files.books import BookRows, BookStore
 from rookery.files.disk import Disk
 from rookery.files.engine_files import NetRows, NetStore, ProgramRows, ProgramStore
+from rookery.files.game_insights import GameInsightsReader
 from rookery.files.games import GameRows, GameStore
 from rookery.files.store import MB
 from rookery.files.worker_logs import LogRows, LogStore
@@ -234,6 +235,7 @@ class Site:
             bridge=lambda: self.bridge,
         )
         self.games = GameStore(storage.games, blobs("games"), threads, clock)
+        self.game_insights = GameInsightsReader(self.games, threads, clock)
         self.logs = LogStore(storage.worker_logs, blobs("logs"), threads, clock)
         self.nets = NetStore(storage.nets, blobs("nets"), threads, clock, limit=limit)
         self.books = BookStore(storage.books, blobs("books"), threads, clock, limit=limit)

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.protocol import games
-from rookery.protocol.games import BrokenGames, Ending, Outcome, scan_games
+from rookery.protocol.games import (
+    BrokenGames,
+    Ending,
+    Outcome,
+    parse_game_text,
+    read_first_games,
+    read_game,
+    scan_games,
+)
 
 FEN = "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2"
 
@@ -110,3 +118,20 @@ def test_windows_ends_of_lines_do_no_harm() -> None:
 def test_no_bytes_break_it(data: bytes, packed: bool) -> None:
     with contextlib.suppress(BrokenGames):
         scan_games(gzip.compress(b"[Event " + data, 1) if packed else b"\x1f\x8b" + data)
+
+
+def test_one_game_is_read_from_its_place_however_the_stream_is_cut() -> None:
+    texts = [text("1-0"), text("0-1", FEN=FEN), text("1/2-1/2")]
+    packed = pack(*texts)
+    pieces = [packed[at : at + 7] for at in range(0, len(packed), 7)]
+    for game, wanted in zip(scan_games(packed), texts, strict=True):
+        assert read_game(iter(pieces), game.offset).strip() == wanted.strip()
+    assert len(read_first_games(iter([packed]), 2)) == 2
+
+
+def test_a_games_moves_are_told_with_what_the_runner_wrote() -> None:
+    game = parse_game_text(text(FEN=FEN.replace(" w ", " b ")))
+    assert [move.san for move in game.moves] == ["e4", "e5", "Nf3", "Nc6"]
+    assert game.moves[0].comment == "+0.3/12 0.1s"
+    assert (game.white_begins, game.first_number) == (False, 2)
+    assert parse_game_text("no game at all {").moves == ()

@@ -158,6 +158,7 @@ def _words(pattern: str, name: str, planted: Planted) -> list[str]:
         "run_id": [*planted.runs, planted.shown],
         "task_id": ["0", "1", "0bad"],
         "log_id": ["1"],
+        "number": ["0"],
         "token_id": ["0123456789ab"],
         "sha": ["a" * 40],
         "session": ["0" * 32],

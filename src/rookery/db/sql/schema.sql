@@ -308,6 +308,18 @@ CREATE TABLE game_index (
 );
 CREATE INDEX game_index_of_task ON game_index (run, task, at);
 
+-- How the games of a run ended, added up as they are uploaded: at most 64 rows for a run, whatever
+-- becomes of the games.
+CREATE TABLE game_sums (
+    run text NOT NULL,
+    outcome smallint NOT NULL,
+    ending smallint NOT NULL,
+    new_is_white boolean NOT NULL,
+    games bigint NOT NULL,
+    plies bigint NOT NULL,
+    PRIMARY KEY (run, outcome, ending, new_is_white)
+);
+
 -- What workers wrote down before a task failed; the texts lie in blobs.
 CREATE TABLE worker_logs (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -7,6 +7,42 @@ INSERT INTO pgns (run, task, blob, size, at) VALUES ($1, $2, $3, $4, $5);
 INSERT INTO game_index (blob, run, task, at, games, endings, plies, openings, places)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
+-- name: pgns_sum
+-- Adds games to the sums of their run; always in the same order, so that nobody waits in a circle.
+INSERT INTO game_sums (run, outcome, ending, new_is_white, games, plies)
+SELECT $1, outcome, ending, new_is_white, games, plies
+FROM unnest($2::smallint[], $3::smallint[], $4::boolean[], $5::bigint[], $6::bigint[])
+    AS s (outcome, ending, new_is_white, games, plies)
+ORDER BY outcome, ending, new_is_white
+ON CONFLICT (run, outcome, ending, new_is_white) DO UPDATE SET
+    games = game_sums.games + excluded.games, plies = game_sums.plies + excluded.plies;
+
+-- name: pgns_sums
+-- How the games of a run ended.
+SELECT outcome, ending, new_is_white, games, plies FROM game_sums WHERE run = $1
+ORDER BY games DESC, outcome, ending, new_is_white;
+
+-- name: pgns_latest_indexed
+-- What is known of the games of a run's latest uploads.
+SELECT task, games, endings, plies, openings, places,
+    (sum(games) OVER (PARTITION BY task ORDER BY at, blob) - games)::bigint AS number
+FROM game_index
+WHERE run = $1
+ORDER BY at DESC, blob
+LIMIT $2;
+
+-- name: pgns_indexed_of_task
+-- What is known of the games of a task, with the blobs of those that are here; null for the others.
+SELECT pgns.blob, g.games, g.endings, g.plies, g.openings, g.places
+FROM game_index AS g LEFT JOIN pgns USING (blob)
+WHERE g.run = $1 AND g.task = $2
+ORDER BY g.at, g.blob
+LIMIT $3;
+
+-- name: pgns_latest
+-- The latest upload of a run whose games are here.
+SELECT run, task, blob, size, at FROM pgns WHERE run = $1 ORDER BY id DESC LIMIT 1;
+
 -- name: pgns_indexed
 -- What is known of the games of a task, also where the games themselves are gone.
 SELECT games, endings, plies, openings, places

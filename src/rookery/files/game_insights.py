@@ -1,0 +1,219 @@
+"""What the games of a run tell besides their results: how long they were, which openings decide
+them, which ended badly, and how fast the engines searched in each phase.
+
+It is worked out from the latest games alone, so that it costs the same however many there are.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from rookery.boundary.offload import Threads
+from rookery.caches import ExpiringCache, SharedWork
+from rookery.clock import Clock
+from rookery.files.blobs import UnknownBlob
+from rookery.files.games import GameStore, IndexedGame
+from rookery.protocol.games import BrokenGames, Ending, Outcome, parse_game_text
+
+UPLOADS_LOOKED_AT = 200
+MOST_GAMES = 20_000
+MOST_LISTED = 20
+REMEMBERED_SECONDS = 60.0
+MOST_REMEMBERED = 100
+LENGTH_STEP = 20
+"""Moves that one column of the lengths stands for."""
+LENGTH_COLUMNS = 11
+BAD_ENDINGS = frozenset(
+    {Ending.TIME_FORFEIT, Ending.ABANDONED, Ending.ILLEGAL_MOVE, Ending.STALLED}
+)
+PHASES = ((0, 20), (20, 40), (40, 10_000))
+"""From one number of moves of the game to another."""
+
+
+@dataclass(frozen=True, slots=True)
+class LopsidedOpening:
+    """An opening that one colour won whenever it was played; `sample` is one of its games."""
+
+    games: int
+    winner: Outcome
+    sample: IndexedGame
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseSpeed:
+    """How a side searched in one phase of the game: per move, on average."""
+
+    first_move: int
+    is_new: bool
+    moves: int
+    seconds: float
+    depth: float
+    nodes_per_second: float
+
+
+@dataclass(frozen=True, slots=True)
+class GameInsights:
+    """What is known of the latest `games` games."""
+
+    games: int = 0
+    lengths: tuple[int, ...] = ()
+    """Games by their moves, in columns of LENGTH_STEP; the last has all longer ones."""
+    openings: int = 0
+    """Openings that were played at least twice."""
+    white_always: int = 0
+    black_always: int = 0
+    lopsided: tuple[LopsidedOpening, ...] = ()
+    bad: tuple[IndexedGame, ...] = ()
+    phases: tuple[PhaseSpeed, ...] = ()
+
+
+class GameInsightsReader:
+    """Works insights out in a thread, once for all who ask, and keeps them for a moment."""
+
+    def __init__(self, games: GameStore, threads: Threads, clock: Clock) -> None:
+        self._games = games
+        self._threads = threads
+        self._known: ExpiringCache[str, GameInsights] = ExpiringCache(clock, MOST_REMEMBERED)
+        self._making: SharedWork[str, GameInsights] = SharedWork()
+
+    async def read(self, run_id: str) -> GameInsights:
+        return await self._making(run_id, lambda: self._read(run_id))
+
+    async def _read(self, run_id: str) -> GameInsights:
+        known = self._known.get(run_id)
+        if known is not None:
+            return known
+        indexed = await self._games.rows.list_latest(run_id, UPLOADS_LOOKED_AT)
+        texts = await self._read_texts(run_id)
+        found = await self._threads.cpu(find_insights, indexed[:MOST_GAMES], texts)
+        self._known.put(run_id, found, REMEMBERED_SECONDS)
+        return found
+
+    async def _read_texts(self, run_id: str) -> tuple[str, ...]:
+        latest = await self._games.rows.find_latest(run_id)
+        if latest is None:
+            return ()
+        try:
+            return await self._games.read_beginning(latest.blob)
+        except (UnknownBlob, BrokenGames):
+            return ()
+
+
+def find_insights(games: Sequence[IndexedGame], texts: Sequence[str]) -> GameInsights:
+    """Takes some milliseconds for each thousand games."""
+    found = _compare_openings(games)
+    return replace(
+        found,
+        games=len(games),
+        lengths=_count_lengths(games),
+        bad=tuple(each for each in games if each.game.ending in BAD_ENDINGS)[:MOST_LISTED],
+        phases=measure_phases(texts),
+    )
+
+
+def _count_lengths(games: Iterable[IndexedGame]) -> tuple[int, ...]:
+    columns = [0] * LENGTH_COLUMNS
+    for each in games:
+        moves = (each.game.plies + 1) // 2
+        columns[min(moves // LENGTH_STEP, LENGTH_COLUMNS - 1)] += 1
+    return tuple(columns)
+
+
+def _compare_openings(games: Iterable[IndexedGame]) -> GameInsights:
+    played: dict[bytes, list[IndexedGame]] = defaultdict(list)
+    for each in games:
+        played[each.game.opening].append(each)
+    often = [those for those in played.values() if len(those) > 1]
+    lopsided = [
+        LopsidedOpening(len(those), those[0].game.outcome, those[0])
+        for those in often
+        if is_lopsided(those)
+    ]
+    lopsided.sort(key=lambda each: -each.games)
+    whites = sum(each.winner is Outcome.WHITE for each in lopsided)
+    return GameInsights(
+        openings=len(often),
+        white_always=whites,
+        black_always=len(lopsided) - whites,
+        lopsided=tuple(lopsided[:MOST_LISTED]),
+    )
+
+
+def is_lopsided(games: Sequence[IndexedGame]) -> bool:
+    """Whether one colour has won all of these games."""
+    outcomes = {each.game.outcome for each in games}
+    return len(outcomes) == 1 and outcomes <= {Outcome.WHITE, Outcome.BLACK}
+
+
+# How fast the engines searched, from what the runner wrote behind each move:
+# `+0.35/14 0.254s, n=12345` has a score, a depth, seconds and nodes.
+
+
+@dataclass(slots=True)
+class _Searched:
+    moves: int = 0
+    seconds: float = 0.0
+    depth: int = 0
+    nodes: int = 0
+    seconds_with_nodes: float = 0.0
+
+
+def measure_phases(texts: Iterable[str]) -> tuple[PhaseSpeed, ...]:
+    """Per phase and side, where the runner wrote down how long moves took."""
+    sums: dict[tuple[int, bool], _Searched] = defaultdict(_Searched)
+    for text in texts:
+        _add_game(sums, text)
+    return tuple(
+        PhaseSpeed(
+            first_move=start + 1,
+            is_new=is_new,
+            moves=each.moves,
+            seconds=each.seconds / each.moves,
+            depth=each.depth / each.moves,
+            nodes_per_second=each.nodes / each.seconds_with_nodes if each.nodes else 0.0,
+        )
+        for (start, is_new), each in sorted(sums.items(), key=_phase_place)
+    )
+
+
+def _phase_place(pair: tuple[tuple[int, bool], _Searched]) -> tuple[int, bool]:
+    """In the order of the game, and of each phase the new side first."""
+    (start, is_new), _ = pair
+    return start, not is_new
+
+
+def _add_game(sums: dict[tuple[int, bool], _Searched], text: str) -> None:
+    game = parse_game_text(text)
+    new_is_white = game.tags.get("White", "").startswith("New-")
+    for place, move in enumerate(game.moves):
+        seconds, depth, nodes = read_search(move.comment)
+        if seconds is None:
+            continue
+        start = next(start for start, end in PHASES if place // 2 < end)
+        is_white = (place % 2 == 0) == game.white_begins
+        side = sums[start, is_white == new_is_white]
+        side.moves += 1
+        side.seconds += seconds
+        side.depth += depth
+        if nodes and seconds > 0:
+            side.nodes += nodes
+            side.seconds_with_nodes += seconds
+
+
+def read_search(comment: str) -> tuple[float | None, int, int]:
+    """Seconds, depth and nodes in a comment; no seconds in one that is about something else."""
+    seconds, depth, nodes = None, 0, 0
+    for word in comment.replace(",", " ").split()[:10]:
+        score, slash, rest = word.partition("/")
+        if slash and rest.isdecimal() and len(rest) < 4 and score:
+            depth = int(rest)
+        elif word.startswith("n=") and word[2:].isdecimal() and len(word) < 18:
+            nodes = int(word[2:])
+        elif word.endswith("s") and _is_plain_number(word[:-1]):
+            seconds = float(word[:-1])
+    return seconds, depth, nodes
+
+
+def _is_plain_number(text: str) -> bool:
+    whole, _, rest = text.partition(".")
+    return len(text) < 12 and whole.isdecimal() and (not rest or rest.isdecimal())

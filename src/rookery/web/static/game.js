@@ -1,0 +1,19 @@
+// Puts a game on a board. Without this script the page has its moves as a list.
+
+const board = document.getElementById("board");
+const text = document.getElementById("pgn");
+
+async function show() {
+  const { default: makeViewer } = await import(board.dataset.viewer);
+  makeViewer(board, {
+    pgn: text.textContent,
+    orientation: board.dataset.orientation,
+    scrollToMove: false,
+    keyboardToMove: true,
+    showClocks: false,
+    lichess: false,
+    menu: { getPgn: { enabled: false }, practiceWithComputer: { enabled: false }, analysisBoard: { enabled: false } },
+  });
+}
+
+if (board?.dataset.viewer && text) show();
