@@ -104,6 +104,7 @@ def _frequency(term: str, visible: Sequence[Placed]) -> int:
 def _score(passage: CutPassage, widened: Widened, visible: Sequence[Placed]) -> float:
     average = sum(each.length for _, _, each in visible) / len(visible)
     best: dict[int, float] = {}
+    literal = 0.0
     for term, concept, weight in widened.alternatives:
         count, frequency = passage.counts[term], _frequency(term, visible)
         if frequency:
@@ -111,8 +112,10 @@ def _score(passage: CutPassage, widened: Widened, visible: Sequence[Placed]) -> 
             length = 1.2 * (0.25 + 0.75 * passage.length / average)
             score = weight * rarity * count / (count + length)
             best[concept] = max(score, best.get(concept, 0.0))
+            literal += score if weight == 1 else 0.0
     held = sum(score > 0 for score in best.values())
-    return sum(best.values()) * (held / len(best)) ** widened.coverage if held else 0.0
+    covered = (held / len(best)) ** widened.coverage if held else 0.0
+    return sum(best.values()) * covered + widened.literal * literal
 
 
 def _is_wanted(document: Document, wanted: PassageFilter) -> bool:

@@ -14,9 +14,8 @@ stay exact.
 
 import hashlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
@@ -35,7 +34,6 @@ from rookery.farm.purges import InThread, inline
 DIGEST_VERSION = b"1"
 """To be counted up when the same text gives other passages or terms: all is indexed anew then."""
 MOST_COUNTED = 1_000
-POSTINGS_AT_ONCE = 5_000
 
 Then = Callable[[Transaction], Awaitable[object]]
 
@@ -105,7 +103,47 @@ def _digest(document: Document, clean: CleanText) -> bytes:
     return hashlib.sha256(DIGEST_VERSION + msgspec.json.encode(parts)).digest()
 
 
+@dataclass(frozen=True, slots=True)
+class IndexRows:
+    """Documents and their passages in JSON: one text each, so that the loop need not touch what
+    they hold. Everything else is made from these rows in the database."""
+
+    documents: str
+    passages: str
+
+
+def make_rows(documents: Iterable[Document], stop_words: frozenset[str]) -> IndexRows:
+    """All the computing there is, for a thread."""
+    cut = [cut_document(document, stop_words) for document in documents]
+    passages = [
+        {
+            "key": each.document.key,
+            "place": place,
+            "text": passage.text,
+            "length": passage.length,
+            "terms": list(passage.counts),
+            "counts": [min(count, MOST_COUNTED) for count in passage.counts.values()],
+        }
+        for each in cut
+        for place, passage in enumerate(each.passages)
+    ]
+    return IndexRows(_encode([each.row() for each in cut]), _encode(passages))
+
+
+def _encode(rows: list[dict[str, object]]) -> str:
+    return msgspec.json.encode(rows).decode()
+
+
 # Writing
+
+REMOVAL = (
+    "ask_postings_remove",
+    "ask_frequencies_lower",
+    "ask_scopes_lower",
+    "ask_frequencies_tidy",
+    "ask_documents_remove",
+)
+ADDITION = ("ask_postings_add", "ask_frequencies_raise", "ask_scopes_raise")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,31 +182,20 @@ class PassageIndex(Table):
         then: Then = do_nothing,
     ) -> None:
         """Both in one transaction, in which `then` is called last. A key that is both removed and
-        put stays; of two documents with one key the later counts. Up to about 100 at a time."""
+        put stays; of two documents with one key the later counts. Up to about 100 or half a
+        megabyte at a time, so that no statement takes long."""
         latest = {document.key: document for document in documents}
-        cut = await self._in_thread(
-            lambda: [cut_document(document, self._stop_words) for document in latest.values()]
-        )
         gone = set(removed) - latest.keys()
+        rows = await self._in_thread(lambda: make_rows(latest.values(), self._stop_words))
         async with self._writing() as write:
-            if cut or gone:
+            if latest or gone:
                 await write("ask_lock")
-                await self._replace(write, cut, gone)
+                await _remove(
+                    write, await write.column("ask_documents_stale", rows.documents, list(gone))
+                )
+                await _add(write, rows)
+                await write("ask_scopes_tidy")
             await then(write)
-
-    async def _replace(
-        self, write: Transaction, cut: Sequence[CutDocument], gone: set[str]
-    ) -> None:
-        keys = [*gone, *(each.document.key for each in cut)]
-        known = {
-            key: (id_, digest) for id_, key, digest in await write.rows("ask_documents_known", keys)
-        }
-        same = [each for each in cut if known.get(each.document.key, (0, b""))[1] == each.digest]
-        kept = {each.document.key for each in same}
-        await _remove(write, [id_ for key, (id_, _) in known.items() if key not in kept])
-        await write("ask_documents_change", _rows(each.row() for each in same))
-        await _add(write, [each for each in cut if each.document.key not in kept])
-        await write("ask_scopes_tidy")
 
     async def list_keys(self, prefix: str, *, after: str = "", limit: int = 1_000) -> list[str]:
         """Keys of indexed documents that begin so, in order; the next page is after the last."""
@@ -181,72 +208,15 @@ class PassageIndex(Table):
 
 
 async def _remove(write: Transaction, ids: list[int]) -> None:
-    for query in (
-        "ask_postings_remove",
-        "ask_frequencies_lower",
-        "ask_scopes_lower",
-        "ask_frequencies_tidy",
-        "ask_documents_remove",
-    ):
-        if ids:
-            await write(query, ids)
+    for query in REMOVAL if ids else ():
+        await write(query, ids)
 
 
-async def _add(write: Transaction, cut: Sequence[CutDocument]) -> None:
-    rows = _rows(each.row() for each in cut)
-    await write("ask_scopes_add", rows)
-    placed = {key: (id_, scope) for key, id_, scope in await write.rows("ask_documents_add", rows)}
-    passages = {
-        (placed[each.document.key][0], place): (placed[each.document.key][1], passage)
-        for each in cut
-        for place, passage in enumerate(each.passages)
-    }
-    numbers = await write.rows(
-        "ask_passages_add",
-        _rows(
-            {
-                "document": document,
-                "place": place,
-                "text": passage.text,
-                "length": passage.length,
-                "terms": list(passage.counts),
-            }
-            for (document, place), (_, passage) in passages.items()
-        ),
-    )
-    numbered = [(id_, *passages[document, place]) for document, place, id_ in numbers]
-    await _add_postings(write, numbered)
-    await _add_sums(write, [(scope, passage) for _, scope, passage in numbered])
-
-
-async def _add_postings(
-    write: Transaction, numbered: Sequence[tuple[int, int, CutPassage]]
-) -> None:
-    postings = sorted(
-        (term, id_, min(count, MOST_COUNTED), passage.length, scope)
-        for id_, scope, passage in numbered
-        for term, count in passage.counts.items()
-    )
-    for first in range(0, len(postings), POSTINGS_AT_ONCE):
-        await write("ask_postings_add", *_turned(postings[first : first + POSTINGS_AT_ONCE]))
-
-
-async def _add_sums(write: Transaction, added: Sequence[tuple[int, CutPassage]]) -> None:
-    frequencies = Counter((term, scope) for scope, passage in added for term in passage.counts)
-    sums: dict[int, tuple[int, int]] = {}
-    for scope, passage in added:
-        passages, length = sums.get(scope, (0, 0))
-        sums[scope] = passages + 1, length + passage.length
-    if sums:
-        rows = sorted((*place, count) for place, count in frequencies.items())
-        await write("ask_frequencies_raise", *_turned(rows, 3))
-        await write("ask_scopes_raise", *_turned([(id_, *sum_) for id_, sum_ in sums.items()]))
-
-
-def _rows(values: Iterable[object]) -> str:
-    return msgspec.json.encode(list(values)).decode()
-
-
-def _turned(rows: Sequence[Sequence[Any]], width: int = 0) -> list[list[Any]]:
-    """Rows as columns, which is how a statement takes many of them."""
-    return [[row[place] for row in rows] for place in range(width or len(rows[0]))]
+async def _add(write: Transaction, rows: IndexRows) -> None:
+    await write("ask_documents_change", rows.documents)
+    await write("ask_scopes_add", rows.documents)
+    new = await write.column("ask_documents_add", rows.documents)
+    if new:
+        await write("ask_passages_add", rows.passages, new)
+        for query in ADDITION:
+            await write(query, new)

@@ -106,6 +106,7 @@ class Bm25Retriever(Table):
             "ask_search",
             *(list(column) for column in zip(*widened.alternatives, strict=True)),
             widened.coverage,
+            widened.literal,
             self._common_share,
             list(asker.hidden),
             drop_control_characters(asker.name),

@@ -16,11 +16,13 @@ from rookery.errors import Complaint, Fault
 
 THESAURUS = Path(__file__).parent / "thesaurus.txt"
 LONGEST_PHRASE = 4
-SYNONYM_WEIGHT = 0.5
+SYNONYM_WEIGHT = 0.6
 INFLECTED_WEIGHT = 0.6
 COVERAGE = 0.5
-"""How much it counts that a passage holds something of each thing that was asked for. These three
-were tuned on benchmarks/ask_tuning.txt."""
+"""How much it counts that a passage holds something of each thing that was asked for."""
+LITERAL = 0.2
+"""How much it counts that it says so in the same words. All four were tuned on
+benchmarks/ask_tuning.txt."""
 MOST_ALTERNATIVES = 600
 
 Phrase = tuple[str, ...]
@@ -42,6 +44,8 @@ class Widened:
     alternatives: tuple[Alternative, ...]
     coverage: float = 0.0
     """The power to which the share of concepts that a passage holds is a factor of its score."""
+    literal: float = 0.0
+    """What the very words of the question count once more."""
 
 
 def weigh_equally(terms: Sequence[str]) -> Widened:
@@ -73,7 +77,7 @@ class Thesaurus:
         for term, concept, _ in asked:
             added.pop((term, concept), None)
         others = [Alternative(*place, weight) for place, weight in added.items()]
-        return Widened((*asked, *others)[:MOST_ALTERNATIVES], COVERAGE)
+        return Widened((*asked, *others)[:MOST_ALTERNATIVES], COVERAGE, LITERAL)
 
     def _find(self, phrase: Phrase) -> list[Phrase]:
         """What a phrase widens to, also where its last word is inflected."""

@@ -35,10 +35,6 @@ class Transaction:
         """Gives the first column of every row."""
         return [row[0] for row in await self._connection.fetch(self._queries[query], *values)]
 
-    async def rows(self, query: str, *values: object) -> list[Any]:
-        """Gives every row, with its columns in their order."""
-        return await self._connection.fetch(self._queries[query], *values)
-
     async def each(self, query: str, rows: Sequence[Sequence[object]]) -> None:
         """Runs the query for each of these rows of parameters."""
         await self._connection.executemany(self._queries[query], rows)

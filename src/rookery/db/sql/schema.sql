@@ -538,6 +538,7 @@ CREATE TABLE ask_passages (
     text text NOT NULL,
     length integer NOT NULL,
     terms text[] NOT NULL, -- by which its postings are found again
+    counts smallint[] NOT NULL, -- how often it has each of them
     UNIQUE (document, place)
 );
 

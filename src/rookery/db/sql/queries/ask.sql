@@ -2,9 +2,13 @@
 -- Lets one writer of the index at a time pass; readers are not held up.
 LOCK TABLE ask_scopes IN SHARE ROW EXCLUSIVE MODE;
 
--- name: ask_documents_known
--- Those of the documents that are indexed, with the digest of what was indexed.
-SELECT id, key, digest FROM ask_documents WHERE key = ANY ($1::text[]);
+-- name: ask_documents_stale
+-- Documents to take out: those of the keys in $2, and those whose text or scope in $1 is new.
+SELECT id FROM ask_documents WHERE key = ANY ($2::text[])
+UNION
+SELECT ask_documents.id
+FROM jsonb_to_recordset($1::jsonb) AS new (key text, digest text) JOIN ask_documents USING (key)
+WHERE ask_documents.digest <> decode(new.digest, 'hex');
 
 -- name: ask_postings_remove
 -- Forgets which terms stand in the passages of these documents.
@@ -67,7 +71,7 @@ FROM jsonb_to_recordset($1::jsonb) AS new (kind text, engine text, engines text[
 ON CONFLICT DO NOTHING;
 
 -- name: ask_documents_change
--- Writes the fields of documents whose text and scope are as they were.
+-- Writes the fields of documents that are indexed, whose text and scope are as they were.
 UPDATE ask_documents
 SET url = new.url, user_name = new."user", at = new.time, tc = new.tc,
     time_class = new.time_class, outcome = new.outcome, elo = new.elo,
@@ -79,7 +83,7 @@ FROM jsonb_to_recordset($1::jsonb) AS new (
 WHERE ask_documents.key = new.key;
 
 -- name: ask_documents_add
--- New documents; the numbers of document and scope by key.
+-- Documents that are not indexed yet; their numbers.
 INSERT INTO ask_documents (
     key, scope, digest, title, url, user_name, at, tc, time_class, outcome, elo, commit_hash,
     statistics, links
@@ -89,39 +93,55 @@ SELECT
     new.tc, new.time_class, new.outcome, new.elo, new.commit, new.statistics, new.links
 FROM jsonb_to_recordset($1::jsonb) AS new (
     key text, kind text, engine text, engines text[], owner text, digest text, title text,
-    url text, "user" text, time timestamptz, tc text, time_class text, outcome text, elo text, commit text,
-    statistics text[], links text[]
+    url text, "user" text, time timestamptz, tc text, time_class text, outcome text, elo text,
+    commit text, statistics text[], links text[]
 )
 JOIN ask_scopes USING (kind, engine, engines, owner)
-RETURNING key, id, scope;
+ON CONFLICT (key) DO NOTHING
+RETURNING id;
 
 -- name: ask_passages_add
--- New passages; their numbers by document and place.
-INSERT INTO ask_passages (document, place, text, length, terms)
-SELECT document, place, text, length, terms
+-- The passages in $1 that belong to the new documents in $2.
+INSERT INTO ask_passages (document, place, text, length, terms, counts)
+SELECT ask_documents.id, place, text, length, terms, counts
 FROM jsonb_to_recordset($1::jsonb) AS new (
-    document integer, place integer, text text, length integer, terms text[]
+    key text, place integer, text text, length integer, terms text[], counts smallint[]
 )
-RETURNING document, place, id;
+JOIN ask_documents USING (key)
+WHERE ask_documents.id = ANY ($2::integer[]);
 
 -- name: ask_postings_add
--- Which terms stand in new passages.
+-- Which terms stand in the passages of new documents.
 INSERT INTO ask_postings (term, passage, count, length, scope)
-SELECT * FROM unnest($1::text[], $2::integer[], $3::smallint[], $4::integer[], $5::integer[]);
+SELECT term, ask_passages.id, count, length, scope
+FROM ask_documents
+JOIN ask_passages ON ask_passages.document = ask_documents.id,
+    unnest(terms, counts) AS posting (term, count)
+WHERE ask_documents.id = ANY ($1::integer[])
+ORDER BY term COLLATE "C", ask_passages.id;
 
 -- name: ask_frequencies_raise
--- Adds the terms of new passages to the frequencies.
+-- Adds the terms of new documents' passages to the frequencies.
 INSERT INTO ask_frequencies (term, scope, passages)
-SELECT * FROM unnest($1::text[], $2::integer[], $3::integer[])
+SELECT term, scope, count(*)
+FROM ask_documents
+JOIN ask_passages ON ask_passages.document = ask_documents.id, unnest(terms) AS term
+WHERE ask_documents.id = ANY ($1::integer[])
+GROUP BY scope, term
 ON CONFLICT (term, scope)
 DO UPDATE SET passages = ask_frequencies.passages + excluded.passages;
 
 -- name: ask_scopes_raise
--- Adds new passages to the sums of their scopes.
+-- Adds new documents' passages to the sums of their scopes.
 UPDATE ask_scopes
 SET passages = ask_scopes.passages + new.passages, length = ask_scopes.length + new.length
-FROM unnest($1::integer[], $2::bigint[], $3::bigint[]) AS new (id, passages, length)
-WHERE ask_scopes.id = new.id;
+FROM (
+    SELECT scope, count(*) AS passages, sum(length) AS length
+    FROM ask_documents JOIN ask_passages ON ask_passages.document = ask_documents.id
+    WHERE ask_documents.id = ANY ($1::integer[])
+    GROUP BY scope
+) AS new
+WHERE ask_scopes.id = new.scope;
 
 -- name: ask_keys
 -- The keys of indexed documents that begin so, in their order, after one of them.
@@ -139,17 +159,17 @@ SELECT
 -- name: ask_search
 -- The best passages for weighted terms by BM25, of what the asker may see and has asked for.
 -- Terms with one concept are alternatives: the best of them counts. The score falls with the share
--- of concepts that are missing, to the power of $4.
--- $1 terms, $2 their concepts, $3 their weights (1: asked for in so many words), $4 coverage,
--- $5 share of passages above which a term is common, $6 engines that are hidden from the asker,
--- $7 the asker, $8 kinds, $9 engine, $10 user, $11 since, $12 until, $13 time class, $14 outcome,
--- $15 how many, $16 whether 10 to 14 restrict anything.
+-- of concepts that are missing, to the power of $4; words of the question count once more, times $5.
+-- $1 terms, $2 their concepts, $3 their weights (1: asked for in so many words), $6 share of
+-- passages above which a term is common, $7 engines that are hidden from the asker, $8 the asker,
+-- $9 kinds, $10 engine, $11 user, $12 since, $13 until, $14 time class, $15 outcome,
+-- $16 how many, $17 whether 11 to 15 restrict anything.
 WITH visible AS MATERIALIZED (
     SELECT
         id, passages, length,
-        ($8::text[] = '{}' OR kind = ANY ($8)) AND $9::text IN ('', engine) AS wanted
+        ($9::text[] = '{}' OR kind = ANY ($9)) AND $10::text IN ('', engine) AS wanted
     FROM ask_scopes
-    WHERE NOT engines && $6::text[] AND owner IN ('', $7::text)
+    WHERE NOT engines && $7::text[] AND owner IN ('', $8::text)
 ),
 whole AS MATERIALIZED (
     SELECT
@@ -168,48 +188,48 @@ frequent AS MATERIALIZED (
 ),
 rated AS MATERIALIZED (
     SELECT
-        term, concept, weight, frequent.passages <= $5::float8 * whole.passages AS rare,
+        term, concept, weight, frequent.passages <= $6::float8 * whole.passages AS rare,
         weight * ln(1 + (whole.passages - frequent.passages + 0.5) / (frequent.passages + 0.5))
             AS worth
     FROM whole, unnest($1::text[], $2::integer[], $3::float8[]) AS a (term, concept, weight)
     JOIN frequent USING (term)
 ),
 used AS MATERIALIZED (
-    SELECT term, concept, worth
+    SELECT term, concept, weight, worth
     FROM rated
     WHERE rare OR weight = 1 AND NOT EXISTS (SELECT FROM rated WHERE rare AND weight = 1)
 ),
 found AS MATERIALIZED (
-    SELECT
-        passage, concept,
-        max(worth * count / (count + flat + steep * p.length)) AS score
-    FROM whole, used JOIN ask_postings AS p USING (term)
+    SELECT passage, concept, max(score) AS best, max(score) FILTER (WHERE weight = 1) AS literal
+    FROM
+        whole, used JOIN ask_postings AS p USING (term),
+        LATERAL (SELECT worth * count / (count + flat + steep * p.length) AS score) AS one
     WHERE p.scope = ANY (ARRAY(SELECT id FROM visible WHERE wanted))
     GROUP BY passage, concept
 ),
 scored AS MATERIALIZED (
     SELECT
         passage,
-        sum(score) * power(
+        sum(best) * power(
             count(*)::float8 / (SELECT count(DISTINCT concept) FROM used), $4::float8
-        ) AS score
+        ) + $5::float8 * coalesce(sum(literal), 0) AS score
     FROM found
     GROUP BY passage
 ),
 kept AS (
     SELECT passage, score
     FROM scored
-    WHERE NOT $16::boolean OR EXISTS (
+    WHERE NOT $17::boolean OR EXISTS (
         SELECT FROM ask_passages JOIN ask_documents ON ask_documents.id = ask_passages.document
         WHERE ask_passages.id = scored.passage
-            AND ($10::text = '' OR user_name = $10)
-            AND ($11::timestamptz IS NULL OR at >= $11)
-            AND ($12::timestamptz IS NULL OR at < $12)
-            AND ($13::text = '' OR time_class = $13)
-            AND ($14::text = '' OR outcome = $14)
+            AND ($11::text = '' OR user_name = $11)
+            AND ($12::timestamptz IS NULL OR at >= $12)
+            AND ($13::timestamptz IS NULL OR at < $13)
+            AND ($14::text = '' OR time_class = $14)
+            AND ($15::text = '' OR outcome = $15)
     )
     ORDER BY score DESC
-    FETCH FIRST ($15::integer) ROWS WITH TIES
+    FETCH FIRST ($16::integer) ROWS WITH TIES
 )
 SELECT
     key, place, kind, title, text, url, score, engine, user_name AS "user", at AS time, tc,
@@ -219,7 +239,7 @@ JOIN ask_passages ON ask_passages.id = kept.passage
 JOIN ask_documents ON ask_documents.id = ask_passages.document
 JOIN ask_scopes ON ask_scopes.id = ask_documents.scope
 ORDER BY score DESC, key, place
-LIMIT $15::integer;
+LIMIT $16::integer;
 
 -- name: ask_frequencies_of
 -- In how many passages that the asker may see each of the terms stands, the rarest first.
