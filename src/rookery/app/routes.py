@@ -17,6 +17,8 @@ from rookery.app.steps import STEPS
 from rookery.boundary.domains import Domain, Entry, inventory, runs
 from rookery.pages import contributors, frame, profile, teams, tokens, users
 from rookery.pages.accounts import login, logout, sign_up
+from rookery.pages.engine_edit import routes as engine_form_routes
+from rookery.pages.engines import routes as engine_routes
 from rookery.pages.errors import routes as error_routes
 from rookery.pages.fishtest_forms import routes as fishtest_routes
 from rookery.pages.games import routes as game_routes
@@ -81,6 +83,8 @@ def page_routes() -> list[BaseRoute]:
         *machine_routes(),
         *log_routes(),
         *error_routes(),
+        *engine_form_routes(),
+        *engine_routes(),
         Route("/tests/view/{run_id}", old_address, methods=["GET"]),
         *frame.routes(),
         *profile.routes(),

@@ -234,6 +234,11 @@ class Engines:
                 await self._audit.write(event)
         return before is None
 
+    def may_write(self, actor: Actor, record: EngineRecord) -> bool:
+        """Whether somebody may change an engine, as far as its team decides it."""
+        own = record.team in self._teams.of(actor.name)
+        return own if record.private else own or actor.approver
+
     async def remove(self, name: str, actor: Actor) -> EngineRecord:
         """Raises UnknownEngine, also for one that is built in and was never changed."""
         async with self._one_at_a_time:

@@ -1,0 +1,327 @@
+"""An engine's record as the inputs of a form, and back: each input has the name of its field."""
+
+import enum
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from rookery.errors import Fault
+from rookery.model.engine import EngineRecord
+from rookery.protocol.codec import WireFault
+from rookery.protocol.v1 import ENGINE_RECORD
+
+BLANK_PRESETS = 2
+MOST_PRESETS = 40
+Texts = Mapping[str, str]
+
+
+class InputKind(enum.Enum):
+    """How a field of a record is written in one input."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    TICK = "tick"
+    WORDS = "words"
+    LINES = "lines"
+    PAIRS = "pairs"
+    TOOLS = "tools"
+    CHOICE = "choice"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordInput:
+    """One input; `name` is the path of its field in a record."""
+
+    name: str
+    label: str
+    kind: InputKind = InputKind.TEXT
+    hint: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InputGroup:
+    title: str
+    inputs: tuple[RecordInput, ...]
+    folded: bool = False
+
+
+_RECIPES = (
+    ("make", "make, as OpenBench does it"),
+    ("stockfish", "make, as Stockfish does it"),
+    ("cargo", "cargo"),
+    ("cmake", "cmake"),
+    ("commands", "commands of its own"),
+    ("installed", "nothing to build: a command of the machine"),
+)
+_NETS = (
+    ("none", "none"),
+    ("embedded", "named in the source, built in"),
+    ("build_variable", "by a variable of the build"),
+    ("uci_option", "by a UCI option"),
+)
+GROUPS = (
+    InputGroup(
+        "The engine",
+        (
+            RecordInput("name", "Name", hint="A private engine is named TEAM~NAME."),
+            RecordInput("source", "Git repository", hint="Where its main line is kept."),
+            RecordInput("team", "Team", hint="Whose engine it is; empty: everybody's."),
+            RecordInput("private", "Private: its team alone sees it", InputKind.TICK),
+        ),
+    ),
+    InputGroup(
+        "How it is built",
+        (
+            RecordInput("recipe.kind", "Built by", InputKind.CHOICE, options=_RECIPES),
+            RecordInput("recipe.directory", "In the folder", hint="Such as src; empty: the top."),
+            RecordInput("recipe.target", "Target"),
+            RecordInput("recipe.output", "The program", hint="Its path after the build."),
+            RecordInput("recipe.compilers", "Compilers", InputKind.WORDS, "The first one found."),
+            RecordInput("recipe.commands", "Commands", InputKind.LINES, "One a line."),
+            RecordInput("recipe.variables", "Variables", InputKind.PAIRS, "One NAME=value a line."),
+            RecordInput("tools", "Tools it needs", InputKind.TOOLS, "One a line: cargo 1.75"),
+        ),
+    ),
+    InputGroup(
+        "Bench and nets",
+        (
+            RecordInput("bench.command", "Bench command"),
+            RecordInput("bench.pattern", "Where its nodes stand", hint="Empty: the usual form."),
+            RecordInput(
+                "bench.must_match", "The bench must be the one of the commit", InputKind.TICK
+            ),
+            RecordInput("nets.use", "Nets", InputKind.CHOICE, options=_NETS),
+            RecordInput("nets.name", "Variable or option"),
+            RecordInput("nets.pattern", "What names of nets look like", hint="A pattern."),
+            RecordInput("nets.default", "The usual net"),
+        ),
+    ),
+    InputGroup(
+        "Machines",
+        (
+            RecordInput("speed.reference", "Reference speed", InputKind.NUMBER, "Nodes a second."),
+            RecordInput("speed.floor", "Slowest speed", InputKind.NUMBER),
+            RecordInput("speed.relief", "Relief for many cores", InputKind.NUMBER),
+            RecordInput("memory.machine", "MiB a machine", InputKind.NUMBER),
+            RecordInput("memory.process", "MiB a process", InputKind.NUMBER),
+            RecordInput("memory.thread", "MiB a thread", InputKind.NUMBER),
+            RecordInput("cpu_flags", "Processor features", InputKind.WORDS),
+            RecordInput("systems", "Systems", InputKind.WORDS, "Empty: all of them."),
+            RecordInput("share", "Share against other engines", InputKind.NUMBER),
+            RecordInput("sandboxed", "Only where engines are kept in a sandbox", InputKind.TICK),
+            RecordInput("recipe.portable", "One build serves all machines", InputKind.TICK),
+        ),
+        folded=True,
+    ),
+)
+INPUTS = {each.name: each for group in GROUPS for each in group.inputs}
+
+
+# From a record to texts.
+
+
+def spell_record(record: EngineRecord) -> dict[str, str]:
+    """The texts of all inputs, presets included."""
+    plain = msgspec.to_builtins(record)
+    defaults = msgspec.to_builtins(_with_defaults())
+    texts = {
+        name: _spell(_find(plain, name, _find(defaults, name, "")), each.kind)
+        for name, each in INPUTS.items()
+    }
+    for number, preset in enumerate(record.presets):
+        texts[f"preset.{number}.name"] = preset.name
+        texts[f"preset.{number}.settings"] = _join_pairs(preset.settings)
+    return texts
+
+
+def _with_defaults() -> object:
+    """The default of every field, which encodings leave out."""
+    record = EngineRecord(name="x")
+    parts = ("recipe", "memory", "speed", "bench", "nets")
+    plain = msgspec.structs.asdict(record)
+    return plain | {part: msgspec.structs.asdict(getattr(record, part)) for part in parts}
+
+
+def _find(plain: object, name: str, otherwise: object) -> object:
+    found = plain
+    for part in name.split("."):
+        if not isinstance(found, dict) or part not in found:
+            return otherwise
+        found = found[part]
+    return found
+
+
+def _spell(value: object, kind: InputKind) -> str:
+    if value is None:
+        return ""
+    if kind is InputKind.TICK:
+        return "1" if value else ""
+    if kind is InputKind.NUMBER:
+        return f"{value:g}" if isinstance(value, float) and value < 1e6 else _spell_number(value)
+    if isinstance(value, dict):
+        return _join_pairs(value)
+    if kind is InputKind.TOOLS and isinstance(value, list | tuple):
+        return "\n".join(f"{each['name']} {each.get('version', '')}".strip() for each in value)
+    if isinstance(value, list | tuple):
+        return (" " if kind is InputKind.WORDS else "\n").join(map(str, value))
+    return str(value)
+
+
+def _spell_number(value: object) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _join_pairs(values: Mapping[str, object]) -> str:
+    return "\n".join(f"{name}={value}" for name, value in values.items())
+
+
+# From texts to a record.
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRecord:
+    """The record that was typed, or what is wrong with it by input."""
+
+    record: EngineRecord | None
+    errors: Mapping[str, str]
+
+
+def read_record(texts: Texts) -> ReadRecord:
+    """A record tells of one fault at a time: what is wrong is left out, until all is found."""
+    errors = dict[str, str]()
+    while True:
+        try:
+            record = ENGINE_RECORD.read(msgspec.json.encode(_make_plain(texts, errors)))
+            return ReadRecord(None if errors else record, errors)
+        except WireFault as fault:
+            found = place_fault(fault)
+            if errors.keys() & found.keys() or "" in found:
+                return ReadRecord(None, errors | found)
+            errors |= found
+
+
+def _make_plain(texts: Texts, wrong: Collection[str]) -> dict[str, object]:
+    plain: dict[str, object] = {"name": "x"} if "name" in wrong else {}
+    if "presets" not in wrong:
+        plain["presets"] = list(_read_presets(texts))
+    for name, each in INPUTS.items():
+        value = _read(texts.get(name, "").strip(), each.kind)
+        if value is not None and name not in wrong:
+            _put(plain, name, value)
+    return plain
+
+
+def _put(plain: dict[str, object], name: str, value: object) -> None:
+    first, _, second = name.partition(".")
+    if not second:
+        plain[first] = value
+        return
+    part = plain.setdefault(first, {})
+    assert isinstance(part, dict), name
+    part[second] = value
+
+
+def _read(text: str, kind: InputKind) -> object:
+    """None leaves the field at its default."""
+    match kind:
+        case InputKind.TICK:
+            return bool(text)
+        case InputKind.NUMBER:
+            return _read_number(text) if text else None
+        case InputKind.CHOICE:
+            return text or None
+        case InputKind.WORDS:
+            return text.replace(",", " ").split()
+        case InputKind.LINES:
+            return list(_lines(text))
+        case InputKind.PAIRS:
+            return _read_pairs(text)
+        case InputKind.TOOLS:
+            return [_read_tool(line) for line in _lines(text)]
+        case _:
+            return text
+
+
+def _read_number(text: str) -> object:
+    """What is no number stays a text, which the record refuses with its own words."""
+    try:
+        found = float(text.replace(",", "").replace("_", ""))
+    except ValueError:
+        return text
+    if found != found or found in (float("inf"), float("-inf")):
+        return text
+    return int(found) if found.is_integer() else found
+
+
+def _lines(text: str) -> Iterator[str]:
+    return (line.strip() for line in text.splitlines() if line.strip())
+
+
+def _read_pairs(text: str) -> dict[str, str]:
+    parts = (line.partition("=") for line in _lines(text))
+    return {name.strip(): value.strip() for name, _, value in parts}
+
+
+def _read_tool(line: str) -> dict[str, str]:
+    name, _, version = line.partition(" ")
+    return {"name": name, "version": version.strip()}
+
+
+def _read_presets(texts: Texts) -> Iterator[dict[str, object]]:
+    """A row without a name is a preset that is taken away."""
+    for number in range(MOST_PRESETS):
+        name = texts.get(f"preset.{number}.name", "").strip()
+        if name:
+            settings = _read_pairs(texts.get(f"preset.{number}.settings", ""))
+            yield {"name": name, "settings": settings}
+
+
+def place_fault(fault: Exception) -> dict[str, str]:
+    """An error by its input; under an empty name where it belongs to none."""
+    fields = fault.fields if isinstance(fault, Fault) else {}
+    place = str(fields.get("field", "")).partition("[")[0]
+    known = place if place in INPUTS else "presets" if place == "presets" else ""
+    if not known:
+        return {"": str(fault)}
+    return {known: str(fields.get("text") or "This is needed.")}
+
+
+def count_presets(texts: Texts) -> int:
+    """How many rows of presets a form shows: those that are filled, and a few more."""
+    filled = [number for number in range(MOST_PRESETS) if texts.get(f"preset.{number}.name")]
+    return min(MOST_PRESETS, (filled[-1] + 1 if filled else 0) + BLANK_PRESETS)
+
+
+# What differs between two records, for their history.
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """A field that was written anew; an empty text is one that is not there."""
+
+    label: str
+    before: str
+    after: str
+
+
+def list_changes(before: EngineRecord | None, after: EngineRecord) -> tuple[FieldChange, ...]:
+    """What one version changed of the one before; of the first, all that is not a default."""
+    old, new = spell_record(before or EngineRecord(name=after.name)), spell_record(after)
+    names = dict.fromkeys((*old, *new))
+    return tuple(_list_texts(names, old, new))
+
+
+def _list_texts(names: Iterable[str], old: Texts, new: Texts) -> Iterator[FieldChange]:
+    for name in names:
+        was, now = old.get(name, ""), new.get(name, "")
+        if was != now:
+            yield FieldChange(_label(name, new), was, now)
+
+
+def _label(name: str, texts: Texts) -> str:
+    if name in INPUTS:
+        return INPUTS[name].label
+    number = name.split(".")[1]
+    return f"Preset {texts.get(f'preset.{number}.name') or int(number) + 1}"

@@ -1,0 +1,314 @@
+"""Engines: the list, the page of one with its record, presets and history, and its restoring."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.farm.engines import BUILT_IN_NAMES, UnknownEngine
+from rookery.farm.privacy import name_of
+from rookery.farm.read_values import FinishedRunsQuery
+from rookery.http_client import is_web_address
+from rookery.model.engine import EngineRecord
+from rookery.model.presets import list_presets
+from rookery.model.run import Run
+from rookery.pages.engine_form import GROUPS, FieldChange, InputKind, list_changes, spell_record
+from rookery.pages.filters import read_text
+from rookery.pages.formatting import Moment, format_ago, format_count, format_plural
+from rookery.pages.page import redirect_to, render_page_in_thread, viewer_of
+from rookery.pages.run_row import StatusLabel, label_status
+from rookery.protocol.v1 import EngineVersion
+from rookery.rules.lifecycle import Actor
+from rookery.web.answers import site_of
+from rookery.web.callers import translated_errors
+from rookery.web.faults import HttpFault
+from rookery.web.scope import request_info_of, session_of
+from rookery.web.site import Site
+
+EngineCommand = Callable[[Site, str, Actor], Awaitable[str]]
+
+HERE = "/engines"
+MOST_TESTS = 8
+MOST_VERSIONS = 50
+RECIPES = {
+    "make": "make, as OpenBench does it",
+    "stockfish": "make, as Stockfish does it",
+    "cargo": "cargo",
+    "cmake": "cmake",
+    "commands": "commands of its own",
+    "installed": "nothing to build",
+}
+NETS = {
+    "none": "no nets",
+    "embedded": "nets named in the source",
+    "build_variable": "nets by a variable of the build",
+    "uci_option": "nets by a UCI option",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRow:
+    record: EngineRecord
+    recipe: str
+    nets: str
+    link: str
+    """To its source, where that is a page."""
+    presets: str
+    tests: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineListView:
+    text: str
+    rows: tuple[EngineRow, ...]
+    is_empty: bool
+    may_add: bool
+
+
+@runs(Domain.THREAD, "records are in memory, rendered in a thread")
+async def engine_list(request: Request) -> Response:
+    site, viewer = site_of(request), await viewer_of(request)
+    with translated_errors():
+        hidden = site.privacy.hidden(name_of(viewer))
+        records = [each for each in await site.engines.list() if each.name not in hidden]
+        active = await site.fleet.views.active()
+    playing = Counter(side for run in active for side in {each.engine for each in run.plan.sides})
+    text = read_text(request.query_params, "q")
+    found = [each for each in records if text.casefold() in f"{each.name} {each.source}".casefold()]
+    rows = tuple(_make_engine_row(each, playing[each.name]) for each in found)
+    view = EngineListView(text, rows, not records, viewer is not None)
+    return await render_page_in_thread(request, "engines.html", lambda made: made, view)
+
+
+def _make_engine_row(record: EngineRecord, playing: int) -> EngineRow:
+    return EngineRow(
+        record,
+        RECIPES[record.recipe.kind],
+        NETS[record.nets.use],
+        record.source if is_web_address(record.source) else "",
+        format_plural(len(list_presets(record)), "preset"),
+        format_plural(playing, "unfinished test") if playing else "",
+    )
+
+
+# The page of one engine.
+
+
+@dataclass(frozen=True, slots=True)
+class EngineData:
+    """What the page is made from; the visitor may see all of it."""
+
+    now: datetime
+    record: EngineRecord
+    versions: tuple[EngineVersion, ...]
+    runs: tuple[Run, ...]
+    may_write: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PresetRow:
+    name: str
+    address: str
+    """Of a new test with it."""
+    settings: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """A version of the record, and what it changed."""
+
+    number: int
+    who: str
+    when: Moment
+    removed: bool
+    changes: tuple[FieldChange, ...]
+    is_present: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRun:
+    id: str
+    tag: str
+    status: StatusLabel
+    when: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class EngineView:
+    name: str
+    path: str
+    source: str
+    link: str
+    """The source, where it is a page."""
+    summary: str
+    team: str
+    private: bool
+    built_in: bool
+    groups: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    presets: tuple[PresetRow, ...]
+    versions: tuple[VersionRow, ...]
+    runs: tuple[EngineRun, ...]
+    may_write: bool
+    may_remove: bool
+
+
+@runs(Domain.THREAD, "awaits two queries, rendered in a thread")
+async def engine_page(request: Request) -> Response:
+    site, viewer = site_of(request), await viewer_of(request)
+    with translated_errors():
+        record = await find_engine(site, request, viewer)
+        name, active = record.name, await site.fleet.views.active()
+        versions = await site.engines.versions(name, name_of(viewer))
+        query = FinishedRunsQuery(
+            page_size=MOST_TESTS, engine=name, hidden=site.privacy.hidden(name_of(viewer))
+        )
+        finished = await site.reads.finished(query)
+    present = [run for run in active if _plays(run, name) and _sees(site, viewer, run)]
+    shown = (*sorted(present, key=lambda run: run.created, reverse=True), *finished)[:MOST_TESTS]
+    may = viewer is not None and site.engines.may_write(viewer, record)
+    data = EngineData(site.clock.now(), record, versions, shown, may)
+    return await render_page_in_thread(request, "engine.html", make_engine_view, data)
+
+
+async def find_engine(site: Site, request: Request, viewer: Actor | None) -> EngineRecord:
+    """The engine that the address names; raises UnknownEngine for one that is not to be seen."""
+    name = str(request.path_params["name"])
+    if not site.privacy.may_see_engine(name_of(viewer), name):
+        raise UnknownEngine(name=name)
+    return await site.engines.by_name(name)
+
+
+def _plays(run: Run, engine: str) -> bool:
+    return any(side.engine == engine for side in run.plan.sides)
+
+
+def _sees(site: Site, viewer: Actor | None, run: Run) -> bool:
+    return site.privacy.may_see(name_of(viewer), run)
+
+
+def make_engine_view(data: EngineData) -> EngineView:
+    record = data.record
+    return EngineView(
+        name=record.name,
+        path=f"{HERE}/{quote(record.name)}",
+        source=record.source,
+        link=record.source if is_web_address(record.source) else "",
+        summary=f"Built by {RECIPES[record.recipe.kind]}; {NETS[record.nets.use]}.",
+        team=record.team,
+        private=record.private,
+        built_in=record.name in BUILT_IN_NAMES,
+        groups=tuple(_list_groups(record)),
+        presets=tuple(_list_presets(record)),
+        versions=tuple(_list_versions(data)),
+        runs=tuple(
+            EngineRun(
+                run.id,
+                run.plan.sides[0].tag,
+                label_status(run),
+                format_ago(run.updated, data.now),
+            )
+            for run in data.runs
+        ),
+        may_write=data.may_write,
+        may_remove=data.may_write and bool(data.versions) and not data.versions[-1].removed,
+    )
+
+
+def _list_groups(record: EngineRecord) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
+    """The record in words, without what is empty; presets have a table of their own."""
+    texts = spell_record(record)
+    for group in GROUPS:
+        words = {each.name: dict(each.options) for each in group.inputs}
+        shown = (
+            (each.label, _describe(texts[each.name], each.kind, words[each.name]))
+            for each in group.inputs
+            if each.name not in ("name", "source", "private", "team")
+        )
+        yield group.title, tuple((label, text) for label, text in shown if text)
+
+
+def _describe(text: str, kind: InputKind, words: Mapping[str, str]) -> str:
+    if kind is InputKind.TICK:
+        return "yes" if text else ""
+    if kind is InputKind.NUMBER and text.isdigit():
+        return format_count(int(text)) if int(text) else ""
+    return words.get(text, text)
+
+
+def _list_presets(record: EngineRecord) -> Iterator[PresetRow]:
+    for preset in list_presets(record):
+        address = f"/tests/new?engine={quote(record.name)}&preset={quote(preset.name)}"
+        yield PresetRow(preset.name, address, tuple(preset.settings.items()))
+
+
+def _list_versions(data: EngineData) -> Iterator[VersionRow]:
+    """The newest first, each with what it changed of the one before."""
+    shown = data.versions[-MOST_VERSIONS:]
+    for place in range(len(shown) - 1, -1, -1):
+        each, before = shown[place], shown[place - 1].record if place else None
+        yield VersionRow(
+            number=each.version,
+            who=each.changed_by,
+            when=format_ago(each.changed, data.now),
+            removed=each.removed,
+            changes=() if each.removed else list_changes(before, each.record),
+            is_present=place == len(shown) - 1,
+        )
+
+
+# What a member of the team, or an approver, does to it.
+
+
+@runs(Domain.LOOP, "awaits one write")
+async def restore_engine(request: Request) -> Response:
+    """Makes the engine what it was, as the JSON API does."""
+    text = request_info_of(request.scope).form.text("version")
+    version = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else -1
+
+    async def restore(site: Site, name: str, actor: Actor) -> str:
+        await site.engines.restore(name, version, actor)
+        return f"{name} is as it was in version {version}."
+
+    return await _command(request, restore)
+
+
+@runs(Domain.LOOP, "awaits one write")
+async def remove_engine(request: Request) -> Response:
+    async def remove(site: Site, name: str, actor: Actor) -> str:
+        await site.engines.remove(name, actor)
+        return f"{name} is removed. Its tests stay; its history can bring it back."
+
+    return await _command(request, remove)
+
+
+async def _command(request: Request, work: EngineCommand) -> Response:
+    site, actor = site_of(request), await viewer_of(request)
+    session, name = session_of(request.scope), str(request.path_params["name"])
+    here = f"{HERE}/{quote(name)}"
+    if actor is None:
+        return redirect_to(f"/login?next={quote(here)}")
+    try:
+        with translated_errors():
+            if not site.privacy.may_see_engine(actor.name, name):
+                raise UnknownEngine(name=name)
+            session.flash(await work(site, name, actor))
+    except HttpFault as refused:
+        session.flash(str(refused), "error")
+    known = {record.name for record in await site.engines.list()}
+    return redirect_to(here if name in known else HERE)
+
+
+def routes() -> list[BaseRoute]:
+    one = f"{HERE}/{{name}}"
+    return [
+        Route(HERE, engine_list, methods=["GET"]),
+        Route(one, engine_page, methods=["GET"]),
+        Route(f"{one}/restore", restore_engine, methods=["POST"]),
+        Route(f"{one}/remove", remove_engine, methods=["POST"]),
+    ]
