@@ -15,7 +15,7 @@ from starlette.types import ExceptionHandler
 from rookery.app.jobs import JOBS
 from rookery.app.steps import STEPS
 from rookery.boundary.domains import Domain, Entry, inventory, runs
-from rookery.pages import contributors, frame, profile, teams, tokens, users
+from rookery.pages import ask, contributors, frame, profile, teams, tokens, users
 from rookery.pages.accounts import login, logout, sign_up
 from rookery.pages.engine_edit import routes as engine_form_routes
 from rookery.pages.engines import routes as engine_routes
@@ -87,6 +87,7 @@ def page_routes() -> list[BaseRoute]:
         *engine_routes(),
         Route("/tests/view/{run_id}", old_address, methods=["GET"]),
         *frame.routes(),
+        *ask.routes(),
         *profile.routes(),
         *tokens.routes(),
         *users.routes(),

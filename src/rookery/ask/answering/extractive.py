@@ -16,12 +16,15 @@ from rookery.ask.words import list_terms
 from rookery.http_client import HeldCall
 
 MOST_CITED = 5
-LEAST_SHARE = 0.35
+LEAST_SHARE = 0.5
 """A passage that scores less, as a share of the best one, is a source but not quoted."""
 LONGEST_SENTENCE = 320
 MOST_SENTENCES = 60
 USUAL_TERMS = 12
 TITLE_BONUS = 1.2
+LEAST_WEIGHT = 0.1
+UNTOLD = ("bench",)
+"""Lines of statistics that tell nothing about how a test went."""
 NOTHING = "Nothing was found for this. Other words may help, or fewer filters."
 NOUNS = {
     PassageKind.RUN: ("run", "runs"),
@@ -32,13 +35,18 @@ NOUNS = {
 }
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _BULLETS = ("-", "*", "•")
+_MARKUP = ("|", "```", "#")
+"""Lines of Markdown that are no sentences: tables, code and headings."""
+
+
+Numbered = tuple[int, FoundPassage]
+"""A passage with its place among the sources, from 1 on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of a passage with its terms; `number` is the passage's place from 1 on."""
+    """A sentence of a passage with its terms."""
 
-    number: int
     text: str
     terms: frozenset[str]
     title: bool = False
@@ -63,21 +71,23 @@ class ExtractiveAnswerer:
             return
         yield f"{_count_kinds(grounds.passages)}\n"
         cited = _list_good(grounds.passages)
-        for best, passage in zip(self._choose(grounds.question, cited), cited, strict=True):
-            yield f"\n• {_quote(best, passage)} [{best.number}]"
+        for best, (number, passage) in zip(
+            self._choose(grounds.question, cited), cited, strict=True
+        ):
+            yield f"\n• {_quote(best, passage)} [{number}]"
         yield from _tell_numbers(cited)
 
-    def _choose(self, question: str, passages: Sequence[FoundPassage]) -> list[Sentence]:
+    def _choose(self, question: str, passages: Sequence[Numbered]) -> list[Sentence]:
         """The best sentence of each passage."""
         asked = self._list_terms(question)
-        groups = [self._list_sentences(*each) for each in enumerate(passages, 1)]
-        weights = _weigh_terms(asked, [each for group in groups for each in group])
+        groups = [self._list_sentences(passage) for _, passage in passages]
+        weights = _weigh_terms(asked, groups)
         return [max(group, key=lambda each: _rate(each, weights)) for group in groups]
 
-    def _list_sentences(self, number: int, passage: FoundPassage) -> list[Sentence]:
+    def _list_sentences(self, passage: FoundPassage) -> list[Sentence]:
         texts = list(split_sentences(passage.text))[:MOST_SENTENCES]
-        title = Sentence(number, passage.title, self._list_terms(passage.title), title=True)
-        return [title, *(Sentence(number, text, self._list_terms(text)) for text in texts)]
+        title = Sentence(passage.title, self._list_terms(passage.title), title=True)
+        return [title, *(Sentence(text, self._list_terms(text)) for text in texts)]
 
     def _list_terms(self, text: str) -> frozenset[str]:
         return frozenset(list_terms(text, self._stop_words))
@@ -88,6 +98,8 @@ def split_sentences(text: str) -> Iterator[str]:
     for paragraph in text.split("\n\n"):
         held: list[str] = []
         for line in paragraph.split("\n"):
+            if line.lstrip().startswith(_MARKUP):
+                continue
             if line.lstrip().startswith(_BULLETS) and held:
                 yield from _end_sentences(held)
                 held = []
@@ -99,10 +111,11 @@ def _end_sentences(lines: Sequence[str]) -> Iterator[str]:
     yield from filter(None, _SENTENCE_END.split(" ".join(lines).strip()))
 
 
-def _weigh_terms(asked: frozenset[str], sentences: Sequence[Sentence]) -> dict[str, float]:
-    """A word that few of the sentences hold says more."""
-    found = Counter(term for each in sentences for term in each.terms & asked)
-    return {term: math.log(1 + len(sentences) / count) for term, count in found.items()}
+def _weigh_terms(asked: frozenset[str], passages: Sequence[Sequence[Sentence]]) -> dict[str, float]:
+    """A word that few of the passages hold says more; one that all hold says next to nothing."""
+    terms = [frozenset[str]().union(*(each.terms for each in group)) for group in passages]
+    found = Counter(term for each in terms for term in each & asked)
+    return {term: LEAST_WEIGHT + math.log(len(terms) / n) for term, n in found.items()}
 
 
 def _rate(sentence: Sentence, weights: dict[str, float]) -> float:
@@ -112,12 +125,16 @@ def _rate(sentence: Sentence, weights: dict[str, float]) -> float:
     return said / length * (TITLE_BONUS if sentence.title else 1.0)
 
 
-def _list_good(passages: Sequence[FoundPassage]) -> Sequence[FoundPassage]:
-    least = LEAST_SHARE * passages[0].score
-    good = 1
-    while good < min(MOST_CITED, len(passages)) and passages[good].score >= least:
-        good += 1
-    return passages[:good]
+def _list_good(passages: Sequence[FoundPassage]) -> list[Numbered]:
+    """What is worth quoting, with its number; of a run and what was done to it the better one."""
+    good: list[Numbered] = []
+    told: set[str] = set()
+    for number, passage in enumerate(passages, 1):
+        near = passage.score >= LEAST_SHARE * passages[0].score
+        if near and passage.url not in told and len(good) < MOST_CITED:
+            good.append((number, passage))
+            told.add(passage.url)
+    return good
 
 
 def _count_kinds(passages: Sequence[FoundPassage]) -> str:
@@ -131,8 +148,9 @@ def _count_kinds(passages: Sequence[FoundPassage]) -> str:
 
 
 def _quote(sentence: Sentence, passage: FoundPassage) -> str:
-    title = _make_plain(passage.title)
-    text = title if sentence.title else f"{title}: {_make_plain(sentence.text)}"
+    title = _make_plain(passage.title).rstrip(".")
+    same = sentence.title or _make_plain(sentence.text).rstrip(".") in title
+    text = title if same else f"{title}: {_make_plain(sentence.text)}"
     return text if len(text) <= LONGEST_SENTENCE else text[: LONGEST_SENTENCE - 1].rstrip() + "…"
 
 
@@ -141,10 +159,10 @@ def _make_plain(text: str) -> str:
     return " ".join(text.replace("[", "(").replace("]", ")").split())
 
 
-def _tell_numbers(passages: Sequence[FoundPassage]) -> Iterator[str]:
+def _tell_numbers(passages: Sequence[Numbered]) -> Iterator[str]:
     told = [
         f"\n• {_make_plain(words)} [{number}]"
-        for number, passage in enumerate(passages, 1)
+        for number, passage in passages
         if passage.kind is PassageKind.RUN and (words := describe_run(passage))
     ]
     if told:
@@ -155,5 +173,6 @@ def _tell_numbers(passages: Sequence[FoundPassage]) -> Iterator[str]:
 def describe_run(passage: FoundPassage) -> str:
     """Verdict, Elo, time control and statistics of a run, as far as they are known."""
     elo = f"Elo {passage.elo}" if passage.elo and "elo" not in passage.elo.lower() else passage.elo
-    parts = [passage.outcome, elo, f"at {passage.tc}" if passage.tc else "", *passage.statistics]
+    told = [line for line in passage.statistics if not line.lower().startswith(UNTOLD)]
+    parts = [passage.outcome, elo, f"at {passage.tc}" if passage.tc else "", *told]
     return ", ".join(part for part in parts if part)

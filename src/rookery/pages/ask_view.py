@@ -1,0 +1,222 @@
+"""What the page of Ask shows: a form, questions and answers, and sources, all as text.
+
+Whatever is quoted was written by strangers: it is split into pieces here, so that the template
+escapes each of them, and only addresses of pages become links.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from rookery.ask.passages import FoundPassage, PassageFilter, PassageKind
+from rookery.ask.words import MARK, UNMARK
+from rookery.pages.formatting import Moment, format_ago
+from rookery.protocol.ask import LONGEST_QUESTION, LONGEST_TITLE, ChatMessage, ChatSession
+from rookery.web.scope import Form
+from rookery.web.v1.ask import clean_question
+
+NO_QUESTION = "Write a question."
+TOO_LONG = f"A question has {LONGEST_QUESTION:,} characters at the most."
+NO_DAY = "A day such as 2026-03-01."
+TONES = {"passed": "green", "failed": "red", "positive": "yellow", "stopped": ""}
+TIME_CLASSES = (("", "Any"), ("stc", "STC"), ("ltc", "LTC"), ("vltc", "VLTC"))
+OUTCOMES = (
+    ("", "Any"),
+    ("passed", "Passed"),
+    ("failed", "Failed"),
+    ("positive", "Positive"),
+    ("stopped", "Stopped"),
+)
+KINDS = (
+    ("", "Everything"),
+    ("run", "Runs"),
+    ("commit", "Commits"),
+    ("action", "Log"),
+    ("doc", "Docs"),
+    ("upload", "Uploads"),
+)
+EXAMPLES = (
+    "Has anybody tried a bigger razoring margin at long time control?",
+    "Which null move patches failed?",
+    "What was tested about time management this year?",
+)
+_CITATION = re.compile(r"(\[[0-9, ]{1,22}\])")
+FIELDS = ("engine", "user", "since", "until", "time_class", "outcome", "kind")
+
+
+# What the page shows.
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """A piece of text; one with a number leads to that source, a marked one was searched for."""
+
+    text: str
+    number: int = 0
+    marked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SourceView:
+    """A source with its number from 1 on; `address` is empty where there is nowhere to go."""
+
+    number: int
+    passage: FoundPassage
+    address: str
+    snippet: tuple[TextPart, ...]
+    tone: str
+    at: Moment | None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question with its answer."""
+
+    question: str
+    answer: tuple[TextPart, ...]
+    sources: tuple[SourceView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AskForm:
+    """What was typed; it comes back with what is wrong about it, by field."""
+
+    question: str = ""
+    session: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def filtered(self) -> bool:
+        return any(self.texts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class AskView:
+    """The whole page."""
+
+    csrf: str
+    form: AskForm
+    turns: tuple[Turn, ...] = ()
+    sessions: tuple[ChatSession, ...] = ()
+    session: ChatSession | None = None
+    engines: tuple[str, ...] = ()
+    problem: str = ""
+    archived: bool = False
+    asks_model: bool = False
+    longest_question: int = LONGEST_QUESTION
+    longest_title: int = LONGEST_TITLE
+    time_classes: Sequence[tuple[str, str]] = TIME_CLASSES
+    outcomes: Sequence[tuple[str, str]] = OUTCOMES
+    kinds: Sequence[tuple[str, str]] = KINDS
+    examples: Sequence[str] = EXAMPLES
+
+
+@dataclass(frozen=True, slots=True)
+class AskData:
+    """What is loaded on the loop; a thread makes the view of it."""
+
+    view: AskView
+    messages: Sequence[ChatMessage]
+    now: datetime
+
+
+def make_ask_view(data: AskData) -> AskView:
+    asked = ""
+    turns: list[Turn] = []
+    for message in data.messages:
+        if message.role == "user":
+            asked = message.text
+        else:
+            turns.append(make_turn(asked, message.text, message.sources, data.now))
+    return replace(data.view, turns=tuple(turns))
+
+
+def make_turn(question: str, answer: str, sources: Sequence[FoundPassage], now: datetime) -> Turn:
+    shown = tuple(make_source(*each, now) for each in enumerate(sources, 1))
+    return Turn(question, split_citations(answer), shown)
+
+
+def split_citations(answer: str) -> tuple[TextPart, ...]:
+    """Texts and the numbers between them, each of which leads to its source."""
+    parts: list[TextPart] = []
+    for text in _CITATION.split(answer):
+        if not _CITATION.fullmatch(text):
+            parts += [TextPart(text)] if text else []
+            continue
+        numbers = text.strip("[]").replace(",", " ").split()
+        parts += [TextPart(f"[{number}]", int(number)) for number in numbers]
+    return tuple(parts)
+
+
+def make_source(number: int, passage: FoundPassage, now: datetime) -> SourceView:
+    return SourceView(
+        number,
+        passage,
+        passage.url if is_followable(passage.url) else "",
+        split_marks(passage.snippet),
+        TONES.get(passage.outcome, ""),
+        format_ago(passage.time, now) if passage.time else None,
+    )
+
+
+def is_followable(address: str) -> bool:
+    """A page of ours or of the web; whatever else a document named is no link."""
+    local = address.startswith("/") and not address.startswith("//")
+    return local or address.startswith(("https://", "http://"))
+
+
+def split_marks(snippet: str) -> tuple[TextPart, ...]:
+    parts: list[TextPart] = []
+    for piece in snippet.split(MARK):
+        marked, found, rest = piece.partition(UNMARK)
+        if found:
+            parts.append(TextPart(marked, marked=True))
+        plain = rest if found else marked
+        parts += [TextPart(plain)] if plain else []
+    return tuple(parts)
+
+
+# What was asked.
+
+
+def read_form(form: Form) -> AskForm:
+    """The texts as they were typed, with what is wrong about them."""
+    question = form.text("question").strip()
+    errors = {}
+    if not clean_question(question):
+        errors["question"] = NO_QUESTION
+    elif len(question) > LONGEST_QUESTION:
+        errors["question"] = TOO_LONG
+    texts = {name: form.text(name).strip()[:100] for name in FIELDS}
+    for name in ("since", "until"):
+        if texts[name] and read_day(texts[name]) is None:
+            errors[name] = NO_DAY
+    return AskForm(question[: 2 * LONGEST_QUESTION], form.text("session"), texts, errors)
+
+
+def read_day(text: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def make_filter(texts: Mapping[str, str]) -> PassageFilter:
+    """A word that is none of a list's restricts nothing; `until` includes its day."""
+    until = read_day(texts["until"])
+    kinds = [kind for kind in PassageKind if kind == texts["kind"]]
+    return PassageFilter(
+        engine=texts["engine"],
+        user=texts["user"],
+        since=read_day(texts["since"]),
+        until=until + timedelta(days=1) if until else None,
+        time_class=_one_of(TIME_CLASSES, texts["time_class"]),
+        outcome=_one_of(OUTCOMES, texts["outcome"]),
+        kinds=tuple(kinds),
+    )
+
+
+def _one_of(choices: Sequence[tuple[str, str]], text: str) -> str:
+    return text if text in dict(choices) else ""
