@@ -15,6 +15,7 @@ from rookery.files.disk import Disk
 from rookery.files.engine_files import NetStore
 from rookery.files.store import FileStore
 from rookery.people.bearers import Bearers
+from rookery.sources.progress import ProgressKeeping
 from rookery.sources.reviews import Reviews
 from rookery.web.front_end import FrontEnd
 from rookery.web.site import Site
@@ -22,6 +23,7 @@ from rookery.web.site import Site
 CLEAN_UP_SECONDS = 3600.0
 COUNT_SECONDS = 900.0
 NOTE_SECONDS = 60.0
+PROGRESS_SECONDS = 3600.0
 REVIEW_SECONDS = 20.0
 SPEED_SECONDS = 300.0
 
@@ -74,6 +76,12 @@ JOBS = (
         REVIEW_SECONDS,
         Reviews.look_at_waiting,
         lambda site: site.reviews.look_at_waiting,
+    ),
+    DeclaredJob(
+        "progress of engines",
+        PROGRESS_SECONDS,
+        ProgressKeeping.keep_current,
+        lambda site: site.progress_keeping.keep_current,
     ),
     DeclaredJob("speeds of engines", SPEED_SECONDS, SpeedKeeping, lambda site: site.speed_keeping),
     DeclaredJob(

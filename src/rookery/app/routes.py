@@ -27,11 +27,13 @@ from rookery.pages.log import routes as log_routes
 from rookery.pages.machine import routes as machine_routes
 from rookery.pages.machine_list import routes as machine_list_routes
 from rookery.pages.machines import add_machine
+from rookery.pages.progress import routes as progress_routes
 from rookery.pages.run import old_address, run_live, run_page
 from rookery.pages.run_commands import change_run
 from rookery.pages.run_elo import routes as run_elo_routes
 from rookery.pages.run_raw import routes as run_statistics_routes
 from rookery.pages.run_tasks import routes as run_task_routes
+from rookery.pages.sprt import routes as sprt_routes
 from rookery.pages.submit import routes as submit_routes
 from rookery.protocol.user_documents import ARGS_DOCUMENT
 from rookery.web.answers import answer_error, site_of
@@ -95,6 +97,8 @@ def page_routes() -> list[BaseRoute]:
         *contributors.routes(),
         *submit_routes(),
         *fishtest_routes(),
+        *sprt_routes(),
+        *progress_routes(),
     ]
 
 

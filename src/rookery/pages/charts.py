@@ -242,12 +242,11 @@ def _draw_chart(
         others=others,
         band=band,
         across=tuple(
-            AxisMark(_n(field.y(v)), format_decimal(v))
-            for v in _choose_steps(field.low, field.high)
+            AxisMark(_n(field.y(v)), format_decimal(v)) for v in choose_steps(field.low, field.high)
         ),
         along=tuple(
             AxisMark(_n(field.x(v)), show_x(v))
-            for v in steps or _choose_steps(0.0, field.most_x)
+            for v in steps or choose_steps(0.0, field.most_x)
             if v
         ),
         rules=rules,
@@ -262,7 +261,7 @@ def _make_area(most_x: float, low: float, high: float) -> ChartArea:
     return ChartArea(max(1.0, most_x), low - room, high + room)
 
 
-def _choose_steps(low: float, high: float) -> Iterator[float]:
+def choose_steps(low: float, high: float) -> Iterator[float]:
     """Round numbers within a range, about as many as fit."""
     rough = (high - low) / MARKS
     power = 10.0 ** math.floor(math.log10(rough))

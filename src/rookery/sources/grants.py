@@ -83,6 +83,10 @@ class GrantedRepositories:
         teams = {EVERYBODY, team}
         return ALWAYS_GRANTED.union(*(self._of_team.get(each, ()) for each in teams))
 
+    def list_granted_to_team(self, team: str) -> frozenset[str]:
+        """The repositories that the server fetches with its credentials for an engine of a team."""
+        return ALWAYS_GRANTED.union(*(self._of_team.get(each, ()) for each in (EVERYBODY, team)))
+
     def list_visible(self, actor: Actor) -> tuple[GrantedRepository, ...]:
         """The grants that the actor may see: all for approvers, else those of their teams."""
         own = self._teams.of(actor.name) | {EVERYBODY}

@@ -8,7 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import cos, exp, expm1, pi, sin, sqrt
 
-from rookery.stats.numbers import NELO_PER_SIGMA, cdf, grown_tail, moments, root, score_of
+from rookery.stats.numbers import (
+    NELO_PER_SIGMA,
+    StatisticsFault,
+    cdf,
+    elo_of,
+    grown_tail,
+    moments,
+    root,
+    score_of,
+)
 from rookery.stats.sprt import EloModel, Sprt
 
 # Where a walk is short against its corridor, or its drift decides, the far bound hardly matters.
@@ -268,3 +277,40 @@ def _mean_within(walk: Walk, limit: float) -> float:
     running = [1.0 - walk.chance_over_by(step * i) for i in range(PIECES + 1)]
     odd, even = sum(running[1:-1:2]), sum(running[2:-1:2])
     return step / 3.0 * (running[0] + 4.0 * odd + 2.0 * even + running[-1])
+
+
+# How much single games spread, by how many are drawn and how far openings favour one side.
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreSpread:
+    """The share of drawn games, and the root mean square of what openings favour a side by, in
+    Elo: games of a pair from such an opening cancel one another out."""
+
+    draw_ratio: float
+    rms_bias: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.draw_ratio < 1.0 or self._variance <= 0.0:
+            raise StatisticsFault(
+                "The draw ratio lies from 0 to below 1, and there must be more decided games than"
+                " the bias alone makes."
+            )
+
+    @property
+    def _variance(self) -> float:
+        bias = score_of(self.rms_bias) - 0.5
+        return (1.0 - self.draw_ratio) / 4.0 - bias * bias
+
+    @property
+    def sigma(self) -> float:
+        """Of one game, as far as it tells something."""
+        return sqrt(self._variance)
+
+    def nelo_of(self, elo: float) -> float:
+        """Logistic Elo on the normalised scale."""
+        return (score_of(elo) - 0.5) / self.sigma * NELO_PER_SIGMA
+
+    def elo_of(self, nelo: float) -> float:
+        """Normalised Elo on the logistic scale."""
+        return elo_of(0.5 + nelo / NELO_PER_SIGMA * self.sigma)

@@ -59,6 +59,7 @@ from rookery.settings import Settings
 from rookery.sources.commits import Archives, Commits
 from rookery.sources.github import SourceAccess
 from rookery.sources.grants import GrantedRepositories, GrantRows
+from rookery.sources.progress import ProgressKeeping
 from rookery.sources.reviews import Reviews
 from rookery.web.approvals import PendingApprovals
 from rookery.web.bodies import LargeBodies, Streams
@@ -266,6 +267,17 @@ class Site:
             self.log,
             self.is_primary,
             nets_elsewhere=bool(self.settings.nets_url),
+        )
+        self.progress_keeping = ProgressKeeping(
+            storage.findings,
+            outside,
+            self.engines,
+            self.repositories,
+            self.reads,
+            self.threads,
+            self.clock,
+            self.log,
+            self.is_primary,
         )
 
     def _make_corpus(self, storage: Storage) -> None:

@@ -153,6 +153,7 @@ def _words(pattern: str, name: str, planted: Planted) -> list[str]:
         "/engines/{name}/remove": [ENGINE],
         "/api/v1/nets/{name}": [NET_NAME],
         "/api/v1/engines/{name}/versions": [ENGINE],
+        "/engines/{name}/progress": [ENGINE],
         "/api/v1/engines/{name}/restore": [ENGINE],
         "/src/{name}/zipball/{sha}": [mirror_name(REPOSITORY)],
         "/static/{digest}/{name}": ["x"],

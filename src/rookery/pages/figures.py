@@ -1,0 +1,168 @@
+"""Drawings of several curves over one axis, with bands and single points; placed here, drawn by
+`figure.html`. Each curve has a name beside its colour."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from rookery.pages.charts import AxisMark, choose_steps
+
+WIDE, HIGH = 640.0, 260.0
+LEFT, RIGHT, TOP, BOTTOM = 56.0, 12.0, 12.0, 30.0
+
+Shown = Callable[[float], str]
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """A place on a curve; `low` and `high` are the edges of its band, where it has one."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    text: str = ""
+    """What is told of the single point."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A named row of points, drawn as a line, or as single points with their errors."""
+
+    name: str
+    points: tuple[CurvePoint, ...]
+    scattered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPoint:
+    x: str
+    y: str
+    low: str
+    high: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnCurve:
+    """The paths of a curve; one that is scattered has points instead."""
+
+    name: str
+    number: int
+    line: str = ""
+    band: str = ""
+    points: tuple[DrawnPoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A drawing of `wide` by `high`; `upright` are places along the axis that mean something."""
+
+    title: str
+    curves: tuple[DrawnCurve, ...]
+    across: tuple[AxisMark, ...]
+    along: tuple[AxisMark, ...]
+    upright: tuple[AxisMark, ...]
+    unit: str
+    wide: str = f"{WIDE:.0f}"
+    high: str = f"{HIGH:.0f}"
+    left: str = f"{LEFT:.0f}"
+    right: str = f"{WIDE - RIGHT:.0f}"
+    top: str = f"{TOP:.0f}"
+    bottom: str = f"{HIGH - BOTTOM:.0f}"
+
+
+@dataclass(frozen=True, slots=True)
+class FigureAxes:
+    """What stands beside the axes."""
+
+    show_x: Shown
+    show_y: Shown
+    unit: str = ""
+    upright: tuple[float, ...] = ()
+    floor: float | None = None
+    """Where the vertical axis begins, if it is fixed."""
+    along: tuple[tuple[float, str], ...] = field(default=())
+    """Marks of the horizontal axis, where they are no round numbers."""
+
+
+def draw_figure(title: str, curves: Sequence[Curve], axes: FigureAxes) -> Figure | None:
+    """None where there are fewer than two different places to draw."""
+    points = [point for curve in curves for point in curve.points]
+    across = [point.x for point in points]
+    if not points or min(across) == max(across):
+        return None
+    place = _Placing.around(points, axes.floor)
+    marks = axes.along or tuple(
+        (value, axes.show_x(value)) for value in choose_steps(place.x_low, place.x_high)
+    )
+    return Figure(
+        title,
+        tuple(_draw_curve(curve, number, place) for number, curve in enumerate(curves)),
+        tuple(
+            AxisMark(f"{place.y(value):.1f}", axes.show_y(value))
+            for value in choose_steps(place.y_low, place.y_high)
+        ),
+        tuple(AxisMark(f"{place.x(value):.1f}", text) for value, text in marks),
+        tuple(
+            AxisMark(f"{place.x(value):.1f}", axes.show_x(value))
+            for value in axes.upright
+            if place.x_low <= value <= place.x_high
+        ),
+        axes.unit,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Placing:
+    """How values become places on the drawing."""
+
+    x_low: float
+    x_high: float
+    y_low: float
+    y_high: float
+
+    @classmethod
+    def around(cls, points: Sequence[CurvePoint], floor: float | None) -> "_Placing":
+        edges = [edge for point in points for edge in (point.y, point.low, point.high)]
+        heights = [edge for edge in edges if edge is not None]
+        low, high = min(heights), max(heights)
+        room = max(0.05 * (high - low), 1e-6 * max(1.0, abs(high)))
+        across = [point.x for point in points]
+        bottom = low - room if floor is None else floor
+        return cls(min(across), max(across), bottom, max(high + room, bottom + room))
+
+    def x(self, value: float) -> float:
+        share = (value - self.x_low) / (self.x_high - self.x_low)
+        return LEFT + (WIDE - LEFT - RIGHT) * share
+
+    def y(self, value: float) -> float:
+        share = (value - self.y_low) / (self.y_high - self.y_low)
+        return HIGH - BOTTOM - (HIGH - TOP - BOTTOM) * min(1.0, max(0.0, share))
+
+
+def _draw_curve(curve: Curve, number: int, place: _Placing) -> DrawnCurve:
+    if curve.scattered:
+        return DrawnCurve(curve.name, number, points=tuple(_draw_points(curve, place)))
+    line = [(place.x(point.x), place.y(point.y)) for point in curve.points]
+    banded = [point for point in curve.points if point.low is not None and point.high is not None]
+    upper = [(place.x(point.x), place.y(point.high or 0.0)) for point in banded]
+    lower = [(place.x(point.x), place.y(point.low or 0.0)) for point in reversed(banded)]
+    band = f"{_path([*upper, *lower])}Z" if banded else ""
+    return DrawnCurve(curve.name, number, _path(line), band)
+
+
+def _draw_points(curve: Curve, place: _Placing) -> Iterator[DrawnPoint]:
+    for point in curve.points:
+        low = point.y if point.low is None else point.low
+        high = point.y if point.high is None else point.high
+        yield DrawnPoint(
+            f"{place.x(point.x):.1f}",
+            f"{place.y(point.y):.1f}",
+            f"{place.y(low):.1f}",
+            f"{place.y(high):.1f}",
+            point.text,
+        )
+
+
+def _path(points: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) if points else ""

@@ -1,0 +1,214 @@
+"""An engine's progress: its accepted commits with chained Elo, direct matches beside it, and what
+an Elo costs. A job works it out; the page reads it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
+from rookery.pages.formatting import format_count, format_decimal, format_elo, format_plural
+from rookery.pages.page import render_page_in_thread, viewer_of
+from rookery.pages.run_description import GITHUB
+from rookery.rules.progress import EngineProgress, MeasuredElo
+from rookery.web.answers import site_of
+from rookery.web.faults import NotFound
+
+MOST_ROWS = 300
+SHORT = 10
+MARKS = 5
+CLASSES = ("STC", "LTC", "VLTC", "STC SMP", "LTC SMP", "VLTC SMP")
+MOST_CURVES = 3
+DASH = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressData:
+    engine: str
+    repository: str
+    progress: EngineProgress | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassSummary:
+    """What all accepted tests of a time class add up to."""
+
+    name: str
+    elo: str
+    commits: str
+    hours: str
+    per_elo: str
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredCell:
+    """Elo of one time class, with the run that measured it; empty where none did."""
+
+    text: str = ""
+    run: str = ""
+    chained: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedRow:
+    date: str
+    sha: str
+    link: str
+    subject: str
+    cells: tuple[MeasuredCell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DirectRow:
+    """A match between two commits of the branch beside the chain between them."""
+
+    time_class: str
+    new: str
+    base: str
+    run: str
+    measured: str
+    chained: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressView:
+    engine: str
+    classes: tuple[str, ...] = ()
+    summaries: tuple[ClassSummary, ...] = ()
+    figure: Figure | None = None
+    accepted: tuple[AcceptedRow, ...] = ()
+    direct: tuple[DirectRow, ...] = ()
+    left_out: int = 0
+
+
+@runs(Domain.THREAD, "one query; the page is made in a thread")
+async def engine_progress(request: Request) -> Response:
+    site, viewer = site_of(request), await viewer_of(request)
+    name = str(request.path_params["name"])
+    known = site.privacy.catalogue(None if viewer is None else viewer.name).engines
+    if name not in known:
+        raise NotFound
+    data = ProgressData(name, known[name].repository, await site.progress_keeping.load(name))
+    return await render_page_in_thread(request, "progress.html", make_view, data)
+
+
+def make_view(data: ProgressData) -> ProgressView:
+    progress = data.progress
+    if progress is None or not (progress.accepted or progress.direct):
+        return ProgressView(data.engine)
+    seen = {name for each in progress.accepted for name in each.measured}
+    classes = tuple(name for name in CLASSES if name in seen)
+    rows = tuple(_list_accepted(data, progress, classes))
+    return ProgressView(
+        data.engine,
+        classes,
+        tuple(_summarise(progress, name) for name in classes),
+        draw_progress(progress, classes),
+        rows[:MOST_ROWS],
+        tuple(_list_direct(progress)),
+        max(0, len(rows) - MOST_ROWS),
+    )
+
+
+def _summarise(progress: EngineProgress, name: str) -> ClassSummary:
+    last, per_elo = progress.accepted[-1].chained[name], progress.hours_per_elo(name)
+    commits = sum(name in each.measured for each in progress.accepted)
+    return ClassSummary(
+        name,
+        _show(last),
+        format_plural(commits, "commit"),
+        format_count(progress.hours.get(name, 0.0)),
+        DASH if per_elo is None else format_count(per_elo),
+    )
+
+
+def _show(measured: MeasuredElo) -> str:
+    return format_elo(measured.elo, measured.error)
+
+
+def _list_accepted(
+    data: ProgressData, progress: EngineProgress, classes: tuple[str, ...]
+) -> Iterator[AcceptedRow]:
+    """The latest first."""
+    for each in reversed(progress.accepted):
+        commit = each.commit
+        github = data.repository.startswith(GITHUB)
+        yield AcceptedRow(
+            date=_date(commit.time),
+            sha=commit.sha[:SHORT],
+            link=f"{data.repository}/commit/{commit.sha}" if github else "",
+            subject=commit.subject,
+            cells=tuple(_make_cell(each.measured, each.chained, each.runs, n) for n in classes),
+        )
+
+
+def _make_cell(
+    measured: Mapping[str, MeasuredElo],
+    chained: Mapping[str, MeasuredElo],
+    runs_of: Mapping[str, str],
+    name: str,
+) -> MeasuredCell:
+    if name not in measured:
+        return MeasuredCell()
+    return MeasuredCell(_show(measured[name]), runs_of[name], _show(chained[name]))
+
+
+def _list_direct(progress: EngineProgress) -> Iterator[DirectRow]:
+    for each in sorted(progress.direct, key=lambda one: -one.commit.place):
+        yield DirectRow(
+            each.time_class,
+            f"{each.commit.sha[:SHORT]} ({_date(each.commit.time)})",
+            f"{each.base.sha[:SHORT]} ({_date(each.base.time)})",
+            each.run,
+            _show(each.measured),
+            _show(each.chained) if each.chained.error else DASH,
+        )
+
+
+def draw_progress(progress: EngineProgress, classes: tuple[str, ...]) -> Figure | None:
+    """Chained Elo over the commits of the branch, with direct matches where they end."""
+    curves = [Curve(name, tuple(_list_points(progress, name))) for name in classes[:MOST_CURVES]]
+    first = {name: curve.points[0] for name, curve in zip(classes, curves, strict=False)}
+    direct = tuple(
+        CurvePoint(
+            each.commit.place,
+            each.measured.elo,
+            each.measured.elo - each.measured.error,
+            each.measured.elo + each.measured.error,
+            f"{_show(each.measured)} Elo at {each.time_class}, direct",
+        )
+        for each in progress.direct
+        if not first or each.base.place <= min(point.x for point in first.values())
+    )
+    if direct:
+        curves.append(Curve("direct, since the beginning", direct, scattered=True))
+    along = _dates(progress)
+    axes = FigureAxes(format_count, format_decimal, "commits of the main branch", along=along)
+    return draw_figure("Elo gained since the first accepted commit", curves, axes)
+
+
+def _list_points(progress: EngineProgress, name: str) -> Iterator[CurvePoint]:
+    for each in progress.accepted:
+        found = each.chained.get(name)
+        if found is not None:
+            low, high = found.elo - found.error, found.elo + found.error
+            yield CurvePoint(each.commit.place, found.elo, low, high)
+
+
+def _dates(progress: EngineProgress) -> tuple[tuple[float, str], ...]:
+    """Some commits along the axis, by their dates."""
+    commits = [each.commit for each in progress.accepted]
+    step = max(1, (len(commits) - 1) // (MARKS - 1)) if commits else 1
+    return tuple((float(each.place), _date(each.time)) for each in commits[::step])
+
+
+def _date(seconds: int) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}"
+
+
+def routes() -> list[BaseRoute]:
+    return [Route("/engines/{name}/progress", engine_progress, methods=["GET"])]

@@ -1,0 +1,188 @@
+"""A calculator for sequential tests: with which chance one passes and how long it takes, by what is
+true. All of it stands in the address, so that it can be sent to somebody."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
+from rookery.pages.formatting import format_count, format_decimal, format_percent
+from rookery.pages.page import redirect_to, render_fragment, render_page_in_thread
+from rookery.stats.numbers import StatisticsFault
+from rookery.stats.sprt import EloModel, Sprt
+from rookery.stats.walk import LlrPace, ScoreSpread, length_at, pace_of
+
+HERE = "/sprt"
+USUAL: Mapping[str, str] = {
+    "model": "normalized",
+    "elo0": "0",
+    "elo1": "2",
+    "alpha": "0.05",
+    "beta": "0.05",
+    "draw_ratio": "0.49",
+    "rms_bias": "191",
+}
+"""Stockfish's short test, and how its games from an unbalanced book end."""
+OLD_NAMES = {
+    "elo_model": "model",
+    "elo-model": "model",
+    "elo-0": "elo0",
+    "elo-1": "elo1",
+    "draw-ratio": "draw_ratio",
+    "rms-bias": "rms_bias",
+}
+"""What fishtest's calculator calls them in its addresses."""
+ROWS, POINTS = 9, 65
+WIDTHS = 1.5
+"""So far beyond the bounds it is drawn, in widths between them."""
+MODELS = {"normalized": EloModel.NORMALISED, "logistic": EloModel.LOGISTIC}
+NO_NUMBER = "expected a number"
+
+
+@dataclass(frozen=True, slots=True)
+class LengthAtElo:
+    """How tests end where this is true, on both scales of Elo."""
+
+    nelo: str
+    elo: str
+    passes: str
+    mean: str
+    spread: str
+    is_bound: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SprtView:
+    """The calculator; without rows where `errors` says what is wrong, by input."""
+
+    texts: Mapping[str, str]
+    errors: Mapping[str, str]
+    rows: tuple[LengthAtElo, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    summary: str = ""
+
+
+@runs(Domain.THREAD, "lengths are worked out in a thread")
+async def sprt_calculator(request: Request) -> Response:
+    texts = {name: request.query_params.get(name, usual)[:20] for name, usual in USUAL.items()}
+    if request.query_params.get("part"):
+        return await render_fragment(request, "sprt_part.html", make_view, texts)
+    return await render_page_in_thread(request, "sprt.html", make_view, texts)
+
+
+@runs(Domain.LOOP, "leads to another address")
+async def old_calculator(request: Request) -> Response:
+    """Where fishtest has its calculator."""
+    given = {OLD_NAMES.get(name, name): text for name, text in request.query_params.items()}
+    known = "&".join(
+        f"{name}={text}" for name, text in given.items() if name in USUAL and _is_plain(text)
+    )
+    return redirect_to(f"{HERE}?{known}" if known else HERE)
+
+
+def _is_plain(text: str) -> bool:
+    letters = all(each.isalnum() or each in "+-." for each in text)
+    return text.isascii() and len(text) <= 20 and letters
+
+
+def make_view(texts: Mapping[str, str]) -> SprtView:
+    """Computes some sixty lengths, so that it belongs into a thread."""
+    numbers, errors = dict[str, float](), dict[str, str]()
+    for name in ("elo0", "elo1", "alpha", "beta", "draw_ratio", "rms_bias"):
+        try:
+            numbers[name] = _read_number(texts[name])
+        except ValueError:
+            errors[name] = NO_NUMBER
+    if texts["model"] not in MODELS:
+        errors["model"] = "expected normalized or logistic"
+    if errors:
+        return SprtView(texts, errors)
+    try:
+        spread = ScoreSpread(numbers["draw_ratio"], numbers["rms_bias"])
+        bounds = (numbers["elo0"], numbers["elo1"])
+        spec = Sprt(*bounds, MODELS[texts["model"]], numbers["alpha"], numbers["beta"])
+    except StatisticsFault as fault:
+        return SprtView(texts, {_place_fault(str(fault)): str(fault)})
+    return _calculate(texts, spec, spread)
+
+
+def _read_number(text: str) -> float:
+    """Raises ValueError, also for what is no ordinary number."""
+    found = float(text)
+    if not abs(found) < 1e6:
+        raise ValueError(text)
+    return found
+
+
+def _place_fault(text: str) -> str:
+    if "draw" in text:
+        return "draw_ratio"
+    return "alpha" if "alpha" in text else "elo1"
+
+
+def _calculate(texts: Mapping[str, str], spec: Sprt, spread: ScoreSpread) -> SprtView:
+    width = spec.elo1 - spec.elo0
+    low = spec.elo0 - WIDTHS * width
+    step = (1 + 2 * WIDTHS) * width / (POINTS - 1)
+    pace = pace_of(spec, spread.sigma)
+    lengths = [length_at(pace, low + step * number) for number in range(POINTS)]
+    scale = "nElo" if spec.model is EloModel.NORMALISED else "Elo"
+    axes = partial(
+        FigureAxes,
+        show_x=format_decimal,
+        unit=f"true {scale}",
+        upright=(spec.elo0, spec.elo1),
+        floor=0.0,
+    )
+    passing = tuple(CurvePoint(each.elo, 100 * each.pass_chance) for each in lengths)
+    lasting = tuple(
+        CurvePoint(each.elo, each.mean_games, each.games.early, each.games.late) for each in lengths
+    )
+    figures = (
+        draw_figure(
+            "Chance to pass in per cent",
+            [Curve("passes", passing)],
+            axes(show_y=format_decimal),
+        ),
+        draw_figure(
+            "Games until it ends: mean, and 8 of 10 tests",
+            [Curve("games", lasting)],
+            axes(show_y=format_count),
+        ),
+    )
+    every = (POINTS - 1) // (ROWS - 1)
+    rows = tuple(_make_row(each.elo, pace, spec, spread) for each in lengths[::every])
+    longest = max(lengths, key=lambda each: each.mean_games)
+    return SprtView(
+        texts,
+        {},
+        rows,
+        tuple(filter(None, figures)),
+        f"It takes longest near {format_decimal(longest.elo)} {scale}:"
+        f" {format_count(longest.mean_games)} games on average.",
+    )
+
+
+def _make_row(elo: float, pace: LlrPace, spec: Sprt, spread: ScoreSpread) -> LengthAtElo:
+    length = length_at(pace, elo)
+    normalised = spec.model is EloModel.NORMALISED
+    return LengthAtElo(
+        nelo=format_decimal(elo if normalised else spread.nelo_of(elo)),
+        elo=format_decimal(spread.elo_of(elo) if normalised else elo),
+        passes=format_percent(length.pass_chance),
+        mean=format_count(length.mean_games),
+        spread=f"{format_count(length.games.early)} to {format_count(length.games.late)}",
+        is_bound=min(abs(elo - spec.elo0), abs(elo - spec.elo1)) < 1e-9,
+    )
+
+
+def routes() -> list[BaseRoute]:
+    return [
+        Route(HERE, sprt_calculator, methods=["GET"]),
+        Route("/sprt_calc", old_calculator, methods=["GET"]),
+    ]

@@ -1,0 +1,198 @@
+"""An engine's progress: its accepted commits in the order of its main branch, and what their tests
+add up to.
+
+A commit is accepted where a sequential test of it passed and the main branch contains it. Elo of
+tests in a row adds up to a chain, apart for each class of time control, and so do the squares of
+their errors. Matches of a fixed number of games between two commits of the branch measure the same
+directly; the chain between the two stands beside them.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import hypot
+
+from msgspec import Struct
+
+from rookery.model.kinds import Fixed, SprtTest
+from rookery.model.run import Run, core_hours
+from rookery.rules.assignment import length_ratio
+from rookery.stats.elo import estimate_elo, live_elo
+from rookery.stats.sprt import Verdict
+
+LONG_RATIO = 4.0
+VERY_LONG_RATIO, VERY_LONG_SMP_RATIO = 12.0, 30.0
+LEAST_PAIRS = 50
+"""Fewer than these measure nothing."""
+
+
+class MeasuredElo(Struct, frozen=True):
+    """Elo, and half of its 95 % interval."""
+
+    elo: float
+    error: float
+
+    def plus(self, other: "MeasuredElo") -> "MeasuredElo":
+        """Both in a row; their errors have nothing to do with one another."""
+        return MeasuredElo(self.elo + other.elo, hypot(self.error, other.error))
+
+
+NOTHING = MeasuredElo(0.0, 0.0)
+
+
+class CommitTest(Struct, frozen=True):
+    """What a finished run says about its two commits."""
+
+    run: str
+    name: str
+    new: str
+    base: str
+    time_class: str
+    measured: MeasuredElo
+    games: int
+    core_hours: float
+    passed: bool
+    sequential: bool
+
+
+class BranchCommit(Struct, frozen=True):
+    """A commit of the main branch; `place` counts from its beginning."""
+
+    sha: str
+    place: int
+    time: int
+    subject: str
+
+
+class AcceptedCommit(Struct, frozen=True):
+    """An accepted commit with what its tests measured, and the chain up to it, by time class."""
+
+    commit: BranchCommit
+    runs: Mapping[str, str]
+    measured: Mapping[str, MeasuredElo]
+    chained: Mapping[str, MeasuredElo]
+
+
+class DirectMatch(Struct, frozen=True):
+    """A measured difference between two commits of the branch, and the chain between them."""
+
+    commit: BranchCommit
+    base: BranchCommit
+    run: str
+    time_class: str
+    measured: MeasuredElo
+    chained: MeasuredElo
+
+
+class EngineProgress(Struct, frozen=True):
+    """All of it; `hours` are core hours of all tests, passed or not, by time class."""
+
+    accepted: tuple[AcceptedCommit, ...] = ()
+    direct: tuple[DirectMatch, ...] = ()
+    hours: Mapping[str, float] = {}
+    tests: int = 0
+    branch: int = 0
+    """How many commits the main branch has."""
+
+    def hours_per_elo(self, time_class: str) -> float | None:
+        """What one Elo has cost so far; None where nothing was gained."""
+        last = self.accepted[-1].chained.get(time_class) if self.accepted else None
+        if last is None or last.elo <= 0:
+            return None
+        return self.hours.get(time_class, 0.0) / last.elo
+
+
+def time_class_of(run: Run) -> str:
+    """STC, LTC or VLTC by how long games last, with SMP for several threads."""
+    plan = run.plan
+    ratio = length_ratio(plan.time_control, plan.threads, run.reference_nps)
+    smp = plan.threads > 1
+    very_long = ratio > (VERY_LONG_SMP_RATIO if smp else VERY_LONG_RATIO)
+    word = "VLTC" if very_long else "LTC" if ratio > LONG_RATIO else "STC"
+    return f"{word} SMP" if smp else word
+
+
+def summarise_test(run: Run, engine: str) -> CommitTest | None:
+    """What a finished run says about an engine's commits; None where it says nothing."""
+    new, base = run.plan.sides[:2]
+    results, kind = run.tally.results, run.kind
+    of_engine = {side.engine for side in run.plan.sides} == {engine}
+    built = not (new.binary or base.binary)
+    if not (of_engine and built and isinstance(kind, SprtTest | Fixed)):
+        return None
+    if results.pairs < LEAST_PAIRS:
+        return None
+    sequential = isinstance(kind, SprtTest)
+    return CommitTest(
+        run=run.id,
+        name=new.tag,
+        new=new.commit,
+        base=base.commit,
+        time_class=time_class_of(run),
+        measured=_measure(run),
+        games=results.games,
+        core_hours=core_hours(run, results.games),
+        passed=isinstance(kind, SprtTest) and kind.state.verdict is Verdict.ACCEPTED,
+        sequential=sequential,
+    )
+
+
+def _measure(run: Run) -> MeasuredElo:
+    results = run.tally.results
+    if isinstance(run.kind, SprtTest):
+        found = live_elo(run.kind.spec, results.pentanomial, results.trinomial)
+        return MeasuredElo(found.elo, (found.high - found.low) / 2)
+    fixed = estimate_elo(results.pentanomial)
+    return MeasuredElo(fixed.elo, fixed.half_width)
+
+
+def chain_progress(branch: Sequence[BranchCommit], tests: Iterable[CommitTest]) -> EngineProgress:
+    """The progress along a branch, which is given from its beginning on."""
+    places, tests = {commit.sha: commit for commit in branch}, list(tests)
+    accepted = tuple(_chain(places, tests))
+    hours: defaultdict[str, float] = defaultdict(float)
+    for test in tests:
+        hours[test.time_class] += test.core_hours
+    return EngineProgress(
+        accepted,
+        tuple(_list_direct(places, tests, accepted)),
+        dict(hours),
+        len(tests),
+        len(branch),
+    )
+
+
+def _chain(
+    places: Mapping[str, BranchCommit], tests: Iterable[CommitTest]
+) -> Iterator[AcceptedCommit]:
+    of_commit: defaultdict[str, dict[str, CommitTest]] = defaultdict(dict)
+    for test in sorted(tests, key=lambda each: each.games):
+        if test.passed and test.new in places:
+            # Of several tests at one time control the longest counts.
+            of_commit[test.new][test.time_class] = test
+    chained: dict[str, MeasuredElo] = {}
+    for sha in sorted(of_commit, key=lambda each: places[each].place):
+        found = of_commit[sha]
+        for name, test in found.items():
+            chained[name] = chained.get(name, NOTHING).plus(test.measured)
+        yield AcceptedCommit(
+            places[sha],
+            {name: test.run for name, test in found.items()},
+            {name: test.measured for name, test in found.items()},
+            dict(chained),
+        )
+
+
+def _list_direct(
+    places: Mapping[str, BranchCommit],
+    tests: Iterable[CommitTest],
+    accepted: Sequence[AcceptedCommit],
+) -> Iterator[DirectMatch]:
+    for test in tests:
+        new, base = places.get(test.new), places.get(test.base)
+        if test.sequential or new is None or base is None or base.place >= new.place:
+            continue
+        between = NOTHING
+        for each in accepted:
+            if base.place < each.commit.place <= new.place and test.time_class in each.measured:
+                between = between.plus(each.measured[test.time_class])
+        yield DirectMatch(new, base, test.run, test.time_class, test.measured, between)

@@ -1,0 +1,75 @@
+"""An engine's progress: worked out by a job from finished runs and the main branch."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+from msgspec.structs import replace as with_fields
+
+from rookery.model.kinds import SprtTest
+from rookery.model.run import Run
+from rookery.model.task import Results
+from rookery.sources.survey import MainCommit, SourcePlace
+from rookery.stats.sprt import Verdict
+from tests.makers import NOW, make_plan, make_run, make_side, sprt
+from tests.twins.farm import MemoryRows, MemoryStore
+from tests.twins.sites import NobodyOutside, make_site, open_site
+
+pytestmark = pytest.mark.anyio
+
+PAIRS = (10, 2000, 5000, 2260, 30)
+SHAS = [letter * 40 for letter in "abcd"]
+
+
+@dataclass(slots=True)
+class Branch(NobodyOutside):
+    asked: int = 0
+
+    def list_main(self, main: SourcePlace) -> tuple[MainCommit, ...]:
+        assert main.repository == "https://github.com/official-stockfish/Stockfish"
+        self.asked += 1
+        return tuple(MainCommit(sha, 10**9, f"Change <{sha[0]}>") for sha in SHAS)
+
+
+def passed(name: str, commit: str) -> Run:
+    plan = make_plan(sides=(make_side(name, commit=commit), make_side("master")))
+    run = make_run(name, plan, sprt(1, 0, 2))
+    assert isinstance(run.kind, SprtTest)
+    state = with_fields(run.kind.state, verdict=Verdict.ACCEPTED)
+    results = Results(4000, 3500, 2 * sum(PAIRS) - 7500, 0, 0, PAIRS)
+    return replace(
+        run,
+        kind=replace(run.kind, state=state),
+        tally=replace(run.tally, results=results),
+        status=replace(run.status, finished=True),
+        updated=NOW,
+    )
+
+
+async def test_accepted_commits_are_listed_and_chained() -> None:
+    rows = MemoryRows()
+    for run in (passed("one", SHAS[1]), passed("two", SHAS[3]), passed("odd", "f" * 40)):
+        rows.runs[run.id] = run
+    site = make_site(store=MemoryStore(rows))
+    site.progress_keeping.surveyor = Branch()
+    async with open_site(site) as opened:
+        empty = await opened.browser.get("/engines/Stockfish/progress")
+        assert "No accepted commit is known yet." in empty.text
+        await site.progress_keeping.keep_current()
+        page = (await opened.browser.get("/engines/Stockfish/progress")).text
+        assert "2 commits" in page
+        assert "Change &lt;d&gt;" in page
+        assert "Change &lt;a&gt;" not in page
+        assert page.count('<path class="curve') == 1
+        assert (await opened.browser.get("/engines/Nowhere/progress")).status_code == 404
+
+
+async def test_the_calculator_answers_by_its_address_and_takes_fishtests() -> None:
+    async with open_site() as site:
+        page = await site.browser.get("/sprt?elo0=0.5&elo1=2.5&model=logistic")
+        assert 'value="0.5"' in page.text
+        assert page.text.count("<svg") >= 2
+        part = (await site.browser.get("/sprt?elo0=0&elo1=nonsense&part=1")).text
+        assert "<html" not in part
+        assert "no numbers" in part
+        old = await site.browser.get("/sprt_calc?elo-0=0&elo-1=3&x=%22")
+        assert old.headers["location"] == "/sprt?elo0=0&elo1=3"
