@@ -245,12 +245,14 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         held: HeldCall | None = None,
         whole_seconds: float = WHOLE_CALL_SECONDS,
+        at: str = "",
     ) -> Iterator[HttpStream]:
-        """An answer of whatever status, to be read."""
+        """An answer of whatever status, to be read. Where the IP address `at` is given, that one
+        is connected to, under the name of the URL and by no proxy."""
         seconds = self.seconds + (held.seconds if held else 0.0)
         with (
             _failing(f"No server answers at {_origin(url)}"),
-            self._sent(method, url, body, headers or {}, seconds, held) as answer,
+            self._sent(method, url, body, headers or {}, seconds, held, at) as answer,
         ):
             yield HttpStream(answer, self.largest, whole_seconds + seconds)
 
@@ -263,10 +265,11 @@ class HttpClient:
         headers: Mapping[str, str],
         seconds: float,
         held: HeldCall | None,
+        at: str = "",
     ) -> Iterator[urllib3.BaseHTTPResponse]:
         place = _web_address(url)
-        proxy = _proxy_for(place)
-        with _proxied(place, proxy, self._trust) if proxy else self._direct(place) as pool:
+        proxy = None if at else _proxy_for(place)
+        with _proxied(place, proxy, self._trust) if proxy else self._direct(place, at) as pool:
             if held:
                 held.watch(pool)
             target = _target(place, whole=proxy is not None)
@@ -282,10 +285,11 @@ class HttpClient:
                 # Not given back: each call has a connection of its own.
                 answer.close()
 
-    def _direct(self, place: SplitResult) -> urllib3.HTTPConnectionPool:
+    def _direct(self, place: SplitResult, pinned: str = "") -> urllib3.HTTPConnectionPool:
         """Connects to a place; beyond home to the very address that was looked at."""
-        host = at = place.hostname or ""
-        if self.home and place.netloc != urlsplit(self.home).netloc:
+        host = place.hostname or ""
+        at = pinned or host
+        if not pinned and self.home and place.netloc != urlsplit(self.home).netloc:
             at = public_address(host, place.port or 0)
         if place.scheme == "http":
             return urllib3.HTTPConnectionPool(at, place.port)

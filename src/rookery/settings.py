@@ -18,7 +18,7 @@ from rookery.errors import Complaint
 
 PREFIX = "ROOKERY_"
 # Never shown, not even when they can't be read.
-SECRET = frozenset({"database_url", "github_token", "ask_api_key"})
+SECRET = frozenset({"database_url", "github_token", "ask_api_key", "smtp_password"})
 # Read by the launcher before there is a Python to read settings with.
 LAUNCHER_VARIABLES = frozenset({"ROOKERY_PYTHON"})
 # Read by the commands that call a server, not by the server.
@@ -158,6 +158,13 @@ class Settings:
     github_token: str = ""
     github_api: str = "https://api.github.com"
     ask_thesaurus: Path | None = None
+    smtp_host: str = ""
+    smtp_port: int = 587
+    smtp_tls: str = "starttls"
+    smtp_user: str = ""
+    smtp_password: str = ""
+    mail_from: str = ""
+    webhook_hosts: tuple[str, ...] = ()
     ask_backend: str = "extractive"
     ask_pipeline: str = "direct"
     ask_model_url: str = ""
@@ -269,6 +276,18 @@ SETTINGS: Mapping[str, Setting] = {
     "github_token": Setting(_text, "shown to GitHub, for a larger quota of calls"),
     "github_api": Setting(_address, "where GitHub's API is"),
     "ask_thesaurus": Setting(_path, "file with words that mean the same, for questions to Ask"),
+    "smtp_host": Setting(_text, "server that takes mail of this site; without one none is sent"),
+    "smtp_port": Setting(_integer(1, 65535), "port of that server"),
+    "smtp_tls": Setting(
+        _one_of("starttls", "tls", "none"),
+        "how mail is encrypted on its way to that server: starttls, tls or none",
+    ),
+    "smtp_user": Setting(_text, "name to log in there with, if it asks for one"),
+    "smtp_password": Setting(_text, "password to log in there with"),
+    "mail_from": Setting(_text, "address that mail of this site comes from"),
+    "webhook_hosts": Setting(
+        _words, "hosts inside this network that webhooks may call, by comma; http will do for them"
+    ),
     "ask_backend": Setting(
         _one_of("extractive", "openai", "ollama"),
         "who answers: extractive (no model), openai (any compatible endpoint) or ollama",

@@ -47,6 +47,7 @@ from tests.twins.files import (
     MemoryNets,
     MemoryPrograms,
 )
+from tests.twins.notify import MemoryChannels, MemoryOutbox, MemorySubscriptions
 from tests.twins.people import (
     MemoryAudit,
     MemoryEndedSessions,
@@ -216,6 +217,9 @@ def make_storage(
         books=MemoryBooks(),
         programs=MemoryPrograms(),
         worker_logs=MemoryLogs(),
+        channels=MemoryChannels(),
+        subscriptions=MemorySubscriptions(),
+        outbox=MemoryOutbox(),
         findings=MemoryFindings(),
         passages=passages,
         retriever=MemoryRetriever(passages),

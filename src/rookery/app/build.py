@@ -67,6 +67,7 @@ from rookery.files.games import GameRows
 from rookery.files.worker_logs import LogRows
 from rookery.logs import Log
 from rookery.model.events import about_system
+from rookery.notify.outbox import Channels, Outbox, Subscriptions
 from rookery.people.teams import TeamRows
 from rookery.people.users import Audit, EndedSessions, Tokens, Users
 from rookery.rules.eligibility import Policy
@@ -294,6 +295,9 @@ def make_storage(
         books=BookRows(pool, queries),
         programs=ProgramRows(pool, queries),
         worker_logs=LogRows(pool, queries),
+        channels=Channels(pool, queries),
+        subscriptions=Subscriptions(pool, queries),
+        outbox=Outbox(pool, queries),
         findings=FindingRows(pool, queries),
         passages=PassageIndex(pool, queries, lexicon.stop_words, process.threads.cpu),
         retriever=Bm25Retriever(pool, queries, lexicon.stop_words, lexicon.thesaurus.widen),

@@ -14,6 +14,7 @@ from rookery.farm.statistics import Accounting, SpeedKeeping
 from rookery.files.disk import Disk
 from rookery.files.engine_files import NetStore
 from rookery.files.store import FileStore
+from rookery.notify.sending import SEND_SECONDS, Sender
 from rookery.people.bearers import Bearers
 from rookery.sources.progress import ProgressKeeping
 from rookery.sources.reviews import Reviews
@@ -101,6 +102,13 @@ JOBS = (
         NOTE_SECONDS,
         NetStore.write_downloads,
         lambda site: site.nets.write_downloads,
+    ),
+    DeclaredJob("notifications", SEND_SECONDS, Sender.send_due, lambda site: site.sender.send_due),
+    DeclaredJob(
+        "old notifications",
+        CLEAN_UP_SECONDS,
+        Sender.forget_old,
+        lambda site: site.sender.forget_old,
     ),
     DeclaredJob(
         "documents", READ_SECONDS, Uploads.read_waiting, lambda site: site.documents.read_waiting

@@ -23,10 +23,12 @@ from rookery.pages.errors import routes as error_routes
 from rookery.pages.fishtest_forms import routes as fishtest_routes
 from rookery.pages.games import routes as game_routes
 from rookery.pages.home import home, home_live
+from rookery.pages.links import routes as link_routes
 from rookery.pages.log import routes as log_routes
 from rookery.pages.machine import routes as machine_routes
 from rookery.pages.machine_list import routes as machine_list_routes
 from rookery.pages.machines import add_machine
+from rookery.pages.notifications import routes as notification_routes
 from rookery.pages.progress import routes as progress_routes
 from rookery.pages.run import old_address, run_live, run_page
 from rookery.pages.run_commands import change_run
@@ -73,6 +75,8 @@ def page_routes() -> list[BaseRoute]:
         Route("/login", login, methods=["GET", "POST"]),
         Route("/signup", sign_up, methods=["GET", "POST"]),
         Route("/logout", logout, methods=["POST"]),
+        *link_routes(),
+        *notification_routes(),
         Route(ONE, run_page, methods=["GET"]),
         Route(f"{ONE}/live", run_live, methods=["GET"]),
         Route(f"{ONE}/{{command}}", change_run, methods=["POST"]),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from rookery.db.fence import Fence
-from rookery.db.pool import Connection, Pool, Queries
+from rookery.db.pool import Connection, Pool, Queries, clean
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -84,3 +84,8 @@ def columns(value: "DataclassInstance | msgspec.Struct") -> tuple[Any, ...]:
     if isinstance(value, msgspec.Struct):
         return msgspec.structs.astuple(value)
     return tuple(getattr(value, field.name) for field in fields(value))
+
+
+def clean_columns(value: "DataclassInstance | msgspec.Struct") -> tuple[Any, ...]:
+    """The same with every text as a column takes it."""
+    return tuple(clean(each) if isinstance(each, str) else each for each in columns(value))

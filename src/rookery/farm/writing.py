@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from rookery.db.fence import Fence, FencedOff
 from rookery.db.pool import Connection, Queries, clean
+from rookery.db.table import clean_columns
 from rookery.db.target import Problem
 from rookery.farm.action_log import action_columns
 from rookery.farm.columns import Parts, split_kind
@@ -36,6 +37,7 @@ from rookery.model.plan import Demands, Plan
 from rookery.model.run import Run
 from rookery.model.task import PlayedBatch, Task, TaskKey
 from rookery.rules.answers import Changes, ChartPoint, Closing, MachineBlock, MachineHistory
+from rookery.rules.notifications import find_notification
 from rookery.rules.observations import chart_period, chart_place
 from rookery.rules.purge import BadTask, Purging
 
@@ -225,6 +227,7 @@ class Writer:
         yield "purges_put", [purging_columns(each) for each in purging.values() if each is not None]
         over = [run for run, each in purging.items() if each is None]
         yield "purges_end", [(over,)] if over else []
+        yield "outbox_put", [*_list_notifications(gathered)]
 
     def _often(self, gathered: PendingRows) -> Iterator[Rows]:
         """Rows that most rounds have, but for those of runs."""
@@ -316,6 +319,13 @@ class Writer:
         if rows:
             sql = self._queries[query]
             await connection.execute(sql, *packed(sql, zip(*rows, strict=True)))
+
+
+def _list_notifications(gathered: PendingRows) -> Iterator[Columns]:
+    """What people are to be told of these events."""
+    for event in gathered.events:
+        if found := find_notification(event, gathered.runs.get(event.run)):
+            yield clean_columns(found)
 
 
 def _filled(rows: Iterable[Rows]) -> list[Rows]:

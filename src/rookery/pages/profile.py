@@ -38,6 +38,7 @@ class ProfileView:
     teams: tuple[str, ...]
     engines: tuple[str, ...]
     upload_mb: int
+    has_mail: bool
     errors: Errors = field(default_factory=dict)
     typed: Mapping[str, str] = field(default_factory=dict)
 
@@ -92,7 +93,9 @@ async def _apply(
     status = 400
     try:
         if not errors:
-            await change_account(request, user.name, wanted)
+            changed = await change_account(request, user.name, wanted)
+            if changed.email != user.email:
+                site_of(request).letters.post_confirmation(changed)
     except Throttled as refused:
         errors, status = {_password_of(part): str(refused)}, 429
     except NotPermitted as refused:
@@ -118,6 +121,7 @@ async def _show(
         approver=is_approver(user),
         teams=tuple(sorted(site.teams.of(user.name))),
         engines=tuple(sorted({*known, *user.repositories} - hidden)),
+        has_mail=site.letters.server.is_set_up,
         upload_mb=site.settings.upload_quota_mb if user.upload_mb is None else user.upload_mb,
         errors=errors or {},
         typed=typed if errors else {},

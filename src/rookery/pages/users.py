@@ -163,6 +163,7 @@ class UserView:
     month: Sums
     last: Moment | None
     machines: str
+    cores: str
     more_runs: bool
     runs: tuple[LinkedRun, ...]
     upload_mb: str
@@ -234,9 +235,8 @@ def make_user_view(data: UserData) -> UserView:
         all_time=_make_sums(data.given.get(Period.ALL)),
         month=_make_sums(data.given.get(Period.MONTH)),
         last=format_ago(last, data.now) if last else None,
-        machines=f"{format_plural(len(machines), 'machine')}, {format_plural(cores, 'core')}"
-        if machines
-        else "",
+        machines=format_plural(len(machines), "machine") if machines else "",
+        cores=format_plural(cores, "core"),
         more_runs=len(runs_) > MOST_SHOWN,
         runs=tuple(_link_run(run, data.now) for run in runs_[:MOST_SHOWN]),
         upload_mb="" if user.upload_mb is None else str(user.upload_mb),

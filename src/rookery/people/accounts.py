@@ -86,6 +86,11 @@ class Accounts:
         await self.users.save(replace(user, password_hash=hashed))
         await self._write_audit(Action.CHANGE_PASSWORD, user.name, by, "")
 
+    async def confirm_email(self, name: str) -> None:
+        """Notes that the present address of a user is theirs."""
+        user = await self._load_user(name)
+        await self.users.save(replace(user, verified_email=user.email))
+
     async def change(
         self,
         name: str,

@@ -197,6 +197,33 @@ async def _check_free(applicant: Application, users: Users) -> None:
         raise Complaint("Too many accounts wait for approval; try again in a few days.")
 
 
+class PasswordResets:
+    """Who is meant by a wish for a new password; a few per address, and per name."""
+
+    def __init__(self, users: Users, clock: Clock) -> None:
+        self._users = users
+        self._clock = clock
+        self._per_origin = Throttle(most=10, seconds=3600)
+        self._per_name = Throttle(most=3, seconds=3600)
+
+    async def find_user(self, text: str, client: str) -> User | None:
+        """The user of a name or of a confirmed address, who may be sent a link; raises Throttled.
+        None where there is nobody, of which whoever asks is told nothing."""
+        now = self._clock.seconds()
+        self._per_origin.charge(origin_of(client), now)
+        try:
+            self._per_name.charge(text.lower(), now)
+        except Throttled:
+            return None
+        wanted = text.lower()
+        found = [
+            user
+            for user in await self._users.list_all()
+            if user.is_verified and wanted in (user.name.lower(), user.email.lower())
+        ]
+        return found[0] if len(found) == 1 and not found[0].blocked else None
+
+
 # Worker credentials: sent with every call, and checked each time almost without hashing.
 #
 # A seal is a keyed digest of a name, a password and the stored hash of that password. Once the

@@ -46,6 +46,8 @@ class Profiles:
         self._accounts = accounts
         self._attempts = LoginAttempts(accounts.clock)
         self._new_addresses = Throttle(most=5, seconds=3600)
+        self._letters = Throttle(most=5, seconds=3600)
+        self._trials = Throttle(most=20, seconds=3600)
 
     async def change(self, name: str, wanted: MeChange, client: str, catalogue: Catalogue) -> User:
         """Changes an account and returns the changed user. `catalogue` has the engines that the
@@ -102,6 +104,14 @@ class Profiles:
         if owned[token_id].revoked is not None:
             return owned[token_id]
         return replace(owned[token_id], revoked=await self._accounts.revoke(token_id, by=name))
+
+    def charge_letter(self, name: str) -> None:
+        """Counts a letter that a user asks for; raises Throttled."""
+        self._letters.charge(name, self._accounts.clock.seconds())
+
+    def charge_trial(self, name: str) -> None:
+        """Counts a call of an address that a user chose; raises Throttled."""
+        self._trials.charge(name, self._accounts.clock.seconds())
 
     async def _load_user(self, name: str) -> User:
         user = await self._accounts.users.by_name(name)

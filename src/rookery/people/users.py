@@ -12,10 +12,11 @@ import msgspec
 from msgspec import UNSET
 
 from rookery.db.pool import clean
-from rookery.db.table import Table, columns
+from rookery.db.table import Table, clean_columns, columns
 from rookery.errors import Complaint
 from rookery.model.events import Event
 from rookery.protocol.people import TokenEntry, TokenScope
+from rookery.rules.notifications import account_waits
 
 
 class Malformed(Complaint):
@@ -147,6 +148,9 @@ class Users(Table):
             found = await write(query, *plain, msgspec.json.encode(dict(repositories)).decode())
             if found is not None:
                 await write("users_changed", user.name)
+                if query == "users_add" and user.pending:
+                    told = account_waits(user.name, user.created)
+                    await write("outbox_put", *clean_columns(told))
         return found is not None
 
 

@@ -29,6 +29,7 @@ from rookery.web.scope import (
     FORM_TYPE,
     FRAME_PATHS,
     HANDOUT_PREFIX,
+    LINK_PATHS,
     PROBE_PATHS,
     PROGRAM_PATHS,
     SIGN_UP_PATH,
@@ -156,7 +157,7 @@ def _counting(receive: Receive, most: int) -> Receive:
 # own credentials and take the short path past this, and what they fetch to play with is known by
 # its hash, or is a private engine's and guarded by itself.
 
-OPEN = PROGRAM_PATHS | FRAME_PATHS | {"/login", "/logout", "/signup", TOKENS_PATH}
+OPEN = PROGRAM_PATHS | FRAME_PATHS | LINK_PATHS | {"/login", "/logout", "/signup", TOKENS_PATH}
 OPEN_PREFIXES = (STATIC_PREFIX, HANDOUT_PREFIX, "/api/nn/", "/api/book/", "/api/binary/", "/src/")
 
 

@@ -84,7 +84,11 @@ SIGN_UP_PATH = "/api/v1/users"
 # Guarded by itself: a password is exchanged for a token here.
 TOKENS_PATH = "/api/v1/tokens"
 # Whoever posts here need not be known.
-ASKS_NOBODY = frozenset({"/login", "/signup", SIGN_UP_PATH, TOKENS_PATH, "/api/actions"})
+LINK_PATHS = frozenset(
+    {"/login/reset", "/login/new-password", "/confirm", "/unsubscribe", "/api/v1/unsubscribe"}
+)
+"""What links in mail lead to, and where one is asked for."""
+ASKS_NOBODY = LINK_PATHS | {"/login", "/signup", SIGN_UP_PATH, TOKENS_PATH, "/api/actions"}
 # Ask, at the addresses that chat programs know.
 ASK_PREFIXES = ("/query", "/chat/")
 PROGRAM_PREFIXES = ("/api/", SOURCES_PREFIX, HANDOUT_PREFIX, *ASK_PREFIXES)

@@ -6,7 +6,7 @@ import binascii
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -15,6 +15,7 @@ import msgspec
 
 from rookery.caches import ExpiringCache
 from rookery.clock import Clock
+from rookery.people.links import ClockSigner
 from rookery.people.login import describe_block
 from rookery.people.users import EndedSessions, User, Users, is_approver
 
@@ -153,6 +154,7 @@ def _mix(one: bytes, other: bytes) -> bytes:
 # The session as a signed cookie: sealed, opened, and never larger than browsers keep.
 
 COOKIE = "rookery_session"
+SALT = "rookery.session"
 MOST_BYTES = 3800
 KEPT = timedelta(days=400)
 UNKEPT = timedelta(days=7)
@@ -175,30 +177,19 @@ class OpenedCookie:
     renew: bool = False
 
 
-class _Signer(itsdangerous.TimestampSigner):
-    """Signs with the time it is given instead of the machine's."""
-
-    def __init__(self, keys: Sequence[bytes], clock: Clock) -> None:
-        super().__init__(list(keys), salt="rookery.session", digest_method=hashlib.sha256)
-        self._clock = clock
-
-    def get_timestamp(self) -> int:
-        return int(self._clock.now().timestamp())
-
-
 class CookieSigner:
     """Turns sessions into signed cookies and back. The last key signs, every key is accepted."""
 
     def __init__(self, keys: Keys, clock: Clock) -> None:
         self._keys = keys
         self._clock = clock
-        self._signers: dict[tuple[bytes, ...], _Signer] = {}
+        self._signers: dict[tuple[bytes, ...], ClockSigner] = {}
 
     @property
-    def _signer(self) -> _Signer:
+    def _signer(self) -> ClockSigner:
         keys = self._keys()
         if keys not in self._signers:
-            self._signers = {keys: _Signer(keys, self._clock)}
+            self._signers = {keys: ClockSigner(keys, self._clock, SALT)}
         return self._signers[keys]
 
     def close(self, data: SessionData) -> str:

@@ -45,9 +45,14 @@ from rookery.files.games import GameRows, GameStore
 from rookery.files.store import MB
 from rookery.files.worker_logs import LogRows, LogStore
 from rookery.model.engine import EngineRecord
+from rookery.notify.mail import Letters, MailServer
+from rookery.notify.outbox import Channels, Outbox, Subscriptions
+from rookery.notify.sending import Sender
+from rookery.notify.webhooks import Webhooks
 from rookery.people.accounts import Accounts
 from rookery.people.bearers import Bearers, TrustedUsers, TrustRequirements
-from rookery.people.login import Login, SignUp, WorkerCredentials
+from rookery.people.links import LinkSigner
+from rookery.people.login import Login, PasswordResets, SignUp, WorkerCredentials
 from rookery.people.passwords import Passwords
 from rookery.people.profiles import Profiles
 from rookery.people.teams import TeamRows, Teams
@@ -96,6 +101,9 @@ class Storage:
     books: BookRows
     programs: ProgramRows
     worker_logs: LogRows
+    channels: Channels
+    subscriptions: Subscriptions
+    outbox: Outbox
     findings: FindingRows
     passages: PassageIndex
     retriever: Retriever
@@ -153,6 +161,7 @@ class Site:
         self._make_files(storage)
         self._make_sources(storage, outside)
         self._make_corpus(storage)
+        self._make_notifications(storage, session_key)
         self._make_web(storage, session_key, database_answers)
         self._follow_changes()
         # Opened later, or never in tests.
@@ -313,6 +322,31 @@ class Site:
         """Whether all who may see an engine may see what our credentials open for its team."""
         team = record.team if record.private else ""
         return record.repository in self.repositories.list_granted_to(team)
+
+    def _make_notifications(self, storage: Storage, key: bytes) -> None:
+        settings, clock, log = self.settings, self.clock, self.log
+        self.address = settings.base_url or f"http://{settings.host}:{settings.port}"
+        self.channels = storage.channels
+        self.subscriptions = storage.subscriptions
+        self.outbox = storage.outbox
+        self.links = LinkSigner(lambda: key, clock)
+        self.letters = Letters(
+            MailServer.of_settings(settings), self.links, self.address, self.threads, clock, log
+        )
+        self.webhooks = Webhooks(self.address, frozenset(settings.webhook_hosts), clock)
+        self.resets = PasswordResets(self.users, clock)
+        self.sender = Sender(
+            storage.outbox,
+            self.users,
+            self.letters,
+            self.webhooks,
+            self.links,
+            self.privacy,
+            self.threads,
+            clock,
+            log,
+            self.is_primary,
+        )
 
     def _make_web(
         self, storage: Storage, key: bytes, database_answers: Callable[[], Awaitable[None]]

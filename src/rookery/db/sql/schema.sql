@@ -429,6 +429,61 @@ CREATE TABLE team_members (
 );
 CREATE INDEX team_members_of_user ON team_members (user_name);
 
+-- Where people want to be told of things: by mail, or by a webhook with an address and a secret.
+CREATE TABLE channels (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    user_name text NOT NULL REFERENCES users (name) ON DELETE CASCADE,
+    form text NOT NULL CHECK (form IN ('mail', 'json', 'discord', 'slack')),
+    address text NOT NULL,
+    secret text NOT NULL,
+    kinds text[] NOT NULL,
+    active boolean NOT NULL,
+    created timestamptz NOT NULL,
+    -- Failures since something was last taken, and when the channel is tried next: all that is for
+    -- it waits until then, and goes together.
+    failures integer NOT NULL DEFAULT 0,
+    next_at timestamptz NOT NULL
+);
+CREATE INDEX channels_of_user ON channels (user_name);
+CREATE UNIQUE INDEX channels_by_mail ON channels (user_name) WHERE form = 'mail';
+
+-- Who follows a run. Owners follow their own unless a row says no.
+CREATE TABLE subscriptions (
+    run text NOT NULL REFERENCES runs,
+    user_name text NOT NULL REFERENCES users (name) ON DELETE CASCADE,
+    following boolean NOT NULL,
+    PRIMARY KEY (run, user_name)
+);
+CREATE INDEX subscriptions_of_user ON subscriptions (user_name);
+
+-- What is to be told, written in the commit that causes it; spread once its deliveries are made.
+CREATE TABLE outbox (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at timestamptz NOT NULL,
+    kind text NOT NULL,
+    actor text NOT NULL,
+    run text NOT NULL,
+    title text NOT NULL,
+    message text NOT NULL,
+    subject text NOT NULL,
+    spread boolean NOT NULL DEFAULT false
+);
+CREATE INDEX outbox_to_spread ON outbox (id) WHERE NOT spread;
+CREATE INDEX outbox_at ON outbox (at);
+
+-- One thing told to one channel, and what came of it.
+CREATE TABLE deliveries (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    notification bigint NOT NULL REFERENCES outbox (id) ON DELETE CASCADE,
+    channel bigint NOT NULL REFERENCES channels (id) ON DELETE CASCADE,
+    state text NOT NULL CHECK (state IN ('waiting', 'sent', 'failed', 'dropped')),
+    attempts integer NOT NULL DEFAULT 0,
+    error text NOT NULL DEFAULT '',
+    ended timestamptz,
+    UNIQUE (notification, channel)
+);
+CREATE INDEX deliveries_waiting ON deliveries (channel, id) WHERE state = 'waiting';
+
 -- Books by name; the text lies in a blob. `sri` is the hash by which workers check their copy.
 CREATE TABLE books (
     name text PRIMARY KEY,

@@ -1,0 +1,1 @@
+"""What people are told outside of the pages: an outbox, mail, webhooks."""

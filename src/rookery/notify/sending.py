@@ -1,0 +1,166 @@
+"""The job that spreads new notifications and sends to each channel what waits for it.
+
+    waiting --taken--> sent
+    waiting --not taken--> waiting, and its channel is left alone for a growing while
+    waiting --not taken for three days, or no attempt can help--> failed
+    waiting --its user may not know of it, or has no confirmed address--> dropped
+
+What waits for a channel goes together, and a channel that has just taken something rests, so that
+nobody is flooded. A delivery is marked after it was sent: whatever ends the process in between has
+it sent once more, never not at all.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from rookery.boundary.domains import Domain, runs
+from rookery.boundary.offload import Threads
+from rookery.clock import Clock
+from rookery.errors import Complaint
+from rookery.farm.privacy import Privacy
+from rookery.logs import Log
+from rookery.notify.mail import Letters, MailRefused, MailServer, make_letter, sender_domain
+from rookery.notify.outbox import (
+    Channel,
+    ChannelForm,
+    DeliveryState,
+    DueBatch,
+    DueDelivery,
+    Outbox,
+)
+from rookery.notify.webhooks import WebhookRefused, Webhooks
+from rookery.notify.wording import make_subject, make_text
+from rookery.people.links import LinkPurpose, LinkSigner
+from rookery.people.users import Users
+
+SEND_SECONDS = 3.0
+SPREAD_AT_ONCE = 200
+CHANNELS_AT_ONCE = 8
+EACH_AT_ONCE = 25
+BACK_OFF = (30, 120, 600, 1800, 3600, 7200, 14400)
+"""Seconds for which a channel is left alone after so many failures; the last from then on."""
+REST_SECONDS = {ChannelForm.MAIL: 300.0}
+WEBHOOK_REST_SECONDS = 5.0
+GIVEN_UP = timedelta(days=3)
+KEPT = timedelta(days=30)
+NOT_SEEN = "not for your eyes any more"
+NO_ADDRESS = "your e-mail address is not confirmed"
+NO_MAIL = "this server sends no mail"
+
+
+class Sender:
+    """Sends what the outbox holds; the job of the primary alone."""
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        users: Users,
+        letters: Letters,
+        webhooks: Webhooks,
+        links: LinkSigner,
+        privacy: Privacy,
+        threads: Threads,
+        clock: Clock,
+        log: Log,
+        is_primary: Callable[[], bool],
+    ) -> None:
+        self._outbox = outbox
+        self._users = users
+        self._mail: MailServer = letters.server
+        self._letters = letters
+        self._webhooks = webhooks
+        self._links = links
+        self._privacy = privacy
+        self._threads = threads
+        self._clock = clock
+        self._log = log
+        self._is_primary = is_primary
+
+    @runs(Domain.THREAD, "SMTP and webhooks are called in io threads")
+    async def send_due(self) -> None:
+        """Spreads what is new and sends what is due."""
+        await self._letters.flush()
+        if not self._is_primary():
+            return
+        while await self._outbox.spread(SPREAD_AT_ONCE) == SPREAD_AT_ONCE:
+            pass
+        batches = await self._outbox.due(self._clock.now(), CHANNELS_AT_ONCE, EACH_AT_ONCE)
+        await asyncio.gather(*map(self._send_batch, batches))
+
+    @runs(Domain.LOOP, "awaits one write")
+    async def forget_old(self) -> None:
+        """Removes what the log need not show any more."""
+        if self._is_primary():
+            await self._outbox.forget(self._clock.now() - KEPT)
+
+    async def _send_batch(self, batch: DueBatch) -> None:
+        channel, now = batch.channel, self._clock.now()
+        shown, hidden = self._split(batch)
+        if hidden:
+            await self._end(hidden, DeliveryState.DROPPED, NOT_SEEN)
+        if channel.form is ChannelForm.MAIL and (why := self._find_obstacle(batch)):
+            await self._end(shown, DeliveryState.DROPPED, why)
+        elif shown:
+            try:
+                await self.send(channel, batch.email, shown)
+            except (MailRefused, WebhookRefused) as refused:
+                await self._take_refusal(channel, shown, refused)
+                return
+            await self._end(shown, DeliveryState.SENT, "")
+        rest = REST_SECONDS.get(channel.form, WEBHOOK_REST_SECONDS) if shown else 0.0
+        await self._outbox.rest(channel, now + timedelta(seconds=rest))
+
+    def _split(self, batch: DueBatch) -> tuple[list[DueDelivery], list[DueDelivery]]:
+        """What the user may know of, and what not."""
+        hidden = self._privacy.hidden(batch.channel.user_name)
+        shown = [each for each in batch.deliveries if not each.engines & hidden]
+        return shown, [each for each in batch.deliveries if each.engines & hidden]
+
+    def _find_obstacle(self, batch: DueBatch) -> str:
+        """Why no mail goes to a user; empty where it does."""
+        if not self._mail.is_set_up:
+            return NO_MAIL
+        return "" if batch.email else NO_ADDRESS
+
+    async def send(self, channel: Channel, email: str, deliveries: Sequence[DueDelivery]) -> None:
+        """Sends deliveries to a channel in one go; raises MailRefused or WebhookRefused."""
+        told = [each.told for each in deliveries]
+        if channel.form is not ChannelForm.MAIL:
+            await self._threads.io(self._webhooks.send, channel, told)
+            return
+        user = await self._users.by_name(channel.user_name)
+        assert user is not None, "a channel ends with its user"
+        token, server = self._links.make(LinkPurpose.UNSUBSCRIBE, user), self._webhooks.server
+        first, last = deliveries[0].id, deliveries[-1].id
+        more = {
+            "Message-ID": f"<rookery.{channel.id}.{first}.{last}@{sender_domain(self._mail)}>",
+            "List-Unsubscribe": f"<{server}/api/v1/unsubscribe?token={token}>",
+            "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+        }
+        text = make_text(told, server, f"{server}/unsubscribe?token={token}")
+        letter = make_letter(self._mail, self._clock, email, make_subject(told), text, more)
+        await self._threads.io(self._mail.send, letter)
+
+    async def _take_refusal(
+        self, channel: Channel, deliveries: Sequence[DueDelivery], refused: Complaint
+    ) -> None:
+        now, why = self._clock.now(), str(refused)
+        for_good = isinstance(refused, WebhookRefused) and refused.for_good
+        lost = [each for each in deliveries if for_good or now - each.told.at > GIVEN_UP]
+        if lost:
+            await self._end(lost, DeliveryState.FAILED, why)
+        pause = BACK_OFF[min(channel.failures, len(BACK_OFF) - 1)]
+        rest = [each.id for each in deliveries if each not in lost]
+        await self._outbox.postpone(channel, rest, why, now + timedelta(seconds=pause))
+        self._log.warning(
+            "notification_not_sent",
+            user=channel.user_name,
+            form=channel.form.value,
+            why=why,
+            failures=channel.failures + 1,
+        )
+
+    async def _end(self, deliveries: Sequence[DueDelivery], state: DeliveryState, why: str) -> None:
+        ids = [each.id for each in deliveries]
+        await self._outbox.end(ids, state, why, self._clock.now())

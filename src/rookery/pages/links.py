@@ -1,0 +1,161 @@
+"""What links in mail lead to: a new password, a confirmed address, no more mail."""
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.errors import Complaint
+from rookery.pages.page import redirect_to, render_page
+from rookery.people.links import LinkPurpose
+from rookery.people.login import Throttled
+from rookery.people.users import User
+from rookery.web.answers import site_of
+from rookery.web.scope import request_info_of, session_of
+from rookery.web.v1.notifications import find_linked_user
+
+RESET, NEW_PASSWORD = "/login/reset", "/login/new-password"
+CONFIRM, UNSUBSCRIBE = "/confirm", "/unsubscribe"
+LONGEST_TEXT = 300
+LONGEST_PASSWORD = 1024
+ASKED = "If there is such an account with a confirmed address, a link is on its way to it by mail."
+DIFFERENT = "The two passwords differ."
+
+
+# Asking for a link to a new password, which never tells whether there is such an account.
+
+
+@dataclass(frozen=True, slots=True)
+class ResetView:
+    """The form that asks for a link; without mail there is none."""
+
+    csrf: str
+    has_mail: bool
+    text: str = ""
+    refusal: str = ""
+
+
+@runs(Domain.THREAD, "awaits one query; the page is rendered in a thread")
+async def ask_for_reset(request: Request) -> Response:
+    site, session = site_of(request), session_of(request.scope)
+    info, has_mail = request_info_of(request.scope), site.letters.server.is_set_up
+    text = info.form.text("who").strip()[:LONGEST_TEXT]
+    refusal = ""
+    if request.method == "POST" and has_mail:
+        try:
+            if user := await site.resets.find_user(text, info.client):
+                site.letters.post_reset(user)
+            session.flash(ASKED)
+            return redirect_to("/login")
+        except Throttled as refused:
+            refusal = str(refused)
+    view = ResetView(session.csrf_token(), has_mail, text, refusal)
+    return await render_page(request, "reset.html", view, 429 if refusal else 200)
+
+
+@dataclass(frozen=True, slots=True)
+class NewPasswordView:
+    """The form for a new password, by a link that is valid."""
+
+    csrf: str
+    token: str
+    name: str
+    error: str = ""
+    error2: str = ""
+
+
+@runs(Domain.THREAD, "the password is judged and hashed, the page rendered in threads")
+async def choose_password(request: Request) -> Response:
+    """The link works once: it is signed over the password that is replaced."""
+    site, session = site_of(request), session_of(request.scope)
+    form = request_info_of(request.scope).form
+    token = form.text("token") or request.query_params.get("token", "")
+    user = await find_linked_user(request, LinkPurpose.RESET, token)
+    password, error, error2 = form.text("password")[:LONGEST_PASSWORD], "", ""
+    if request.method == "POST":
+        if password != form.text("password2"):
+            error2 = DIFFERENT
+        else:
+            try:
+                await site.accounts.set_password(user.name, password, by=user.name)
+            except Complaint as refused:
+                error = str(refused)
+            else:
+                return _end_all_sessions(request, user)
+    view = NewPasswordView(session.csrf_token(), token, user.name, error, error2)
+    answer = await render_page(request, "new_password.html", view, 400 if error or error2 else 200)
+    answer.headers["cache-control"] = "no-store"
+    return answer
+
+
+def _end_all_sessions(request: Request, user: User) -> Response:
+    """Sessions are bound to the password, so that this process only has to forget it."""
+    site, session = site_of(request), session_of(request.scope)
+    site.sessions.forget(user.name)
+    site.credentials.forget(user.name)
+    session.sign_out()
+    session.flash("Your password is changed. Log in with the new one; all sessions have ended.")
+    return redirect_to("/login")
+
+
+# Links with one button.
+
+
+@dataclass(frozen=True, slots=True)
+class LinkView:
+    """A page that asks once more, since programs open links that people were sent."""
+
+    csrf: str
+    token: str
+    action: str
+    title: str
+    text: str
+    word: str
+
+
+@runs(Domain.THREAD, "awaits one write; the page is rendered in a thread")
+async def confirm_address(request: Request) -> Response:
+    """Whoever has the link reads the mail of that address."""
+    token, user = await _read_link(request, LinkPurpose.CONFIRM)
+    if request.method == "POST":
+        await site_of(request).accounts.confirm_email(user.name)
+        session_of(request.scope).flash("Your e-mail address is confirmed.")
+        return redirect_to("/")
+    text = f"{user.email} is the address of the account {user.name}."
+    return await _ask(request, token, CONFIRM, "Confirm your address", text, "Confirm")
+
+
+@runs(Domain.THREAD, "awaits one write; the page is rendered in a thread")
+async def unsubscribe(request: Request) -> Response:
+    token, user = await _read_link(request, LinkPurpose.UNSUBSCRIBE)
+    if request.method == "POST":
+        await site_of(request).channels.silence_mail(user.name)
+        session_of(request.scope).flash("You get no more notifications by mail.")
+        return redirect_to("/")
+    text = f"Notifications by mail to {user.name} end; your profile can start them again."
+    return await _ask(request, token, UNSUBSCRIBE, "No more mail", text, "Send no more mail")
+
+
+async def _read_link(request: Request, purpose: LinkPurpose) -> tuple[str, User]:
+    form = request_info_of(request.scope).form
+    token = form.text("token") or request.query_params.get("token", "")
+    return token, await find_linked_user(request, purpose, token)
+
+
+async def _ask(
+    request: Request, token: str, action: str, title: str, text: str, word: str
+) -> Response:
+    csrf = session_of(request.scope).csrf_token()
+    view = LinkView(csrf, token, action, title, text, word)
+    return await render_page(request, "link.html", view)
+
+
+def routes() -> list[BaseRoute]:
+    return [
+        Route(RESET, ask_for_reset, methods=["GET", "POST"]),
+        Route(NEW_PASSWORD, choose_password, methods=["GET", "POST"]),
+        Route(CONFIRM, confirm_address, methods=["GET", "POST"]),
+        Route(UNSUBSCRIBE, unsubscribe, methods=["GET", "POST"]),
+    ]

@@ -1,0 +1,346 @@
+"""What somebody is told outside of the pages: by mail and webhooks, with a log; following a run."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.errors import Complaint
+from rookery.notify.outbox import Channel, ChannelForm, DueDelivery, LoggedDelivery
+from rookery.notify.webhooks import LONGEST_ADDRESS, WebhookRefused
+from rookery.notify.wording import KIND_WORDS, describe_notification
+from rookery.pages.formatting import Moment, format_ago
+from rookery.pages.listing import ListAddress, Pager, make_open_pager, read_page
+from rookery.pages.page import account_of, find_run_for, redirect_to, render_page, viewer_of
+from rookery.people.login import Throttled
+from rookery.people.users import User, is_approver
+from rookery.rules.notifications import FOR_APPROVERS, Notification, NotificationKind
+from rookery.web.answers import site_of
+from rookery.web.faults import Forbidden
+from rookery.web.scope import Form, is_local, request_info_of, session_of
+from rookery.web.site import Site
+
+HERE = "/profile/notifications"
+LOGIN = f"/login?next={HERE}"
+MOST_CHANNELS = 10
+PAGE_ROWS = 50
+FORM_WORDS: Mapping[ChannelForm, str] = {
+    ChannelForm.JSON: "JSON, signed",
+    ChannelForm.DISCORD: "Discord",
+    ChannelForm.SLACK: "Slack",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRow:
+    """A line of the log; `channel` names a webhook by its host alone."""
+
+    at: Moment
+    text: str
+    run: str
+    user: str
+    channel: str
+    state: str
+    tone: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelRow:
+    """A channel as its owner sees it; an address is a secret with many services, so that only its
+    beginning is shown."""
+
+    channel: Channel
+    words: str
+    shown: str
+    trouble: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationsView:
+    """The channels of a user and the log of what was told by them."""
+
+    user: User
+    has_mail: bool
+    kinds: tuple[tuple[NotificationKind, str], ...]
+    mail: Channel | None
+    webhooks: tuple[ChannelRow, ...]
+    rows: tuple[DeliveryRow, ...]
+    pager: Pager
+    approver: bool
+    all_users: bool
+    secret: str = ""
+    address: str = ""
+    form: str = ChannelForm.JSON
+    chosen: frozenset[str] = frozenset({NotificationKind.FINISHED, NotificationKind.FAILED})
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+
+@runs(Domain.THREAD, "awaits two queries; the page is rendered in a thread")
+async def show_notifications(request: Request) -> Response:
+    user = await account_of(request)
+    return redirect_to(LOGIN) if user is None else await _show(request, user)
+
+
+async def _show(
+    request: Request, user: User, form: Form | None = None, errors: Mapping[str, str] | None = None
+) -> Response:
+    site, query, now = site_of(request), request.query_params, site_of(request).clock.now()
+    all_users = is_approver(user) and query.get("of") == "all"
+    page, made = read_page(query), query.get("made", "")
+    channels = await site.channels.of(user.name)
+    log = await site.outbox.page(
+        "" if all_users else user.name, (page - 1) * PAGE_ROWS, PAGE_ROWS + 1
+    )
+    hidden = site.privacy.hidden(user.name)
+    seen = [each for each in log[:PAGE_ROWS] if not each.engines & hidden]
+    key = f"webhook {made}"
+    view = NotificationsView(
+        user=user,
+        has_mail=site.letters.server.is_set_up,
+        kinds=list_kinds(user),
+        mail=next((each for each in channels if each.form is ChannelForm.MAIL), None),
+        webhooks=tuple(
+            _make_channel_row(each, now) for each in channels if each.form is not ChannelForm.MAIL
+        ),
+        rows=tuple(_make_delivery_row(each, now) for each in seen),
+        pager=make_open_pager(
+            ListAddress(HERE, {"of": "all" if all_users else ""}), page, more=len(log) > PAGE_ROWS
+        ),
+        approver=is_approver(user),
+        all_users=all_users,
+        secret=_take_secret(site, key, {str(each.id) for each in channels}, made),
+    )
+    if form is not None:
+        chosen = frozenset(value for name, value in form.fields if name == "kind")
+        view = replace(
+            view,
+            address=form.text("address"),
+            form=form.text("form"),
+            chosen=chosen,
+            errors=errors or {},
+        )
+    return await render_page(request, "notifications.html", view, 400 if errors else 200)
+
+
+def _take_secret(site: Site, key: str, own: set[str], made: str) -> str:
+    """The secret of a webhook just made, shown this once to its owner."""
+    if made not in own:
+        return ""
+    secret = site.fresh_secrets.get(key) or ""
+    site.fresh_secrets.forget(key)
+    return secret
+
+
+def list_kinds(user: User) -> tuple[tuple[NotificationKind, str], ...]:
+    """What a user may choose to be told of."""
+    return tuple(
+        (kind, words)
+        for kind, words in KIND_WORDS.items()
+        if kind not in FOR_APPROVERS or is_approver(user)
+    )
+
+
+def _make_channel_row(channel: Channel, now: datetime) -> ChannelRow:
+    kinds = [words for kind, words in KIND_WORDS.items() if kind in channel.kinds]
+    start = channel.address[: len(channel.address) // 2][:60]
+    trouble = ""
+    if channel.failures and channel.next_at > now:
+        trouble = f"did not answer {channel.failures} times; tried again later"
+    return ChannelRow(channel, "; ".join(kinds) or "nothing", f"{start}…", trouble)
+
+
+_TONES = {"sent": "green", "waiting": "wait", "failed": "red", "dropped": "yellow"}
+
+
+def _make_delivery_row(logged: LoggedDelivery, now: datetime) -> DeliveryRow:
+    words = FORM_WORDS.get(logged.form, "e-mail")
+    tries = f"{logged.attempts} attempts" if logged.attempts > 1 else ""
+    return DeliveryRow(
+        at=format_ago(logged.told.at, now),
+        text=describe_notification(logged.told),
+        run=logged.told.run,
+        user=logged.user_name,
+        channel=words,
+        state=logged.state.value,
+        tone=_TONES[logged.state],
+        detail="; ".join(filter(None, (logged.error, tries))),
+    )
+
+
+# Forms: mail on and off, webhooks made, changed, tried and removed.
+
+
+@runs(Domain.LOOP, "awaits one write")
+async def choose_mail(request: Request) -> Response:
+    """What a user is mailed; nothing where no kind is chosen."""
+    user, site = await account_of(request), site_of(request)
+    if user is None:
+        return redirect_to(LOGIN)
+    kinds = _read_kinds(request_info_of(request.scope).form, user)
+    await site.channels.add(_make_channel(site, user, ChannelForm.MAIL, "", kinds))
+    told = "You get mail." if kinds else "You get no mail."
+    session_of(request.scope).flash(told)
+    return redirect_to(HERE)
+
+
+@runs(Domain.THREAD, "the address is looked up in an io thread")
+async def add_webhook(request: Request) -> Response:
+    user, site = await account_of(request), site_of(request)
+    if user is None:
+        return redirect_to(LOGIN)
+    form = request_info_of(request.scope).form
+    address, kinds = form.text("address").strip(), _read_kinds(form, user)
+    errors = await _check_webhook(site, user, form.text("form"), address, kinds)
+    if errors:
+        return await _show(request, user, form, errors)
+    channel = _make_channel(site, user, ChannelForm(form.text("form")), address, kinds)
+    number = await site.channels.add(channel)
+    site.fresh_secrets.put(f"webhook {number}", channel.secret, 300.0)
+    return redirect_to(f"{HERE}?made={number}")
+
+
+async def _check_webhook(
+    site: Site, user: User, form: str, address: str, kinds: frozenset[NotificationKind]
+) -> dict[str, str]:
+    """What is wrong with a new webhook, by field."""
+    if len(await site.channels.of(user.name)) >= MOST_CHANNELS:
+        return {"address": f"You have {MOST_CHANNELS} channels, as many as one may have."}
+    errors: dict[str, str] = {}
+    if form not in {each.value for each in FORM_WORDS}:
+        errors["form"] = "Choose one of these."
+    if not kinds:
+        errors["kind"] = "Choose at least one thing to be told of."
+    if not address or len(address) > LONGEST_ADDRESS or not address.isascii():
+        return errors | {"address": "Give the address of the webhook, such as https://host/path."}
+    try:
+        site.profiles.charge_trial(user.name)
+        await site.threads.io(site.webhooks.check, address)
+    except Throttled as refused:
+        errors["address"] = str(refused)
+    except WebhookRefused as refused:
+        text = str(refused)
+        errors["address"] = f"{text[:1].upper()}{text[1:]}."
+    return errors
+
+
+@runs(Domain.THREAD, "the webhook is called in an io thread")
+async def change_channel(request: Request) -> Response:
+    """Tries a webhook, switches it on and off, or removes it."""
+    user, site, session = await account_of(request), site_of(request), session_of(request.scope)
+    if user is None:
+        return redirect_to(LOGIN)
+    form = request_info_of(request.scope).form
+    wanted, what = form.text("channel"), form.text("do")
+    own = await site.channels.of(user.name)
+    found = [each for each in own if str(each.id) == wanted and each.form in FORM_WORDS]
+    if not found:
+        session.flash("There is no such webhook.", "error")
+        return redirect_to(HERE)
+    channel = found[0]
+    if what == "try":
+        await _try(request, user, channel)
+    elif what == "remove":
+        await site.channels.remove(channel.id, user.name)
+        session.flash("The webhook is removed.")
+    else:
+        on = what == "start"
+        await site.channels.change(replace(channel, active=on, next_at=site.clock.now()))
+        session.flash("The webhook is told again." if on else "The webhook is told nothing.")
+    return redirect_to(HERE)
+
+
+async def _try(request: Request, user: User, channel: Channel) -> None:
+    """Sends something that is not in the outbox, and tells what came of it."""
+    site, session = site_of(request), session_of(request.scope)
+    told = Notification(
+        at=site.clock.now(),
+        kind=NotificationKind.FINISHED,
+        title="a trial",
+        message=f"{user.name} tries this webhook",
+    )
+    try:
+        site.profiles.charge_trial(user.name)
+        await site.sender.send(channel, user.email, [DueDelivery(0, told, frozenset())])
+        session.flash("It has taken the trial.")
+    except Throttled as refused:
+        session.flash(str(refused), "error")
+    except Complaint as refused:
+        session.flash(f"It did not take the trial: {refused}.", "error")
+
+
+def _read_kinds(form: Form, user: User) -> frozenset[NotificationKind]:
+    known = {kind.value for kind, _ in list_kinds(user)}
+    wanted = {value for name, value in form.fields if name == "kind"}
+    return frozenset(map(NotificationKind, wanted & known))
+
+
+def _make_channel(
+    site: Site, user: User, form: ChannelForm, address: str, kinds: frozenset[NotificationKind]
+) -> Channel:
+    now = site.clock.now()
+    secret = "" if form is ChannelForm.MAIL else secrets.token_urlsafe(24)
+    return Channel(0, user.name, form, address, secret, kinds, bool(kinds), now, 0, now)
+
+
+@runs(Domain.LOOP, "puts a letter into a queue")
+async def send_confirmation(request: Request) -> Response:
+    """Mails the link that confirms an address once more; a few an hour."""
+    user, site = await account_of(request), site_of(request)
+    if user is None:
+        return redirect_to(LOGIN)
+    if not site.letters.server.is_set_up:
+        raise Forbidden("This server sends no mail.")
+    session = session_of(request.scope)
+    try:
+        site.profiles.charge_letter(user.name)
+        site.letters.post_confirmation(user)
+        session.flash(f"A link is on its way to {user.email}.")
+    except Throttled as refused:
+        session.flash(str(refused), "error")
+    return redirect_to("/profile#email")
+
+
+# Following a run.
+
+
+@runs(Domain.LOOP, "awaits one write")
+async def follow_run(request: Request) -> Response:
+    return await _set_following(request, following=True)
+
+
+@runs(Domain.LOOP, "awaits one write")
+async def unfollow_run(request: Request) -> Response:
+    return await _set_following(request, following=False)
+
+
+async def _set_following(request: Request, *, following: bool) -> Response:
+    viewer, site = await viewer_of(request), site_of(request)
+    if viewer is None:
+        return redirect_to(f"/login?next=/runs/{request.path_params['run_id']}")
+    run = await find_run_for(viewer, request)
+    await site.subscriptions.put(run.id, viewer.name, following=following)
+    told = "You follow this test." if following else "You do not follow this test any more."
+    if following and not any(each.active for each in await site.channels.of(viewer.name)):
+        told += " To be told of its end, choose how under Profile, Notifications."
+    session_of(request.scope).flash(told)
+    place = request_info_of(request.scope).form.text("next")
+    return redirect_to(place if place and is_local(place) else f"/runs/{run.id}")
+
+
+def routes() -> list[BaseRoute]:
+    """To be listed before those of a run, whose commands would take `follow`, too."""
+    return [
+        Route(HERE, show_notifications, methods=["GET"]),
+        Route(f"{HERE}/mail", choose_mail, methods=["POST"]),
+        Route(f"{HERE}/webhooks", add_webhook, methods=["POST"]),
+        Route(f"{HERE}/change", change_channel, methods=["POST"]),
+        Route("/profile/confirm", send_confirmation, methods=["POST"]),
+        Route("/runs/{run_id}/follow", follow_run, methods=["POST"]),
+        Route("/runs/{run_id}/unfollow", unfollow_run, methods=["POST"]),
+    ]

@@ -1,0 +1,93 @@
+"""Which events people are told of outside of the pages, and in which words."""
+
+import enum
+from datetime import datetime
+
+from msgspec import Struct
+
+from rookery.model.events import Action, Event, is_by_worker
+from rookery.model.kinds import SprtTest
+from rookery.model.run import Run
+from rookery.stats.sprt import Verdict
+
+
+class NotificationKind(enum.StrEnum):
+    """What a notification is about."""
+
+    FINISHED = "run_finished"
+    FAILED = "run_failed"
+    APPROVAL = "approval_needed"
+    ACCOUNT = "account_waiting"
+
+
+FOR_APPROVERS = frozenset({NotificationKind.APPROVAL, NotificationKind.ACCOUNT})
+"""The others are for those who follow the run."""
+
+
+class Notification(Struct, frozen=True, kw_only=True):
+    """Something to tell, as it stands in the outbox. `actor` is the person who caused it, who need
+    not be told; empty where nobody did. `subject` is the account that it is about."""
+
+    at: datetime
+    kind: NotificationKind
+    actor: str = ""
+    run: str = ""
+    title: str = ""
+    message: str = ""
+    subject: str = ""
+
+
+_ENDS = frozenset({Action.FINISHED_RUN, Action.STOP_RUN})
+_MAY_WAIT = frozenset({Action.NEW_RUN, Action.MODIFY_RUN, Action.REOPEN_RUN, Action.APPROVE_RUN})
+_LONGEST = 500
+
+
+def find_notification(event: Event, run: Run | None) -> Notification | None:
+    """What an event is to be told as; `run` is the run after it, where it is about one."""
+    if run is None:
+        return None
+    if event.action in _ENDS:
+        return _tell_end(event, run)
+    waits = not run.status.approved and not run.status.finished
+    if event.action in _MAY_WAIT and waits:
+        return _about(event, run, NotificationKind.APPROVAL, event.actor, run.plan.info)
+    return None
+
+
+def _tell_end(event: Event, run: Run) -> Notification | None:
+    if event.action == Action.FINISHED_RUN:
+        return _about(event, run, NotificationKind.FINISHED, "", describe_end(run))
+    if is_by_worker(event):
+        return None
+    if event.worker:
+        return _about(event, run, NotificationKind.FAILED, "", event.message or "")
+    said = f"stopped by {event.actor}" + (f": {event.message}" if event.message else "")
+    return _about(event, run, NotificationKind.FINISHED, event.actor, said)
+
+
+def _about(
+    event: Event, run: Run, kind: NotificationKind, actor: str, message: str
+) -> Notification:
+    first, second = run.plan.sides[0], run.plan.sides[-1]
+    title = f"{first.tag} against {second.tag}" if first.tag != second.tag else first.tag
+    return Notification(
+        at=event.at, kind=kind, actor=actor, run=run.id, title=title, message=message[:_LONGEST]
+    )
+
+
+def describe_end(run: Run) -> str:
+    """How a run ended, in a line: passed after 20,000 games: 5,000 won, 4,800 lost, LLR 2.95."""
+    results, kind = run.tally.results, run.kind
+    word, ratio = "finished", ""
+    if isinstance(kind, SprtTest):
+        word = {Verdict.ACCEPTED: "passed", Verdict.REJECTED: "failed"}.get(
+            kind.state.verdict, "undecided"
+        )
+        ratio = f", LLR {kind.state.llr:.2f}"
+    counts = f"{results.wins:,} won, {results.losses:,} lost, {results.draws:,} drawn"
+    return f"{word} after {results.games:,} games: {counts}{ratio}"
+
+
+def account_waits(name: str, at: datetime) -> Notification:
+    """Somebody has asked for an account."""
+    return Notification(at=at, kind=NotificationKind.ACCOUNT, subject=name, title=name)

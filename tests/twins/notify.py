@@ -1,0 +1,101 @@
+"""Channels, subscriptions and the outbox in memory; nothing is ever written to this outbox."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from rookery.notify.outbox import (
+    Channel,
+    ChannelForm,
+    Channels,
+    DeliveryState,
+    DueBatch,
+    LoggedDelivery,
+    Outbox,
+    Subscriptions,
+)
+
+
+class MemoryChannels(Channels):
+    def __init__(self) -> None:
+        self._channels: dict[int, Channel] = {}
+
+    async def of(self, user: str) -> tuple[Channel, ...]:
+        found = [each for each in self._channels.values() if each.user_name == user]
+        return tuple(sorted(found, key=lambda each: (each.form != ChannelForm.MAIL, each.id)))
+
+    async def add(self, channel: Channel) -> int:
+        former = [
+            each.id
+            for each in self._channels.values()
+            if each.user_name == channel.user_name and channel.form is each.form is ChannelForm.MAIL
+        ]
+        number = former[0] if former else len(self._channels) + 1
+        self._channels[number] = replace(channel, id=number)
+        return number
+
+    async def change(self, channel: Channel) -> bool:
+        known = self._channels.get(channel.id)
+        if known is None or known.user_name != channel.user_name:
+            return False
+        self._channels[channel.id] = replace(known, kinds=channel.kinds, active=channel.active)
+        return True
+
+    async def remove(self, channel: int, user: str) -> bool:
+        known = self._channels.get(channel)
+        return known is not None and known.user_name == user and bool(self._channels.pop(channel))
+
+    async def silence_mail(self, user: str) -> bool:
+        for each in await self.of(user):
+            if each.form is ChannelForm.MAIL:
+                self._channels[each.id] = replace(each, active=False)
+                return True
+        return False
+
+
+class MemorySubscriptions(Subscriptions):
+    """Knows no owners: what was put is what there is."""
+
+    def __init__(self) -> None:
+        self._following: dict[tuple[str, str], bool] = {}
+
+    async def put(self, run: str, user: str, *, following: bool) -> None:
+        self._following[run, user] = following
+
+    async def follows(self, run: str, user: str) -> bool:
+        return self._following.get((run, user), False)
+
+
+class MemoryOutbox(Outbox):
+    """Always empty, but for what a test puts into its log."""
+
+    def __init__(self) -> None:
+        self.log: list[LoggedDelivery] = []
+
+    async def spread(self, most: int) -> int:
+        del most
+        return 0
+
+    async def due(self, now: datetime, channels: int, each: int) -> tuple[DueBatch, ...]:
+        del now, channels, each
+        return ()
+
+    async def end(
+        self, deliveries: Collection[int], state: DeliveryState, error: str, at: datetime
+    ) -> None:
+        """There are none."""
+
+    async def postpone(
+        self, channel: Channel, deliveries: Sequence[int], error: str, until: datetime
+    ) -> None:
+        """There are none."""
+
+    async def rest(self, channel: Channel, until: datetime) -> None:
+        """Nothing was sent."""
+
+    async def forget(self, before: datetime) -> None:
+        """There is nothing."""
+
+    async def page(self, user: str, first: int, count: int) -> tuple[LoggedDelivery, ...]:
+        found = [each for each in self.log if user in ("", each.user_name)]
+        return tuple(found[first : first + count])
