@@ -117,6 +117,8 @@ FOLDED = frozenset(
     }
 )
 """Inputs that most tests leave alone."""
+KEPT_BY_ENGINES = ("new_tag", "info", "priority", "throughput")
+"""What is typed about a test, whatever the engine."""
 
 
 @runs(Domain.THREAD, "a fixed number of queries, a look at branches, the page in a thread")
@@ -134,10 +136,10 @@ async def new_test(request: Request) -> Response:
         return await _show(request, await _with_preset(request, bearer, texts, wanted))
     if form.text("do") == "submit":
         return await _submit(request, bearer, texts)
+    if form.text("do") == "switch":
+        return await _show(request, await _switch_engine(request, bearer, texts))
     data = await _gather(request, bearer, texts)
-    if form.text("do") != "switch":
-        data = await _look(request, bearer, data, ask_outside=True)
-    return await _show(request, data)
+    return await _show(request, await _look(request, bearer, data, ask_outside=True))
 
 
 @runs(Domain.THREAD, "lengths are worked out in a thread")
@@ -187,6 +189,14 @@ async def _begin(request: Request, bearer: Bearer) -> FormData:
     data = replace(await _gather(request, bearer, texts), origin=origin)
     preset = query.get("preset") or ("" if origin else _first_preset(data.record))
     return _laid(data, preset)
+
+
+async def _switch_engine(request: Request, bearer: Bearer, texts: Texts) -> FormData:
+    """The form begun anew for another engine; what the test is about is kept."""
+    begun = await _begin_empty(request, bearer, texts.get("new_engine", ""))
+    kept = {name: texts[name] for name in KEPT_BY_ENGINES if texts.get(name)}
+    data = await _gather(request, bearer, {**begun, **kept})
+    return _laid(data, _first_preset(data.record))
 
 
 def _first_preset(record: EngineRecord) -> str:

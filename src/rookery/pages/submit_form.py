@@ -100,7 +100,7 @@ def read_form(texts: Texts) -> ReadForm:
             continue
         if value is not None:
             _put(given, name, value)
-    return ReadForm(_name_repositories(_without_halves(given)), errors)
+    return ReadForm(_name_sides(_without_halves(given)), errors)
 
 
 def _list_used(texts: Texts) -> Iterator[tuple[str, Input]]:
@@ -171,8 +171,10 @@ def _without_halves(given: dict[str, object]) -> dict[str, object]:
     return given
 
 
-def _name_repositories(given: dict[str, object]) -> dict[str, object]:
-    """One repository for both sides, or one for each where the base has its own."""
+def _name_sides(given: dict[str, object]) -> dict[str, object]:
+    """An engine plays itself unless the base names another; so it is with the repository."""
+    if "new_engine" in given:
+        given.setdefault("base_engine", given["new_engine"])
     if "base_repo" in given and "tests_repo" in given:
         given["new_repo"] = given.pop("tests_repo")
     return given

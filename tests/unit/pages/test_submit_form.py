@@ -47,6 +47,15 @@ def test_what_is_no_number_is_told_beside_its_field() -> None:
     assert read.fields["priority"] == -1
 
 
+def test_an_engine_plays_itself_unless_another_is_named() -> None:
+    both = read_form({"new_engine": "Kestrel", "base_engine": ""}).fields
+    assert both["base_engine"] == "Kestrel"
+    assert (
+        read_form({"new_engine": "Kestrel", "base_engine": "Merlin"}).fields["base_engine"]
+        == "Merlin"
+    )
+
+
 def test_fields_of_another_kind_of_run_do_not_count() -> None:
     fields = read_form({"kind": "games", "sprt.elo0": "0", "spsa.A": "x"}).fields
     assert "sprt" not in fields
