@@ -98,6 +98,15 @@ def _address(text: str) -> str:
     return text.rstrip("/")
 
 
+def _repository(text: str) -> str:
+    """Empty for none."""
+    if text == "off":
+        return ""
+    if not re.fullmatch(r"[a-z]{2,10}://[^\s?#]{1,500}", text):
+        raise ValueError("the address of a git repository, or off")
+    return text
+
+
 def _endpoint(text: str) -> str:
     if not re.fullmatch(r"https?://[^/?#\s@]+(/[^?#\s]*)?", text):
         raise ValueError("an address such as https://api.example.org/v1")
@@ -146,6 +155,7 @@ class Settings:
     simulated_fleet: bool = False
     mind_github_quota: bool = True
     nets_url: str | None = None
+    books_repository: str = "https://github.com/official-stockfish/books"
     upload_mb: int = 512
     upload_quota_mb: int = 20_000
     disk_reserve_mb: int = 256
@@ -252,6 +262,10 @@ SETTINGS: Mapping[str, Setting] = {
     ),
     "nets_url": Setting(
         _address, "another server that gives nets, to which their readers are sent"
+    ),
+    "books_repository": Setting(
+        _repository,
+        "where `books.json` lists the books that official workers fetch; off: nobody is asked",
     ),
     "upload_mb": Setting(
         _integer(1, 100_000), "largest program or book that may be uploaded, in MB"

@@ -16,11 +16,13 @@ from rookery.files.engine_files import NetStore
 from rookery.files.store import FileStore
 from rookery.notify.sending import SEND_SECONDS, Sender
 from rookery.people.bearers import Bearers
+from rookery.sources.official_books import OfficialBookList
 from rookery.sources.progress import ProgressKeeping
 from rookery.sources.reviews import Reviews
 from rookery.web.front_end import FrontEnd
 from rookery.web.site import Site
 
+BOOKS_SECONDS = 3600.0
 CLEAN_UP_SECONDS = 3600.0
 COUNT_SECONDS = 900.0
 NOTE_SECONDS = 60.0
@@ -77,6 +79,12 @@ JOBS = (
         REVIEW_SECONDS,
         Reviews.look_at_waiting,
         lambda site: site.reviews.look_at_waiting,
+    ),
+    DeclaredJob(
+        "official books",
+        BOOKS_SECONDS,
+        OfficialBookList.keep_current,
+        lambda site: site.official_books.keep_current,
     ),
     DeclaredJob(
         "progress of engines",

@@ -6,12 +6,13 @@ import codecs
 import hashlib
 import io
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import BinaryIO
 
 from rookery import books
+from rookery.books import OfficialBook
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.files.blobs import Blobs
@@ -72,7 +73,18 @@ class BookStore(UserFileStore[BookRows]):
     ) -> None:
         super().__init__(rows, blobs, threads, clock, limit=limit)
         self._shipped: dict[str, StoredBook] = {}
+        self._official: Mapping[str, OfficialBook] = {}
         self._load_lock = asyncio.Lock()
+
+    @property
+    def official(self) -> Mapping[str, OfficialBook]:
+        """The official books by name: as their repository lists them, or as the package knew them
+        where that was not read yet."""
+        return self._official or books.official_books()
+
+    @official.setter
+    def official(self, found: Mapping[str, OfficialBook]) -> None:
+        self._official = found
 
     async def upload(self, pieces: AsyncIterator[bytes], name: str, user: str) -> StoredBook:
         """Raises FileRefused, BookTaken or QuotaExceeded; the same book again is no fault."""

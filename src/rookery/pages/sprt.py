@@ -152,7 +152,7 @@ def _calculate(texts: Mapping[str, str], spec: Sprt, spread: ScoreSpread) -> Spr
         draw_figure(
             "Games until it ends: mean, and 8 of 10 tests",
             [Curve("games", lasting)],
-            axes(show_y=format_count),
+            axes(show_y=_show_thousands),
         ),
     )
     every = (POINTS - 1) // (ROWS - 1)
@@ -179,6 +179,11 @@ def _make_row(elo: float, pace: LlrPace, spec: Sprt, spread: ScoreSpread) -> Len
         spread=f"{format_count(length.games.early)} to {format_count(length.games.late)}",
         is_bound=min(abs(elo - spec.elo0), abs(elo - spec.elo1)) < 1e-9,
     )
+
+
+def _show_thousands(games: float) -> str:
+    """A mark of an axis, short enough to stand beside it: 400k."""
+    return f"{format_decimal(games / 1000)}k" if games >= 1000 else format_decimal(games)
 
 
 def routes() -> list[BaseRoute]:

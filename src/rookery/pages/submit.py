@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from rookery.books import DEMO, official_books
+from rookery.books import DEMO
 from rookery.boundary.domains import Domain, runs
 from rookery.boundary.errors import GateFull
 from rookery.errors import Fault
@@ -229,7 +229,7 @@ async def _gather(request: Request, bearer: Bearer, texts: Texts) -> FormData:
         texts,
         _find_record(request, bearer, texts),
         tuple(sorted(site.privacy.catalogue(name).engines)),
-        tuple(sorted({*kept, *official_books()})),
+        tuple(sorted({*kept, *site.books.official})),
         programs,
     )
 

@@ -4,7 +4,6 @@ long the run will take, and warnings for its submitter."""
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from rookery.books import official_books
 from rookery.farm.submission import KnownBook
 from rookery.farm.submission_fields import repository_of
 from rookery.files.books import BookStore
@@ -148,7 +147,7 @@ class SubmissionLookup:
 
     async def find_book(self, name: str) -> KnownBook | None:
         """A book that is stored here, or one of the official books; None for others."""
-        kept, official = await self.books.by_name(name), official_books().get(name)
+        kept, official = await self.books.by_name(name), self.books.official.get(name)
         if kept is not None:
             return KnownBook(kept.openings, kept.sri, official=official is not None)
         if official is None:

@@ -64,6 +64,7 @@ from rookery.settings import Settings
 from rookery.sources.commits import Archives, Commits
 from rookery.sources.github import SourceAccess
 from rookery.sources.grants import GrantedRepositories, GrantRows
+from rookery.sources.official_books import OfficialBookList
 from rookery.sources.progress import ProgressKeeping
 from rookery.sources.reviews import Reviews
 from rookery.web.approvals import PendingApprovals
@@ -277,6 +278,16 @@ class Site:
             self.is_primary,
             nets_elsewhere=bool(self.settings.nets_url),
         )
+        self.official_books = OfficialBookList(
+            self.books,
+            storage.findings,
+            outside,
+            self.threads,
+            self.clock,
+            self.log,
+            self.is_primary,
+            self.settings.books_repository,
+        )
         self.progress_keeping = ProgressKeeping(
             storage.findings,
             outside,
@@ -392,6 +403,7 @@ class Site:
         await self.engines.load()
         await self.file_access.load()
         await self.repositories.load()
+        await self.official_books.load()
 
 
 def forget_changed_accounts(

@@ -7,7 +7,7 @@ from typing import TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rookery.books import OfficialBook, official_books
+from rookery.books import OfficialBook
 from rookery.boundary.domains import Domain, runs
 from rookery.files.access import RepeatedUpload
 from rookery.files.books import StoredBook
@@ -60,7 +60,7 @@ async def list_books(request: Request) -> Response:
     viewer = await viewer_name(request, site.bearers)
     kept = await site.books.list_all()
     seen = [book for book in kept if site.file_access.may_see(viewer, book.name)]
-    return json_answer(v1.BookList(books=tuple(_listed(seen))))
+    return json_answer(v1.BookList(books=tuple(_listed(site, seen))))
 
 
 @described(Operation("What is known of a book", {200: v1.BookEntry}, path=BY_BOOK))
@@ -71,8 +71,8 @@ async def get_book(request: Request) -> Response:
     viewer = await viewer_name(request, site.bearers)
     kept = await site.books.by_name(name)
     if kept is not None and site.file_access.may_see(viewer, name):
-        return json_answer(_entry(kept))
-    official = official_books().get(name)
+        return json_answer(_entry(site, kept))
+    official = site.books.official.get(name)
     if official is None:
         raise NotFound("There is no such book.")
     return json_answer(_elsewhere(official))
@@ -98,7 +98,7 @@ async def put_book(request: Request) -> Response:
     kept = await store_body(site, request, uploader.user, take)
     if kept.user == uploader.user:
         await site.file_access.add(kept.name, uploader.engine)
-    return json_answer(_entry(kept))
+    return json_answer(_entry(site, kept))
 
 
 @described(Operation("Remove a book", {200: v1.BookEntry}, path=BY_BOOK, bearer=True))
@@ -113,7 +113,7 @@ async def remove_book(request: Request) -> Response:
         active = await site.fleet.views.active()
         removed = await site.books.remove(name, bearer.actor, active)
     await site.file_access.remove(name)
-    return json_answer(_entry(removed))
+    return json_answer(_entry(site, removed))
 
 
 def _name(request: Request) -> str:
@@ -126,21 +126,21 @@ def _name_given(request: Request) -> str:
         return callers.read_name(request.query_params, "name")
 
 
-def _listed(kept: Iterable[StoredBook]) -> Iterator[v1.BookEntry]:
+def _listed(site: Site, kept: Iterable[StoredBook]) -> Iterator[v1.BookEntry]:
     """Those that are kept come first."""
     found = {book.name: book for book in kept}
-    yield from map(_entry, found.values())
+    yield from (_entry(site, book) for book in found.values())
     yield from (
-        _elsewhere(book) for name, book in sorted(official_books().items()) if name not in found
+        _elsewhere(book) for name, book in sorted(site.books.official.items()) if name not in found
     )
 
 
-def _entry(book: StoredBook) -> v1.BookEntry:
+def _entry(site: Site, book: StoredBook) -> v1.BookEntry:
     return v1.BookEntry(
         name=book.name,
         openings=book.openings,
         sri=book.sri,
-        official=book.name in official_books(),
+        official=book.name in site.books.official,
         kept=True,
         size=book.size,
         sha256=book.sha256,

@@ -1,0 +1,83 @@
+"""Keeps the list of official books current: which there are, how large, and their hashes.
+
+Official workers fetch these books by themselves, from the repository that says so in `books.json`.
+What the package knows counts until the list was read once.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from rookery.books import OfficialBook
+from rookery.boundary.domains import Domain, runs
+from rookery.boundary.offload import Threads
+from rookery.clock import Clock
+from rookery.farm.findings import FindingKind, FindingRows
+from rookery.farm.submission_fields import book, book_sri
+from rookery.files.books import BookStore
+from rookery.logs import Log
+from rookery.protocol.codec import WireFault
+from rookery.sources.commits import SourceError
+from rookery.sources.survey import SourcePlace, Surveyor
+
+LIST = "books.json"
+MOST_BOOKS = 2000
+ALL = ""
+"""What the one document is about."""
+
+
+class ListedBook(msgspec.Struct, frozen=True):
+    """A book as `books.json` has it; further fields are of no concern here."""
+
+    total: int
+    sri: str
+
+
+@dataclass(slots=True)
+class OfficialBookList:
+    """One per process: the primary reads the repository, all read what it kept."""
+
+    books: BookStore
+    rows: FindingRows
+    surveyor: Surveyor
+    threads: Threads
+    clock: Clock
+    log: Log
+    is_primary: Callable[[], bool]
+    repository: str
+    """Empty where the operator wants none to be asked."""
+
+    async def load(self) -> None:
+        """Takes over what was read last."""
+        kept = await self.rows.load(FindingKind.BOOKS, [ALL], dict[str, ListedBook])
+        if ALL in kept:
+            self.books.official = dict(list_books(kept[ALL]))
+
+    @runs(Domain.THREAD, "the list is fetched in a thread, rows are awaited")
+    async def keep_current(self) -> None:
+        """The job."""
+        found = await self.threads.io(self._read)
+        if found is not None and self.is_primary():
+            await self.rows.save(FindingKind.BOOKS, ALL, found, self.clock.now())
+        await self.load()
+
+    def _read(self) -> dict[str, ListedBook] | None:
+        """What the repository says now; None where it says nothing that can be read. Blocks."""
+        if not (self.repository and self.is_primary()):
+            return None
+        try:
+            text = self.surveyor.read_file(SourcePlace(self.repository), LIST)
+            return msgspec.json.decode(text, type=dict[str, ListedBook])
+        except (SourceError, msgspec.MsgspecError) as why:
+            self.log.info("official_books_not_read", reason=str(why))
+            return None
+
+
+def list_books(listed: Mapping[str, ListedBook]) -> Iterator[tuple[str, OfficialBook]]:
+    """Those that a run can name, without what no book is called or hashed like."""
+    for name, entry in list(listed.items())[:MOST_BOOKS]:
+        try:
+            yield book("name", name), OfficialBook(name, entry.total, book_sri("sri", entry.sri))
+        except WireFault:
+            continue
