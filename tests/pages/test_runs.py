@@ -81,7 +81,7 @@ def test_one_click_approves(tab: Tab, scene: Server) -> None:
     name = f"run-{run_id('idea')}"
     tab.click(f"#waiting #{name} button")
     tab.until("document.querySelector('.note')?.textContent.includes('is approved')")
-    assert tab.ask(f"document.querySelector('#playing #{name}') !== null")
+    assert tab.ask(f"document.querySelector('#idle #{name}') !== null")
 
 
 def test_a_run_is_stopped_after_a_second_thought_and_the_page_tells_all_of_its_end(

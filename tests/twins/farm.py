@@ -268,18 +268,27 @@ def plays(run: Run, engines: Collection[str]) -> bool:
     return any(side.engine in engines for side in run.plan.sides)
 
 
+def searched_words(run: Run) -> str:
+    """What a list of runs is searched in."""
+    out = run.status.approved or run.tally.tasks > 0
+    tags = [side.tag for side in run.plan.sides[:2]]
+    return " ".join((run.plan.owner, *tags, run.plan.info if out else ""))
+
+
 def is_listed(run: Run, query: FinishedRunsQuery) -> bool:
     """Whether a list of finished runs shows it."""
     status = run.status
     return (
-        status.finished
-        and not status.deleted
+        (status.finished or query.deleted)
+        and status.deleted is query.deleted
         and (not query.owner or run.plan.owner == query.owner)
         and (not query.engine or plays(run, {query.engine}))
         and (not query.green_only or status.flag is Flag.GREEN)
         and (not query.yellow_only or status.flag is Flag.YELLOW)
         and (not query.ltc_only or base_seconds(run.plan.time_control) >= LTC_SECONDS)
         and (query.since is None or run.updated >= query.since)
+        and (query.until is None or run.updated < query.until)
+        and query.text.lower() in searched_words(run).lower()
         and not plays(run, query.hidden)
     )
 
@@ -387,6 +396,9 @@ class MemoryReads(FleetReads):
         first = (query.page - 1) * query.page_size
         page = found[first : first + query.page_size]
         return tuple(replace(run, kind=without_trail(run.kind)) for run in page)
+
+    async def count_finished(self, query: FinishedRunsQuery, most: int) -> int:
+        return min(most, sum(is_listed(run, query) for run in self._rows.runs.values()))
 
     async def last_seen(
         self, run_id: str, first: int = 0, count: int = EVERYTHING

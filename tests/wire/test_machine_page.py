@@ -24,7 +24,8 @@ async def test_a_token_is_made_by_a_button_and_shown_once() -> None:
         await signed_in(site)
         page = await site.browser.get(HERE)
         assert "rkw_" not in page.text
-        shown = await site.browser.post(HERE, data={"csrf_token": token_in(page)})
+        made = await site.browser.post(HERE, data={"csrf_token": token_in(page)})
+        shown = await site.browser.get(made.headers["location"])
         assert shown.headers["cache-control"] == "no-store"
         assert site.parts.fingerprint in shown.text
         secret = re.search(r"ada:(rkw_[a-z0-9]+)", shown.text)
@@ -32,7 +33,9 @@ async def test_a_token_is_made_by_a_button_and_shown_once() -> None:
         assert await site.parts.bearers.find_worker_owner(secret[1]) == "ada"
         (token,) = await site.parts.accounts.list_tokens("ada")
         assert token.scopes == {Scope.WORKER}
-        assert "rkw_" not in (await site.browser.get(HERE)).text
+        again = await site.browser.get(made.headers["location"], follow_redirects=True)
+        assert "rkw_" not in again.text
+        assert len(await site.parts.accounts.list_tokens("ada")) == 1
 
 
 async def test_another_site_makes_no_token() -> None:

@@ -20,9 +20,10 @@ from rookery.pages.accounts import login, logout, sign_up
 from rookery.pages.engine_edit import routes as engine_form_routes
 from rookery.pages.engines import routes as engine_routes
 from rookery.pages.errors import routes as error_routes
+from rookery.pages.finished import routes as finished_routes
 from rookery.pages.fishtest_forms import routes as fishtest_routes
 from rookery.pages.games import routes as game_routes
-from rookery.pages.home import home, home_live
+from rookery.pages.home import routes as home_routes
 from rookery.pages.links import routes as link_routes
 from rookery.pages.log import routes as log_routes
 from rookery.pages.machine import routes as machine_routes
@@ -70,8 +71,8 @@ ONE = "/runs/{run_id}"
 
 def page_routes() -> list[BaseRoute]:
     return [
-        Route("/", home, methods=["GET"]),
-        Route("/live", home_live, methods=["GET"]),
+        *home_routes(),
+        *finished_routes(),
         Route("/login", login, methods=["GET", "POST"]),
         Route("/signup", sign_up, methods=["GET", "POST"]),
         Route("/logout", logout, methods=["POST"]),

@@ -57,7 +57,25 @@ class Parameters:
 def finished(query: str, wanted: FinishedRunsQuery) -> Selection:
     """The page of finished runs that a list asks for."""
     given = Parameters(wanted.page_size, (wanted.page - 1) * wanted.page_size)
-    conditions = ["true"]
+    return given.into(query, _finished_conditions(wanted, given))
+
+
+def finished_count(query: str, wanted: FinishedRunsQuery, most: int) -> Selection:
+    """How many there are of them, counted up to a number."""
+    given = Parameters(most)
+    return given.into(query, _finished_conditions(wanted, given))
+
+
+# What an approver has not let out yet is not searched: its words are for its people alone.
+_WORDS = (
+    "concat_ws(' ', owner, plan #>> '{sides,0,tag}', plan #>> '{sides,1,tag}',"
+    " CASE WHEN approver <> '' OR tasks > 0 THEN plan ->> 'info' END)"
+)
+
+
+def _finished_conditions(wanted: FinishedRunsQuery, given: Parameters) -> str:
+    ended = "updated" if wanted.deleted else "listed"
+    conditions = ["deleted" if wanted.deleted else "listed IS NOT NULL"]
     if wanted.owner:
         conditions.append(f"owner = {given.add(clean(wanted.owner), 'text')}")
     if wanted.engine:
@@ -70,10 +88,15 @@ def finished(query: str, wanted: FinishedRunsQuery) -> Selection:
         # Spelled like the index; protocol.user.finished.LTC_SECONDS is the same number.
         conditions.append("tc_base >= 40")
     if wanted.since is not None:
-        conditions.append(f"listed >= {given.add(wanted.since, 'timestamptz')}")
+        conditions.append(f"{ended} >= {given.add(wanted.since, 'timestamptz')}")
+    if wanted.until is not None:
+        conditions.append(f"{ended} < {given.add(wanted.until, 'timestamptz')}")
+    if wanted.text:
+        text = given.add(clean(wanted.text), "text")
+        conditions.append(f"strpos(lower({_WORDS}), lower({text})) > 0")
     if wanted.hidden:
         conditions.append(f"NOT engines && {given.add(sorted(wanted.hidden), 'text[]')}")
-    return given.into(query, " AND ".join(conditions))
+    return " AND ".join(conditions)
 
 
 def actions(query: str, wanted: Expression, limit: int, sight: LogVisibility) -> Selection:

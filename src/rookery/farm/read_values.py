@@ -123,6 +123,11 @@ class FinishedRunsQuery:
     yellow_only: bool = False
     ltc_only: bool = False
     since: datetime | None = None
+    until: datetime | None = None
+    text: str = ""
+    """A part of a run's tags, its owner's name or its info, whatever the case."""
+    deleted: bool = False
+    """Those that were taken off the lists instead of those that are on them."""
     hidden: frozenset[str] = frozenset()
     """Engines that the reader may not know of."""
 

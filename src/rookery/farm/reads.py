@@ -182,8 +182,16 @@ class FleetReads:
 
     async def finished(self, query: FinishedRunsQuery) -> tuple[Run, ...]:
         """A page of a list; what a tune's values were on the way is left out."""
-        chosen = action_log.finished(self._queries["runs_finished"], query)
-        return await _decoded(await self._pool.fetch(chosen.sql, *chosen.values), run_of)
+        name = "runs_deleted" if query.deleted else "runs_finished"
+        chosen = action_log.finished(self._queries[name], query)
+        rows = await self._pool.fetch(chosen.sql, *chosen.values, timeout=FILTER_SECONDS)
+        return await _decoded(rows, run_of)
+
+    async def count_finished(self, query: FinishedRunsQuery, most: int) -> int:
+        """How many runs such a list has, counted up to a number."""
+        chosen = action_log.finished_count(self._queries["runs_finished_count"], query, most)
+        found: int = await self._pool.fetchval(chosen.sql, *chosen.values, timeout=FILTER_SECONDS)
+        return found
 
     async def ids_from(self, prefix: str, limit: int, hidden: Collection[str]) -> tuple[str, ...]:
         """Ids of runs that begin so, newest first, but for those of hidden engines."""

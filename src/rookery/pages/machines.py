@@ -85,17 +85,32 @@ HERE = "/machines/add"
 NOTE = "made on the page for adding a machine"
 
 
+SECRET_SECONDS = 600.0
+
+
 @runs(Domain.THREAD, "the token is written, the page rendered in a thread")
 async def add_machine(request: Request) -> Response:
-    """A post makes a token and shows it this once."""
-    viewer = await viewer_of(request)
+    """A post makes a token and leads to where it is shown, once: a reload makes no second one."""
+    viewer, site = await viewer_of(request), site_of(request)
     if viewer is None:
         return redirect_to(f"/login?next={HERE}")
-    token, site = "", site_of(request)
     if request.method == "POST":
         minted = await site.accounts.create_token(viewer.name, frozenset({Scope.WORKER}), note=NOTE)
-        token = minted.secret
+        key = _name_secret(viewer.name, minted.token.id)
+        site.fresh_secrets.put(key, minted.secret, SECRET_SECONDS)
+        return redirect_to(f"{HERE}?made={minted.token.id}")
+    made = request.query_params.get("made", "")
+    key = _name_secret(viewer.name, made)
+    token = site.fresh_secrets.get(key) or "" if made else ""
+    site.fresh_secrets.forget(key)
+    if made and not token:
+        return redirect_to(HERE)
     view = make_machines_view(address_of(request), viewer.name, token, site.fingerprint)
     answer = await render_page(request, "machines.html", view)
     answer.headers["cache-control"] = "no-store"
     return answer
+
+
+def _name_secret(user: str, token_id: str) -> str:
+    """Nobody is shown the secret of another's token."""
+    return f"{user} {token_id}"

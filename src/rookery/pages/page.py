@@ -15,11 +15,13 @@ from rookery.web.answers import site_of
 from rookery.web.approvals import NONE_WAITING
 from rookery.web.callers import find_shown_run
 from rookery.web.compression import pack, takes_gzip
+from rookery.web.fragments import RenderedPart
 from rookery.web.rendering import Frame, Templates, frame_of, theme_in
 from rookery.web.scope import session_of
 from rookery.web.site import Site
 
 M = TypeVar("M")
+NOBODYS_FRAME = Frame()
 
 # What a page shows depends on who looks, and when.
 _HEADERS = {"cache-control": "private, no-cache"}
@@ -104,6 +106,30 @@ def _render(
     """The page, packed in the same thread where the browser takes that."""
     body = templates.render(template, frame, make(data)).encode()
     return pack(body) if packed else body
+
+
+# Parts of pages that move, shared by all who may see the same (web/fragments.py).
+
+
+async def render_part(
+    site: Site, template: str, make: Callable[[M], object], data: M, facts: object = None
+) -> RenderedPart:
+    """A part for many: nothing in it is anybody's own, so that its frame is nobody's."""
+    return await site.threads.cpu(_render_part, site.templates, template, make, data, facts)
+
+
+def _render_part(
+    templates: Templates, template: str, make: Callable[[M], object], data: M, facts: object
+) -> RenderedPart:
+    text = templates.render(template, NOBODYS_FRAME, make(data))
+    return RenderedPart(text, pack(text.encode()), facts)
+
+
+def answer_part(request: Request, part: RenderedPart) -> HTMLResponse:
+    """A part as the answer to a page's script."""
+    if takes_gzip(request.headers.get("accept-encoding", "")):
+        return HTMLResponse(part.packed, 200, {**_HEADERS, **_PACKED})
+    return HTMLResponse(part.text, 200, _HEADERS)
 
 
 def _keep(view: object) -> object:

@@ -13,6 +13,7 @@ from rookery.pages.formatting import (
     Moment,
     format_ago,
     format_count,
+    format_duration,
     format_elo_interval,
     format_rate,
     format_time_left,
@@ -133,6 +134,7 @@ class RunRow:
     rate: str
     cores: str
     left: str
+    took: str
     when: Moment
 
 
@@ -161,6 +163,7 @@ def make_run_row(known: ListedRun, now: datetime) -> RunRow:
         rate=format_rate(rate),
         cores=format_count(run.tally.cores),
         left=describe_time_left(run, rate),
+        took=format_duration((run.updated - run.created).total_seconds()),
         when=format_ago(run.updated if run.status.finished else run.created, now),
     )
 

@@ -69,6 +69,7 @@ from rookery.sources.progress import ProgressKeeping
 from rookery.sources.reviews import Reviews
 from rookery.web.approvals import PendingApprovals
 from rookery.web.bodies import LargeBodies, Streams
+from rookery.web.fragments import SharedParts
 from rookery.web.front_end import FrontEnd
 from rookery.web.limits import RequestBounds, read_hosts, read_proxies
 from rookery.web.metrics import PoolStats, Traffic
@@ -372,6 +373,7 @@ class Site:
             trouble=self.disk.describe_trouble,
         )
         self.front_end = FrontEnd(self.assets, self.threads, clock, self.log, settings)
+        self.shared_parts = SharedParts(clock)
         self.traffic = Traffic()
         self.readiness = Readiness(self.lifecycle, database_answers, self.disk, clock)
         self.cookies = CookieSigner(lambda: (key,), clock)

@@ -57,6 +57,10 @@ async def test_they_come_newest_first_without_deleted_and_running_ones(
         (FinishedRunsQuery(ltc_only=True), ["c"]),
         (FinishedRunsQuery(since=later(4)), ["b", "d"]),
         (FinishedRunsQuery(hidden=frozenset({"Tiny", "x"})), ["b", "c", "a"]),
+        (FinishedRunsQuery(until=later(4)), ["c", "a"]),
+        (FinishedRunsQuery(text="OTTO"), ["d"]),
+        (FinishedRunsQuery(text="%"), []),
+        (FinishedRunsQuery(deleted=True), ["e"]),
     ],
 )
 async def test_they_can_be_chosen(
@@ -64,6 +68,12 @@ async def test_they_can_be_chosen(
 ) -> None:
     await kept(store, changed(*runs))
     assert await names(store, query) == expected
+
+
+async def test_they_are_counted_up_to_a_number(store: Store, runs: tuple[Run, ...]) -> None:
+    await kept(store, changed(*runs))
+    assert await store.reads.count_finished(FinishedRunsQuery(page=2, page_size=1), 10) == 4
+    assert await store.reads.count_finished(FinishedRunsQuery(), 3) == 3
 
 
 async def test_a_run_that_is_opened_again_leaves_the_list(store: Store) -> None:

@@ -5,14 +5,14 @@ from dataclasses import replace
 from rookery.farm.views import RunSpeed
 from rookery.model.task import Task
 from rookery.pages.home import (
-    PAGE_SIZE,
-    Filters,
     HomeData,
-    list_next_steps,
+    HomeFilters,
+    is_first_hour,
     make_home_view,
     read_filters,
 )
 from rookery.pages.machines import make_machines_view
+from rookery.pages.next_steps import list_next_steps
 from rookery.rules.lifecycle import Actor
 from tests.makers import BOSS, NOW, OWNER, make_machine, make_plan, make_run, sprt
 
@@ -49,8 +49,11 @@ def test_the_speed_of_a_young_run_is_that_of_its_machines() -> None:
     assert {one.name: one.text for one in view.fleet}["speed"] == "8.0 Mnps"
 
 
-def test_runs_that_play_stand_above_those_that_wait_for_a_machine() -> None:
-    assert [row.id for row in make_home_view(data()).playing] == [BUSY.id, IDLE.id]
+def test_runs_that_play_stand_apart_from_those_that_wait_for_a_machine() -> None:
+    view = make_home_view(data())
+    assert [row.id for row in view.playing.rows] == [BUSY.id]
+    assert [row.id for row in view.idle.rows] == [IDLE.id]
+    assert (view.waiting_count, view.playing.count, view.idle.count) == (1, 1, 1)
 
 
 def test_only_an_approver_may_approve_and_not_the_own_run() -> None:
@@ -59,32 +62,23 @@ def test_only_an_approver_may_approve_and_not_the_own_run() -> None:
         assert waiting.approvable is may
 
 
-def test_filters_choose_runs_and_stay_in_the_address() -> None:
-    view = make_home_view(data(filters=Filters(owner="sven", only="green")))
-    assert [row.id for row in view.playing] == [IDLE.id]
+def test_filters_choose_runs_and_stay_in_addresses() -> None:
+    view = make_home_view(data(filters=HomeFilters(user="sven")))
+    assert [row.id for row in view.idle.rows] == [IDLE.id]
     assert view.waiting == ()
-    assert view.live == "/live?owner=sven&only=green"
-    assert [one.address for one in view.choices][:2] == ["/?owner=sven", "/?owner=sven&only=green"]
+    assert view.tests.change() == "/tests?user=sven"
 
 
 def test_a_filter_in_force_can_be_taken_away() -> None:
-    view = make_home_view(data(filters=Filters(owner="sven", engine="Stockfish", page=3)))
+    view = make_home_view(data(filters=HomeFilters(user="sven", engine="Stockfish")))
     assert [(one.word, one.address) for one in view.removable] == [
         ("by sven", "/?engine=Stockfish"),
-        ("Stockfish", "/?owner=sven"),
+        ("Stockfish", "/?user=sven"),
     ]
 
 
-def test_a_full_page_leads_to_the_next_one() -> None:
-    view = make_home_view(data(finished=(BUSY,) * PAGE_SIZE, filters=Filters(page=2)))
-    assert (view.later, view.earlier) == ("/", "/?page=3")
-    assert make_home_view(data()).earlier == ""
-
-
-def test_filters_that_make_no_sense_are_passed_over() -> None:
-    assert read_filters({"page": "x", "only": "pink", "owner": " ada "}) == Filters(owner="ada")
-    assert read_filters({"page": "0"}) == read_filters({"page": "99999999999"}) == Filters()
-    assert read_filters({"page": "3", "only": "ltc"}) == Filters(only="ltc", page=3)
+def test_addresses_of_older_pages_name_the_owner() -> None:
+    assert read_filters({"owner": " ada "}) == read_filters({"user": "ada"}) == HomeFilters("ada")
 
 
 def test_a_server_without_runs_is_bare() -> None:
@@ -97,20 +91,26 @@ OWN = make_run("own")
 ADDRESS = "https://farm.example.org"
 
 
-def test_the_next_steps_are_told_while_only_the_bundled_engine_was_tested() -> None:
-    assert list_next_steps([], ADDRESS) == ()
-    assert list_next_steps([DEMO, OWN], ADDRESS) == ()
-    steps = list_next_steps([DEMO], ADDRESS)
-    assert [step.title for step in steps] == ["Add your engine", "Add a machine", "Invite someone"]
-    assert f"./rookery login --server {ADDRESS} --user admin" in steps[0].lines
+def test_the_first_hour_lasts_until_an_engine_of_ones_own_is_tested() -> None:
+    assert is_first_hour(data(unfinished=(DEMO,)))
+    assert not is_first_hour(data(unfinished=(DEMO, OWN)))
+    assert not is_first_hour(data(unfinished=()))
 
 
-def test_people_are_invited_in_the_way_that_is_open() -> None:
-    by_form, by_hand = (
-        list_next_steps([DEMO], ADDRESS, signing_up=open_)[2] for open_ in (True, False)
-    )
-    assert f"{ADDRESS}/signup" in by_form.text
-    assert by_hand.lines == ("./rookery user add NAME",)
+def test_each_is_told_what_they_can_do_themselves() -> None:
+    def titles(viewer: Actor | None) -> list[str]:
+        return [step.title for step in list_next_steps(viewer, ADDRESS)]
+
+    own = ["Add your engine", "Test a change", "Add a machine"]
+    assert titles(None) == ["Take part", "New here?"]
+    assert titles(OWNER) == own
+    assert titles(BOSS) == [*own, "Invite someone"]
+
+
+def test_the_operators_commands_are_for_approvers_alone() -> None:
+    for viewer, lines in ((None, ()), (OWNER, ()), (BOSS, ("./rookery user add NAME",))):
+        steps = list_next_steps(viewer, ADDRESS, signing_up=False)
+        assert tuple(line for step in steps for line in step.lines) == lines
 
 
 def test_the_lines_for_a_machine_hold_its_token() -> None:

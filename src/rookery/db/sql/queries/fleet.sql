@@ -280,9 +280,20 @@ SELECT * FROM runs WHERE id = ANY($1::text[]);
 -- name: runs_finished
 -- A page of the runs that are over, newest first; the code puts its conditions in.
 SELECT * FROM runs
-WHERE listed IS NOT NULL AND /* conditions */ true
+WHERE /* conditions */ true
 ORDER BY listed DESC, id DESC
 LIMIT $1 OFFSET $2;
+
+-- name: runs_deleted
+-- A page of the runs that were taken off the lists, newest first; the code puts its conditions in.
+SELECT * FROM runs
+WHERE /* conditions */ true
+ORDER BY updated DESC, id DESC
+LIMIT $1 OFFSET $2;
+
+-- name: runs_finished_count
+-- How many runs there are in such a list, up to a number; the code puts its conditions in.
+SELECT count(*) FROM (SELECT FROM runs WHERE /* conditions */ true LIMIT $1) AS found;
 
 -- name: runs_begun_by
 -- Ids in a range of the alphabet, newest first, but for those of hidden engines.

@@ -1,0 +1,66 @@
+"""What to do in the first hour: shown while nothing but the bundled engine has been tested."""
+
+from dataclasses import dataclass
+
+from rookery.rules.lifecycle import Actor
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """A thing to do, and the page that does it; `lines` are for those who have a shell there."""
+
+    title: str
+    text: str
+    link: str = ""
+    word: str = ""
+    lines: tuple[str, ...] = ()
+
+
+def list_next_steps(
+    viewer: Actor | None, address: str, *, signing_up: bool = True
+) -> tuple[NextStep, ...]:
+    """Each is told what they can do themselves; the operator's commands are for approvers."""
+    if viewer is None:
+        return _greet_stranger(signing_up)
+    steps = (
+        NextStep(
+            "Add your engine",
+            "Where its sources are and how it is built; a trial shows at once whether that works.",
+            "/engines",
+            "Engines",
+        ),
+        NextStep(
+            "Test a change",
+            "Your new version against the old one, with bounds and time control from a preset.",
+            "/tests/new",
+            "New test",
+        ),
+        NextStep(
+            "Add a machine",
+            "One line to paste, with a token made for that machine.",
+            "/machines/add",
+            "Add a machine",
+        ),
+    )
+    return (*steps, _invite(address, signing_up)) if viewer.approver else steps
+
+
+def _greet_stranger(signing_up: bool) -> tuple[NextStep, ...]:
+    log_in = NextStep(
+        "Take part", "With an account you submit tests and lend machines.", "/login", "Log in"
+    )
+    sign_up = NextStep(
+        "New here?", "Somebody looks at each new account before it counts.", "/signup", "Sign up"
+    )
+    return (log_in, sign_up) if signing_up else (log_in,)
+
+
+def _invite(address: str, signing_up: bool) -> NextStep:
+    if signing_up:
+        text = f"They sign up at {address}/signup, and you let them in."
+        return NextStep("Invite someone", text, "/users", "Users")
+    return NextStep(
+        "Invite someone",
+        "An account for each person; machines count for their owner.",
+        lines=("./rookery user add NAME",),
+    )

@@ -1,0 +1,86 @@
+"""Parts of pages that move, made once per change for all who may see the same.
+
+A thousand browsers that watch one list ask for it again whenever something changed. What they are
+sent depends on nothing but what they may see, so it is rendered and packed once and shared; what
+is somebody's own (the token of a form, messages) stands outside of it, on the page around it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
+
+from rookery.caches import ExpiringCache, SharedWork
+from rookery.clock import Clock
+
+LEAST_SECONDS = 1.0
+"""A part is made at most this often, however much happens."""
+MOST_SECONDS = 5.0
+"""And at least so often when somebody asks: times grow old."""
+MOST_KEPT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPart:
+    """The part as text and by gzip, with facts about it for the page around it."""
+
+    text: str
+    packed: bytes
+    facts: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptPart:
+    part: RenderedPart
+    position: int
+    made: float
+
+
+Render = Callable[[], Awaitable[RenderedPart]]
+
+
+class SharedParts:
+    """Keeps rendered parts by what they depend on. The event loop alone uses it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._kept: ExpiringCache[Hashable, _KeptPart] = ExpiringCache(clock, MOST_KEPT)
+        self._working: SharedWork[Hashable, _KeptPart] = SharedWork()
+        self.renderings = 0
+
+    async def find_newest(
+        self, key: Hashable, position: Callable[[], int], render: Render
+    ) -> RenderedPart:
+        """A part no older than the last change at the time of asking, `position`; who asks right
+        after it was made waits a moment, so that all who do share the next."""
+        wanted = position()
+        kept = self._kept.get(key)
+        while kept is None or kept.position < wanted:
+            if kept is not None:
+                await asyncio.sleep(kept.made + LEAST_SECONDS - self._clock.seconds())
+            kept = await self._working(key, lambda: self._make(key, position, render))
+        return kept.part
+
+    async def find_recent(
+        self, key: Hashable, position: Callable[[], int], render: Render
+    ) -> RenderedPart:
+        """A part for a page that is opened: at once, and a second old at the most where it is not
+        the newest."""
+        kept = self._kept.get(key)
+        if kept is not None:
+            young = self._clock.seconds() < kept.made + LEAST_SECONDS
+            if young or kept.position >= position():
+                return kept.part
+        return (await self._working(key, lambda: self._make(key, position, render))).part
+
+    def forget(self, key: Hashable) -> None:
+        """For somebody who has just changed something and wants to see it."""
+        self._kept.forget(key)
+
+    async def _make(self, key: Hashable, position: Callable[[], int], render: Render) -> _KeptPart:
+        # Asked before: what changes meanwhile may be in it or not.
+        before = position()
+        part = await render()
+        self.renderings += 1
+        kept = _KeptPart(part, before, self._clock.seconds())
+        self._kept.put(key, kept, MOST_SECONDS)
+        return kept
