@@ -16,7 +16,8 @@ class FakeModel:
     """How the next calls are answered, and what came of the last ones."""
 
     manner: str = "whole"
-    """`whole`, `breaks`, `garbage`, `hangs`, `silent`, `refuses`, `reports`, `dribbles`."""
+    """`whole`, `breaks`, `garbage`, `hangs`, `silent`, `refuses`, `reports`, `dribbles`; several
+    by comma are taken in turn."""
     pause: float = 0.0
     url: str = ""
     bodies: list[dict[str, object]] = field(default_factory=list)
@@ -29,7 +30,8 @@ class FakeModel:
         try:
             with suppress(ConnectionError, asyncio.IncompleteReadError):
                 await self._take(reader)
-                await self._reply(reader, writer)
+                manners = self.manner.split(",")
+                await self._reply(manners[len(self.bodies) % len(manners)], reader, writer)
         finally:
             self.open -= 1
             writer.close()
@@ -46,32 +48,36 @@ class FakeModel:
         )
         self.bodies.append(json.loads(await reader.readexactly(length)))
 
-    async def _reply(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self.manner == "silent":
+    async def _reply(
+        self, manner: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        if manner == "silent":
             await reader.read()
             return
-        status = "500 Oh no" if self.manner == "refuses" else "200 OK"
+        status = "500 Oh no" if manner == "refuses" else "200 OK"
         kind = "Content-Type: text/event-stream"
         writer.write(f"HTTP/1.1 {status}\r\n{kind}\r\nConnection: close\r\n\r\n".encode())
-        if self.manner == "refuses":
+        if manner == "refuses":
             writer.write(b'{"error": "the key sk-123 is wrong"}')
             return
-        await self._tokens(reader, writer)
+        await self._tokens(manner, reader, writer)
 
-    async def _tokens(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self.manner == "reports":
+    async def _tokens(
+        self, manner: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        if manner == "reports":
             writer.write(b'data: {"error": {"message": "out of memory"}}\n\n')
             return
-        if self.manner == "garbage":
+        if manner == "garbage":
             writer.write(b"<html>\n" * 30 + b"\xff\xfe\x00{]\n" * 30)
             return
         for number, token in enumerate(TOKENS):
-            if number == 4 and self.manner == "breaks":
+            if number == 4 and manner == "breaks":
                 return
-            if number == 4 and self.manner == "hangs":
+            if number == 4 and manner == "hangs":
                 await reader.read()
                 return
-            if number == 4 and self.manner == "dribbles":
+            if number == 4 and manner == "dribbles":
                 writer.write(b"this is no event\n\ndata: {\n\n")
             piece = json.dumps({"choices": [{"delta": {"content": token}}]})
             writer.write(f"data: {piece}\n\n".encode())
