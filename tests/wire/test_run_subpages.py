@@ -83,6 +83,21 @@ async def test_a_game_is_shown_by_its_moves_and_tells_when_they_are_gone(rows: M
         assert "The moves of this game are gone" in await read(site, here)
 
 
+async def test_the_course_of_a_tune_is_told_and_of_others_none(rows: MemoryRows) -> None:
+    async with opened(rows) as site:
+        course = await site.browser.get(f"/api/v1/runs/{run_id('tune-search')}/tune")
+        first = course.json()["parameters"][0]
+        assert (first["name"], len(first["path"])) == ("A", len(course.json()["iterations"]))
+        assert (await site.browser.get(f"/api/v1/runs/{PLAYED}/tune")).status_code == 404
+
+
+async def test_the_points_of_the_charts_come_as_a_table(rows: MemoryRows) -> None:
+    async with opened(rows) as site:
+        head, *lines = (await read(site, f"/runs/{PLAYED}/samples.csv")).splitlines()
+        assert head == "time,games,p0,p1,p2,p3,p4,llr,cores"
+        assert len(lines) == len(rows.samples[PLAYED])
+
+
 async def test_the_statistics_have_every_figure_behind_the_verdict(rows: MemoryRows) -> None:
     async with opened(rows) as site:
         text = await read(site, f"/runs/{PLAYED}/stats")

@@ -31,7 +31,7 @@ from rookery.pages.machine_list import routes as machine_list_routes
 from rookery.pages.machines import add_machine
 from rookery.pages.notifications import routes as notification_routes
 from rookery.pages.progress import routes as progress_routes
-from rookery.pages.run import old_address, run_live, run_page
+from rookery.pages.run import old_address, run_live, run_page, samples_csv
 from rookery.pages.run_commands import change_run
 from rookery.pages.run_elo import routes as run_elo_routes
 from rookery.pages.run_raw import routes as run_statistics_routes
@@ -80,6 +80,7 @@ def page_routes() -> list[BaseRoute]:
         *notification_routes(),
         Route(ONE, run_page, methods=["GET"]),
         Route(f"{ONE}/live", run_live, methods=["GET"]),
+        Route(f"{ONE}/samples.csv", samples_csv, methods=["GET"]),
         Route(f"{ONE}/{{command}}", change_run, methods=["POST"]),
         *run_elo_routes(),
         *game_routes(),

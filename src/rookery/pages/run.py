@@ -1,11 +1,11 @@
 """The page of a run, and the part of it that moves."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.privacy import name_of
@@ -35,6 +35,7 @@ from rookery.pages.page import (
     render_page_in_thread,
     viewer_of,
 )
+from rookery.pages.review import load_hints
 from rookery.pages.run_contributions import ContributionTable, make_contribution_tables
 from rookery.pages.run_description import NamedValue, describe_run, list_settings
 from rookery.pages.run_heading import RunHeading, Stage, describe_stage, make_run_heading
@@ -50,11 +51,19 @@ from rookery.pages.run_tables import (
     make_parameter_rows,
     make_task_row,
 )
+from rookery.pages.run_texts import (
+    CopiedText,
+    describe_preview,
+    list_downloads,
+    list_next_steps,
+    list_texts,
+)
 from rookery.protocol.actions import Compare, Order
 from rookery.rules.answers import ChartPoint
 from rookery.rules.diagnosis import AHEAD, RunDiagnosis, RunFinding
 from rookery.rules.lifecycle import Actor
 from rookery.rules.purge import BadTask
+from rookery.rules.review import Hint
 from rookery.web.answers import site_of
 from rookery.web.site import Site
 
@@ -85,11 +94,14 @@ class RunPageData:
     apart: tuple[BadTask, ...] = ()
     tasks: tuple[Task, ...] = ()
     actions: tuple[Event, ...] = ()
+    hints: tuple[Hint, ...] = ()
+    """What an approver should know, for the run's people."""
+    private: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """The page of a run."""
+    """The page of a run; `preview` is for links to it and empty where nobody may see one."""
 
     heading: RunHeading
     row: RunRow
@@ -102,6 +114,8 @@ class RunView:
     chance: str
     results: str
     iterations: str
+    ends: str
+    """The Elo and the ends of its interval as plain numbers, for the script of the charts."""
     share: str
     """Of all its games, in hundredths, for a run without bounds."""
     charts: tuple[Chart, ...]
@@ -117,6 +131,11 @@ class RunView:
     rights: Rights
     run: Run
     updated: Moment
+    texts: tuple[CopiedText, ...]
+    next_steps: tuple[tuple[str, str], ...]
+    downloads: tuple[tuple[str, str], ...]
+    hints: tuple[Hint, ...]
+    preview: str
 
 
 def make_run_view(data: RunPageData) -> RunView:
@@ -124,9 +143,11 @@ def make_run_view(data: RunPageData) -> RunView:
     run, now = data.run, data.now
     found, ahead, over = estimate_run_elo(run), forecast_run(run), run.status.finished
     playing = sorted(data.playing, key=lambda task: (-task.machine.cores, task.id))
+    heading = make_run_heading(run, now)
+    row = make_run_row(ListedRun(run, _find_point_hour_ago(data), _find_speed(data)), now)
     return RunView(
-        heading=make_run_heading(run, now),
-        row=make_run_row(ListedRun(run, _find_point_hour_ago(data), _find_speed(data)), now),
+        heading=heading,
+        row=row,
         stage=describe_stage(run, data.diagnosis, data.playing, now),
         sentence=describe_run(run),
         evidence=_list_evidence(data.diagnosis, data.names),
@@ -136,6 +157,7 @@ def make_run_view(data: RunPageData) -> RunView:
         chance="" if ahead is None or ahead.chance is None else format_percent(ahead.chance),
         results=_describe_results(run),
         iterations=_describe_iterations(run),
+        ends="" if found is None else f"{found.middle:.3f} {found.low:.3f} {found.high:.3f}",
         share=f"{min(1.0, run.tally.results.games / max(1, run.plan.games)):.1%}".rstrip("%"),
         charts=draw_charts(run, _add_present(data), found),
         machines=tuple(make_machine_row(task, now) for task in playing[:MOST_MACHINES]),
@@ -150,6 +172,11 @@ def make_run_view(data: RunPageData) -> RunView:
         rights=list_rights(data.viewer, run),
         run=run,
         updated=format_ago(run.updated, now),
+        texts=list_texts(run),
+        next_steps=list_next_steps(run),
+        downloads=list_downloads(run),
+        hints=data.hints,
+        preview="" if data.private else describe_preview(heading, row.status, row.elo),
     )
 
 
@@ -239,6 +266,26 @@ async def run_live(request: Request) -> Response:
     return await render_fragment(request, "run_live.html", make_run_view, data)
 
 
+@runs(Domain.THREAD, "awaits one query; the lines are written in a thread")
+async def samples_csv(request: Request) -> Response:
+    """The points of the charts, for a spreadsheet."""
+    site, viewer = site_of(request), await viewer_of(request)
+    run = await find_run_for(viewer, request)
+    found = await site.reads.samples(run.id)
+    text = await site.threads.cpu(write_csv, found)
+    headers = {"content-disposition": f'attachment; filename="{run.id}.csv"'}
+    return PlainTextResponse(text, headers=headers, media_type="text/csv")
+
+
+def write_csv(samples: Sequence[ChartPoint]) -> str:
+    """A line for each point; numbers only, so that no spreadsheet takes one for a formula."""
+    lines = ["time,games,p0,p1,p2,p3,p4,llr,cores"]
+    for one in samples:
+        pairs = ",".join(map(str, one.pentanomial))
+        lines.append(f"{one.at.isoformat()},{one.games},{pairs},{one.llr:.4f},{one.cores}")
+    return "\n".join(lines) + "\n"
+
+
 @runs(Domain.LOOP, "names another address")
 async def old_address(request: Request) -> Response:
     """Where the official server has the page of a run; workers print this address."""
@@ -285,4 +332,14 @@ async def _load_history(site: Site, data: RunPageData) -> RunPageData:
         apart=await reads.tasks_apart(run_id, MOST_TASKS),
         tasks=tuple(reversed(await reads.task_page(run_id, first, MOST_TASKS))),
         actions=await reads.actions(Compare("run_id", Order.EQUAL, run_id), limit=MOST_ACTIONS),
+        hints=await _load_hints(site, data),
+        private=site.privacy.is_private(data.run) or not data.run.status.approved,
     )
+
+
+async def _load_hints(site: Site, data: RunPageData) -> tuple[Hint, ...]:
+    """Once a run is approved, nobody has to be told."""
+    if data.run.status.approved or data.run.status.finished:
+        return ()
+    found = await load_hints(site, data.viewer, [data.run])
+    return found.get(data.run.id, ())

@@ -60,6 +60,28 @@ class SampleEntry(Struct, frozen=True, kw_only=True):
     pentanomial: tuple[int, int, int, int, int]
     llr: float
     cores: int
+    elo: tuple[float, float, float] | UnsetType = UNSET
+    """Elo of the pairs so far, and the ends of its 95 % interval; not before the first pair."""
+
+
+class TunedParameter(Struct, frozen=True, kw_only=True):
+    """A parameter of a tune: where it began, where it is, and where it was at each of the tune's
+    noted iterations."""
+
+    name: str
+    start: float
+    minimum: float
+    maximum: float
+    now: float
+    path: tuple[float, ...]
+
+
+class TuneCourse(Struct, frozen=True, kw_only=True):
+    """How the values of a tune moved; `iterations` are those at which they were noted."""
+
+    iteration: int
+    iterations: tuple[int, ...]
+    parameters: tuple[TunedParameter, ...]
 
 
 class SampleList(Struct, frozen=True, kw_only=True):

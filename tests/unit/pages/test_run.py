@@ -6,6 +6,7 @@ import pytest
 
 from rookery.farm.read_values import Contribution, Grouping
 from rookery.model.events import SYSTEM, Action, Event
+from rookery.model.kinds import SprtTest
 from rookery.model.run import Run, Status
 from rookery.pages.page import Rights, list_rights
 from rookery.pages.run import RunPageData, make_run_view
@@ -114,6 +115,35 @@ def test_crashes_and_time_losses_are_named() -> None:
         sprt(), [Contribution(Grouping.USER, "a", 1, pairs(even=9, crashes=1, time_losses=2))]
     )
     assert group.losses == "1 crash, 2 time losses"
+
+
+def test_what_is_pasted_elsewhere_is_ready_to_copy() -> None:
+    fishtest, openbench = make_run_view(RunPageData(played(), NOW)).texts
+    assert "Ptnml(0-2): 3, 0, 9, 0, 8" in fishtest.text
+    assert "Penta | [3, 0, 9, 0, 8]" in openbench.text
+    tune = make_run_view(RunPageData(make_run(kind=spsa()), NOW))
+    assert [one.text for one in tune.texts] == [
+        "P1 100",
+        "P1 100",
+        "setoption name P1 value 100",
+        "P1,100,0,200,10,0.002",
+    ]
+
+
+def test_a_short_test_that_passed_can_be_confirmed_and_a_tune_tested() -> None:
+    run = played(OVER)
+    assert isinstance(run.kind, SprtTest)
+    passed = replace(run, kind=run.kind.rejudged(pairs(even=9, ww=800)))
+    words = [word for _, word in make_run_view(RunPageData(passed, NOW)).next_steps]
+    assert words == ["Clone", "Confirm at LTC"]
+    tune = make_run_view(RunPageData(make_run(kind=spsa()), NOW))
+    assert [word for _, word in tune.next_steps] == ["Clone", "Test these values"]
+
+
+def test_a_link_to_a_private_run_tells_nothing() -> None:
+    shown = make_run_view(RunPageData(played(), NOW))
+    assert shown.preview.startswith("Stockfish, gain [0, 10]: playing after 40 games, Elo +")
+    assert make_run_view(RunPageData(played(), NOW, private=True)).preview == ""
 
 
 def test_what_happened_is_told_in_words() -> None:

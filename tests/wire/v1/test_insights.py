@@ -110,6 +110,8 @@ async def test_the_points_of_the_chart_are_told_in_order(api: Api) -> None:
     samples = (await shown(api, run_id, "samples"))["samples"]
     assert [each["games"] for each in samples] == [20, 40]
     assert samples[-1]["pentanomial"] == [0, 0, 10, 10, 0]
+    middle, low, high = samples[-1]["elo"]
+    assert low < middle < high
 
 
 async def test_what_was_struck_out_is_shown_as_it_was(api: Api) -> None:

@@ -6,7 +6,7 @@ const text = document.getElementById("pgn");
 async function show() {
   const { default: makeViewer } = await import(board.dataset.viewer);
   makeViewer(board, {
-    pgn: text.textContent,
+    pgn: text.textContent.replace(/\{[^}]*\}/g, ""), // scores have a list of their own
     orientation: board.dataset.orientation,
     scrollToMove: false,
     keyboardToMove: true,
@@ -14,6 +14,7 @@ async function show() {
     lichess: false,
     menu: { getPgn: { enabled: false }, practiceWithComputer: { enabled: false }, analysisBoard: { enabled: false } },
   });
+  document.getElementById("scores").open = false;
 }
 
 if (board?.dataset.viewer && text) show();

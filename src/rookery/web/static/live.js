@@ -44,7 +44,8 @@ function parts(node) {
 
 // Makes `present` like `fresh`, keeping every element that is still there.
 function become(present, fresh) {
-  if (present.isEqualNode(fresh)) return;
+  // What another script draws is its own to keep up to date.
+  if (present.isEqualNode(fresh) || present.dataset?.keep !== undefined) return;
   if (present.nodeType !== Node.ELEMENT_NODE) {
     present.nodeValue = fresh.nodeValue;
     return;

@@ -52,6 +52,7 @@ def _run_routes() -> list[BaseRoute]:
         Route(f"{ONE}/diagnosis", run_insights.diagnose_run, methods=["GET"]),
         Route(f"{ONE}/residuals", run_insights.list_residuals, methods=["GET"]),
         Route(f"{ONE}/samples", run_insights.list_samples, methods=["GET"]),
+        Route(f"{ONE}/tune", run_insights.get_tune, methods=["GET"]),
         Route(f"{ONE}/bad_tasks", run_insights.list_bad_tasks, methods=["GET"]),
         Route(f"{ONE}/provenance", run_insights.list_provenance, methods=["GET"]),
         Route(f"{ONE}/games", run_insights.list_run_games, methods=["GET"]),

@@ -5,7 +5,7 @@ others, how it went, what was struck out of it, and how its games were played an
 from collections.abc import Callable
 from typing import TypeVar, cast
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,6 +14,7 @@ from rookery.boundary.domains import Domain, runs
 from rookery.caches import ExpiringCache, SharedWork
 from rookery.farm.read_values import WorkerResults
 from rookery.files.games import IndexedGame
+from rookery.model.kinds import SpsaTuning
 from rookery.model.run import Run
 from rookery.model.task import PlayedBatch
 from rookery.protocol import v1_insights
@@ -21,11 +22,14 @@ from rookery.protocol.codec import to_finite
 from rookery.rules.answers import ChartPoint
 from rookery.rules.diagnosis import AHEAD, RunDiagnosis
 from rookery.rules.purge import BadTask
+from rookery.stats.elo import estimate_elo
 from rookery.stats.residuals import WorkerTest
+from rookery.stats.spsa import Tune, sampling_period
 from rookery.web import callers
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer
 from rookery.web.callers import find_run, translated_errors, viewer_name
+from rookery.web.faults import NotFound
 from rookery.web.openapi import Operation, described
 from rookery.web.site import Site
 from rookery.web.v1.runs import BY_ID, PAGING
@@ -81,12 +85,21 @@ async def list_residuals(request: Request) -> Response:
 
 
 @described(Operation("The points of a run's chart", {200: v1_insights.SampleList}, path=BY_ID))
-@runs(Domain.LOOP, "awaits one query")
+@runs(Domain.THREAD, "awaits one query; Elo is estimated in a thread")
 async def list_samples(request: Request) -> Response:
     site = site_of(request)
     run = await _load_run(request)
     found = await site.reads.samples(run.id)
-    return json_answer(v1_insights.SampleList(samples=tuple(map(_sample, found))))
+    return await site.threads.cpu(_samples_answer, found)
+
+
+@described(Operation("How the values of a tune moved", {200: v1_insights.TuneCourse}, path=BY_ID))
+@runs(Domain.THREAD, "a tune of many parameters is shown in a thread")
+async def get_tune(request: Request) -> Response:
+    run = await _load_run(request)
+    if not isinstance(run.kind, SpsaTuning):
+        raise NotFound("This run is no tune.")
+    return await site_of(request).threads.cpu(_tune_answer, run.kind.tune)
 
 
 @described(
@@ -221,6 +234,38 @@ def _residual(each: WorkerResults, test: WorkerTest | None) -> v1_insights.Resid
     )
 
 
+def _samples_answer(found: tuple[ChartPoint, ...]) -> Response:
+    return json_answer(v1_insights.SampleList(samples=tuple(map(_sample, found))))
+
+
+def _tune_answer(tune: Tune) -> Response:
+    period = sampling_period(tune)
+    noted = (round(period * number) for number in range(1, len(tune.history) + 1))
+    parameters = (
+        v1_insights.TunedParameter(
+            name=parameter.line.name,
+            start=parameter.line.start,
+            minimum=parameter.line.minimum,
+            maximum=parameter.line.maximum,
+            now=tune.thetas[place],
+            path=tuple(sample[place].theta for sample in tune.history),
+        )
+        for place, parameter in enumerate(tune.parameters)
+    )
+    return json_answer(
+        v1_insights.TuneCourse(
+            iteration=tune.iteration, iterations=tuple(noted), parameters=tuple(parameters)
+        )
+    )
+
+
+def _estimate(point: ChartPoint) -> tuple[float, float, float] | UnsetType:
+    if not sum(point.pentanomial):
+        return UNSET
+    found = estimate_elo(point.pentanomial)
+    return to_finite(found.elo), to_finite(found.low), to_finite(found.high)
+
+
 def _sample(point: ChartPoint) -> v1_insights.SampleEntry:
     return v1_insights.SampleEntry(
         time=point.at,
@@ -228,6 +273,7 @@ def _sample(point: ChartPoint) -> v1_insights.SampleEntry:
         pentanomial=point.pentanomial,
         llr=to_finite(point.llr),
         cores=point.cores,
+        elo=_estimate(point),
     )
 
 
