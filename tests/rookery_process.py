@@ -111,7 +111,7 @@ def environment(*, detect: bool = True) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("ROOKERY_") or k in PASSED_ON}
     paths = os.pathsep.join((str(PROJECT / "src"), str(PROJECT)))
     # Nothing is fetched from outside, and no start waits for it.
-    fixed = {"PYTHONPATH": paths, "ROOKERY_FRONT_END": "0"}
+    fixed = {"PYTHONPATH": paths, "ROOKERY_FRONT_END": "0", "ROOKERY_BOOKS_REPOSITORY": "off"}
     return kept | fixed | {"ROOKERY_DETECT_BLOCKING": str(int(detect))}
 
 

@@ -197,7 +197,8 @@ def _stockfish_preset(name: str, tc: str, hash_mib: int, **others: str) -> Prese
 
 _SHORT_BOUNDS, _LONG_BOUNDS = '{"elo0": 0.0, "elo1": 2.0}', '{"elo0": 0.5, "elo1": 2.5}'
 _SIMPLER_BOUNDS = '{"elo0": -1.75, "elo1": 0.25}'
-_FIXED = {"num_games": "60000", "auto_purge": "false", "new_tag": "master"}
+_FIXED = {"num_games": "60000", "auto_purge": "false", "new_tag": "master", "base_tag": ""}
+"""Of what is measured against a release, which the submitter names."""
 STOCKFISH_PRESETS = (
     _stockfish_preset("STC", "10+0.1", 16, sprt=_SHORT_BOUNDS),
     _stockfish_preset("LTC", "60+0.6", 64, sprt=_LONG_BOUNDS),

@@ -63,6 +63,7 @@ class Figure:
     along: tuple[AxisMark, ...]
     upright: tuple[AxisMark, ...]
     unit: str
+    """What the horizontal axis counts."""
     wide: str = f"{WIDE:.0f}"
     high: str = f"{HIGH:.0f}"
     left: str = f"{LEFT:.0f}"

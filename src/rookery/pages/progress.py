@@ -20,7 +20,8 @@ from rookery.web.faults import NotFound
 
 MOST_ROWS = 300
 SHORT = 10
-MARKS = 5
+MARKS = (0.08, 0.36, 0.64, 0.92)
+"""Where dates stand along the axis, in shares of it."""
 CLASSES = ("STC", "LTC", "VLTC", "STC SMP", "LTC SMP", "VLTC SMP")
 MOST_CURVES = 3
 DASH = "–"
@@ -185,7 +186,7 @@ def draw_progress(progress: EngineProgress, classes: tuple[str, ...]) -> Figure 
         if not first or each.base.place <= min(point.x for point in first.values())
     )
     if direct:
-        curves.append(Curve("direct, since the beginning", direct, scattered=True))
+        curves.append(Curve("measured directly", direct, scattered=True))
     along = _dates(progress)
     axes = FigureAxes(format_count, format_decimal, "commits of the main branch", along=along)
     return draw_figure("Elo gained since the first accepted commit", curves, axes)
@@ -202,8 +203,12 @@ def _list_points(progress: EngineProgress, name: str) -> Iterator[CurvePoint]:
 def _dates(progress: EngineProgress) -> tuple[tuple[float, str], ...]:
     """Some commits along the axis, by their dates."""
     commits = [each.commit for each in progress.accepted]
-    step = max(1, (len(commits) - 1) // (MARKS - 1)) if commits else 1
-    return tuple((float(each.place), _date(each.time)) for each in commits[::step])
+    if not commits:
+        return ()
+    low, high = commits[0].place, commits[-1].place
+    wanted = [low + (high - low) * share for share in MARKS]
+    near = (min(commits, key=lambda each: abs(each.place - place)) for place in wanted)
+    return tuple((float(each.place), _date(each.time)) for each in dict.fromkeys(near))
 
 
 def _date(seconds: int) -> str:

@@ -97,6 +97,11 @@ class SubmitView:
         return self.form.errors.get(name, "")
 
     @property
+    def first_wrong(self) -> str:
+        """The input where somebody goes on who was refused."""
+        return next((name for name in INPUTS if name in self.form.errors), "")
+
+    @property
     def engine_choices(self) -> list[tuple[str, str]]:
         return [(name, name) for name in self.form.engines]
 

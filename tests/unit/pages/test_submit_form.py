@@ -1,8 +1,13 @@
 """The form of a new test: texts into the fields of a submission, and back."""
 
+from msgspec.structs import fields
+
 from rookery.model.engine import STOCKFISH, EngineRecord
+from rookery.model.plan import Draw, Resign
 from rookery.model.presets import find_preset
 from rookery.pages.submit_form import (
+    INPUTS,
+    PLACES,
     begin_form,
     lay_preset,
     pin_commits,
@@ -11,6 +16,7 @@ from rookery.pages.submit_form import (
     spell_run,
     spell_tuned,
 )
+from rookery.protocol.runs import SpsaSettings, SubmittedArgs
 from tests.makers import make_plan, make_run, make_side, sprt, spsa
 
 
@@ -57,27 +63,26 @@ def test_an_engine_plays_itself_unless_another_is_named() -> None:
 
 
 def test_fields_of_another_kind_of_run_do_not_count() -> None:
-    fields = read_form({"kind": "games", "sprt.elo0": "0", "spsa.A": "x"}).fields
-    assert "sprt" not in fields
-    assert "spsa" not in fields
+    given = read_form({"kind": "games", "sprt.elo0": "0", "spsa.A": "x"}).fields
+    assert not {"sprt", "spsa"} & given.keys()
 
 
 def test_lists_pairs_and_boxes_come_through_both_ways() -> None:
     texts = {"kind": "games", "new_nets": "a.nnue, b.nnue", "new_uci": "Move Overhead = 10"}
-    fields = read_form({**texts, "auto_purge": "1"}).fields
-    assert fields["new_nets"] == ["a.nnue", "b.nnue"]
-    assert fields["new_uci"] == {"Move Overhead": "10"}
-    assert fields["auto_purge"] is True
-    spelt = spell_fields(fields)
+    given = read_form({**texts, "auto_purge": "1"}).fields
+    assert given["new_nets"] == ["a.nnue", "b.nnue"]
+    assert given["new_uci"] == {"Move Overhead": "10"}
+    assert given["auto_purge"] is True
+    spelt = spell_fields(given)
     assert spelt["new_uci"] == "Move Overhead = 10"
     assert spelt["auto_purge"] == "1"
 
 
 def test_an_engine_of_ones_own_takes_its_base_from_where_the_record_says() -> None:
     record = EngineRecord(name="Strix", source="https://host/strix")
-    fields = read_form(begin_form(record, "https://host/olga/strix", "x.epd")).fields
-    assert fields["new_repo"] == "https://host/olga/strix"
-    assert fields["base_repo"] == "https://host/strix"
+    given = read_form(begin_form(record, "https://host/olga/strix", "x.epd")).fields
+    assert given["new_repo"] == "https://host/olga/strix"
+    assert given["base_repo"] == "https://host/strix"
 
 
 def test_a_clone_plays_the_same_commits_until_its_branch_is_changed() -> None:
@@ -95,3 +100,12 @@ def test_tuned_values_play_as_options_against_the_same_without() -> None:
     texts = spell_tuned(make_run("a", make_plan(games=1000), tuning), tuning.tune)
     assert texts["new_options"] == f"{texts['base_options']} Margin=500"
     assert texts["kind"] == "sprt"
+
+
+def test_the_form_has_an_input_for_all_that_a_submission_can_say() -> None:
+    said = {info.name for info in fields(SubmittedArgs)}
+    known = {name.partition(".")[0] for name in INPUTS} | set(PLACES)
+    assert said - known == {"username", "itp"}
+    for group, kind in (("spsa", SpsaSettings), ("resign", Resign), ("draw", Draw)):
+        inner = {f"{group}.{info.encode_name}" for info in fields(kind)}
+        assert inner - INPUTS.keys() <= {"spsa.algorithm"}

@@ -105,7 +105,8 @@ async function findSimilar() {
   const list = form.querySelector("[data-similar-list]");
   const title = [input("new_tag").value, input("info").value].join(" ").trim();
   if (title.length < 4) return;
-  const answer = await fetch(`${form.dataset.similar}?title=${encodeURIComponent(title)}`);
+  const query = new URLSearchParams({ title, engine: input("new_engine").value });
+  const answer = await fetch(`${form.dataset.similar}?${query}`);
   if (!answer.ok) return;
   const { sources } = await answer.json();
   list.hidden = !sources.length;
