@@ -75,6 +75,8 @@ BODIES: dict[str, object] = {
     "PUT /api/v1/books/{new}.epd": OPENING,
     "POST /api/v1/nets?name={new}": b"a net",
     "POST /api/v1/binaries?name={new}": b"#!a program",
+    "POST /api/v1/ask/documents?name={new}": b"words",
+    "POST /documents?name={new}": b"words",
 }
 """What calls send that is no JSON, or is long."""
 
@@ -145,6 +147,9 @@ class Scene:
             await site.users.add(replace(SVEN, name=word, pending=name == "waiting"))
         elif name in ("machine", "token", "chat", "given_net", "secret_given_net"):
             return await self._given_name(name, word)
+        elif name == "document":
+            take = site.documents.upload
+            return (await take(_piece(word.encode()), "a.txt", "olga", shared=False))[0].id
         elif name in ("book", "secret_book"):
             await site.books.upload(_piece(OPENING), f"{word}.epd", "olga")
             await site.file_access.add(f"{word}.epd", "owls~Strix" if name == "secret_book" else "")
@@ -227,7 +232,7 @@ class Scene:
 
 
 FRESH = frozenset(
-    {"new", "team", "open", "secret", "guest", "waiting", "book", "secret_book"}
+    {"new", "document", "team", "open", "secret", "guest", "waiting", "book", "secret_book"}
     | {"public", "private", "stopped", "deleted", "token", "granted"}
     | {"machine", "chat", "given_net", "secret_given_net"}
 )

@@ -104,6 +104,13 @@ class GitHistories:
         """The history of a clone on this machine, which its operator names."""
         return read_log(replace(self.git, seconds=FETCH_SECONDS), clone, head, "HEAD")
 
+    def find_origin(self, clone: Path) -> str:
+        """The address that a clone on this machine was made from; empty where it has none."""
+        try:
+            return self.git.run("config", "--get", "remote.origin.url", folder=clone).strip()
+        except SourceError:
+            return ""
+
 
 def _fetch(git: Git, repository: str, clone: Path) -> None:
     asked = git.pin_host(repository)

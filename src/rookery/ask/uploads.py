@@ -202,8 +202,9 @@ class Uploads(UserFileStore[UploadRows]):
 
     async def upload(
         self, pieces: AsyncIterator[bytes], name: str, user: str, *, shared: bool
-    ) -> StoredUpload:
-        """Raises FileRefused or QuotaExceeded; the same bytes again give the first upload."""
+    ) -> tuple[StoredUpload, bool]:
+        """The upload that is stored, and whether it is new: the same bytes again give the first
+        one. Raises FileRefused or QuotaExceeded."""
         reader = UploadReader(name)
         found = await receive(pieces, self.blobs, self._threads, reader)
         new = StoredUpload(
@@ -217,7 +218,8 @@ class Uploads(UserFileStore[UploadRows]):
             shared,
             self._clock.now(),
         )
-        return await self._add(new)
+        kept = await self._add(new)
+        return kept, kept.blob == new.blob
 
     async def find(self, upload_id: str, user: str) -> StoredUpload:
         """An upload that somebody may see; raises UnknownFile."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import reduce
+from importlib.util import find_spec
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -28,7 +29,8 @@ ask = command_group(
     """\
   rookery ask 'Has anybody tried a bigger razoring margin at long time control?'
   rookery ask --outcome failed --time-class ltc 'razoring margin'
-  rookery ask --session SESSION 'did it pass?'""",
+  rookery ask --session SESSION 'did it pass?'
+  rookery ask index --git ~/src/Stockfish --engine Stockfish""",
 )
 DAY = "YYYY-MM-DD"
 
@@ -119,3 +121,16 @@ def make_printable(text: str) -> str:
 
 def _in_utc(day: datetime | None) -> datetime | None:
     return None if day is None else day.replace(tzinfo=day.tzinfo or UTC)
+
+
+# What an operator does with the index, in a module that only the server part has.
+
+_INDEX = f"{__name__}_index"
+_INDEX_COMMANDS = {
+    "index": ("index_history", "Have questions find the commits of a repository."),
+    "rebuild": ("rebuild_index", "Index everything from scratch."),
+    "status": ("show_index", "Show what is indexed, and how far that is behind."),
+}
+if find_spec("asyncpg") and find_spec(_INDEX):
+    for _name, (_function, _purpose) in _INDEX_COMMANDS.items():
+        ask.command(f"{_INDEX}:{_function}", _name, help=_purpose)

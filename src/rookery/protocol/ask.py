@@ -174,3 +174,32 @@ class ChatClear(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The conversation whose messages are to be forgotten."""
 
     session_id: Annotated[str, Meta(pattern=r"^[0-9a-f]{32}\Z")]
+
+
+class AskDocument(Struct, frozen=True, kw_only=True):
+    """A text that somebody uploaded for questions. `status` is `waiting` until it was read, `read`
+    until questions find it, then `indexed`; or `refused`, for the reason in `problem`."""
+
+    id: str
+    name: str
+    user: str
+    size: int
+    sha256: str
+    format: str
+    shared: bool
+    """Whether everybody may find it, or its uploader alone."""
+    created: datetime
+    status: str
+    problem: str
+
+
+class AskDocumentList(Struct, frozen=True, kw_only=True):
+    """Documents, newest first."""
+
+    documents: tuple[AskDocument, ...]
+
+
+class AskDocumentChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to change about a document."""
+
+    shared: bool

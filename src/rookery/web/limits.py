@@ -6,9 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from rookery.ask.uploads import LARGEST_UPLOAD
 from rookery.errors import Complaint
 from rookery.settings import Settings
-from rookery.web.scope import BINARIES_PATH, BOOKS_PATH, NETS_PATH, UPLOAD_PATH
+from rookery.web.scope import (
+    ASK_ROOT,
+    BINARIES_PATH,
+    BOOKS_PATH,
+    DOCUMENTS,
+    NETS_PATH,
+    UPLOAD_PATH,
+)
 
 # Which host names this server answers to.
 #
@@ -137,10 +145,17 @@ class RequestBounds:
     def of_settings(cls, settings: Settings) -> "RequestBounds":
         """The limits of a site, where people may upload files."""
         most = settings.upload_mb * 10**6
+        document = min(most, LARGEST_UPLOAD)
         return cls(
             head_seconds=settings.head_seconds,
             body_seconds=settings.body_seconds,
-            bodies={BINARIES_PATH: most, NETS_PATH: most, UPLOAD_PATH: most},
+            bodies={
+                BINARIES_PATH: most,
+                NETS_PATH: most,
+                UPLOAD_PATH: most,
+                DOCUMENTS: document,
+                f"{ASK_ROOT}{DOCUMENTS}": document,
+            },
             folders={BOOKS_PATH: most},
         )
 

@@ -71,6 +71,9 @@ PROGRAM_PATHS = PROBE_PATHS | {"/openapi.json"}
 BINARIES_PATH = "/api/v1/binaries"
 NETS_PATH = "/api/v1/nets"
 BOOKS_PATH = "/api/v1/books"
+# Texts for questions, at two roots.
+DOCUMENTS = "/documents"
+ASK_ROOT = "/api/v1/ask"
 # A form with a net, by browsers and by fishtest's scripts.
 UPLOAD_PATH = "/upload"
 # Where workers get source trees, if they get them from us.
@@ -90,7 +93,7 @@ LINK_PATHS = frozenset(
 """What links in mail lead to, and where one is asked for."""
 ASKS_NOBODY = LINK_PATHS | {"/login", "/signup", SIGN_UP_PATH, TOKENS_PATH, "/api/actions"}
 # Ask, at the addresses that chat programs know.
-ASK_PREFIXES = ("/query", "/chat/")
+ASK_PREFIXES = ("/query", "/chat/", DOCUMENTS)
 PROGRAM_PREFIXES = ("/api/", SOURCES_PREFIX, HANDOUT_PREFIX, *ASK_PREFIXES)
 
 

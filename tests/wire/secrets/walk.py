@@ -158,6 +158,7 @@ def _words(pattern: str, name: str, planted: Planted) -> list[str]:
         "/src/{name}/zipball/{sha}": [mirror_name(REPOSITORY)],
         "/static/{digest}/{name}": ["x"],
         "/worker/{name}": ["x"],
+        "/docs/{name}": ["why"],
     }
     words = {
         "run_id": [*planted.runs, planted.shown],
@@ -167,6 +168,7 @@ def _words(pattern: str, name: str, planted: Planted) -> list[str]:
         "token_id": ["0123456789ab"],
         "sha": ["a" * 40],
         "session": ["0" * 32],
+        "document": ["0" * 32],
         "sha256": [planted.program],
         "team": [TEAM],
         "user": ["olga", "sven"],

@@ -2,11 +2,19 @@
 
 from starlette.routing import BaseRoute, Route
 
-from rookery.web.scope import BINARIES_PATH, BOOKS_PATH, NETS_PATH, SIGN_UP_PATH, TOKENS_PATH
+from rookery.web.scope import (
+    ASK_ROOT,
+    BINARIES_PATH,
+    BOOKS_PATH,
+    NETS_PATH,
+    SIGN_UP_PATH,
+    TOKENS_PATH,
+)
 from rookery.web.v1 import (
     actions,
     ask,
     chat,
+    documents,
     engines,
     events,
     files,
@@ -133,9 +141,10 @@ def _file_routes() -> list[BaseRoute]:
 
 
 def _ask_routes() -> list[BaseRoute]:
-    """Questions and conversations, also at the addresses that chat programs know."""
-    roots = (f"{ROOT}/ask", "")
+    """Questions, conversations and documents, also at the addresses that chat programs know."""
+    parts = (ask.ask_routes, chat.chat_routes, documents.document_routes)
     return [
-        Route(f"{ROOT}/ask/similar", ask.find_similar, methods=["GET"]),
-        *(route for root in roots for route in (*ask.ask_routes(root), *chat.chat_routes(root))),
+        Route(f"{ASK_ROOT}/similar", ask.find_similar, methods=["GET"]),
+        *(route for root in (ASK_ROOT, "") for part in parts for route in part(root)),
+        Route("/docs/{name}", documents.show_doc_page, methods=["GET"]),
     ]
