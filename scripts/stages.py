@@ -76,6 +76,12 @@ def on_mongoose() -> tuple[str, ...]:
     return (str(python), "-m", "pytest", "-q", "-p", "no:schemathesis", *paths)
 
 
+def on_llamaindex() -> tuple[str, ...]:
+    """The pipeline of Ask on LlamaIndex, whose packages no other stage has."""
+    python = ROOT / ".cache" / "llamaindex" / "bin" / "python"
+    return (str(python), "-m", "pytest", "-q", "-p", "no:schemathesis", "tests/llamaindex")
+
+
 def tool(name: str, budget: int, *words: str) -> Stage:
     return Stage(name, budget, (str(BIN / words[0]), *words[1:]))
 
@@ -153,6 +159,11 @@ CHAINS = (
         # Rookery and rookery-asgi in one environment, no lock's and for the next stage alone.
         tool("together", 60, "python", "scripts/together.py"),
         Stage("mongoose", 60, on_mongoose(), {"ROOKERY_HTTP": "mongoose"} | DETECTION),
+    ),
+    (
+        # Fetches 40 packages once, and nothing until their lock changes.
+        tool("packages", 90, "python", "scripts/with_llamaindex.py"),
+        Stage("llamaindex", 60, on_llamaindex(), DETECTION),
     ),
     (tier("acceptance", 240),),
     (tier("faults", 240),),

@@ -158,6 +158,11 @@ class AskSteps:
             )
         return session.id if written else ""
 
+    async def clear(self, question: Question) -> None:
+        """Forgets what was said in the question's conversation; raises UnknownSession."""
+        async with self._share:
+            await self._chats.clear(question.session, question.asker.name)
+
     @asynccontextmanager
     async def _measured(self) -> AsyncIterator[None]:
         async with self._share:

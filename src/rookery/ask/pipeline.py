@@ -62,6 +62,15 @@ class BridgedSteps:
             self._steps.remember, question, recalled, answer, passages, seconds=BRIDGE_SECONDS
         )
 
+    def clear(self, question: Question) -> None:
+        self._bridge.call(self._steps.clear, question, seconds=BRIDGE_SECONDS)
+
+    @property
+    def on_loop(self) -> AskSteps:
+        """The same steps as coroutines, for code on the loop itself; refuses any other loop."""
+        self._bridge.require_own_loop()
+        return self._steps
+
     @property
     def _bridge(self) -> Bridge:
         bridge = self._find_bridge()

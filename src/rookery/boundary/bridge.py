@@ -169,6 +169,11 @@ class Bridge:
             raise BridgeTimeout(seconds)
         return crossing.answer.result()
 
+    def require_own_loop(self) -> None:
+        """Raises OnAnotherLoop, unless it is called on the loop that the bridge leads to."""
+        if asyncio.get_running_loop() is not self._loop:
+            self._refuse(OnAnotherLoop())
+
     async def close(self, *, grace_seconds: float = 1.0) -> None:
         """On the loop: end every waiting thread with BridgeClosed and cancel what runs.
 
