@@ -1,17 +1,21 @@
 """What an approver should know: gathered by a job, told to a run's people alone."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from rookery.pages.review import load_hints
+from rookery.people.users import APPROVERS
 from rookery.rules.lifecycle import Actor
 from rookery.rules.review import SourceFacts
 from rookery.sources.commits import SourceError
 from rookery.sources.survey import MainCommit, SourcePlace
+from tests.makers import make_plan, make_run, sprt
 from tests.people import OLGA
 from tests.submissions import PLAIN
+from tests.twins.sites import make_user, open_site
 from tests.wire.apis import Api, open_api
+from tests.wire.test_login import log_in
 
 pytestmark = pytest.mark.anyio
 
@@ -87,3 +91,14 @@ async def test_before_the_job_came_by_the_run_itself_is_judged() -> None:
     async with open_api() as api:
         run_id = await api.submitted(OLGA, priority=5)
         assert "Priority 5" in (await told(api, APPROVER, run_id) or "")
+
+
+async def test_the_start_page_tells_approvers_what_to_look_at_and_nobody_else() -> None:
+    waiting = make_run("a", make_plan(owner="olga", priority=5), sprt(), approved=False)
+    async with open_site() as site:
+        await site.parts.fleet.commands.submit(replace(waiting, created=site.parts.clock.now()))
+        assert "Priority 5" not in (await site.browser.get("/")).text
+        user = await make_user(site.parts)
+        await site.parts.users.save(replace(user, groups=frozenset({APPROVERS})))
+        await log_in(site.browser)
+        assert "Priority 5" in (await site.browser.get("/")).text

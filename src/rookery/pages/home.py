@@ -29,10 +29,12 @@ from rookery.pages.page import (
     render_part,
     viewer_of,
 )
+from rookery.pages.review import load_hints
 from rookery.pages.run_row import ListedRun, RunRow, make_run_row
 from rookery.pages.run_statistics import WINDOW, estimate_speed, measure_games_per_minute
 from rookery.rules.answers import ChartPoint
 from rookery.rules.lifecycle import Actor
+from rookery.rules.review import Hint, Severity
 from rookery.web.answers import address_of, site_of
 from rookery.web.fragments import RenderedPart
 from rookery.web.scope import session_of
@@ -40,6 +42,7 @@ from rookery.web.site import Site
 
 FINISHED_SHOWN = 25
 MOST_UNFINISHED = 100
+MOST_HINTS = 3
 """More rows than this nobody reads; the filters find the rest."""
 LONGEST_NAME = 100
 MOST_NEW = 50
@@ -88,6 +91,8 @@ class HomeData:
     waiting_machines: int = 0
     new_tasks: Mapping[str, tuple[Task, ...]] = field(default_factory=dict)
     """Tasks at play of runs whose speed is not known yet."""
+    hints: Mapping[str, tuple[Hint, ...]] = field(default_factory=dict)
+    """What an approver should know, by run that waits."""
 
     def listed_run(self, run: Run) -> ListedRun:
         speed = self.speeds.get(run.id)
@@ -111,6 +116,8 @@ class PendingRun:
 
     row: RunRow
     approvable: bool
+    hints: tuple[Hint, ...] = ()
+    """What makes an approver look twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +206,8 @@ def _make_rows(found: Iterable[Run], data: HomeData) -> Iterable[RunRow]:
 def _make_pending_run(run: Run, data: HomeData) -> PendingRun:
     viewer = data.viewer
     may = viewer is not None and viewer.approver and viewer.name != run.plan.owner
-    return PendingRun(make_run_row(data.listed_run(run), data.now), may)
+    hints = [hint for hint in data.hints.get(run.id, ()) if hint.severity is not Severity.NOTE]
+    return PendingRun(make_run_row(data.listed_run(run), data.now), may, tuple(hints[:MOST_HINTS]))
 
 
 def _make_fleet_figures(data: HomeData) -> tuple[FleetFigure, ...]:
@@ -339,6 +347,7 @@ async def _load(
 ) -> HomeData:
     fleet, reads, now, privacy = site.fleet, site.reads, site.clock.now(), site.privacy
     unfinished = tuple(privacy.visible_part(viewer, run) for run in seen)
+    waiting = [run for run in unfinished if run.display is DisplayState.PENDING]
     query = FinishedRunsQuery(
         page_size=FINISHED_SHOWN, owner=filters.user, engine=filters.engine, hidden=hidden
     )
@@ -354,6 +363,7 @@ async def _load(
         speeds=dict(fleet.activity.speeds),
         new_tasks=await _load_new_tasks(fleet, unfinished),
         waiting_machines=fleet.activity.waiting_machines,
+        hints=await load_hints(site, viewer, waiting[:MOST_UNFINISHED]),
         filters=filters,
     )
 
