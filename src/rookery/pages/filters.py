@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 LONGEST_TEXT = 100
 
@@ -28,7 +28,8 @@ def read_day(query: Mapping[str, str], name: str) -> datetime | None:
 
 
 def find_end_of_day(day: datetime) -> datetime:
-    return day + timedelta(days=1)
+    """The last day of all has no end."""
+    return day + timedelta(days=1) if day.date() < date.max else day
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,6 +13,7 @@ from rookery.farm.privacy import name_of
 from rookery.farm.read_values import FinishedRunsQuery
 from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.model.run import DisplayState, Run
+from rookery.pages.filters import find_end_of_day, read_day, read_text, read_word
 from rookery.pages.formatting import format_count, format_plural
 from rookery.pages.listing import ListAddress, Pager, make_open_pager, make_pager, read_page
 from rookery.pages.page import plays_engine, render_page_in_thread, viewer_of
@@ -25,7 +26,6 @@ HERE = "/tests"
 PAGE_SIZE = 50
 MOST_COUNTED = 5000
 MOST_OPEN = 50
-LONGEST_TEXT = 100
 RESULTS = (("", "any"), ("passed", "passed"), ("positive", "failed, yet positive"))
 
 
@@ -38,8 +38,8 @@ class ListFilters:
     text: str = ""
     result: str = ""
     long: bool = False
-    since: date | None = None
-    until: date | None = None
+    since: datetime | None = None
+    until: datetime | None = None
     deleted: bool = False
     page: int = 1
 
@@ -52,8 +52,8 @@ class ListFilters:
             "engine": self.engine,
             "result": self.result,
             "long": "1" if self.long else "",
-            "from": self.since.isoformat() if self.since else "",
-            "to": self.until.isoformat() if self.until else "",
+            "from": f"{self.since:%Y-%m-%d}" if self.since else "",
+            "to": f"{self.until:%Y-%m-%d}" if self.until else "",
             "deleted": "1" if self.deleted else "",
         }
 
@@ -84,8 +84,8 @@ class ListFilters:
             green_only=self.result == "passed",
             yellow_only=self.result == "positive",
             ltc_only=self.long,
-            since=_begin_day(self.since),
-            until=_begin_day(self.until, days=1),
+            since=self.since,
+            until=find_end_of_day(self.until) if self.until else None,
             text=self.text,
             deleted=self.deleted,
             hidden=hidden,
@@ -94,36 +94,21 @@ class ListFilters:
 
 def read_filters(query: Mapping[str, str], viewer: Actor | None) -> ListFilters:
     """Deleted runs are found by those who may restore them: approvers, and owners their own."""
-    result, user = query.get("result", ""), query.get("user", "").strip()[:LONGEST_TEXT]
+    user = read_text(query, "user")
     deleted = query.get("deleted", "") == "1" and viewer is not None
     if deleted and viewer is not None and not viewer.approver:
         user = viewer.name
     return ListFilters(
         user=user,
-        engine=query.get("engine", "").strip()[:LONGEST_TEXT],
-        text=query.get("text", "").strip()[:LONGEST_TEXT],
-        result=result if result in dict(RESULTS) else "",
+        engine=read_text(query, "engine"),
+        text=read_text(query, "text"),
+        result=read_word(query, "result", tuple(dict(RESULTS))),
         long=query.get("long", "") == "1",
-        since=_read_day(query.get("from", "")),
-        until=_read_day(query.get("to", "")),
+        since=read_day(query, "from"),
+        until=read_day(query, "to"),
         deleted=deleted,
         page=read_page(query),
     )
-
-
-def _read_day(text: str) -> date | None:
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        return None
-    return day if 2000 <= day.year < 9999 else None
-
-
-def _begin_day(day: date | None, days: int = 0) -> datetime | None:
-    """The first moment of a day, or of one so many days later."""
-    if day is None:
-        return None
-    return datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=days)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ class ListAddress:
 
     def change(self, **changes: object) -> str:
         """The address with these values changed; an empty one takes a filter away."""
-        kept = {**self.values, "page": "", **{name: str(value) for name, value in changes.items()}}
+        kept = {name: value for name, value in self.values.items() if name != "page"}
+        kept |= {name: str(value) for name, value in changes.items()}
         wanted = {name: value for name, value in kept.items() if value}
         if wanted.get("page") == "1":
             del wanted["page"]

@@ -1,0 +1,110 @@
+"""Pages under the addresses that fishtest has for them: links in chats, scripts and habits go on
+working, with what they filter by.
+
+Pages of a run are led on by the modules that show them (pages/run.py and its neighbours).
+"""
+
+from collections.abc import Callable, Mapping
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.pages.listing import ListAddress
+from rookery.pages.page import redirect_to
+
+Query = Mapping[str, str]
+LONGEST_VALUE = 200
+
+
+def find_tests(query: Query, user: str = "") -> str:
+    """The list of finished tests; of its three filters any may be on."""
+    result = "passed" if _is_on(query, "success_only") else ""
+    if not result and _is_on(query, "yellow_only"):
+        result = "positive"
+    long = "1" if _is_on(query, "ltc_only") else ""
+    return _address("/tests", user=user, result=result, long=long, page=query.get("page"))
+
+
+def find_log(query: Query) -> str:
+    """The log of actions; its filter for text is called `text` there."""
+    given = {"action": query.get("action"), "user": query.get("user"), "q": query.get("text")}
+    return _address("/log", **given, run=query.get("run_id"))
+
+
+def find_nets(query: Query) -> str:
+    text = query.get("network_name") or query.get("user")
+    return _address("/nets", text=text)
+
+
+def find_contributors(_query: Query) -> str:
+    return "/contributors?period=month"
+
+
+def find_machines(query: Query) -> str:
+    return _address("/machines", user=query.get("username"))
+
+
+def find_waiting_accounts(_query: Query) -> str:
+    return "/users?state=pending"
+
+
+def find_profile(_query: Query) -> str:
+    return "/profile"
+
+
+def find_limits(_query: Query) -> str:
+    return "/server"
+
+
+def _is_on(query: Query, name: str) -> bool:
+    return query.get(name, "") not in ("", "0", "false", "False")
+
+
+def _address(path: str, **values: str | None) -> str:
+    given = {name: (value or "")[:LONGEST_VALUE] for name, value in values.items()}
+    return ListAddress(path).change(**given)
+
+
+PLACES: Mapping[str, Callable[[Query], str]] = {
+    "/tests/finished": find_tests,
+    "/tests/machines": find_machines,
+    "/actions": find_log,
+    "/contributors/monthly": find_contributors,
+    "/nns": find_nets,
+    "/user": find_profile,
+    "/user_management": find_waiting_accounts,
+    "/rate_limits": find_limits,
+}
+"""By the address there: where it leads here."""
+
+
+@runs(Domain.LOOP, "makes an address of another")
+async def lead_on(request: Request) -> Response:
+    return redirect_to(PLACES[request.url.path](request.query_params))
+
+
+@runs(Domain.LOOP, "makes an address of another")
+async def lead_to_tests(request: Request) -> Response:
+    return redirect_to(find_tests(request.query_params, request.path_params["user"]))
+
+
+@runs(Domain.LOOP, "makes an address of another")
+async def lead_to_user(request: Request) -> Response:
+    return redirect_to(f"/users/{quote(request.path_params['user'], safe='')}")
+
+
+@runs(Domain.LOOP, "makes an address of another")
+async def lead_to_machine(request: Request) -> Response:
+    return redirect_to(f"/machines/{quote(request.path_params['worker'], safe='')}")
+
+
+def routes() -> list[BaseRoute]:
+    return [
+        *(Route(path, lead_on, methods=["GET"]) for path in PLACES),
+        Route("/tests/user/{user}", lead_to_tests, methods=["GET"]),
+        Route("/user/{user}", lead_to_user, methods=["GET"]),
+        Route("/workers/{worker}", lead_to_machine, methods=["GET"]),
+    ]
