@@ -128,11 +128,7 @@ async def post(
             users,
             Letters(server, links, SERVER, threads, clock, log),
             Webhooks(SERVER, frozenset({inside}), clock),
-            links,
             hidden,  # type: ignore[arg-type]  # all that is asked of privacy here
-            threads,
-            clock,
-            log,
             lambda: True,
         )
         for user in (OWNER, BORIS):

@@ -156,27 +156,27 @@ class Letters:
     ) -> None:
         """`address` is that of the site, for its links."""
         self.server = server
-        self._links = links
+        self.links = links
         self._address = address
-        self._threads = threads
-        self._clock = clock
-        self._log = log
+        self.threads = threads
+        self.clock = clock
+        self.log = log
         self._waiting: deque[_Queued] = deque(maxlen=MOST_LETTERS)
 
     def post_confirmation(self, user: User) -> None:
         """Has a user asked whether the address is theirs, where there is mail at all."""
-        link = f"{self._address}/confirm?token={self._links.make(LinkPurpose.CONFIRM, user)}"
+        link = f"{self._address}/confirm?token={self.links.make(LinkPurpose.CONFIRM, user)}"
         self._post(user, "Confirm your e-mail address", CONFIRMATION.format(user=user, link=link))
 
     def post_reset(self, user: User) -> None:
         """Has a user sent the link to a new password."""
-        token = self._links.make(LinkPurpose.RESET, user)
+        token = self.links.make(LinkPurpose.RESET, user)
         link = f"{self._address}/login/new-password?token={token}"
         self._post(user, "A new password", RESET.format(user=user, link=link))
 
     def _post(self, user: User, subject: str, text: str) -> None:
         if self.server.is_set_up and user.email:
-            letter = make_letter(self.server, self._clock, user.email, subject, text)
+            letter = make_letter(self.server, self.clock, user.email, subject, text)
             self._waiting.append(_Queued(letter))
 
     @runs(Domain.THREAD, "letters are handed in by SMTP in io threads")
@@ -185,10 +185,10 @@ class Letters:
         for _ in range(min(AT_ONCE, len(self._waiting))):
             queued = self._waiting.popleft()
             try:
-                await self._threads.io(self.server.send, queued.letter)
+                await self.threads.io(self.server.send, queued.letter)
             except MailRefused as refused:
                 queued.attempts += 1
-                self._log.warning("letter_not_sent", why=str(refused), attempts=queued.attempts)
+                self.log.warning("letter_not_sent", why=str(refused), attempts=queued.attempts)
                 if queued.attempts < MOST_ATTEMPTS:
                     self._waiting.append(queued)
                 return

@@ -15,11 +15,9 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from rookery.boundary.domains import Domain, runs
-from rookery.boundary.offload import Threads
-from rookery.clock import Clock
+from rookery.db.target import pass_test_point
 from rookery.errors import Complaint
 from rookery.farm.privacy import Privacy
-from rookery.logs import Log
 from rookery.notify.mail import Letters, MailRefused, MailServer, make_letter, sender_domain
 from rookery.notify.outbox import (
     Channel,
@@ -31,7 +29,7 @@ from rookery.notify.outbox import (
 )
 from rookery.notify.webhooks import WebhookRefused, Webhooks
 from rookery.notify.wording import make_subject, make_text
-from rookery.people.links import LinkPurpose, LinkSigner
+from rookery.people.links import LinkPurpose
 from rookery.people.users import Users
 
 SEND_SECONDS = 3.0
@@ -58,11 +56,7 @@ class Sender:
         users: Users,
         letters: Letters,
         webhooks: Webhooks,
-        links: LinkSigner,
         privacy: Privacy,
-        threads: Threads,
-        clock: Clock,
-        log: Log,
         is_primary: Callable[[], bool],
     ) -> None:
         self._outbox = outbox
@@ -70,11 +64,8 @@ class Sender:
         self._mail: MailServer = letters.server
         self._letters = letters
         self._webhooks = webhooks
-        self._links = links
         self._privacy = privacy
-        self._threads = threads
-        self._clock = clock
-        self._log = log
+        self._threads, self._clock, self._log = letters.threads, letters.clock, letters.log
         self._is_primary = is_primary
 
     @runs(Domain.THREAD, "SMTP and webhooks are called in io threads")
@@ -102,11 +93,13 @@ class Sender:
         if channel.form is ChannelForm.MAIL and (why := self._find_obstacle(batch)):
             await self._end(shown, DeliveryState.DROPPED, why)
         elif shown:
+            pass_test_point("notification_due")
             try:
                 await self.send(channel, batch.email, shown)
             except (MailRefused, WebhookRefused) as refused:
                 await self._take_refusal(channel, shown, refused)
                 return
+            pass_test_point("notification_sent")
             await self._end(shown, DeliveryState.SENT, "")
         rest = REST_SECONDS.get(channel.form, WEBHOOK_REST_SECONDS) if shown else 0.0
         await self._outbox.rest(channel, now + timedelta(seconds=rest))
@@ -131,7 +124,10 @@ class Sender:
             return
         user = await self._users.by_name(channel.user_name)
         assert user is not None, "a channel ends with its user"
-        token, server = self._links.make(LinkPurpose.UNSUBSCRIBE, user), self._webhooks.server
+        token, server = (
+            self._letters.links.make(LinkPurpose.UNSUBSCRIBE, user),
+            self._webhooks.server,
+        )
         first, last = deliveries[0].id, deliveries[-1].id
         more = {
             "Message-ID": f"<rookery.{channel.id}.{first}.{last}@{sender_domain(self._mail)}>",

@@ -94,6 +94,7 @@ class RunPageData:
     apart: tuple[BadTask, ...] = ()
     tasks: tuple[Task, ...] = ()
     actions: tuple[Event, ...] = ()
+    following: bool = False
     hints: tuple[Hint, ...] = ()
     """What an approver should know, for the run's people."""
     private: bool = False
@@ -131,6 +132,7 @@ class RunView:
     rights: Rights
     run: Run
     updated: Moment
+    following: bool
     texts: tuple[CopiedText, ...]
     next_steps: tuple[tuple[str, str], ...]
     downloads: tuple[tuple[str, str], ...]
@@ -172,6 +174,7 @@ def make_run_view(data: RunPageData) -> RunView:
         rights=list_rights(data.viewer, run),
         run=run,
         updated=format_ago(run.updated, now),
+        following=data.following,
         texts=list_texts(run),
         next_steps=list_next_steps(run),
         downloads=list_downloads(run),
@@ -323,8 +326,8 @@ async def _load_names(site: Site, viewer: Actor | None) -> dict[str, str]:
 
 
 async def _load_history(site: Site, data: RunPageData) -> RunPageData:
-    """What only the whole page shows: four queries."""
-    reads, run_id = site.reads, data.run.id
+    """What only the whole page shows: four queries, and one for who is logged in."""
+    reads, run_id, viewer = site.reads, data.run.id, data.viewer
     first = max(0, data.run.tally.tasks - MOST_TASKS)
     return replace(
         data,
@@ -332,6 +335,7 @@ async def _load_history(site: Site, data: RunPageData) -> RunPageData:
         apart=await reads.tasks_apart(run_id, MOST_TASKS),
         tasks=tuple(reversed(await reads.task_page(run_id, first, MOST_TASKS))),
         actions=await reads.actions(Compare("run_id", Order.EQUAL, run_id), limit=MOST_ACTIONS),
+        following=viewer is not None and await site.subscriptions.follows(run_id, viewer.name),
         hints=await _load_hints(site, data),
         private=site.privacy.is_private(data.run) or not data.run.status.approved,
     )

@@ -11,6 +11,8 @@ from typing import Protocol
 from rookery.boundary.domains import Domain, runs
 from rookery.caches import ExpiringCache
 from rookery.clock import Clock
+from rookery.db.listening import ChangeNotices, Channel
+from rookery.people.login import WorkerCredentials
 from rookery.people.users import (
     LONGEST,
     TOKEN_PREFIX,
@@ -25,6 +27,7 @@ from rookery.people.users import (
 )
 from rookery.rules.answers import ComplaintWeight
 from rookery.rules.lifecycle import Actor
+from rookery.settings import Settings
 
 BEARER_SECONDS = 5.0
 MOST_BEARERS = 20_000
@@ -133,6 +136,27 @@ class Bearers:
         return _Found(token, user)
 
 
+def forget_changed_accounts(
+    changes: ChangeNotices, credentials: WorkerCredentials, bearers: Bearers
+) -> None:
+    """Drops what is remembered of an account or a token once any process has changed it."""
+
+    def forget_user(name: str) -> None:
+        credentials.forget(name)
+        bearers.forget_all()
+
+    def forget_token(_id: str) -> None:
+        credentials.forget_tokens()
+        bearers.forget_all()
+
+    def forget_everything() -> None:
+        credentials.forget_all()
+        bearers.forget_all()
+
+    changes.subscribe(Channel.USERS, forget_user, forget_everything)
+    changes.subscribe(Channel.TOKENS, forget_token, forget_everything)
+
+
 # Whether a worker may stop a run of another user (stop_run of the worker protocol).
 #
 # Workers of approvers, and of users who have contributed enough core hours, stop a run at once.
@@ -157,6 +181,15 @@ class TrustRequirements:
     stop_hours: float = 100.0
     count_hours: float = 1.0
     count_age: timedelta = timedelta(days=7)
+
+    @classmethod
+    def of_settings(cls, settings: Settings) -> "TrustRequirements":
+        """Whose word about a run counts on this site."""
+        return cls(
+            stop_hours=float(settings.stop_run_cpu_hours),
+            count_hours=float(settings.complaint_cpu_hours),
+            count_age=timedelta(days=settings.complaint_days),
+        )
 
 
 class TrustedUsers:

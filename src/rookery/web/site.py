@@ -8,7 +8,6 @@ import secrets
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import timedelta
 
 from rookery.ask.ask import Ask
 from rookery.ask.history import Histories, HistoryKeeping, HistoryReader, HistoryRows
@@ -50,7 +49,12 @@ from rookery.notify.outbox import Channels, Outbox, Subscriptions
 from rookery.notify.sending import Sender
 from rookery.notify.webhooks import Webhooks
 from rookery.people.accounts import Accounts
-from rookery.people.bearers import Bearers, TrustedUsers, TrustRequirements
+from rookery.people.bearers import (
+    Bearers,
+    TrustedUsers,
+    TrustRequirements,
+    forget_changed_accounts,
+)
 from rookery.people.links import LinkSigner
 from rookery.people.login import Login, PasswordResets, SignUp, WorkerCredentials
 from rookery.people.passwords import Passwords
@@ -199,7 +203,9 @@ class Site:
         """Of tokens just made, by their ids, until the page that follows has shown them."""
         self.sign_up = SignUp(self.accounts, is_open=self.settings.sign_up)
         self.login = Login(storage.users, passwords, clock)
-        trust = TrustedUsers(storage.statistics, clock, read_trust_requirements(self.settings))
+        trust = TrustedUsers(
+            storage.statistics, clock, TrustRequirements.of_settings(self.settings)
+        )
         self.trusts: Callable[[User], Awaitable[ComplaintWeight]] = trust
         self.fleet.primary.on_open(lambda term: self.credentials.adopt_seals(term.seals()))
 
@@ -348,16 +354,7 @@ class Site:
         self.webhooks = Webhooks(self.address, frozenset(settings.webhook_hosts), clock)
         self.resets = PasswordResets(self.users, clock)
         self.sender = Sender(
-            storage.outbox,
-            self.users,
-            self.letters,
-            self.webhooks,
-            self.links,
-            self.privacy,
-            self.threads,
-            clock,
-            log,
-            self.is_primary,
+            storage.outbox, self.users, self.letters, self.webhooks, self.privacy, self.is_primary
         )
 
     def _make_web(
@@ -406,36 +403,6 @@ class Site:
         await self.file_access.load()
         await self.repositories.load()
         await self.official_books.load()
-
-
-def forget_changed_accounts(
-    changes: ChangeNotices, credentials: WorkerCredentials, bearers: Bearers
-) -> None:
-    """Drops what is remembered of an account or a token once any process has changed it."""
-
-    def forget_user(name: str) -> None:
-        credentials.forget(name)
-        bearers.forget_all()
-
-    def forget_token(_id: str) -> None:
-        credentials.forget_tokens()
-        bearers.forget_all()
-
-    def forget_everything() -> None:
-        credentials.forget_all()
-        bearers.forget_all()
-
-    changes.subscribe(Channel.USERS, forget_user, forget_everything)
-    changes.subscribe(Channel.TOKENS, forget_token, forget_everything)
-
-
-def read_trust_requirements(settings: Settings) -> TrustRequirements:
-    """Whose word about a run counts on this site."""
-    return TrustRequirements(
-        stop_hours=float(settings.stop_run_cpu_hours),
-        count_hours=float(settings.complaint_cpu_hours),
-        count_age=timedelta(days=settings.complaint_days),
-    )
 
 
 async def _no_jobs() -> None:
