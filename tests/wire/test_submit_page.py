@@ -117,3 +117,21 @@ async def test_an_approvers_own_test_waits_for_nobody() -> None:
         home = await ada.browser.get(answer.headers["location"])
         assert "The test is submitted." in home.text
         assert "has to let it" not in home.text
+
+
+async def test_a_program_is_uploaded_by_a_form_and_put_into_a_new_test() -> None:
+    async with author() as ada:
+        token = token_in(await ada.browser.get("/programs"))
+        files = {"program": ("my-engine", b"#!/bin/sh")}
+        answer = await ada.browser.post("/programs", data={"csrf_token": token}, files=files)
+        assert answer.status_code == 302, answer.text
+        page = (await ada.browser.get("/programs")).text
+        assert "my-engine is kept." in page
+        link = re.search(r'href="(/tests/new\?new_binary=[^"]+)"', page)
+        assert link is not None
+        form = (await ada.browser.get(link[1].replace("&amp;", "&"))).text
+        assert 'name="new_tag" value="my-engine"' in form
+        assert re.search(r'<option value="[0-9a-f]{64}" selected>my-engine', form)
+        bad = {"program": ("readme.txt", b"no program")}
+        refused = await ada.browser.post("/programs", data={"csrf_token": token}, files=bad)
+        assert refused.status_code == 422

@@ -31,6 +31,7 @@ from rookery.pages.machine import routes as machine_routes
 from rookery.pages.machine_list import routes as machine_list_routes
 from rookery.pages.machines import add_machine
 from rookery.pages.notifications import routes as notification_routes
+from rookery.pages.programs import routes as program_routes
 from rookery.pages.progress import routes as progress_routes
 from rookery.pages.run import old_address, run_live, run_page, samples_csv
 from rookery.pages.run_commands import change_run
@@ -107,6 +108,7 @@ def page_routes() -> list[BaseRoute]:
         *fishtest_address_routes(),
         *sprt_routes(),
         *progress_routes(),
+        *program_routes(),
     ]
 
 

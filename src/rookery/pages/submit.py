@@ -52,6 +52,9 @@ from rookery.web.v1.submissions import list_machines_now, prepare_preview, submi
 HERE = "/tests/new"
 MOST_PROGRAMS = 30
 BUSY = "Too many branches are being looked up right now; try again in a moment."
+GIVEN = ("new_tag", "base_tag", "new_binary", "base_binary")
+"""Inputs that an address may fill in."""
+LONGEST_GIVEN = 200
 SWITCHES = ("auto_purge", "adjudication", "mirrored", "strict_pv", "resign.two_sided")
 
 
@@ -191,6 +194,7 @@ async def _begin(request: Request, bearer: Bearer) -> FormData:
             texts = spell_tuned(run, run.kind.tune)
         else:
             texts = {**spell_run(run), "rescheduled_from": run.id}
+    texts |= {name: query[name][:LONGEST_GIVEN] for name in GIVEN if name in query}
     data = replace(await _gather(request, bearer, texts), origin=origin)
     preset = query.get("preset") or ("" if origin else _first_preset(data.record))
     return _laid(data, preset)

@@ -15,6 +15,7 @@ from rookery.web.scope import (
     BOOKS_PATH,
     DOCUMENTS,
     NETS_PATH,
+    PROGRAMS_PAGE,
     UPLOAD_PATH,
 )
 
@@ -152,6 +153,7 @@ class RequestBounds:
             bodies={
                 BINARIES_PATH: most,
                 NETS_PATH: most,
+                PROGRAMS_PAGE: most,
                 UPLOAD_PATH: most,
                 DOCUMENTS: document,
                 f"{ASK_ROOT}{DOCUMENTS}": document,

@@ -268,9 +268,18 @@ def _nets_entry(net: StoredNet, again: RepeatedUpload | None = None) -> v1.NetEn
 async def upload_binary(request: Request) -> Response:
     site = site_of(request)
     uploader = await require_uploader(request, site)
-    take = partial(site.programs.upload, name=_name_given(request), user=uploader.user)
-    kept = await store_body(site, request, uploader.user, take)
+    pieces = read_pieces(request.receive)
+    return json_answer(await keep_program(site, uploader, _name_given(request), pieces), 201)
+
+
+async def keep_program(
+    site: Site, uploader: Uploader, name: str, pieces: AsyncIterator[bytes]
+) -> v1.UploadedFile:
+    """Keeps a program that somebody gives, in whichever way; raises BadRequest or BodyTooLarge."""
+    with translated_errors():
+        async with site.upload_bodies.place(uploader.user):
+            kept = await site.programs.upload(pieces, name, uploader.user)
     if kept.user == uploader.user:
         await site.file_access.add(kept.sha256, uploader.engine)
     await note_repeat(site, uploader, kept.sha256, kept.size)
-    return json_answer(v1.UploadedFile(sha256=kept.sha256, size=kept.size), 201)
+    return v1.UploadedFile(sha256=kept.sha256, size=kept.size)

@@ -1,0 +1,91 @@
+"""Programs that somebody uploaded, to be played as they are: listed, given, put into a new test."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.files.engine_files import StoredProgram
+from rookery.pages.formatting import Moment, format_ago, format_count
+from rookery.pages.page import redirect_to, render_page, viewer_of
+from rookery.web.answers import site_of
+from rookery.web.callers import Uploader, translated_errors
+from rookery.web.faults import BadRequest, HttpFault
+from rookery.web.multipart import read_file_form
+from rookery.web.scope import PROGRAMS_PAGE, session_of
+from rookery.web.v1.files import keep_program
+
+MOST_PROGRAMS = 200
+FILE = "program"
+LONGEST_NAME = 100
+NO_NAME = "The file needs a name of at most 100 printable characters."
+
+
+@dataclass(frozen=True, slots=True)
+class GivenProgram:
+    """A program in the list."""
+
+    name: str
+    sha256: str
+    size: str
+    when: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramsView:
+    """`refusal` says why the last one was not taken."""
+
+    programs: tuple[GivenProgram, ...]
+    engines: tuple[str, ...]
+    refusal: str = ""
+
+
+@runs(Domain.THREAD, "one query; pieces of a file are written and digested in threads")
+async def my_programs(request: Request) -> Response:
+    """GET lists one's programs, POST keeps another."""
+    viewer = await viewer_of(request)
+    if viewer is None:
+        return redirect_to(f"/login?next={PROGRAMS_PAGE}")
+    show = partial(_show, request, viewer.name)
+    if request.method != "POST":
+        return await show()
+    try:
+        name = await _keep_posted(request, viewer.name)
+    except HttpFault as refused:
+        return await show(str(refused), 422)
+    session_of(request.scope).flash(f"{name} is kept.")
+    return redirect_to(PROGRAMS_PAGE)
+
+
+async def _show(request: Request, user: str, refusal: str = "", status: int = 200) -> Response:
+    site = site_of(request)
+    now, kept = site.clock.now(), await site.programs.rows.list_of_user(user, MOST_PROGRAMS)
+    programs = tuple(_describe(each, now) for each in kept)
+    engines = tuple(sorted(site.privacy.catalogue(user).engines))
+    view = ProgramsView(programs, engines, refusal)
+    return await render_page(request, "programs.html", view, status)
+
+
+def _describe(program: StoredProgram, now: datetime) -> GivenProgram:
+    size = f"{format_count(program.size / 1000)} kB"
+    return GivenProgram(program.name, program.sha256, size, format_ago(program.created, now))
+
+
+async def _keep_posted(request: Request, user: str) -> str:
+    """The name of the program; raises BadRequest, NotFound or BodyTooLarge."""
+    site, form = site_of(request), await read_file_form(request, FILE)
+    name, engine = form.file_name.strip(), form.fields.get("engine", "")
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        raise BadRequest(NO_NAME)
+    with translated_errors():
+        site.file_access.check_engine(user, engine)
+    await keep_program(site, Uploader(user, engine), name, form.pieces)
+    return name
+
+
+def routes() -> list[BaseRoute]:
+    return [Route(PROGRAMS_PAGE, my_programs, methods=["GET", "POST"])]
