@@ -197,7 +197,7 @@ async def test_users_are_not_told_what_is_for_approvers(api: Api) -> None:
     await send(sven, "/profile/notifications/mail", kind="account_waiting")
     (channel,) = await api.site.channels.of("sven")
     assert channel.kinds == frozenset()
-    assert "An account waits" not in (await sven.get("/profile/notifications")).text
+    assert "an account waits for approval" not in (await sven.get("/profile/notifications")).text
 
 
 async def test_a_run_is_followed_and_left_by_a_button(api: Api) -> None:

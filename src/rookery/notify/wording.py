@@ -6,10 +6,10 @@ from rookery.notify.mail import to_line
 from rookery.rules.notifications import Notification, NotificationKind
 
 KIND_WORDS: Mapping[NotificationKind, str] = {
-    NotificationKind.FINISHED: "A test has ended",
-    NotificationKind.FAILED: "A test was stopped by an error",
-    NotificationKind.APPROVAL: "A test waits for approval",
-    NotificationKind.ACCOUNT: "An account waits for approval",
+    NotificationKind.FINISHED: "a test that I follow has ended",
+    NotificationKind.FAILED: "a test that I follow was stopped by an error",
+    NotificationKind.APPROVAL: "a test waits for approval",
+    NotificationKind.ACCOUNT: "an account waits for approval",
 }
 LONGEST_TEXT = 400
 
