@@ -295,9 +295,9 @@ async def _find_part(
     site: Site, viewer: Actor | None, filters: HomeFilters, *, newest: bool, anew: bool = False
 ) -> RenderedPart:
     hidden = site.privacy.hidden(name_of(viewer))
-    seen = [run for run in await site.fleet.views.active() if not plays_engine(run, hidden)]
-    key = ("home", filters, hidden, _find_audience(site, viewer, seen))
-    parts, render = site.shared_parts, partial(_render, site, viewer, filters, seen, hidden)
+    audience = _find_audience(site, viewer, await _list_unfinished(site, hidden))
+    key = ("home", filters, hidden, audience)
+    parts, render = site.shared_parts, partial(_render, site, viewer, filters, hidden)
     if anew:
         parts.forget(key)
     find = parts.find_newest if newest else parts.find_recent
@@ -317,13 +317,15 @@ def _find_audience(site: Site, viewer: Actor | None, seen: Iterable[Run]) -> Has
     return viewer.name if inside else ""
 
 
+async def _list_unfinished(site: Site, hidden: frozenset[str]) -> list[Run]:
+    return [run for run in await site.fleet.views.active() if not plays_engine(run, hidden)]
+
+
 async def _render(
-    site: Site,
-    viewer: Actor | None,
-    filters: HomeFilters,
-    seen: Sequence[Run],
-    hidden: frozenset[str],
+    site: Site, viewer: Actor | None, filters: HomeFilters, hidden: frozenset[str]
 ) -> RenderedPart:
+    # Listed anew: whoever asked may have waited for its turn.
+    seen = await _list_unfinished(site, hidden)
     data = await _load(site, viewer, filters, seen, hidden)
     return await render_part(site, "home_live.html", make_home_view, data, is_first_hour(data))
 

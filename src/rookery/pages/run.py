@@ -27,12 +27,13 @@ from rookery.pages.formatting import (
 )
 from rookery.pages.page import (
     Rights,
+    answer_part,
     find_run_for,
     list_rights,
     plays_engine,
     redirect_to,
-    render_fragment,
     render_page_in_thread,
+    render_part,
     viewer_of,
 )
 from rookery.pages.review import load_hints
@@ -65,6 +66,7 @@ from rookery.rules.lifecycle import Actor
 from rookery.rules.purge import BadTask
 from rookery.rules.review import Hint
 from rookery.web.answers import site_of
+from rookery.web.fragments import RenderedPart
 from rookery.web.site import Site
 
 # The page of one run: its first screen, and below it everything else.
@@ -263,10 +265,19 @@ async def run_page(request: Request) -> Response:
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def run_live(request: Request) -> Response:
-    """What moves on the page of a run, for its script."""
+    """What moves on the page of a run, for its script: made once for all who may see the same."""
     site, viewer = site_of(request), await viewer_of(request)
-    data = await _load_moving(site, await find_run_for(viewer, request), viewer)
-    return await render_fragment(request, "run_live.html", make_run_view, data)
+    run = await find_run_for(viewer, request)
+
+    async def render() -> RenderedPart:
+        # Found anew: whoever asked may have waited for its turn.
+        data = await _load_moving(site, await find_run_for(viewer, request), viewer)
+        return await render_part(site, "run_live.html", make_run_view, data)
+
+    hidden, whole = site.privacy.hidden(name_of(viewer)), site.privacy.may_read_sources(viewer, run)
+    key = ("run", run.id, hidden, whole)
+    part = await site.shared_parts.find_newest(key, lambda: site.bus.last_change(run.id), render)
+    return answer_part(request, part)
 
 
 @runs(Domain.THREAD, "awaits one query; the lines are written in a thread")

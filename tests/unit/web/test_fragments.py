@@ -1,0 +1,80 @@
+"""Parts that many watch are made once per change, and nobody is shown an older one."""
+
+import asyncio
+
+import pytest
+
+from rookery.web import fragments
+from rookery.web.fragments import RenderedPart, SharedParts
+from tests.fakes import HandClock
+
+pytestmark = pytest.mark.anyio
+
+
+class Watched:
+    """Something that changes, and how often it was rendered."""
+
+    def __init__(self) -> None:
+        self.position = 1
+        self.rendered = 0
+
+    async def render(self) -> RenderedPart:
+        self.rendered += 1
+        await asyncio.sleep(0)
+        return RenderedPart(str(self.position), b"")
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> HandClock:
+    """Its second passes whenever somebody waits for one."""
+    hand = HandClock()
+
+    async def sleep(seconds: float) -> None:
+        hand.move(seconds=seconds)
+
+    monkeypatch.setattr("rookery.web.fragments.asyncio.sleep", sleep)
+    return hand
+
+
+async def test_all_who_ask_at_once_share_one() -> None:
+    parts, it = SharedParts(HandClock()), Watched()
+    asked = (parts.find_newest("key", lambda: it.position, it.render) for _ in range(100))
+    found = await asyncio.gather(*asked)
+    assert {part.text for part in found} == {"1"}
+    assert it.rendered == 1
+
+
+async def test_what_has_not_changed_is_not_made_again_until_its_times_are_old() -> None:
+    clock, it = HandClock(), Watched()
+    parts = SharedParts(clock)
+    for seconds, rendered in ((0, 1), (4, 1), (2, 2)):
+        clock.move(seconds=seconds)
+        await parts.find_newest("key", lambda: it.position, it.render)
+        assert it.rendered == rendered
+
+
+async def test_after_a_change_the_newest_is_waited_for(clock: HandClock) -> None:
+    parts, it, began = SharedParts(clock), Watched(), clock.seconds()
+    await parts.find_newest("key", lambda: it.position, it.render)
+    it.position = 2
+    found = await parts.find_newest("key", lambda: it.position, it.render)
+    assert found.text == "2"
+    assert clock.seconds() - began == fragments.LEAST_SECONDS
+
+
+async def test_a_page_that_is_opened_waits_for_nothing() -> None:
+    clock, it = HandClock(), Watched()
+    parts = SharedParts(clock)
+    await parts.find_recent("key", lambda: it.position, it.render)
+    it.position = 2
+    assert (await parts.find_recent("key", lambda: it.position, it.render)).text == "1"
+    clock.move(seconds=1)
+    assert (await parts.find_recent("key", lambda: it.position, it.render)).text == "2"
+
+
+async def test_who_changed_something_sees_it_at_once() -> None:
+    parts, it = SharedParts(HandClock()), Watched()
+    await parts.find_recent("key", lambda: it.position, it.render)
+    it.position = 2
+    parts.forget("key")
+    assert (await parts.find_recent("key", lambda: it.position, it.render)).text == "2"
