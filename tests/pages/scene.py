@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from rookery.ask.passages import Document, PassageKind
 from rookery.boundary.domains import Domain, runs
 from rookery.clock import SystemClock
 from rookery.logs import logger, start_logs
@@ -27,6 +28,18 @@ from tests.twins.farm import MemoryStore
 from tests.twins.sites import MemorySite, make_site, make_user
 
 CHANCE = random.Random(11)
+DOCUMENTS = tuple(
+    Document(
+        key=f"commit/{name}",
+        kind=PassageKind.COMMIT,
+        title=f"<b>{name}</b> razoring margin",
+        body="A bigger razoring margin at low depth, as <i>somebody</i> proposed.",
+        url=f"https://example.org/{name}",
+        commit=name * 40,
+    )
+    for name in "ab"
+)
+"""What questions find."""
 
 
 @runs(Domain.LOOP, "for the test")
@@ -47,6 +60,7 @@ async def run(site: MemorySite, port: int, farewell: Callable[[], None]) -> int:
         task = await site.reads.task(run_id(name), 0)
         assert task is not None
         await site.games.upload(task, packed_games(64))
+    await site.passages.apply(DOCUMENTS, ())
     routes = [Route("/scene/play", play, methods=["GET"])]
     return await serve_in_memory(site, port, farewell, routes)
 

@@ -94,11 +94,15 @@ class ChatRows(Table):
                 found = await write("chats_touch", session.id, user, session.touched) is not None
             if not found:
                 return False
-            for each in messages:
-                sources = msgspec.json.encode(each.sources).decode()
-                text = clean(each.text)
-                await write("chat_messages_add", session.id, each.role, text, each.at, sources)
-            await write("chat_messages_trim", session.id, most_messages)
+            await write(
+                "chat_messages_add",
+                session.id,
+                [each.role for each in messages],
+                [clean(each.text) for each in messages],
+                [each.at for each in messages],
+                [msgspec.json.encode(each.sources).decode() for each in messages],
+                most_messages,
+            )
         return True
 
     async def clear(self, session: str, user: str, now: datetime) -> bool:
@@ -123,10 +127,12 @@ class ChatRows(Table):
 
 
 async def _begin(write: Transaction, session: ChatSession, user: str, most: int) -> bool:
-    await write("chats_hold", user)
+    """Several at once may find the same room: then there are a few too many for a while."""
+    row = (session.id, user, clean(session.title), session.created, session.temporary, most)
+    if await write("chats_add", *row) is not None:
+        return True
     await write("chats_make_room", user, most)
-    row = (clean(session.title), session.created, session.temporary)
-    return await write("chats_add", session.id, user, *row, most) is not None
+    return await write("chats_add", *row) is not None
 
 
 def _decode_message(sources: str, **row: Any) -> ChatMessage:

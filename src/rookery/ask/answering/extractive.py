@@ -69,13 +69,13 @@ class ExtractiveAnswerer:
         if not grounds.passages:
             yield NOTHING
             return
-        yield f"{_count_kinds(grounds.passages)}\n"
+        # In two pieces, because each costs a turn of the loop and they are all there at once.
         cited = _list_good(grounds.passages)
-        for best, (number, passage) in zip(
-            self._choose(grounds.question, cited), cited, strict=True
-        ):
-            yield f"\n• {_quote(best, passage)} [{number}]"
-        yield from _tell_numbers(cited)
+        chosen = zip(self._choose(grounds.question, cited), cited, strict=True)
+        quoted = [f"\n• {_quote(best, passage)} [{n}]" for best, (n, passage) in chosen]
+        yield f"{_count_kinds(grounds.passages)}\n{''.join(quoted)}"
+        if told := "".join(_tell_numbers(cited)):
+            yield told
 
     def _choose(self, question: str, passages: Sequence[Numbered]) -> list[Sentence]:
         """The best sentence of each passage."""

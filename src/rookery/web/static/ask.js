@@ -7,11 +7,8 @@ const stop = form.querySelector("[data-stop]");
 const TONES = { passed: "green", failed: "red", positive: "yellow" };
 let running = null;
 
-function make(name, className, text) {
-  const element = document.createElement(name);
-  if (className) element.className = className;
-  if (text) element.textContent = text;
-  return element;
+function make(name, className = "", text = "") {
+  return Object.assign(document.createElement(name), { className, textContent: text });
 }
 
 const read = (name) => form.elements.namedItem(name).value.trim();
@@ -19,9 +16,7 @@ const followable = (address) => /^(https?:\/\/|\/(?!\/))/.test(address);
 
 function filters() {
   const found = {};
-  for (const name of ["engine", "user", "time_class", "outcome"]) {
-    if (read(name)) found[name] = read(name);
-  }
+  for (const name of ["engine", "user", "time_class", "outcome"]) if (read(name)) found[name] = read(name);
   if (read("kind")) found.kinds = [read("kind")];
   if (read("since")) found.since = `${read("since")}T00:00:00Z`;
   if (read("until")) found.until = `${read("until")}T23:59:59Z`;
@@ -49,8 +44,7 @@ function sourceRow(one, id) {
   for (const text of [one.elo, one.tc, one.engine, one.user]) if (text) facts.append(make("span", "", text));
   if (one.commit) facts.append(make("code", "", one.commit.slice(0, 10)));
   if (one.time) facts.append(make("time", "", one.time.slice(0, 10)));
-  row.append(head, facts);
-  if (one.snippet) row.append(marked(one.snippet));
+  row.append(head, facts, ...(one.snippet ? [marked(one.snippet)] : []));
   return row;
 }
 
@@ -59,18 +53,16 @@ function linkCitations(answer, place) {
   answer.textContent = "";
   for (const piece of text.split(/(\[[0-9, ]{1,22}\])/)) {
     const numbers = /^\[[0-9, ]+\]$/.test(piece) ? piece.match(/[0-9]+/g) || [] : null;
-    if (!numbers) answer.append(piece);
-    for (const number of numbers || []) {
-      const link = make("a", "cite", `[${number}]`);
-      link.href = `#s${place}-${number}`;
-      answer.append(link);
-    }
+    const links = (numbers || []).map((number) => make("a", "cite", `[${number}]`));
+    links.forEach((link, at) => { link.href = `#s${place}-${numbers[at]}`; });
+    answer.append(...(numbers ? links : [piece]));
   }
 }
 
 function openTurn(question) {
   const place = turns.children.length + 1;
-  const turn = { place, node: make("article", "turn"), answer: make("div", "answer writing"), sources: make("ol", "sources") };
+  const [node, answer] = [make("article", "turn"), make("div", "answer writing")];
+  const turn = { place, node, answer, sources: make("ol", "sources") };
   turn.node.append(make("h2", "asked", question), turn.answer);
   turns.append(turn.node);
   turn.node.scrollIntoView({ block: "nearest" });
@@ -80,14 +72,13 @@ function openTurn(question) {
 const fail = (turn, text) => turn.node.append(make("p", "note error", text));
 
 function take(turn, name, data) {
-  if (name === "sources") {
-    data.sources.forEach((one, index) => turn.sources.append(sourceRow(one, `s${turn.place}-${index + 1}`)));
-    if (data.sources.length) turn.node.append(turn.sources);
-  } else if (name === "token") {
-    turn.answer.append(data.text);
-  } else if (name === "error") {
-    fail(turn, data.error);
-  } else if (name === "done" && data.session_id) {
+  if (name === "token") turn.answer.append(data.text);
+  if (name === "error") fail(turn, data.error);
+  if (name === "sources" && data.sources.length) {
+    turn.sources.append(...data.sources.map((one, at) => sourceRow(one, `s${turn.place}-${at + 1}`)));
+    turn.node.append(turn.sources);
+  }
+  if (name === "done" && data.session_id) {
     const begun = !read("session");
     form.elements.namedItem("session").value = data.session_id;
     history.replaceState(null, "", `/ask/${data.session_id}`);
@@ -96,24 +87,25 @@ function take(turn, name, data) {
 }
 
 function listChat(id, title) {
-  const list = document.getElementById("chats");
-  if (!list) return;
+  const list = document.getElementById("chats") || make("ul");
   for (const empty of list.querySelectorAll(".soft")) empty.remove();
-  const link = make("a", "plain", title.length > 70 ? `${title.slice(0, 69)}…` : title);
-  link.href = `/ask/${id}`;
   const row = make("li");
-  row.append(link);
+  row.append(make("a", "plain", title.length > 70 ? `${title.slice(0, 69)}…` : title));
+  row.firstChild.href = `/ask/${id}`;
   list.prepend(row);
+}
+
+function setBusy(busy) {
+  [form.querySelector("[type=submit]").disabled, stop.hidden] = [busy, !busy];
 }
 
 async function follow(answer, turn) {
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
+  let blocks = [""];
   for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
-    const blocks = (rest + chunk.value).split("\n\n");
-    rest = blocks.pop();
-    for (const block of blocks) {
-      const found = /^event: (\w+)\ndata: (.*)$/s.exec(block);
+    blocks = (blocks[0] + chunk.value).split("\n\n");
+    while (blocks.length > 1) {
+      const found = /^event: (\w+)\ndata: (.*)$/s.exec(blocks.shift());
       if (found) take(turn, found[1], JSON.parse(found[2]));
     }
   }
@@ -135,10 +127,8 @@ form.addEventListener("submit", async (event) => {
   running = new AbortController();
   const body = JSON.stringify({ query: question, session_id: read("session"), filters: filters(), temporary: false });
   const turn = openTurn(question);
-  const button = form.querySelector("[type=submit]");
-  button.disabled = true;
-  stop.hidden = false;
-  document.getElementById("examples-title")?.parentElement.remove();
+  setBusy(true);
+  document.querySelector(".examples")?.parentElement.remove();
   try {
     await send(body, turn);
     form.elements.namedItem("question").value = "";
@@ -147,16 +137,14 @@ form.addEventListener("submit", async (event) => {
   }
   turn.answer.classList.remove("writing");
   linkCitations(turn.answer, turn.place);
-  button.disabled = false;
-  stop.hidden = true;
+  setBusy(false);
   running = null;
 });
 
 stop.addEventListener("click", () => running?.abort());
 
 form.elements.namedItem("question").addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-    event.preventDefault();
-    form.requestSubmit();
-  }
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  form.requestSubmit();
 });

@@ -16,10 +16,6 @@ SELECT
 FROM chat_sessions
 WHERE id = $1 AND user_name = $2;
 
--- name: chats_hold
--- One conversation of a user is begun after the other: the next counts this one.
-SELECT 1 FROM users WHERE name = $1 FOR NO KEY UPDATE;
-
 -- name: chats_make_room
 -- Removes the temporary conversations of a user that were used least, as far as room is needed.
 DELETE FROM chat_sessions
@@ -77,16 +73,17 @@ SELECT role, text, at, sources FROM (
 ORDER BY number;
 
 -- name: chat_messages_add
--- The next message of a conversation.
+-- The next messages of a conversation; the oldest are forgotten where there are more than so many.
+WITH last AS (
+    SELECT coalesce(max(number), 0) AS number FROM chat_messages WHERE session = $1
+), trimmed AS (
+    DELETE FROM chat_messages
+    WHERE session = $1 AND number <= (SELECT number FROM last) + cardinality($2::text[]) - $6
+)
 INSERT INTO chat_messages (session, number, role, text, at, sources)
-SELECT $1, coalesce(max(number), 0) + 1, $2, $3, $4, $5::jsonb
-FROM chat_messages WHERE session = $1;
-
--- name: chat_messages_trim
--- Forgets the oldest messages of a conversation that has more than so many.
-DELETE FROM chat_messages
-WHERE session = $1
-AND number <= (SELECT max(number) FROM chat_messages WHERE session = $1) - $2;
+SELECT $1, last.number + said.place, said.role, said.text, said.at, said.sources::jsonb
+FROM last, unnest($2::text[], $3::text[], $4::timestamptz[], $5::text[])
+    WITH ORDINALITY AS said (role, text, at, sources, place);
 
 -- name: chat_messages_clear
 -- Forgets all messages of a conversation.
