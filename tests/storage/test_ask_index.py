@@ -21,7 +21,13 @@ from msgspec.structs import replace as with_fields
 
 from rookery.ask import indexing
 from rookery.ask.corpus import DocPage, KnownCommit
-from rookery.ask.history import HistoryRows, IndexedHistory
+from rookery.ask.history import (
+    CommitLog,
+    Histories,
+    HistoryRows,
+    IndexedHistory,
+    ReadCommit,
+)
 from rookery.ask.indexing import CorpusRows, CursorMoved, Indexer
 from rookery.ask.passage_index import PassageIndex, Then, do_nothing
 from rookery.ask.passages import Asker, Document
@@ -397,5 +403,34 @@ def test_lag_counts_what_was_not_looked_at_yet(database: Target, queries: Querie
         await indexer.catch_up()
         assert await indexer.rows.lag() == indexing.IndexLag()
         assert indexer.stats().commit == await indexer.rows.last_commit()
+
+    use_farm(database, queries, test)
+
+
+def test_a_rewritten_history_replaces_the_one_before(database: Target, queries: Queries) -> None:
+    class Log(CommitLog):
+        def __init__(self, head: str, words: Sequence[str], *, rewritten: bool = False) -> None:
+            self.head, self.rewritten = head, rewritten
+            self._left = [ReadCommit(f"{word:0>40}", "olga", NOW, word) for word in words]
+
+        def next_batch(self) -> list[ReadCommit]:
+            batch, self._left = self._left, []
+            return batch
+
+        def close(self) -> None:
+            """There is no file."""
+
+    async def test(farm: Farm) -> None:
+        rows = HistoryRows(farm.pool, farm.queries)
+        histories, indexer = Histories(rows, Threads(), SystemClock()), farm.indexer()
+        assert await histories.update(HISTORY, lambda _head: Log("a", ["one", SECRET])) == 2
+        await indexer.catch_up()
+        assert await farm.found_by() == {"commit"}
+        (stored,) = await rows.list_all()
+        assert (stored.head, stored.commits) == ("a", 2)
+        again = Log("b", ["one", "two"], rewritten=True)
+        assert await histories.update(stored, lambda _head: again) == 2
+        await indexer.catch_up()
+        assert await farm.found_by() == set()
 
     use_farm(database, queries, test)
