@@ -74,6 +74,12 @@ INPUTS: Mapping[str, Input] = {
 }
 USUAL_TEXTS: Texts = {"adjudication": TICKED, "scaling": "nps", "kind": "sprt"}
 GROUPS = ("sprt", "spsa", "resign", "draw")
+TUNED_INPUTS = (
+    *("new_tag", "resolved_new", "new_signature", "new_options", "new_nets", "new_uci"),
+    *("new_engine", "new_binary", "msg_new"),
+)
+BASE_INPUTS = frozenset(name.replace("new", "base") for name in TUNED_INPUTS) | {"base_repo"}
+"""Of the base; in a tune they are those of the new side."""
 KIND_FIELDS = {"sprt": "sprt.", "spsa": "spsa."}
 """Of which group the inputs count, by the kind of run that is chosen; `games` has none."""
 PLACES = {"sprt": "sprt.elo1", "spsa": "spsa.raw_params", "new_repo": "tests_repo"}
@@ -175,9 +181,18 @@ def _name_sides(given: dict[str, object]) -> dict[str, object]:
     """An engine plays itself unless the base names another; so it is with the repository."""
     if "new_engine" in given:
         given.setdefault("base_engine", given["new_engine"])
+    if "spsa" in given:
+        return _tune_one_program(given)
     if "base_repo" in given and "tests_repo" in given:
         given["new_repo"] = given.pop("tests_repo")
     return given
+
+
+def _tune_one_program(given: dict[str, object]) -> dict[str, object]:
+    """A tune plays a program against itself, whatever stands in the inputs of the base."""
+    kept = {name: value for name, value in given.items() if name not in BASE_INPUTS}
+    twins = {name.replace("new", "base"): name for name in TUNED_INPUTS}
+    return kept | {base: given[new] for base, new in twins.items() if new in given}
 
 
 # The other way: from the fields of a submission to what stands in the inputs.

@@ -67,6 +67,14 @@ def test_fields_of_another_kind_of_run_do_not_count() -> None:
     assert not {"sprt", "spsa"} & given.keys()
 
 
+def test_a_tune_plays_one_program_whatever_the_base_says() -> None:
+    texts = {**laid("SPSA"), "new_tag": "tune", "resolved_new": "a" * 40, "base_options": "Hash=1"}
+    given = read_form({**texts, "base_repo": "https://host/other"}).fields
+    assert (given["base_tag"], given["resolved_base"]) == ("tune", "a" * 40)
+    assert given["base_options"] == "Hash=16"
+    assert "base_repo" not in given
+
+
 def test_lists_pairs_and_boxes_come_through_both_ways() -> None:
     texts = {"kind": "games", "new_nets": "a.nnue, b.nnue", "new_uci": "Move Overhead = 10"}
     given = read_form({**texts, "auto_purge": "1"}).fields
