@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from rookery.sources.commits import SourceError
+from rookery.sources.diffs import GitDiff
 from rookery.sources.git import FetchPolicy, Git
 from rookery.sources.mirrors import Mirrors
 from rookery.sources.survey import GitSurvey, SourcePlace
@@ -92,3 +93,16 @@ def test_what_a_process_that_died_left_is_removed_in_time(survey: GitSurvey) -> 
 def test_a_repository_that_may_not_be_fetched_is_refused(survey: GitSurvey) -> None:
     with pytest.raises(SourceError):
         survey.list_main(SourcePlace("https://127.0.0.1/engine"))
+
+
+def test_the_diff_of_two_commits_is_read_and_a_large_one_refused(
+    survey: GitSurvey, engine: Repository
+) -> None:
+    base = place(engine)
+    engine.commit("Idea", main__c="one\ntwo\nthree\n")
+    new, differ = place(engine), GitDiff(survey)
+    assert "\n+three\n" in differ.diff(new, base)
+    engine.commit("Large", main__c="x" * 1000 + "\n" + "line\n" * 400_000)
+    with pytest.raises(SourceError, match="larger than 1 MB"):
+        differ.diff(place(engine), base)
+    assert not list(survey.folder.glob("look-*"))

@@ -91,6 +91,9 @@ class NobodyOutside:
         del main, base, net_pattern
         raise SourceError(f"this server does not fetch {new.repository}")
 
+    def diff(self, new: SourcePlace, base: SourcePlace) -> str:
+        raise SourceError("nobody is outside")
+
     def list_main(self, main: SourcePlace) -> tuple[MainCommit, ...]:
         raise SourceError(f"this server does not fetch {main.repository}")
 

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from rookery.sources.diffs import Diffs
+from rookery.sources.survey import SourcePlace
 from tests.fakes import HandClock
 from tests.makers import run_id
 from tests.pages.rows import filled
@@ -15,8 +17,15 @@ from tests.twins.sites import OpenSite, make_site, open_site
 
 pytestmark = pytest.mark.anyio
 
+
+class FixedDiff:
+    def diff(self, new: SourcePlace, base: SourcePlace) -> str:
+        del new, base
+        return "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+<b>\n"
+
+
 NO_NUMBER = re.compile(r"\b(nan|inf|None|Infinity)\b")
-PAGES = ("", "/live", "/elo", "/elo/live", "/games", "/tasks", "/stats")
+PAGES = ("", "/live", "/elo", "/elo/live", "/games", "/tasks", "/stats", "/compare")
 GAME = (
     '[Event "x"]\n[White "New-idea"]\n[Black "Base-master"]\n[Result "1-0"]\n'
     '[Termination "time forfeit"]\n\n1. Nf3 {+0.10/9 0.1s} d5 {<script>alert(1)</script>} 1-0\n\n'
@@ -96,6 +105,33 @@ async def test_the_points_of_the_charts_come_as_a_table(rows: MemoryRows) -> Non
         head, *lines = (await read(site, f"/runs/{PLAYED}/samples.csv")).splitlines()
         assert head == "time,games,p0,p1,p2,p3,p4,llr,cores"
         assert len(lines) == len(rows.samples[PLAYED])
+
+
+async def test_the_change_is_shown_inline_or_linked(rows: MemoryRows) -> None:
+    async with opened(rows) as site:
+        path = f"/runs/{PLAYED}/diff"
+        assert "nobody is outside" in await read(site, path)
+        site.parts.diffs = Diffs(FixedDiff(), site.parts.threads, site.parts.clock)
+        shown = await read(site, path)
+        assert '<span class="added">+&lt;b&gt;' in shown
+        assert '<span class="file">diff --git a/x b/x' in shown
+        hidden = await read(site, f"/runs/{run_id('idea')}/diff")
+        assert "until it is approved" in hidden
+        assert "&lt;b&gt;" not in hidden
+
+
+async def test_a_run_is_judged_by_other_bounds_and_beside_another(rows: MemoryRows) -> None:
+    async with opened(rows) as site:
+        here = f"/runs/{PLAYED}/compare"
+        text = await read(
+            site, f"{here}?elo0=-20&elo1=-10&with=https://x/runs/{run_id('razoring')}"
+        )
+        assert "It would have passed after about" in text
+        assert "The first is ahead by" in text
+        wrong = await read(site, f"{here}?elo0=5&elo1=x&with=nothing")
+        assert "This is no number." in wrong
+        assert "There is no such run." in wrong
+        assert "must exceed" in await read(site, f"{here}?elo0=5&elo1=1")
 
 
 async def test_the_statistics_have_every_figure_behind_the_verdict(rows: MemoryRows) -> None:

@@ -35,6 +35,8 @@ from rookery.pages.programs import routes as program_routes
 from rookery.pages.progress import routes as progress_routes
 from rookery.pages.run import old_address, run_live, run_page, samples_csv
 from rookery.pages.run_commands import change_run
+from rookery.pages.run_compare import routes as run_compare_routes
+from rookery.pages.run_diff import routes as run_diff_routes
 from rookery.pages.run_elo import routes as run_elo_routes
 from rookery.pages.run_raw import routes as run_statistics_routes
 from rookery.pages.run_tasks import routes as run_task_routes
@@ -84,6 +86,8 @@ def page_routes() -> list[BaseRoute]:
         Route(f"{ONE}/live", run_live, methods=["GET"]),
         Route(f"{ONE}/samples.csv", samples_csv, methods=["GET"]),
         Route(f"{ONE}/{{command}}", change_run, methods=["POST"]),
+        *run_compare_routes(),
+        *run_diff_routes(),
         *run_elo_routes(),
         *game_routes(),
         *run_task_routes(),

@@ -140,6 +140,8 @@ class RunView:
     downloads: tuple[tuple[str, str], ...]
     hints: tuple[Hint, ...]
     preview: str
+    built: bool
+    """Whether both sides are built from sources, and from different ones."""
 
 
 def make_run_view(data: RunPageData) -> RunView:
@@ -181,8 +183,16 @@ def make_run_view(data: RunPageData) -> RunView:
         next_steps=list_next_steps(run),
         downloads=list_downloads(run),
         hints=data.hints,
+        built=_has_change(run),
         preview="" if data.private else describe_preview(heading, row.status, row.elo),
     )
+
+
+def _has_change(run: Run) -> bool:
+    new, base = run.plan.sides[:2]
+    if isinstance(run.kind, SpsaTuning) or new.binary or base.binary:
+        return False
+    return new.commit != base.commit and bool(new.repository and base.repository)
 
 
 def _find_speed(data: RunPageData) -> RunSpeed:

@@ -34,8 +34,9 @@ TABS = (
     ("games", "Games"),
     ("tasks", "Tasks"),
     ("stats", "Statistics"),
+    ("compare", "What if"),
 )
-WITHOUT_TUNES = {"elo", "stats"}
+WITHOUT_TUNES = {"elo", "stats", "compare"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,14 +99,14 @@ def make_task_row(task: Task, now: datetime) -> TaskRow:
     return TaskRow(
         number=str(task.id),
         machine=task.machine.long_name,
-        state=_describe_state(task),
+        state=describe_task_state(task),
         games=f"{format_count(results.games)} of {format_count(task.games)}",
         score=f"+{results.wins} -{results.losses} ={results.draws}",
         last_seen=format_ago(task.reported, now),
     )
 
 
-def _describe_state(task: Task) -> str:
+def describe_task_state(task: Task) -> str:
     if task.too_fast:
         return "kept apart"
     return "struck out" if task.bad else "playing" if task.active else "ended"

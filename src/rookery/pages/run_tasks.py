@@ -19,6 +19,7 @@ from rookery.pages.page import find_run_for, redirect_to, render_page_in_thread,
 from rookery.pages.run_contributions import TONES, describe_losses
 from rookery.pages.run_heading import RunHeading, make_run_heading
 from rookery.pages.run_row import Tone
+from rookery.pages.run_tables import describe_task_state
 from rookery.rules.purge import BadTask
 from rookery.stats.residuals import Colour, WorkerTest
 from rookery.web.answers import site_of
@@ -184,12 +185,6 @@ def _judge_task(data: RunTasksData, task: Task, bad: BadTask | None) -> tuple[fl
     if residual is None or data.test is None:
         return None, Colour.GREEN
     return residual, data.test.colour(residual)
-
-
-def describe_task_state(task: Task) -> str:
-    if task.too_fast:
-        return "kept apart"
-    return "struck out" if task.bad else "playing" if task.active else "ended"
 
 
 def _describe_test(test: WorkerTest | None) -> str:

@@ -23,6 +23,7 @@ from rookery.sources.commits import (
     UnknownRevision,
     mirror_name,
 )
+from rookery.sources.diffs import Differ, GitDiff
 from rookery.sources.git import Git
 from rookery.sources.mirrors import Mirrors
 from rookery.sources.survey import GitSurvey, MainCommit, SourcePlace, Surveyor
@@ -169,7 +170,7 @@ class _NotFound(Exception):
 # GitHub or git, whichever can answer.
 
 
-class SourceAccess(Finder, Archiver, Surveyor, Protocol):
+class SourceAccess(Finder, Archiver, Surveyor, Differ, Protocol):
     """Where commits and their files come from; blocks."""
 
     def quota(self) -> QuotaDocument:
@@ -209,6 +210,9 @@ class RemoteSources:
         self, main: SourcePlace, new: SourcePlace, base: SourcePlace, net_pattern: str
     ) -> SourceFacts:
         return GitSurvey(self.mirrors).compare(main, new, base, net_pattern)
+
+    def diff(self, new: SourcePlace, base: SourcePlace) -> str:
+        return GitDiff(GitSurvey(self.mirrors)).diff(new, base)
 
     def list_main(self, main: SourcePlace) -> tuple[MainCommit, ...]:
         return GitSurvey(self.mirrors).list_main(main)

@@ -91,7 +91,7 @@ class GitSurvey:
     def compare(
         self, main: SourcePlace, new: SourcePlace, base: SourcePlace, net_pattern: str
     ) -> SourceFacts:
-        with self._scratch() as scratch:
+        with self.scratch() as scratch:
             facts = self._read_files(scratch / "files", new, base, net_pattern)
             return self._add_lineage(facts, scratch / "history", main, new, base)
 
@@ -102,7 +102,7 @@ class GitSurvey:
         return tuple(map(_parse_commit, said.splitlines()))
 
     def read_file(self, main: SourcePlace, path: str) -> str:
-        with self._scratch() as scratch:
+        with self.scratch() as scratch:
             clone = self._begin(scratch / "files")
             self._fetch(main, LATEST, clone, "--depth=1")
             return self._show(self._git(main), clone, "FETCH_HEAD", path)
@@ -114,12 +114,19 @@ class GitSurvey:
 
     # Files: which nets the sides name, the size of the diff, the bench of the new side.
 
+    def fetch_files(
+        self, clone: Path, new: SourcePlace, base: SourcePlace, *, seconds: float = SECONDS
+    ) -> Path:
+        """A clone with the files of two commits, without their history."""
+        self._begin(clone)
+        for side in (new, base):
+            self._fetch(side, side.commit, clone, "--depth=1", seconds=seconds)
+        return clone
+
     def _read_files(
         self, clone: Path, new: SourcePlace, base: SourcePlace, net_pattern: str
     ) -> SourceFacts:
-        self._begin(clone)
-        for side in (new, base):
-            self._fetch(side, side.commit, clone, "--depth=1")
+        self.fetch_files(clone, new, base)
         git = self._git(new)
         message = git.run("log", "-1", "--format=%B", new.commit, "--", folder=clone)
         words = ("diff", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv")
@@ -195,8 +202,15 @@ class GitSurvey:
             self.mirrors.git.run("init", "--quiet", "--bare", folder=clone)
         return clone
 
-    def _fetch(self, place: SourcePlace, what: str, clone: Path, *options: str) -> None:
-        asked = self._git(place).pin_host(place.repository)
+    def _fetch(
+        self,
+        place: SourcePlace,
+        what: str,
+        clone: Path,
+        *options: str,
+        seconds: float = SECONDS,
+    ) -> None:
+        asked = replace(self._git(place), seconds=seconds).pin_host(place.repository)
         words = ("fetch", "--quiet", "--no-tags", *options, "--", place.repository, what)
         asked.run(*words, folder=clone)
 
@@ -205,7 +219,8 @@ class GitSurvey:
         return git if place.known else git.without_credentials()
 
     @contextmanager
-    def _scratch(self) -> Iterator[Path]:
+    def scratch(self) -> Iterator[Path]:
+        """A folder that is removed again."""
         self.folder.mkdir(parents=True, exist_ok=True)
         made = Path(mkdtemp(prefix=SCRATCH, dir=self.folder))
         try:

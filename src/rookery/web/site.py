@@ -66,6 +66,7 @@ from rookery.rules.answers import ComplaintWeight
 from rookery.rules.eligibility import Policy
 from rookery.settings import Settings
 from rookery.sources.commits import Archives, Commits
+from rookery.sources.diffs import Diffs
 from rookery.sources.github import SourceAccess
 from rookery.sources.grants import GrantedRepositories, GrantRows
 from rookery.sources.official_books import OfficialBookList
@@ -270,6 +271,7 @@ class Site:
         gate = Gate("commits", ASKED_AT_ONCE)
         self.commits = Commits(outside, self.threads, gate, seconds=ASKING_SECONDS)
         self.archives = Archives(outside, self.threads, self.log)
+        self.diffs = Diffs(outside, self.threads, self.clock)
         self.github_quota = outside.quota
         self.reviews = Reviews(
             storage.findings,

@@ -1,0 +1,89 @@
+"""The change that a run tests, shown inline; the page of the run loads it once somebody asks."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.boundary.errors import GateFull
+from rookery.model.run import Run
+from rookery.pages.page import find_run_for, render_fragment, viewer_of
+from rookery.pages.run_description import find_diff_address
+from rookery.rules.lifecycle import Actor
+from rookery.sources.diffs import FoundDiff, place_side
+from rookery.web.answers import site_of
+from rookery.web.site import Site
+
+MOST_LINES = 5_000
+HIDDEN = FoundDiff(trouble="the sources are for the run's people until it is approved")
+SAME = FoundDiff(trouble="both sides are built from the same commit")
+NO_SOURCES = FoundDiff(trouble="a side is not built from sources")
+BUSY = FoundDiff(trouble="others are being made just now, try again in a moment")
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """A line; `kind` says whether it was added, removed, a place or the head of a file."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunDiffView:
+    lines: tuple[DiffLine, ...]
+    cut: bool
+    trouble: str
+    address: str
+
+
+@runs(Domain.THREAD, "git is asked in a thread, the lines are rendered in another")
+async def diff_part(request: Request) -> Response:
+    """The diff by itself, for the page's script."""
+    site, viewer = site_of(request), await viewer_of(request)
+    run = await find_run_for(viewer, request)
+    data = run, await _find_diff(site, run, viewer)
+    return await render_fragment(request, "run_diff.html", make_diff_view, data)
+
+
+async def _find_diff(site: Site, run: Run, viewer: Actor | None) -> FoundDiff:
+    """By the same rule as archives: whoever may read the sources may read what changed in them."""
+    if not site.privacy.may_read_sources(viewer, run):
+        return HIDDEN
+    granted = site.repositories.list_granted(run.plan.owner)
+    new, base = (place_side(side, granted) for side in run.plan.sides[:2])
+    if new is None or base is None:
+        return NO_SOURCES
+    if new.commit == base.commit:
+        return SAME
+    try:
+        return await site.diffs.get(new, base)
+    except GateFull:
+        return BUSY
+
+
+def make_diff_view(data: tuple[Run, FoundDiff]) -> RunDiffView:
+    run, found = data
+    lines = found.text.splitlines()
+    shown = tuple(_mark_lines(lines[:MOST_LINES]))
+    return RunDiffView(shown, len(lines) > MOST_LINES, found.trouble, find_diff_address(run))
+
+
+def _mark_lines(lines: list[str]) -> Iterator[DiffLine]:
+    in_head = False
+    for line in lines:
+        in_head = (in_head or line.startswith("diff --git ")) and not line.startswith("@@")
+        yield DiffLine(_find_kind(line, in_head=in_head), line)
+
+
+def _find_kind(line: str, *, in_head: bool) -> str:
+    if in_head:
+        return "file" if line.startswith("diff --git ") else "about"
+    return {"@": "place", "+": "added", "-": "removed"}.get(line[:1], "same")
+
+
+def routes() -> list[BaseRoute]:
+    return [Route("/runs/{run_id}/diff", diff_part, methods=["GET"])]

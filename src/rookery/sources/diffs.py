@@ -1,0 +1,110 @@
+"""The change that a run tests, as a diff between the sources of its two sides.
+
+Both commits are fetched within limits of time and size and forgotten again; the text is kept in
+memory, so that many who look at one run ask git once.
+"""
+
+import asyncio
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from rookery.boundary.offload import Gate, Threads
+from rookery.caches import ExpiringCache, SharedWork
+from rookery.clock import Clock
+from rookery.model.plan import Side
+from rookery.sources.commits import SourceError
+from rookery.sources.survey import GitSurvey, SourcePlace
+
+LARGEST_DIFF = 1_000_000
+DIFF_SECONDS = 10.0
+MADE_AT_ONCE = 2
+MOST_REMEMBERED = 30
+REMEMBERED_SECONDS = 86_400.0
+REFUSED_SECONDS = 120.0
+"""So long nobody tries again what could not be had."""
+NO_COMMIT = "0" * 40
+
+
+class Differ(Protocol):
+    """Compares sources on other servers; blocks for seconds."""
+
+    def diff(self, new: SourcePlace, base: SourcePlace) -> str:
+        """How the files of two commits differ; raises SourceError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GitDiff:
+    """Diffs by git, in a folder that is removed again."""
+
+    survey: GitSurvey
+
+    def diff(self, new: SourcePlace, base: SourcePlace) -> str:
+        with self.survey.scratch() as folder:
+            clone = self.survey.fetch_files(folder / "files", new, base, seconds=DIFF_SECONDS)
+            return self._compare(clone, folder / "diff", new, base)
+
+    def _compare(self, clone: Path, into: Path, new: SourcePlace, base: SourcePlace) -> str:
+        git = replace(self.survey.mirrors.git, seconds=DIFF_SECONDS, largest_bytes=2 * LARGEST_DIFF)
+        words = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", f"--output={into}")
+        try:
+            git.run(*words, base.commit, new.commit, "--", folder=clone)
+        except SourceError:
+            # Beyond the limit git is stopped; what it has written shows why.
+            if not into.is_file() or into.stat().st_size < LARGEST_DIFF:
+                raise
+        with into.open("rb") as file:
+            found = file.read(LARGEST_DIFF + 1)
+        if len(found) > LARGEST_DIFF:
+            raise SourceError("the diff is larger than 1 MB")
+        return found.decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDiff:
+    """A diff, or why there is none."""
+
+    text: str = ""
+    trouble: str = ""
+
+
+class Diffs:
+    """Makes diffs in threads, a few at a time, each once for all who ask."""
+
+    def __init__(self, differ: Differ, threads: Threads, clock: Clock) -> None:
+        self.gate = Gate("diffs", MADE_AT_ONCE)
+        self._differ = differ
+        self._threads = threads
+        self._known: ExpiringCache[tuple[SourcePlace, SourcePlace], FoundDiff] = ExpiringCache(
+            clock, MOST_REMEMBERED
+        )
+        self._making: SharedWork[tuple[SourcePlace, SourcePlace], FoundDiff] = SharedWork()
+
+    async def get(self, new: SourcePlace, base: SourcePlace) -> FoundDiff:
+        """The diff of two commits; raises GateFull where others are being made already."""
+        known = self._known.get((new, base))
+        if known is not None:
+            return known
+        try:
+            async with asyncio.timeout(2 * DIFF_SECONDS):
+                return await self._making((new, base), lambda: self._make(new, base))
+        except TimeoutError:
+            return FoundDiff(trouble="it takes too long")
+
+    async def _make(self, new: SourcePlace, base: SourcePlace) -> FoundDiff:
+        with self.gate.enter():
+            try:
+                found = FoundDiff(await self._threads.io(self._differ.diff, new, base))
+            except SourceError as why:
+                found = FoundDiff(trouble=str(why))
+        seconds = REFUSED_SECONDS if found.trouble else REMEMBERED_SECONDS
+        self._known.put((new, base), found, seconds)
+        return found
+
+
+def place_side(side: Side, granted: frozenset[str]) -> SourcePlace | None:
+    """Where the sources of a side are; None for a program that is not built from any."""
+    if side.binary or not side.repository or side.commit == NO_COMMIT:
+        return None
+    return SourcePlace(side.repository, side.commit, known=side.repository in granted)
