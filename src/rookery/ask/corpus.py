@@ -264,13 +264,15 @@ class DocPage(msgspec.Struct, frozen=True, gc=False):
 
 
 def describe_doc_page(page: DocPage) -> Document:
-    head, _, rest = page.text.partition("\n")
+    """Without its blocks of code: a page that shows how to ask would answer its own examples."""
+    text = "".join(page.text.split("```")[::2])
+    head, _, rest = text.partition("\n")
     titled = head.startswith("# ")
     return Document(
         key=f"{DOC_PREFIX}{page.name}",
         kind=PassageKind.DOC,
         title=head.removeprefix("# ").strip()[:LONGEST_TITLE] if titled else page.name,
-        body=_join((rest if titled else page.text,)),
+        body=_join((rest if titled else text,)),
         url=f"/docs/{page.name}",
     )
 

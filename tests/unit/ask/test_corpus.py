@@ -143,6 +143,11 @@ def test_a_page_has_its_heading_as_title() -> None:
     assert (found.title, found.body, found.url) == ("Why Rookery", "Because.", "/docs/why")
 
 
+def test_a_page_does_not_answer_its_own_examples() -> None:
+    page = DocPage("ask", "# Ask\n\nAsk so:\n\n```\nrookery ask razoring\n```\n\nThat is all.")
+    assert describe_doc_page(page).body.split() == ["Ask", "so:", "That", "is", "all."]
+
+
 def test_an_upload_is_its_uploaders_unless_it_is_shared() -> None:
     upload = UploadedText(
         id="1", name="notes.md", user="olga", created=NOW, shared=False, text="words"

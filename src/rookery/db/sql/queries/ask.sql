@@ -163,7 +163,8 @@ SELECT
 -- $1 terms, $2 their concepts, $3 their weights (1: asked for in so many words), $6 share of
 -- passages above which a term is common, $7 engines that are hidden from the asker, $8 the asker,
 -- $9 kinds, $10 engine, $11 user, $12 since, $13 until, $14 time class, $15 outcome,
--- $16 how many, $17 whether 11 to 15 restrict anything.
+-- $16 how many, $17 whether 11 to 15 restrict anything. OFFSET 0 keeps subqueries apart: each term
+-- is looked up by the index, however old the planner's statistics are.
 WITH visible AS MATERIALIZED (
     SELECT
         id, passages, length,
@@ -182,7 +183,9 @@ whole AS MATERIALIZED (
 frequent AS MATERIALIZED (
     SELECT term, sum(f.passages)::float8 AS passages
     FROM (SELECT DISTINCT unnest($1::text[]) AS term) AS a
-    JOIN ask_frequencies AS f USING (term)
+    CROSS JOIN LATERAL (
+        SELECT scope, passages FROM ask_frequencies WHERE ask_frequencies.term = a.term OFFSET 0
+    ) AS f
     JOIN visible ON visible.id = f.scope
     GROUP BY term
 ),
@@ -202,8 +205,12 @@ used AS MATERIALIZED (
 found AS MATERIALIZED (
     SELECT passage, concept, max(score) AS best, max(score) FILTER (WHERE weight = 1) AS literal
     FROM
-        whole, used JOIN ask_postings AS p USING (term),
-        LATERAL (SELECT worth * count / (count + flat + steep * p.length) AS score) AS one
+        whole, used
+        CROSS JOIN LATERAL (
+            SELECT passage, count, length, scope FROM ask_postings
+            WHERE ask_postings.term = used.term OFFSET 0
+        ) AS p
+        CROSS JOIN LATERAL (SELECT worth * count / (count + flat + steep * p.length) AS score) AS one
     WHERE p.scope = ANY (ARRAY(SELECT id FROM visible WHERE wanted))
     GROUP BY passage, concept
 ),
