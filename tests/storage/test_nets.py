@@ -8,7 +8,7 @@ import pytest
 
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.files.engine_files import NetRows, StoredNet
+from rookery.files.engine_files import NetRows, NetSearch, StoredNet
 from tests.database import pool_on
 from tests.twins.files import MemoryNets
 
@@ -62,3 +62,14 @@ async def test_a_removed_net_is_gone_and_its_blob_is_nobodys(nets: NetRows) -> N
     assert await nets.get(NET.name) is None
     assert await nets.find_known(["a blob", "b", "c"]) == {"b"}
     await nets.forget([NET.blob])
+
+
+async def test_nets_are_found_by_name_and_giver_as_far_as_one_may_know(nets: NetRows) -> None:
+    await nets.add(NET)
+    await nets.add(OLDER)
+    assert await nets.find_page(NetSearch()) == (NET, OLDER)
+    assert await nets.find_page(NetSearch("OLGA", hidden=(NET.name,))) == (OLDER,)
+    assert await nets.find_page(NetSearch("olga", repeated=(OLDER.name,))) == (NET,)
+    assert await nets.find_page(NetSearch("nn-0123")) == (NET,)
+    assert await nets.find_page(NetSearch("nn_0123")) == ()
+    assert await nets.find_page(NetSearch(first=1)) == (OLDER,)

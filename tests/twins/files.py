@@ -8,10 +8,10 @@ from io import BytesIO
 from typing import BinaryIO, TypeVar
 
 from rookery.db.table import columns
-from rookery.files.access import FileAccessRows, RepeatedUpload
+from rookery.files.access import FileAccessRows, RepeatedUpload, StoredShare
 from rookery.files.blobs import KEY_BYTES, UnknownBlob
 from rookery.files.books import BookRows, StoredBook
-from rookery.files.engine_files import NetRows, ProgramRows, StoredNet, StoredProgram
+from rookery.files.engine_files import NetRows, NetSearch, ProgramRows, StoredNet, StoredProgram
 from rookery.files.games import (
     GameRows,
     GameSum,
@@ -66,6 +66,19 @@ class MemoryNets(MemoryUserFiles[StoredNet], NetRows):
             self._rows.values(), key=lambda net: (-net.created.timestamp(), net.name)
         )
         return tuple(newest_first)
+
+    async def find_page(self, search: NetSearch) -> tuple[StoredNet, ...]:
+        text = search.text.casefold()
+        found = [
+            net
+            for net in await self.list_all()
+            if net.name not in search.hidden
+            and (
+                text in net.name.casefold()
+                or (text in net.user.casefold() and net.name not in search.repeated)
+            )
+        ]
+        return tuple(found[search.first : search.first + search.limit])
 
     async def note_downloads(self, counts: Mapping[str, int]) -> None:
         for name in counts.keys() & self._rows.keys():
@@ -159,6 +172,10 @@ class MemoryFileAccess(FileAccessRows):
 
     async def list_engines(self) -> Mapping[str, str]:
         return dict(self._engines)
+
+    async def load_share(self, user: str, limit: int | None) -> StoredShare:
+        """Of what was given again alone: each twin knows of its own kind."""
+        return StoredShare(sum(each.size for each in self._repeats.values()), limit)
 
     async def add(self, file: str, engine: str) -> None:
         self._engines.setdefault(file, engine)

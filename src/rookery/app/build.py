@@ -249,6 +249,7 @@ async def open_site(
             database_answers=partial(answers, pool, queries),
         )
         site.pool_stats = partial(_pool_stats, pool)
+        site.read_lease = lease.read
         async with open_fleet(site):
             opened.append(site)
             yield site

@@ -25,6 +25,8 @@ from rookery.pages.fishtest_addresses import routes as fishtest_address_routes
 from rookery.pages.fishtest_forms import routes as fishtest_routes
 from rookery.pages.games import routes as game_routes
 from rookery.pages.home import routes as home_routes
+from rookery.pages.given_files import routes as given_file_routes
+from rookery.pages.home import home, home_live
 from rookery.pages.links import routes as link_routes
 from rookery.pages.log import routes as log_routes
 from rookery.pages.machine import routes as machine_routes
@@ -40,6 +42,7 @@ from rookery.pages.run_diff import routes as run_diff_routes
 from rookery.pages.run_elo import routes as run_elo_routes
 from rookery.pages.run_raw import routes as run_statistics_routes
 from rookery.pages.run_tasks import routes as run_task_routes
+from rookery.pages.server import routes as server_page_routes
 from rookery.pages.sprt import routes as sprt_routes
 from rookery.pages.submit import routes as submit_routes
 from rookery.protocol.user_documents import ARGS_DOCUMENT
@@ -99,6 +102,8 @@ def page_routes() -> list[BaseRoute]:
         *error_routes(),
         *engine_form_routes(),
         *engine_routes(),
+        *given_file_routes(),
+        *server_page_routes(),
         Route("/tests/view/{run_id}", old_address, methods=["GET"]),
         *frame.routes(),
         *ask.routes(),

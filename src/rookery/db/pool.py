@@ -210,6 +210,11 @@ async def _close(pool: Pool, seconds: float, log: EventLog) -> None:
         pool.terminate()
 
 
+def escape_pattern(text: str) -> str:
+    """A text as LIKE takes it literally."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
 def clean(text: str) -> str:
     """A text for a column of its own."""
     if text.isascii() and "\0" not in text:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from rookery.db.pool import clean
+from rookery.db.pool import clean, escape_pattern
 from rookery.farm.read_values import (
     FailureGroup,
     FailureQuery,
@@ -217,17 +217,12 @@ def _condition(wanted: Expression, given: Parameters) -> str:
             found = given.add(field.value(value), field.cast)
             return f"({column} {_OPERATORS[order]} {found})"
         case Mentions(words):
-            found = given.add(f"%{_escape_pattern(clean(words))}%", "text")
+            found = given.add(f"%{escape_pattern(clean(words))}%", "text")
             texts = (f"{FIELDS[name].column} ILIKE {found}" for name in SEARCHED_FIELDS)
             return f"({' OR '.join(texts)})"
         case Older(time, number):
             moment = given.add(_moment(time), "timestamptz")
             return f"((at, id) < ({moment}, {given.add(number, 'bigint')}))"
-
-
-def _escape_pattern(text: str) -> str:
-    """A text as LIKE takes it literally."""
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
 def _joined(word: str, alone: str, parts: tuple[Expression, ...], given: Parameters) -> str:

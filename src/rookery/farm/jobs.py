@@ -214,6 +214,7 @@ async def portions(working: WorkingSet) -> AsyncIterator[tuple[Run, tuple[Task, 
 
 
 TICK_SECONDS = 5.0
+LONGEST_ERROR = 300
 IsOutage = Callable[[BaseException], bool]
 
 
@@ -236,6 +237,10 @@ class PeriodicJob:
     done: int = 0
     failed: int = 0
     spent_seconds: float = 0.0
+    ended: datetime | None = None
+    """When it was done or failed last."""
+    error: str = ""
+    """How it failed last; empty once it was done again."""
 
 
 @asynccontextmanager
@@ -278,6 +283,7 @@ async def _do(clock: Clock, job: PeriodicJob, log: Log, is_outage: IsOutage) -> 
     began = clock.seconds()
     await attempt(job, log, is_outage)
     job.spent_seconds += clock.seconds() - began
+    job.ended = clock.now()
     job.due = clock.seconds() + job.seconds
 
 
@@ -292,6 +298,8 @@ async def attempt(job: PeriodicJob, log: Log, is_outage: IsOutage = never) -> No
             log.warning("job_put_off", job=job.name, why=repr(error))
             return
         job.failed += 1
+        job.error = repr(error)[:LONGEST_ERROR]
         log.error("job_failed", job=job.name, error=repr(error), exc_info=error)
     else:
         job.done += 1
+        job.error = ""

@@ -30,6 +30,22 @@ class RepeatedUpload:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class StoredShare:
+    """The bytes that a user keeps here, and how many they may; None for no limit."""
+
+    used: int
+    allowed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileSight:
+    """What somebody may not see of files, and what they see through their own uploads alone."""
+
+    hidden: tuple[str, ...]
+    repeats: Mapping[str, RepeatedUpload]
+
+
 class FileAccessRows(Table):
     """The rows of the engines of files and of repeated uploads; a change notifies all processes."""
 
@@ -49,6 +65,12 @@ class FileAccessRows(Table):
             await write("file_engines_remove", file)
             await write("repeated_uploads_forget", file)
             await write("engines_changed", "")
+
+    async def load_share(self, user: str, limit: int | None) -> StoredShare:
+        """`limit` is what the site allows everybody."""
+        found = await self._one(StoredShare, "uploads_of", user, limit)
+        assert found is not None
+        return found
 
     async def list_repeats(self) -> tuple[RepeatedUpload, ...]:
         """All repeated uploads, the oldest first."""
@@ -77,7 +99,7 @@ class FileAccess:
     """Decides who may see which file. One per process; only the event loop writes to it."""
 
     def __init__(self, rows: FileAccessRows, engines: Engines, privacy: Privacy) -> None:
-        self._rows = rows
+        self.rows = rows
         self._engines = engines
         self._privacy = privacy
         self._engine_of: Mapping[str, str] = {}
@@ -85,11 +107,17 @@ class FileAccess:
 
     async def load(self) -> None:
         """Reads everything from the database: at the start, and after a change by any process."""
-        self._engine_of = await self._rows.list_engines()
+        self._engine_of = await self.rows.list_engines()
         found: defaultdict[str, list[RepeatedUpload]] = defaultdict(list)
-        for repeat in await self._rows.list_repeats():
+        for repeat in await self.rows.list_repeats():
             found[repeat.file].append(repeat)
         self._repeats = {file: tuple(repeats) for file, repeats in found.items()}
+
+    def see(self, viewer: str | None) -> FileSight:
+        """For lists that are searched and paged by the database."""
+        secret = [file for file in self._engine_of if not self._may_see_first(viewer, file)]
+        repeats = {file: found for file in secret if (found := self.visible_repeat(viewer, file))}
+        return FileSight(tuple(file for file in secret if file not in repeats), repeats)
 
     def may_see(self, viewer: str | None, file: str) -> bool:
         return self._may_see_first(viewer, file) or self.visible_repeat(viewer, file) is not None
@@ -128,20 +156,20 @@ class FileAccess:
 
     async def add(self, file: str, engine: str) -> None:
         if engine and file not in self._engine_of:
-            await self._rows.add(file, engine)
+            await self.rows.add(file, engine)
             await self.load()
 
     async def add_repeat(self, repeat: RepeatedUpload, *, limit: int | None = None) -> None:
         """Raises QuotaExceeded."""
-        await self._rows.add_repeat(repeat, limit=limit)
+        await self.rows.add_repeat(repeat, limit=limit)
         await self.load()
 
     async def remove_repeat(self, repeat: RepeatedUpload) -> None:
-        await self._rows.remove_repeat(repeat)
+        await self.rows.remove_repeat(repeat)
         await self.load()
 
     async def remove(self, file: str) -> None:
         """Forgets a file that was removed: its name may be given to another one later."""
         if file in self._engine_of or file in self._repeats:
-            await self._rows.remove(file)
+            await self.rows.remove(file)
             await self.load()

@@ -72,6 +72,16 @@ class Disk:
         self._failed = float("-inf")
         self.space = DiskSpace.ENOUGH
 
+    @property
+    def free(self) -> int:
+        """The free bytes as they were measured last."""
+        return self._free
+
+    @property
+    def reserve(self) -> int:
+        """The free bytes below which uploads are refused."""
+        return self._reserve
+
     @runs(Domain.THREAD, "asks the file system in a thread")
     async def measure(self) -> None:
         """Measures the free space and updates the state."""

@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from rookery.boundary.domains import Domain, runs
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
+from rookery.db.pool import clean, escape_pattern
 from rookery.files.blobs import Blobs
 from rookery.files.store import (
     FileInUse,
@@ -48,11 +49,31 @@ class StoredNet:
     downloads: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class NetSearch:
+    """Which nets a list asks for, the newest first."""
+
+    text: str = ""
+    """Found in their names, and in the names of those who gave them."""
+    hidden: tuple[str, ...] = ()
+    """Nets that the reader may not know of."""
+    repeated: tuple[str, ...] = ()
+    """Nets that the reader may not know the first giver of."""
+    first: int = 0
+    limit: int = 50
+
+
 class NetRows(UserFileRows[StoredNet]):
     """All nets, the newest first."""
 
     name = "nets"
     kind = StoredNet
+
+    async def find_page(self, search: NetSearch) -> tuple[StoredNet, ...]:
+        pattern = f"%{escape_pattern(clean(search.text))}%"
+        hidden, repeated = list(search.hidden), list(search.repeated)
+        given = (pattern, hidden, repeated, search.limit, search.first)
+        return await self._many(StoredNet, "nets_page", *given)
 
     async def note_downloads(self, counts: Mapping[str, int]) -> None:
         """Adds to the counts, by name."""
@@ -108,12 +129,17 @@ class NetStore(UserFileStore[NetRows]):
 
 
 def is_net_used(name: str, run: Run) -> bool:
-    """Whether a run plays with this net: as one of its nets, or as the value of an option."""
+    """Whether a run plays with this net."""
+    return name in list_used_nets(run)
+
+
+def list_used_nets(run: Run) -> frozenset[str]:
+    """All that may be nets of a run: those that it names, and the values of its options."""
+    found: set[str] = set()
     for side in run.plan.sides:
-        values = {token.partition("=")[2] for token in side.options.split()}
-        if name in side.nets or name in values or name in dict(side.uci).values():
-            return True
-    return False
+        found.update(side.nets, dict(side.uci).values())
+        found.update(token.partition("=")[2] for token in side.options.split())
+    return frozenset(found)
 
 
 class NetReader:

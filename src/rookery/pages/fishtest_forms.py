@@ -159,7 +159,7 @@ BUTTONS: Mapping[str, Command] = {
 # A net, given by a form with its file.
 
 NET_FIELD = "network"
-NETS = "/nns"
+NETS = "/nets"
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,15 @@ def format_hours(hours: float) -> str:
     return format_count(hours) if hours >= 10 else f"{max(0.0, hours):.1f}"
 
 
+def format_bytes(size: float) -> str:
+    """A size with a prefix: 74.1 MB."""
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= factor:
+            found = size / factor
+            return f"{found:.0f} {unit}" if found >= 100 else f"{found:.1f} {unit}"
+    return f"{size:.0f} B"
+
+
 def format_duration(seconds: float) -> str:
     """A duration in its two largest units: 3 h 20 min."""
     if not math.isfinite(seconds):

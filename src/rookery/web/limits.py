@@ -12,6 +12,7 @@ from rookery.settings import Settings
 from rookery.web.scope import (
     ASK_ROOT,
     BINARIES_PATH,
+    BOOKS_PAGE,
     BOOKS_PATH,
     DOCUMENTS,
     NETS_PATH,
@@ -155,6 +156,7 @@ class RequestBounds:
                 NETS_PATH: most,
                 PROGRAMS_PAGE: most,
                 UPLOAD_PATH: most,
+                BOOKS_PAGE: most,
                 DOCUMENTS: document,
                 f"{ASK_ROOT}{DOCUMENTS}": document,
             },

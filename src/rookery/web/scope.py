@@ -77,6 +77,7 @@ ASK_ROOT = "/api/v1/ask"
 # A form with a net, by browsers and by fishtest's scripts.
 UPLOAD_PATH = "/upload"
 PROGRAMS_PAGE = "/programs"
+BOOKS_PAGE = "/books"
 # Where workers get source trees, if they get them from us.
 SOURCES_PREFIX = "/src/"
 STATIC_PREFIX = "/static/"

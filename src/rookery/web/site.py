@@ -20,7 +20,7 @@ from rookery.boundary.bridge import Bridge
 from rookery.boundary.offload import Gate
 from rookery.boundary.watch import LoopMeter, LoopWatch
 from rookery.caches import ExpiringCache, Refresher
-from rookery.db.fence import is_outage
+from rookery.db.fence import LeaseRow, is_outage
 from rookery.db.listening import ChangeNotices, Channel, ListeningStats
 from rookery.farm.engines import EngineRows, Engines
 from rookery.farm.events import Bus
@@ -178,6 +178,7 @@ class Site:
         self.pool_stats: Callable[[], PoolStats | None] = lambda: None
         self.listening_stats: Callable[[], ListeningStats | None] = lambda: None
         self.connections: Callable[[], int] = lambda: 0
+        self.read_lease: Callable[[], Awaitable[LeaseRow | None]] = _no_lease
         self.stop_jobs: Callable[[], Awaitable[None]] = _no_jobs
 
     @property
@@ -405,6 +406,10 @@ class Site:
         await self.file_access.load()
         await self.repositories.load()
         await self.official_books.load()
+
+
+async def _no_lease() -> None:
+    """Where there is one process alone."""
 
 
 async def _no_jobs() -> None:

@@ -358,6 +358,7 @@ CREATE TABLE nets (
     downloads bigint NOT NULL DEFAULT 0
 );
 CREATE INDEX nets_of_user ON nets (user_name);
+CREATE INDEX nets_newest ON nets (created DESC, name);
 
 -- Engines by name. A removed one stays: its runs belong to its team for good.
 CREATE TABLE engines (

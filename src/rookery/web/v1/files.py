@@ -108,12 +108,17 @@ async def remove_book(request: Request) -> Response:
     bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
     name = _name(request)
     with translated_errors():
-        if not site.file_access.may_see(bearer.user.name, name):
-            raise UnknownFile(kind="book", name=name)
-        active = await site.fleet.views.active()
-        removed = await site.books.remove(name, bearer.actor, active)
-    await site.file_access.remove(name)
+        removed = await remove_given_book(site, name, bearer.actor)
     return json_answer(_entry(site, removed))
+
+
+async def remove_given_book(site: Site, name: str, actor: Actor) -> StoredBook:
+    """Raises UnknownFile, NotYourFile or FileInUse."""
+    if not site.file_access.may_see(actor.name, name):
+        raise UnknownFile(kind="book", name=name)
+    removed = await site.books.remove(name, actor, await site.fleet.views.active())
+    await site.file_access.remove(name)
+    return removed
 
 
 def _name(request: Request) -> str:
@@ -212,18 +217,23 @@ async def remove_net(request: Request) -> Response:
     name = str(request.path_params["name"])
     actor = (await require_bearer(request, site.bearers, Scope.SUBMIT, Scope.APPROVE)).actor
     with translated_errors():
-        if not site.file_access.may_see(actor.name, name):
-            raise UnknownFile(kind="net", name=name)
-        if (again := site.file_access.visible_repeat(actor.name, name)) is not None:
-            return await _remove_repeat(site, name, again, actor)
-        removed = await site.nets.remove(name, actor, await site.fleet.views.active())
+        return json_answer(await remove_given_net(site, name, actor))
+
+
+async def remove_given_net(site: Site, name: str, actor: Actor) -> v1.NetEntry:
+    """Raises UnknownFile, NotYourFile or FileInUse."""
+    if not site.file_access.may_see(actor.name, name):
+        raise UnknownFile(kind="net", name=name)
+    if (again := site.file_access.visible_repeat(actor.name, name)) is not None:
+        return await _remove_repeat(site, name, again, actor)
+    removed = await site.nets.remove(name, actor, await site.fleet.views.active())
     engine = site.file_access.engine_of(name)
     await site.file_access.remove(name)
     await _note_net(site, removed, actor.name, engine, Action.REMOVE_NN)
-    return json_answer(_nets_entry(removed))
+    return _nets_entry(removed)
 
 
-async def _remove_repeat(site: Site, name: str, again: RepeatedUpload, actor: Actor) -> Response:
+async def _remove_repeat(site: Site, name: str, again: RepeatedUpload, actor: Actor) -> v1.NetEntry:
     """Raises UnknownFile or NotYourFile; the file stays for those who gave it first."""
     net = await site.nets.rows.get(name)
     if net is None:
@@ -231,7 +241,7 @@ async def _remove_repeat(site: Site, name: str, again: RepeatedUpload, actor: Ac
     if not (actor.approver or actor.name == again.user):
         raise NotYourFile(kind="net")
     await site.file_access.remove_repeat(again)
-    return json_answer(_nets_entry(net, again))
+    return _nets_entry(net, again)
 
 
 async def _note_net(

@@ -1,0 +1,370 @@
+"""Nets and books: listed, searched, given and removed, with what one keeps here in all."""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.books import OfficialBook
+from rookery.boundary.domains import Domain, runs
+from rookery.farm.privacy import name_of
+from rookery.files.access import RepeatedUpload, StoredShare
+from rookery.files.blobs import UnknownBlob
+from rookery.files.books import BookStore, StoredBook
+from rookery.files.engine_files import NetSearch, StoredNet, list_used_nets
+from rookery.model.run import Run
+from rookery.pages.filters import read_text
+from rookery.pages.formatting import Moment, format_ago, format_bytes, format_count
+from rookery.pages.listing import ListAddress, Pager, make_open_pager, read_page
+from rookery.pages.page import redirect_to, render_page_in_thread, viewer_of
+from rookery.rules.lifecycle import Actor
+from rookery.web.answers import site_of
+from rookery.web.callers import Uploader, check_name, translated_errors
+from rookery.web.faults import HttpFault, NotFound
+from rookery.web.multipart import read_file_form
+from rookery.web.scope import BOOKS_PAGE, session_of
+from rookery.web.site import Site
+from rookery.web.v1.files import remove_given_book, remove_given_net
+
+Removal = Callable[[Site, str, Actor], Awaitable[object]]
+
+NETS = "/nets"
+ROWS = 50
+FIRST_BYTES = 8 * 1024
+FIRST_OPENINGS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What somebody keeps here of what they may; empty texts where nobody is logged in."""
+
+    used: str = ""
+    allowed: str = ""
+
+
+def _describe_share(found: StoredShare | None) -> Share:
+    if found is None:
+        return Share()
+    return Share(format_bytes(found.used), format_bytes(found.allowed) if found.allowed else "")
+
+
+async def _load_share(site: Site, viewer: Actor | None) -> StoredShare | None:
+    if viewer is None:
+        return None
+    return await site.file_access.rows.load_share(viewer.name, site.upload_quota)
+
+
+# Nets.
+
+
+@dataclass(frozen=True, slots=True)
+class NetsData:
+    """What the page of nets is made from, without what the visitor may not see."""
+
+    now: datetime
+    viewer: Actor | None
+    text: str
+    page: int
+    nets: tuple[StoredNet, ...]
+    repeats: Mapping[str, RepeatedUpload]
+    engines: Mapping[str, str]
+    used: Mapping[str, str]
+    """Nets that unfinished tests play with, each with one of them."""
+    tags: Mapping[str, str]
+    share: StoredShare | None
+
+
+@dataclass(frozen=True, slots=True)
+class NetRow:
+    name: str
+    size: str
+    user: str
+    when: Moment
+    downloads: str
+    engine: str
+    run: str
+    run_tag: str
+    may_remove: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NetsView:
+    text: str
+    rows: tuple[NetRow, ...]
+    pager: Pager
+    share: Share
+
+
+@runs(Domain.THREAD, "awaits two queries, rendered in a thread")
+async def nets_page(request: Request) -> Response:
+    site, viewer = site_of(request), await viewer_of(request)
+    text, page = read_text(request.query_params, "q"), read_page(request.query_params)
+    sight = site.file_access.see(name_of(viewer))
+    search = NetSearch(text, sight.hidden, tuple(sight.repeats), (page - 1) * ROWS, ROWS + 1)
+    nets = await site.nets.rows.find_page(search)
+    with translated_errors():
+        active = await site.fleet.views.active()
+    seen = [run for run in active if site.privacy.may_see(name_of(viewer), run)]
+    data = NetsData(
+        now=site.clock.now(),
+        viewer=viewer,
+        text=text,
+        page=page,
+        nets=nets,
+        repeats=sight.repeats,
+        engines={net.name: site.file_access.engine_of(net.name) for net in nets},
+        used=_find_used(seen),
+        tags={run.id: run.plan.sides[0].tag for run in seen},
+        share=await _load_share(site, viewer),
+    )
+    return await render_page_in_thread(request, "nets.html", make_nets_view, data)
+
+
+def _find_used(runs: Iterable[Run]) -> dict[str, str]:
+    return {name: run.id for run in runs for name in list_used_nets(run)}
+
+
+def make_nets_view(data: NetsData) -> NetsView:
+    address = ListAddress(NETS, {"q": data.text})
+    return NetsView(
+        data.text,
+        tuple(_make_net_row(net, data) for net in data.nets[:ROWS]),
+        make_open_pager(address, data.page, more=len(data.nets) > ROWS),
+        _describe_share(data.share),
+    )
+
+
+def _make_net_row(net: StoredNet, data: NetsData) -> NetRow:
+    """Who gave a net in secret is not told to those who gave it again."""
+    again, viewer, run = data.repeats.get(net.name), data.viewer, data.used.get(net.name, "")
+    user = again.user if again else net.user
+    return NetRow(
+        name=net.name,
+        size=format_bytes(net.size),
+        user=user,
+        when=format_ago(again.at if again else net.created, data.now),
+        downloads="0" if again else format_count(net.downloads),
+        engine=again.engine if again else data.engines[net.name],
+        run=run,
+        run_tag=data.tags.get(run, ""),
+        may_remove=viewer is not None and not run and (viewer.approver or viewer.name == user),
+    )
+
+
+@runs(Domain.THREAD, "its file is removed in a thread")
+async def remove_net(request: Request) -> Response:
+    return await _remove(request, "net", NETS, remove_given_net)
+
+
+@runs(Domain.THREAD, "its file is removed in a thread")
+async def remove_book(request: Request) -> Response:
+    return await _remove(request, "book", BOOKS_PAGE, remove_given_book)
+
+
+async def _remove(request: Request, kind: str, back: str, work: Removal) -> Response:
+    name, actor = str(request.path_params["name"]), await viewer_of(request)
+    session = session_of(request.scope)
+    if actor is None:
+        return redirect_to(f"/login?next={back}")
+    try:
+        with translated_errors():
+            await work(site_of(request), name, actor)
+        session.flash(f"The {kind} {name} is removed.")
+    except HttpFault as refused:
+        session.flash(str(refused), "error")
+    return redirect_to(back)
+
+
+# Books.
+
+
+@dataclass(frozen=True, slots=True)
+class BooksData:
+    """What the page of books is made from, without what the visitor may not see."""
+
+    now: datetime
+    viewer: Actor | None
+    text: str
+    books: tuple[StoredBook, ...]
+    official: Mapping[str, OfficialBook]
+    used: frozenset[str]
+    share: StoredShare | None
+    engines: tuple[str, ...] = ()
+    error: str = ""
+    name: str = ""
+    """What was typed."""
+
+
+@dataclass(frozen=True, slots=True)
+class BookRow:
+    """A book; one that is not kept here is fetched by workers from where it is."""
+
+    name: str
+    openings: str
+    size: str
+    user: str
+    when: Moment | None
+    kept: bool
+    official: bool
+    used: bool
+    may_remove: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BooksView:
+    text: str
+    rows: tuple[BookRow, ...]
+    share: Share
+    logged_in: bool
+    engines: tuple[str, ...]
+    error: str
+    name: str
+
+
+@runs(Domain.THREAD, "pieces are written, counted and looked at in threads; the page too")
+async def books_page(request: Request) -> Response:
+    """GET gives the list, POST keeps the book that comes with it."""
+    viewer = await viewer_of(request)
+    if request.method != "POST":
+        return await _show_books(request, viewer)
+    if viewer is None:
+        return redirect_to(f"/login?next={BOOKS_PAGE}")
+    form = await read_file_form(request, "book")
+    site, name = site_of(request), form.fields.get("name", "").strip() or form.file_name
+    uploader = Uploader(viewer.name, form.fields.get("engine", ""))
+    try:
+        with translated_errors():
+            site.file_access.check_engine(viewer.name, uploader.engine)
+            check_name(site, uploader, name)
+            async with site.upload_bodies.place(viewer.name):
+                kept = await site.books.upload(form.pieces, name, viewer.name)
+    except HttpFault as refused:
+        return await _show_books(request, viewer, str(refused), name)
+    if kept.user == viewer.name:
+        await site.file_access.add(kept.name, uploader.engine)
+    session_of(request.scope).flash(f"{kept.name} is kept: {kept.openings:,} openings.")
+    return redirect_to(f"{BOOKS_PAGE}/{quote(kept.name)}")
+
+
+async def _show_books(
+    request: Request, viewer: Actor | None, error: str = "", name: str = ""
+) -> Response:
+    site = site_of(request)
+    kept = await site.books.list_all()
+    seen = tuple(each for each in kept if site.file_access.may_see(name_of(viewer), each.name))
+    with translated_errors():
+        active = await site.fleet.views.active()
+    engines = site.privacy.catalogue(name_of(viewer)).engines if viewer else {}
+    data = BooksData(
+        now=site.clock.now(),
+        viewer=viewer,
+        text=read_text(request.query_params, "q"),
+        books=seen,
+        official=site.books.official,
+        used=frozenset(run.plan.book for run in active),
+        share=await _load_share(site, viewer),
+        engines=tuple(sorted(engines)),
+        error=error,
+        name=name,
+    )
+    status = 422 if error else 200
+    return await render_page_in_thread(request, "books.html", make_books_view, data, status)
+
+
+def make_books_view(data: BooksData) -> BooksView:
+    text = data.text.casefold()
+    rows = (row for row in _list_books(data) if text in row.name.casefold())
+    return BooksView(
+        data.text,
+        tuple(rows),
+        _describe_share(data.share),
+        data.viewer is not None,
+        data.engines,
+        data.error,
+        data.name,
+    )
+
+
+def _list_books(data: BooksData) -> Iterator[BookRow]:
+    """Those that are kept here come first."""
+    kept = {book.name for book in data.books}
+    for book in data.books:
+        yield _make_book_row(book, data)
+    for name, other in sorted(data.official.items()):
+        if name not in kept:
+            used = name in data.used
+            openings = format_count(other.openings)
+            yield BookRow(name, openings, "", "", None, False, True, used, False)
+
+
+def _make_book_row(book: StoredBook, data: BooksData) -> BookRow:
+    viewer, used = data.viewer, book.name in data.used
+    own = viewer is not None and (viewer.approver or viewer.name == book.user)
+    return BookRow(
+        name=book.name,
+        openings=format_count(book.openings),
+        size=format_bytes(book.size),
+        user=book.user,
+        when=format_ago(book.created, data.now),
+        kept=True,
+        official=book.name in data.official,
+        used=used,
+        may_remove=own and bool(book.blob) and not used,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BookView:
+    """A book that is kept here, with its first openings."""
+
+    book: StoredBook
+    size: str
+    openings: str
+    when: Moment
+    first: tuple[str, ...]
+    official: bool
+
+
+@runs(Domain.THREAD, "the beginning of the file is read in a thread")
+async def book_page(request: Request) -> Response:
+    site, viewer = site_of(request), await viewer_of(request)
+    name = str(request.path_params["name"])
+    book = await site.books.by_name(name)
+    if book is None or not site.file_access.may_see(name_of(viewer), name):
+        raise NotFound("There is no such book here.")
+    try:
+        first = await site.threads.io(_read_first, site.books, book)
+    except UnknownBlob:
+        raise NotFound("This book was removed.") from None
+    view = BookView(
+        book,
+        format_bytes(book.size),
+        format_count(book.openings),
+        format_ago(book.created, site.clock.now()),
+        first,
+        name in site.books.official,
+    )
+    return await render_page_in_thread(request, "book.html", lambda made: made, view)
+
+
+def _read_first(store: BookStore, book: StoredBook) -> tuple[str, ...]:
+    """The first positions, or lines of the first games. Blocks."""
+    with store.open(book) as file:
+        text = file.read(FIRST_BYTES).decode("utf-8", "replace")
+    lines = text.splitlines()
+    whole = lines if len(text) < FIRST_BYTES else lines[:-1]
+    return tuple(line[:200] for line in whole if line.strip())[:FIRST_OPENINGS]
+
+
+def routes() -> list[BaseRoute]:
+    return [
+        Route(NETS, nets_page, methods=["GET"]),
+        Route(f"{NETS}/{{name}}/remove", remove_net, methods=["POST"]),
+        Route(BOOKS_PAGE, books_page, methods=["GET", "POST"]),
+        Route(f"{BOOKS_PAGE}/{{name}}", book_page, methods=["GET"]),
+        Route(f"{BOOKS_PAGE}/{{name}}/remove", remove_book, methods=["POST"]),
+    ]
