@@ -17,6 +17,7 @@ from rookery.app.steps import STEPS
 from rookery.boundary.domains import Domain, Entry, inventory, runs
 from rookery.pages import ask, contributors, frame, profile, teams, tokens, users
 from rookery.pages.accounts import login, logout, sign_up
+from rookery.pages.api_reference import routes as api_reference_routes
 from rookery.pages.engine_edit import routes as engine_form_routes
 from rookery.pages.engines import routes as engine_routes
 from rookery.pages.errors import routes as error_routes
@@ -24,9 +25,8 @@ from rookery.pages.finished import routes as finished_routes
 from rookery.pages.fishtest_addresses import routes as fishtest_address_routes
 from rookery.pages.fishtest_forms import routes as fishtest_routes
 from rookery.pages.games import routes as game_routes
-from rookery.pages.home import routes as home_routes
 from rookery.pages.given_files import routes as given_file_routes
-from rookery.pages.home import home, home_live
+from rookery.pages.home import routes as home_routes
 from rookery.pages.links import routes as link_routes
 from rookery.pages.log import routes as log_routes
 from rookery.pages.machine import routes as machine_routes
@@ -104,6 +104,7 @@ def page_routes() -> list[BaseRoute]:
         *engine_routes(),
         *given_file_routes(),
         *server_page_routes(),
+        *api_reference_routes(),
         Route("/tests/view/{run_id}", old_address, methods=["GET"]),
         *frame.routes(),
         *ask.routes(),

@@ -108,9 +108,18 @@ def operation_id(method: str, path: str) -> str:
     return f"{method.lower()}_{re.sub(r'[^a-z0-9]+', '_', words.lower())}"
 
 
+def find_tag(path: str) -> str:
+    """What an endpoint is about: the word after the version, `ask` for its short addresses, and
+    `server` for what tells of the process."""
+    if path.startswith("/api/v1/"):
+        return path.split("/")[3]
+    return "ask" if path.startswith(("/query", "/chat/")) else "server"
+
+
 def _entry(operation: Operation, method: str, path: str) -> dict[str, object]:
     entry: dict[str, object] = {
         "operationId": operation_id(method, path),
+        "tags": [find_tag(path)],
         "summary": operation.summary,
         "responses": {
             **{str(code): _answer(kind) for code, kind in operation.answers.items()},

@@ -110,7 +110,7 @@ class Audience(enum.Enum):
 def audience_of(path: str) -> Audience:
     if path in WORKER_PATHS:
         return Audience.WORKER
-    if path.startswith(PROGRAM_PREFIXES) or path == "/api" or path in PROGRAM_PATHS:
+    if path.startswith(PROGRAM_PREFIXES) or path in PROGRAM_PATHS:
         return Audience.PROGRAM
     return Audience.PERSON
 

@@ -15,7 +15,7 @@ def test_there_are_nine_worker_paths() -> None:
     [
         ("/api/beat", Audience.WORKER),
         ("/api/beat/", Audience.PROGRAM),
-        ("/api", Audience.PROGRAM),
+        ("/api", Audience.PERSON),
         ("/healthz", Audience.PROGRAM),
         ("/", Audience.PERSON),
         ("/apiary", Audience.PERSON),
