@@ -17,6 +17,8 @@ from rookery.pages.page import render_page_in_thread
 from rookery.web.answers import address_of
 
 HERE = "/api"
+OPEN = "Open to everybody"
+TOKEN = "Takes a token"  # noqa: S105 - words
 REFERENCE = "#/components/schemas/"
 DEEPEST = 4
 Schema = Mapping[str, Any]
@@ -142,8 +144,8 @@ def _make_endpoint(method: str, path: str, entry: Schema, components: Schema) ->
 
 def _describe_access(security: Sequence[Schema]) -> str:
     if not security:
-        return "open to everybody"
-    return "your name and password" if "password" in security[0] else "a token"
+        return OPEN
+    return "Takes your name and password" if "password" in security[0] else TOKEN
 
 
 def _list_parameters(parameters: Sequence[Schema]) -> Iterator[FieldRow]:
@@ -219,9 +221,9 @@ def _make_curl(
 ) -> str:
     parts = ["curl"]
     access = _describe_access(entry.get("security", ()))
-    if access == "a token":
+    if access == TOKEN:
         parts.append('-H "Authorization: Bearer $TOKEN"')
-    elif access != "open to everybody":
+    elif access != OPEN:
         parts.append("-u NAME")
     if method != "get":
         parts.append(f"-X {method.upper()}")

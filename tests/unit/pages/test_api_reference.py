@@ -39,7 +39,7 @@ def reference() -> ApiView:
 
 def test_an_endpoint_is_shown_with_what_it_takes_and_gives() -> None:
     ((title, (endpoint,)),) = reference().groups
-    assert (title, endpoint.method, endpoint.access) == ("Tests", "POST", "a token")
+    assert (title, endpoint.method, endpoint.access) == ("Tests", "POST", "Takes a token")
     assert [(row.name, row.type.text, row.needed) for row in endpoint.parameters] == [
         ("run_id", "text", True),
         ("n", "whole number", False),
