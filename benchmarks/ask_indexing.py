@@ -31,7 +31,7 @@ from rookery.db.pool import Pool, Queries, open_pool
 LINES = 32
 WORDS = 8_000
 MESSAGE_WORDS = 90
-QUIET_SECONDS = 20.0
+QUIET_SECONDS = 30.0
 BATCH = 200
 
 
@@ -52,6 +52,10 @@ class Latencies:
 
     def at(self, share: float) -> float:
         return sorted(self.found)[int(share * (len(self.found) - 1))]
+
+    def share_over(self, milliseconds: float) -> float:
+        """Of all answers, those that took longer, in per cent."""
+        return 100 * sum(each > milliseconds for each in self.found) / len(self.found)
 
 
 Calls = Iterator[tuple[str, bytes]]
@@ -197,6 +201,8 @@ def show(first: Phase, busy: Phase, last: Phase) -> None:
                 f"{name:<14}p{100 * share:<5.0f}{before:>10.1f}{while_:>13.1f}{after:>10.1f}"
                 f"{ratio:>8.2f}"
             )
+        over = [each[name].share_over(1000) for each in (first, busy, last)]
+        print(f"{name:<14}>1 s %{over[0]:>10.2f}{over[1]:>13.2f}{over[2]:>10.2f}")
 
 
 if __name__ == "__main__":
