@@ -79,12 +79,23 @@ class FakeModel:
                 return
             if number == 4 and manner == "dribbles":
                 writer.write(b"this is no event\n\ndata: {\n\n")
-            piece = json.dumps({"choices": [{"delta": {"content": token}}]})
-            writer.write(f"data: {piece}\n\n".encode())
+            writer.write(self._encode(token))
             await writer.drain()
             await asyncio.sleep(self.pause)
-        writer.write(b"data: [DONE]\n\n")
+        writer.write(b'{"done": true}\n' if self.is_ollama else b"data: [DONE]\n\n")
         await writer.drain()
+
+    @property
+    def is_ollama(self) -> bool:
+        """Whether the last call came to the address that Ollama has."""
+        return "/api/chat " in self.heads[-1]
+
+    def _encode(self, token: str) -> bytes:
+        if self.is_ollama:
+            return json.dumps({"message": {"content": token}, "done": False}).encode() + b"\n"
+        return (
+            b"data: " + json.dumps({"choices": [{"delta": {"content": token}}]}).encode() + b"\n\n"
+        )
 
 
 @asynccontextmanager

@@ -302,6 +302,12 @@ async def test_a_model_that_can_not_be_reached_is_a_bad_gateway() -> None:
     assert "does not answer" in refused.json()["error"]
 
 
+async def test_an_ollama_server_answers() -> None:
+    async with open_modelled(ask_backend="ollama") as (api, model):
+        assert (await ask(api))["answer"] == ANSWER
+        assert model.bodies[0]["options"]
+
+
 async def test_some_garbage_between_tokens_is_skipped() -> None:
     async with open_modelled("dribbles") as (api, _):
         assert (await ask(api))["answer"] == ANSWER
