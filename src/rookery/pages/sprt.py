@@ -15,7 +15,7 @@ from rookery.pages.formatting import format_count, format_decimal, format_percen
 from rookery.pages.page import redirect_to, render_fragment, render_page_in_thread
 from rookery.stats.numbers import StatisticsFault
 from rookery.stats.sprt import EloModel, Sprt
-from rookery.stats.walk import LlrPace, ScoreSpread, length_at, pace_of
+from rookery.stats.walk import ScoreSpread, TestLength, length_at, pace_of
 
 HERE = "/sprt"
 USUAL: Mapping[str, str] = {
@@ -37,7 +37,8 @@ OLD_NAMES = {
     "rms-bias": "rms_bias",
 }
 """What fishtest's calculator calls them in its addresses."""
-ROWS, POINTS = 9, 65
+ROWS, POINTS = 9, 41
+"""More points cost more than an eye sees: about a millisecond each."""
 WIDTHS = 1.5
 """So far beyond the bounds it is drawn, in widths between them."""
 MODELS = {"normalized": EloModel.NORMALISED, "logistic": EloModel.LOGISTIC}
@@ -91,7 +92,7 @@ def _is_plain(text: str) -> bool:
 
 
 def make_view(texts: Mapping[str, str]) -> SprtView:
-    """Computes some sixty lengths, so that it belongs into a thread."""
+    """Computes some forty lengths, so that it belongs into a thread."""
     numbers, errors = dict[str, float](), dict[str, str]()
     for name in ("elo0", "elo1", "alpha", "beta", "draw_ratio", "rms_bias"):
         try:
@@ -156,7 +157,7 @@ def _calculate(texts: Mapping[str, str], spec: Sprt, spread: ScoreSpread) -> Spr
         ),
     )
     every = (POINTS - 1) // (ROWS - 1)
-    rows = tuple(_make_row(each.elo, pace, spec, spread) for each in lengths[::every])
+    rows = tuple(_make_row(each, spec, spread) for each in lengths[::every])
     longest = max(lengths, key=lambda each: each.mean_games)
     return SprtView(
         texts,
@@ -168,9 +169,8 @@ def _calculate(texts: Mapping[str, str], spec: Sprt, spread: ScoreSpread) -> Spr
     )
 
 
-def _make_row(elo: float, pace: LlrPace, spec: Sprt, spread: ScoreSpread) -> LengthAtElo:
-    length = length_at(pace, elo)
-    normalised = spec.model is EloModel.NORMALISED
+def _make_row(length: TestLength, spec: Sprt, spread: ScoreSpread) -> LengthAtElo:
+    elo, normalised = length.elo, spec.model is EloModel.NORMALISED
     return LengthAtElo(
         nelo=format_decimal(elo if normalised else spread.nelo_of(elo)),
         elo=format_decimal(spread.elo_of(elo) if normalised else elo),
