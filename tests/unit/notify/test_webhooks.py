@@ -1,0 +1,48 @@
+"""What webhooks are sent, and in which words."""
+
+import json
+
+import pytest
+
+from rookery.notify.outbox import ChannelForm
+from rookery.notify.webhooks import DISCORD_CHARACTERS, encode_body, sign_body
+from rookery.notify.wording import describe_notification, make_subject, make_text
+from rookery.rules.notifications import Notification, NotificationKind, account_waits
+from tests.makers import NOW
+
+SERVER = "https://tests.example.org"
+ENDED = Notification(
+    at=NOW, kind=NotificationKind.FINISHED, run="0" * 24, title="<a>\nb", message="passed"
+)
+
+
+def test_a_title_of_a_stranger_stays_one_line() -> None:
+    assert describe_notification(ENDED) == "<a> b: passed"
+    assert "\n" not in make_subject([ENDED, ENDED])
+
+
+def test_an_account_leads_to_those_that_wait() -> None:
+    text = make_text([account_waits("nova", NOW)], SERVER, "the link")
+    assert "The account nova waits for approval" in text
+    assert f"{SERVER}/users?state=pending" in text
+    assert "No more mail: the link" in text
+
+
+@pytest.mark.parametrize("number", [1, 200])
+def test_discord_gets_no_more_than_it_takes_and_calls_nobody(number: int) -> None:
+    sent = json.loads(encode_body(ChannelForm.DISCORD, [ENDED] * number, SERVER))
+    assert len(sent["content"]) <= DISCORD_CHARACTERS
+    assert sent["allowed_mentions"] == {"parse": []}
+    assert ("more" in sent["content"]) == (number > 1)
+
+
+def test_slack_reads_no_marks_of_a_stranger() -> None:
+    assert "&lt;a&gt; b" in json.loads(encode_body(ChannelForm.SLACK, [ENDED], SERVER))["text"]
+
+
+def test_a_signature_depends_on_secret_time_and_body() -> None:
+    signed = {
+        tuple(sign_body(*words).values())[1]
+        for words in (("a", b"x", 1), ("b", b"x", 1), ("a", b"y", 1), ("a", b"x", 2))
+    }
+    assert len(signed) == 4
