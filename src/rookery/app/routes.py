@@ -137,6 +137,7 @@ def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
     # A redirect would turn a worker's POST into a GET.
     app.router.redirect_slashes = False
     app.state.site = site
+    site.templates.know_pages(route.path for route in app.routes if isinstance(route, Route))
     app.state.event_feed = EventFeed(site)
     app.state.ask_desk = AskDesk(site)
     app.state.residuals = Residuals(site)

@@ -24,6 +24,7 @@ from rookery.pages.listing import ListAddress
 from rookery.pages.next_steps import NextStep, list_next_steps
 from rookery.pages.page import (
     answer_part,
+    make_frame,
     plays_engine,
     render_page,
     render_part,
@@ -37,6 +38,7 @@ from rookery.rules.lifecycle import Actor
 from rookery.rules.review import Hint, Severity
 from rookery.web.answers import address_of, site_of
 from rookery.web.fragments import RenderedPart
+from rookery.web.rendering import theme_in
 from rookery.web.scope import session_of
 from rookery.web.site import Site
 
@@ -252,14 +254,33 @@ def _list_filters(filters: HomeFilters) -> tuple[FilterLink, ...]:
 async def home(request: Request) -> Response:
     site, filters = site_of(request), read_filters(request.query_params)
     viewer = await viewer_of(request)
+    if viewer is not None or _acted(request):
+        return await render_page(request, "home.html", await _make_page(request, viewer, filters))
+
+    async def render() -> RenderedPart:
+        frame, page = await make_frame(request), await _make_page(request, None, filters)
+        return await render_part(site, "home.html", _keep, page, frame=frame)
+
+    # Strangers with the same theme are shown the same page, and are the most.
+    theme = theme_in(request.headers.get("cookie", ""))
+    key = ("home for strangers", filters, theme, address_of(request))
+    part = await site.shared_parts.find_recent(key, lambda: site.bus.seen, render)
+    return answer_part(request, part)
+
+
+def _keep(page: HomePage) -> HomePage:
+    return page
+
+
+async def _make_page(request: Request, viewer: Actor | None, filters: HomeFilters) -> HomePage:
+    site, address = site_of(request), address_of(request)
     part, trouble = None, await site.readiness.reason_against()
     if not trouble:
         try:
             part = await _find_part(site, viewer, filters, newest=False, anew=_acted(request))
         except (Rebuilding, StateLost):
             trouble = "it is taking over"
-    address = address_of(request)
-    view = HomePage(
+    return HomePage(
         trouble=trouble,
         role="Primary" if site.is_primary() else "Secondary",
         address=address,
@@ -267,7 +288,6 @@ async def home(request: Request) -> Response:
         part=Markup(part.text if part else ""),  # noqa: S704 - rendered by a template of ours
         steps=_list_steps(site, viewer, part, address),
     )
-    return await render_page(request, "home.html", view)
 
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")

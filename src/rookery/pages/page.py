@@ -112,16 +112,27 @@ def _render(
 
 
 async def render_part(
-    site: Site, template: str, make: Callable[[M], object], data: M, facts: object = None
+    site: Site,
+    template: str,
+    make: Callable[[M], object],
+    data: M,
+    facts: object = None,
+    frame: Frame = NOBODYS_FRAME,
 ) -> RenderedPart:
-    """A part for many: nothing in it is anybody's own, so that its frame is nobody's."""
-    return await site.threads.cpu(_render_part, site.templates, template, make, data, facts)
+    """A part for many: nothing in it is anybody's own, and its frame is nobody's or a stranger's
+    without messages."""
+    return await site.threads.cpu(_render_part, site.templates, template, frame, make, data, facts)
 
 
 def _render_part(
-    templates: Templates, template: str, make: Callable[[M], object], data: M, facts: object
+    templates: Templates,
+    template: str,
+    frame: Frame,
+    make: Callable[[M], object],
+    data: M,
+    facts: object,
 ) -> RenderedPart:
-    text = templates.render(template, NOBODYS_FRAME, make(data))
+    text = templates.render(template, frame, make(data))
     return RenderedPart(text, pack(text.encode()), facts)
 
 

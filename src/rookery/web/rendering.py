@@ -3,7 +3,7 @@
 import gzip
 import hashlib
 import mimetypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -141,8 +141,17 @@ class Templates:
         )
         self._environment.globals["asset"] = assets.address
         self._environment.globals["has_asset"] = assets.has
+        self._environment.globals["has_page"] = self._has_page
+        self._pages: frozenset[str] = frozenset()
         self._environment.globals["trouble"] = trouble
         self._environment.globals["simulated_fleet"] = simulated_fleet
+
+    def know_pages(self, paths: Iterable[str]) -> None:
+        """The pages that this site has, for links that are shown where they lead somewhere."""
+        self._pages = frozenset(paths)
+
+    def _has_page(self, path: str) -> bool:
+        return path in self._pages
 
     def render(self, name: str, frame: Frame, view: object) -> str:
         return self._environment.get_template(name).render(frame=frame, view=view)
