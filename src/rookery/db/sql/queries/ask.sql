@@ -217,9 +217,10 @@ found AS MATERIALIZED (
 scored AS MATERIALIZED (
     SELECT
         passage,
-        sum(best) * power(
+        -- float4, because the last digits of a sum depend on the order in which it was made
+        (sum(best) * power(
             count(*)::float8 / (SELECT count(DISTINCT concept) FROM used), $4::float8
-        ) + $5::float8 * coalesce(sum(literal), 0) AS score
+        ) + $5::float8 * coalesce(sum(literal), 0))::float4 AS score
     FROM found
     GROUP BY passage
 ),
@@ -239,13 +240,14 @@ kept AS (
     FETCH FIRST ($16::integer) ROWS WITH TIES
 )
 SELECT
-    key, place, kind, title, text, url, score, engine, user_name AS "user", at AS time, tc,
+    key, place, kind, title, text, url, round(score::float8::numeric, 6)::float8 AS score, engine,
+    user_name AS "user", at AS time, tc,
     outcome, elo, commit_hash AS commit, statistics, links
 FROM kept
 JOIN ask_passages ON ask_passages.id = kept.passage
 JOIN ask_documents ON ask_documents.id = ask_passages.document
 JOIN ask_scopes ON ask_scopes.id = ask_documents.scope
-ORDER BY score DESC, key, place
+ORDER BY kept.score DESC, key, place
 LIMIT $16::integer;
 
 -- name: ask_frequencies_of
