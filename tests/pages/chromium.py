@@ -136,6 +136,12 @@ class Tab:
             " e.dispatchEvent(new Event(kind, {bubbles: true})); })()"
         )
 
+    def choose_file(self, selector: str, file: Path) -> None:
+        """Puts a file into an input of a form."""
+        root = self.call("DOM.getDocument")["root"]["nodeId"]
+        found = self.call("DOM.querySelector", nodeId=root, selector=selector)
+        self.call("DOM.setFileInputFiles", nodeId=found["nodeId"], files=[str(file)])
+
     def submit(self, selector: str) -> None:
         """Clicks, and waits for the page that comes of it."""
         self.ask("window.leftBehind = true")

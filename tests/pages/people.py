@@ -34,12 +34,12 @@ class Person:
         for name, text in fields.items():
             self.tab.fill(f"main [name='{name}']", text)
 
-    def press(self, action: str) -> str:
+    def press(self, action: str, button: str = "button:not([type=button])") -> str:
         """The button of a form that leads to an address; gives the text of what comes of it."""
         form = f"main form[action='{action}']"
         unfold = "?.closest('details')?.toggleAttribute('open', true)"
         self.tab.ask(f'document.querySelector("{form}"){unfold}')
-        self.tab.submit(f"{form} button:not([type=button])")
+        self.tab.submit(f"{form} {button}")
         self.look()
         return self.tab.text()
 
