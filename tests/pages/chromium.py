@@ -100,9 +100,17 @@ class Tab:
     def until(self, expression: str) -> None:
         """Waits until it holds, across the loading of pages."""
         deadline = time.monotonic() + LIMIT_SECONDS
-        while not self.ask(f"!!({expression})"):
+        while not self._holds(expression):
             assert time.monotonic() < deadline, f"never came true: {expression}"
             self._pipe.listen(0.05)
+
+    def _holds(self, expression: str) -> bool:
+        try:
+            return bool(self.ask(f"!!({expression})"))
+        except AssertionError as error:
+            if "navigated" not in str(error):
+                raise
+            return False
 
     def press(self, key: str, code: int) -> None:
         for kind in ("rawKeyDown", "keyUp"):

@@ -7,6 +7,12 @@ from tests.pages.axe import find_violations
 from tests.pages.chromium import Tab
 
 PHONE, DESK = (390, 844), (1280, 900)
+TOO_WIDE = """
+document.documentElement.scrollWidth <= window.innerWidth ? [] :
+    [...document.querySelectorAll('body *')]
+        .filter(each => each.getBoundingClientRect().right > window.innerWidth + 1)
+        .map(each => `${each.tagName}.${each.className} ${each.textContent.trim().slice(0, 40)}`)
+"""
 BUTTON = "main form button[type=submit]"
 
 
@@ -27,8 +33,8 @@ class Person:
     def look(self) -> None:
         """Whatever is on the screen breaks no rule of accessibility and fits its window."""
         place = self.tab.ask("location.pathname")
-        assert find_violations(self.tab) == [], place
-        assert self.tab.ask("document.documentElement.scrollWidth <= window.innerWidth"), place
+        faults = [*find_violations(self.tab), *self.tab.ask(TOO_WIDE)]
+        assert faults == [], f"{place}: {faults}"
 
     def fill(self, **fields: str) -> None:
         for name, text in fields.items():
