@@ -119,7 +119,8 @@ function similarItem(source) {
   link.href = source.url;
   link.target = "_blank";
   link.textContent = source.title;
-  item.append(link, source.snippet ? ` ${source.snippet}` : "");
+  // Matched words stand between two marks (ask/words.py), which are no letters.
+  item.append(link, ` ${(source.snippet ?? "").replace(/[\ue000\ue001]/g, "")}`);
   return item;
 }
 
