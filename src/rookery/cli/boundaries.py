@@ -12,7 +12,13 @@ from starlette.types import Message, Scope
 
 from rookery.app.build import new_process, open_app
 from rookery.app.routes import declared_inventory
-from rookery.boundary.domains import Entry, markdown_inventory, markdown_matrix, text_table
+from rookery.boundary.domains import (
+    Entry,
+    markdown_inventory,
+    markdown_matrix,
+    markdown_table,
+    text_table,
+)
 from rookery.boundary.watch import LoopTime
 from rookery.cli.options import option
 from rookery.farm.jobs import attempt
@@ -33,6 +39,49 @@ undeclared part does not start. `rookery boundaries --measured` shows the measur
 declared one, and the loop time.
 
 """
+
+FISHTEST_HEAD = """\
+## fishtest's pages
+
+Its calls of workers and programs stand above under their own addresses. Its pages are these here;
+an address of its own that is answered leads to ours or does the same.
+
+"""
+
+FISHTEST_VIEWS = {
+    "GET /tests": "GET /",
+    "GET /tests/finished": "GET /tests",
+    "GET /tests/user/{name}": "GET /tests",
+    "GET /tests/view/{id}": "GET /runs/{run_id}",
+    "GET /tests/tasks/{id}": "GET /runs/{run_id}/tasks",
+    "GET /tests/stats/{id}": "GET /runs/{run_id}/stats",
+    "GET /tests/live_elo/{id}": "GET /runs/{run_id}/elo",
+    "GET,POST /tests/run": "GET,POST /tests/new",
+    "POST /tests/approve": "POST /runs/{run_id}/{command}",
+    "POST /tests/modify": "POST /runs/{run_id}/{command}",
+    "POST /tests/stop": "POST /runs/{run_id}/{command}",
+    "POST /tests/purge": "POST /runs/{run_id}/{command}",
+    "POST /tests/delete": "POST /runs/{run_id}/{command}",
+    "GET /tests/machines": "GET /machines",
+    "GET /workers/{name}": "GET /machines/{worker}",
+    "POST /workers/{name}": "POST /machines/{worker}/block",
+    "GET /actions": "GET /log",
+    "GET /contributors": "GET /contributors",
+    "GET /contributors/monthly": "GET /contributors",
+    "GET /nns": "GET /nets",
+    "GET,POST /upload": "GET,POST /upload",
+    "GET /sprt_calc": "GET /sprt",
+    "GET /rate_limits": "GET /server",
+    "GET,POST /login": "GET,POST /login",
+    "POST /logout": "POST /logout",
+    "GET,POST /signup": "GET,POST /signup",
+    "GET /user": "GET /profile",
+    "POST /user": "POST /profile/password",
+    "GET /user/{name}": "GET /users/{user}",
+    "POST /user/{name}": "POST /users/{user}/{command}",
+    "GET /user_management": "GET /users",
+}
+"""What does here what a page of fishtest does there."""
 
 ROUTES = {
     Audience.WORKER: "routes for workers",
@@ -72,7 +121,33 @@ async def measure_here() -> Mapping[str, LoopTime]:
 def page(entries: tuple[Entry, ...]) -> str:
     """docs/dev/boundaries.md."""
     matrix = markdown_matrix(grouped(entries))
-    return f"{HEAD}{matrix}\n## Inventory\n\n{markdown_inventory(entries)}"
+    inventory = markdown_inventory(entries)
+    return f"{HEAD}{matrix}\n## Inventory\n\n{inventory}\n{FISHTEST_HEAD}{markdown_views(entries)}"
+
+
+def markdown_views(entries: tuple[Entry, ...]) -> str:
+    """Where the work of each page of fishtest is done here; refuses a page that is gone."""
+    named = {one.name: one for one in entries if one.kind == "route"}
+    known = {(method, shape) for name in named for method, shape in shapes_of(name)}
+    rows = (
+        (
+            f"`{view}`",
+            f"`{here}`",
+            named[here].domain.value,
+            "yes" if known.issuperset(shapes_of(view)) else "no",
+        )
+        for view, here in FISHTEST_VIEWS.items()
+    )
+    return markdown_table(("fishtest", "here", "domain", "its address is answered"), rows)
+
+
+def shapes_of(name: str) -> Iterator[tuple[str, str]]:
+    """Each method of a route with its path, whatever the path's parameters are called."""
+    methods, _, path = name.rpartition(" ")
+    parts = ("{}" if part.startswith("{") else part for part in path.split("/"))
+    shape = "/".join(parts)
+    for method in methods.split(","):
+        yield method, shape
 
 
 def grouped(entries: tuple[Entry, ...]) -> dict[str, list[Entry]]:
