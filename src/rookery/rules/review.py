@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from rookery.model.engine import EngineRecord, PresetRecord
-from rookery.model.kinds import SprtTest, SpsaTuning
+from rookery.model.kinds import Fixed, SprtTest, SpsaTuning
 from rookery.model.plan import Plan, Side
 from rookery.model.presets import read_preset
 from rookery.model.run import Run
@@ -21,6 +21,8 @@ MAIN_NAMES = frozenset({"master", "main", "HEAD", "dev", "develop", "trunk"})
 LARGE_DIFF = 1000
 USUAL_THROUGHPUT = 100
 MOST_NAMED = 6
+MOST_TRIAL_GAMES = 20
+"""So few games of a side against itself are meant to show that it plays."""
 
 
 class Severity(enum.StrEnum):
@@ -94,7 +96,7 @@ def _review_sides(run: Run) -> Iterator[Hint]:
         return
     new, base = run.plan.sides[:2]
     if _what_plays(run.plan, new) == _what_plays(run.plan, base):
-        yield Hint(Severity.WRONG, "Both sides are the same: the test can only measure chance.")
+        yield _review_twins(run)
     elif base.tag not in MAIN_NAMES and not base.binary:
         yield Hint(Severity.NOTE, f"The base is {base.tag}, not the main branch by its name.")
     if run.plan.side_tc(new) != run.plan.side_tc(base):
@@ -103,6 +105,13 @@ def _review_sides(run: Run) -> Iterator[Hint]:
     if run.plan.side_threads(new) != run.plan.side_threads(base):
         odds = f"{run.plan.side_threads(new)} against {run.plan.side_threads(base)}"
         yield Hint(Severity.LOOK, f"Unequal threads: {odds}.")
+
+
+def _review_twins(run: Run) -> Hint:
+    """Of a side against itself: a few games are how somebody tries whether an engine plays."""
+    if isinstance(run.kind, Fixed) and run.plan.games <= MOST_TRIAL_GAMES:
+        return Hint(Severity.NOTE, "A trial: both sides are the same, and play a few games.")
+    return Hint(Severity.WRONG, "Both sides are the same: the test can only measure chance.")
 
 
 def _what_plays(plan: Plan, side: Side) -> tuple[object, ...]:

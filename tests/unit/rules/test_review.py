@@ -100,3 +100,9 @@ def test_what_is_wrong_comes_first() -> None:
 def test_a_tune_plays_one_program_against_itself() -> None:
     run = replace(make_run("a", make_plan(sides=sides(BASE))), kind=spsa())
     assert "same" not in " ".join(hint.text for hint in review_submission(run, STOCKFISH))
+
+
+def test_a_few_games_of_an_engine_against_itself_are_a_trial() -> None:
+    run = make_run("a", make_plan(sides=sides(BASE), games=8))
+    found = [hint for hint in review_submission(run, STOCKFISH) if "same" in hint.text]
+    assert [hint.severity for hint in found] == [Severity.NOTE]
