@@ -93,7 +93,9 @@ def served_farm(folder: Path, size: Sequence[str]) -> Iterator[str]:
     subprocess.run(seed, cwd=PROJECT, env=environment(), check=True, stdout=subprocess.DEVNULL)
     with kept_port() as port, (folder / "serve.log").open("w") as log:
         line = [*COMMAND, "serve", "--data", data, "--port", str(port)]
-        server = subprocess.Popen(line, cwd=PROJECT, env=environment(), stdout=log, stderr=log)
+        # With charts and boards, as people have them.
+        settings = environment() | {"ROOKERY_FRONT_END": "1"}
+        server = subprocess.Popen(line, cwd=PROJECT, env=settings, stdout=log, stderr=log)
         try:
             wait_until_ready(f"http://127.0.0.1:{port}")
             yield f"http://127.0.0.1:{port}"

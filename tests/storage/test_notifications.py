@@ -17,11 +17,11 @@ from rookery.model.events import Action, Event, about_run
 from rookery.model.run import Run
 from rookery.notify.mail import Letters, MailServer
 from rookery.notify.outbox import (
-    Channel,
     ChannelForm,
     Channels,
     DeliveryState,
     LoggedDelivery,
+    NotificationChannel,
     Outbox,
     Subscriptions,
 )
@@ -85,7 +85,9 @@ class Post:
     ) -> None:
         now = self.clock.now()
         where = address or ("" if form is ChannelForm.MAIL else self.hook.address)
-        await self.channels.add(Channel(0, user, form, where, "key", kinds, True, now, 0, now))
+        await self.channels.add(
+            NotificationChannel(0, user, form, where, "key", kinds, True, now, 0, now)
+        )
 
     async def log(self, user: str = "") -> tuple[LoggedDelivery, ...]:
         return await self.outbox.page(user, 0, 50)

@@ -5,12 +5,12 @@ from dataclasses import replace
 from datetime import datetime
 
 from rookery.notify.outbox import (
-    Channel,
     ChannelForm,
     Channels,
     DeliveryState,
     DueBatch,
     LoggedDelivery,
+    NotificationChannel,
     Outbox,
     Subscriptions,
 )
@@ -18,13 +18,13 @@ from rookery.notify.outbox import (
 
 class MemoryChannels(Channels):
     def __init__(self) -> None:
-        self._channels: dict[int, Channel] = {}
+        self._channels: dict[int, NotificationChannel] = {}
 
-    async def of(self, user: str) -> tuple[Channel, ...]:
+    async def of(self, user: str) -> tuple[NotificationChannel, ...]:
         found = [each for each in self._channels.values() if each.user_name == user]
         return tuple(sorted(found, key=lambda each: (each.form != ChannelForm.MAIL, each.id)))
 
-    async def add(self, channel: Channel) -> int:
+    async def add(self, channel: NotificationChannel) -> int:
         former = [
             each.id
             for each in self._channels.values()
@@ -34,7 +34,7 @@ class MemoryChannels(Channels):
         self._channels[number] = replace(channel, id=number)
         return number
 
-    async def change(self, channel: Channel) -> bool:
+    async def change(self, channel: NotificationChannel) -> bool:
         known = self._channels.get(channel.id)
         if known is None or known.user_name != channel.user_name:
             return False
@@ -86,11 +86,11 @@ class MemoryOutbox(Outbox):
         """There are none."""
 
     async def postpone(
-        self, channel: Channel, deliveries: Sequence[int], error: str, until: datetime
+        self, channel: NotificationChannel, deliveries: Sequence[int], error: str, until: datetime
     ) -> None:
         """There are none."""
 
-    async def rest(self, channel: Channel, until: datetime) -> None:
+    async def rest(self, channel: NotificationChannel, until: datetime) -> None:
         """Nothing was sent."""
 
     async def forget(self, before: datetime) -> None:

@@ -9,7 +9,7 @@ from rookery.ask.answering.extractive import ExtractiveAnswerer
 from rookery.ask.answering.grounds import AnswerFailed
 from rookery.ask.answering.models import DIALECTS, ModelAnswerer, ModelLimits
 from rookery.ask.chat import AskSteps, Question, RunningAnswer
-from rookery.ask.health import AskHealth, AskStats, Outcome
+from rookery.ask.health import AnswerOutcome, AskHealth, AskStats
 from rookery.ask.passages import Retriever
 from rookery.ask.pipeline import choose_pipeline
 from rookery.ask.sessions import ChatLimits, ChatRows, ChatSessions
@@ -74,25 +74,25 @@ class Ask:
 
     async def _follow(self, question: Question, held: HeldCall) -> AsyncGenerator[AskEvent, None]:
         """Counts how it went."""
-        began, outcome = self._clock.seconds(), Outcome.LEFT
+        began, outcome = self._clock.seconds(), AnswerOutcome.LEFT
         try:
-            outcome_if_whole, first = Outcome.ANSWERED, True
+            outcome_if_whole, first = AnswerOutcome.ANSWERED, True
             async with aclosing(self._pipeline(question, held)) as events:
                 async for event in events:
                     if isinstance(event, SourceList) and not event.sources:
-                        outcome_if_whole = Outcome.UNFOUND
+                        outcome_if_whole = AnswerOutcome.UNFOUND
                     if isinstance(event, TokenEvent) and first:
                         first = False
                         self.health.note_first_piece(self._clock.seconds() - began)
                     yield event
             outcome = outcome_if_whole
         except AnswerFailed as failed:
-            outcome = Outcome.FAILED
+            outcome = AnswerOutcome.FAILED
             self.health.note_model_failure()
             self._log.warning("model_failed", reason=str(failed), detail=failed.detail)
             raise
         except Exception:
-            outcome = Outcome.FAILED
+            outcome = AnswerOutcome.FAILED
             raise
         finally:
             self.health.note_answer(outcome, self._clock.seconds() - began)

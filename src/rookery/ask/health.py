@@ -14,7 +14,7 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 
 EMPTY = Histogram(SECONDS, (0,) * (len(SECONDS) + 1))
 
 
-class Outcome(StrEnum):
+class AnswerOutcome(StrEnum):
     """How a question ended."""
 
     ANSWERED = "answered"
@@ -45,7 +45,7 @@ class AskHealth:
 
     def __init__(self, answerer: str) -> None:
         self._answerer = answerer
-        self._questions: Counter[str] = Counter({each.value: 0 for each in Outcome})
+        self._questions: Counter[str] = Counter({each.value: 0 for each in AnswerOutcome})
         self._searches = self._answers = self._first = EMPTY
         self._model_calls = self._model_failures = 0
 
@@ -56,7 +56,7 @@ class AskHealth:
         """How long somebody waited until the answer began."""
         self._first = self._first.with_one(seconds)
 
-    def note_answer(self, outcome: Outcome, seconds: float) -> None:
+    def note_answer(self, outcome: AnswerOutcome, seconds: float) -> None:
         self._questions[outcome.value] += 1
         self._answers = self._answers.with_one(seconds)
 

@@ -36,7 +36,7 @@ class DeliveryState(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
+class NotificationChannel:
     """A way to tell a user of the kinds they chose. `address` and `secret` are those of a webhook.
     `failures` counts since something was last taken."""
 
@@ -65,7 +65,7 @@ class DueDelivery:
 class DueBatch:
     """All that is sent to a channel at once; `email` is the user's address if it is confirmed."""
 
-    channel: Channel
+    channel: NotificationChannel
     email: str
     deliveries: tuple[DueDelivery, ...]
 
@@ -90,18 +90,18 @@ class LoggedDelivery:
 class Channels(Table):
     """The rows of channels."""
 
-    async def of(self, user: str) -> tuple[Channel, ...]:
+    async def of(self, user: str) -> tuple[NotificationChannel, ...]:
         """The channels of a user, mail first."""
         return await self._many(_decode_channel, "channels_of_user", user)
 
-    async def add(self, channel: Channel) -> int:
+    async def add(self, channel: NotificationChannel) -> int:
         """Adds a channel and returns its number; mail takes the place of what was there."""
         texts = (channel.user_name, channel.form.value, clean(channel.address), channel.secret)
         kinds = sorted(channel.kinds)
         found = await self._write("channels_add", *texts, kinds, channel.active, channel.created)
         return int(found)
 
-    async def change(self, channel: Channel) -> bool:
+    async def change(self, channel: NotificationChannel) -> bool:
         """Stores what a channel of a user is told and whether at all; False where there is none."""
         values = (sorted(channel.kinds), channel.active, channel.next_at)
         found = await self._write("channels_change", channel.id, channel.user_name, *values)
@@ -152,14 +152,14 @@ class Outbox(Table):
         await self._write("deliveries_end", list(deliveries), state.value, clean(error), at)
 
     async def postpone(
-        self, channel: Channel, deliveries: Sequence[int], error: str, until: datetime
+        self, channel: NotificationChannel, deliveries: Sequence[int], error: str, until: datetime
     ) -> None:
         """A channel that did not take deliveries; it is left alone until then."""
         async with self._writing() as write:
             await write("deliveries_retry", list(deliveries), clean(error))
             await write("channels_pause", channel.id, until, channel.failures + 1)
 
-    async def rest(self, channel: Channel, until: datetime) -> None:
+    async def rest(self, channel: NotificationChannel, until: datetime) -> None:
         """A channel that has taken something is left alone until then."""
         await self._write("channels_pause", channel.id, until, 0)
 
@@ -172,8 +172,10 @@ class Outbox(Table):
         return await self._many(_decode_logged, "deliveries_page", user, count, first)
 
 
-def _decode_channel(form: str, kinds: list[str], **row: Any) -> Channel:
-    return Channel(form=ChannelForm(form), kinds=frozenset(map(NotificationKind, kinds)), **row)
+def _decode_channel(form: str, kinds: list[str], **row: Any) -> NotificationChannel:
+    return NotificationChannel(
+        form=ChannelForm(form), kinds=frozenset(map(NotificationKind, kinds)), **row
+    )
 
 
 def _decode_notification(row: dict[str, Any]) -> Notification:
@@ -185,7 +187,7 @@ def _decode_notification(row: dict[str, Any]) -> Notification:
 
 def _decode_due(
     *, delivery: int, engines: list[str], email: str, verified_email: str, **row: Any
-) -> tuple[Channel, str, DueDelivery]:
+) -> tuple[NotificationChannel, str, DueDelivery]:
     told = _decode_notification(row)
     confirmed = email if email and email == verified_email else ""
     return _decode_channel(**row), confirmed, DueDelivery(delivery, told, frozenset(engines))

@@ -20,11 +20,11 @@ from rookery.errors import Complaint
 from rookery.farm.privacy import Privacy
 from rookery.notify.mail import Letters, MailRefused, MailServer, make_letter, sender_domain
 from rookery.notify.outbox import (
-    Channel,
     ChannelForm,
     DeliveryState,
     DueBatch,
     DueDelivery,
+    NotificationChannel,
     Outbox,
 )
 from rookery.notify.webhooks import WebhookRefused, Webhooks
@@ -116,7 +116,9 @@ class Sender:
             return NO_MAIL
         return "" if batch.email else NO_ADDRESS
 
-    async def send(self, channel: Channel, email: str, deliveries: Sequence[DueDelivery]) -> None:
+    async def send(
+        self, channel: NotificationChannel, email: str, deliveries: Sequence[DueDelivery]
+    ) -> None:
         """Sends deliveries to a channel in one go; raises MailRefused or WebhookRefused."""
         told = [each.told for each in deliveries]
         if channel.form is not ChannelForm.MAIL:
@@ -139,7 +141,7 @@ class Sender:
         await self._threads.io(self._mail.send, letter)
 
     async def _take_refusal(
-        self, channel: Channel, deliveries: Sequence[DueDelivery], refused: Complaint
+        self, channel: NotificationChannel, deliveries: Sequence[DueDelivery], refused: Complaint
     ) -> None:
         now, why = self._clock.now(), str(refused)
         for_good = isinstance(refused, WebhookRefused) and refused.for_good

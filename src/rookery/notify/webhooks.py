@@ -17,7 +17,7 @@ import msgspec
 from rookery.clock import Clock
 from rookery.errors import Complaint
 from rookery.http_client import CallFailed, HttpClient
-from rookery.notify.outbox import Channel, ChannelForm
+from rookery.notify.outbox import ChannelForm, NotificationChannel
 from rookery.notify.wording import describe_notification, link_to
 from rookery.rules.notifications import Notification
 from rookery.sources.commits import SourceError
@@ -83,7 +83,7 @@ class Webhooks:
             raise WebhookRefused(f"there is no host {host}")
         return found.addresses[0]
 
-    def send(self, channel: Channel, told: Sequence[Notification]) -> None:
+    def send(self, channel: NotificationChannel, told: Sequence[Notification]) -> None:
         """Sends notifications to a webhook. Blocks, for a limited time; raises WebhookRefused."""
         body = encode_body(channel.form, told, self.server)
         headers = {

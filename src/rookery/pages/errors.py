@@ -68,7 +68,7 @@ class ErrorsData:
 
 
 @dataclass(frozen=True, slots=True)
-class FailedTask:
+class ErrorTask:
     """One of the last failures of a group."""
 
     task: int
@@ -88,7 +88,7 @@ class ErrorRow:
     machines: str
     first: Moment
     last: Moment
-    tasks: tuple[FailedTask, ...]
+    tasks: tuple[ErrorTask, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +189,10 @@ def _make_rows(data: ErrorsData) -> Iterator[ErrorRow]:
 
 def _make_tasks(
     group: FailureGroup, logs: Mapping[tuple[str, int], int], games: Collection[tuple[str, int]]
-) -> Iterator[FailedTask]:
+) -> Iterator[ErrorTask]:
     for worker, task in group.latest:
         key = (group.run, task)
-        yield FailedTask(
+        yield ErrorTask(
             task=task,
             machine=find_short_name(worker),
             log=f"/api/v1/logs/{logs[key]}" if key in logs else "",

@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Route
 
 from rookery.boundary.domains import Domain, runs
 from rookery.errors import Complaint
-from rookery.notify.outbox import Channel, ChannelForm, DueDelivery, LoggedDelivery
+from rookery.notify.outbox import ChannelForm, DueDelivery, LoggedDelivery, NotificationChannel
 from rookery.notify.webhooks import LONGEST_ADDRESS, WebhookRefused
 from rookery.notify.wording import KIND_WORDS, describe_notification
 from rookery.pages.formatting import Moment, format_ago
@@ -55,7 +55,7 @@ class ChannelRow:
     """A channel as its owner sees it; an address is a secret with many services, so that only its
     beginning is shown."""
 
-    channel: Channel
+    channel: NotificationChannel
     words: str
     shown: str
     trouble: str
@@ -68,7 +68,7 @@ class NotificationsView:
     user: User
     has_mail: bool
     kinds: tuple[tuple[NotificationKind, str], ...]
-    mail: Channel | None
+    mail: NotificationChannel | None
     webhooks: tuple[ChannelRow, ...]
     rows: tuple[DeliveryRow, ...]
     pager: Pager
@@ -146,7 +146,7 @@ def list_kinds(user: User) -> tuple[tuple[NotificationKind, str], ...]:
     )
 
 
-def _make_channel_row(channel: Channel, now: datetime) -> ChannelRow:
+def _make_channel_row(channel: NotificationChannel, now: datetime) -> ChannelRow:
     kinds = [words for kind, words in KIND_WORDS.items() if kind in channel.kinds]
     start = channel.address[: len(channel.address) // 2][:60]
     trouble = ""
@@ -255,7 +255,7 @@ async def change_channel(request: Request) -> Response:
     return redirect_to(HERE)
 
 
-async def _try(request: Request, user: User, channel: Channel) -> None:
+async def _try(request: Request, user: User, channel: NotificationChannel) -> None:
     """Sends something that is not in the outbox, and tells what came of it."""
     site, session = site_of(request), session_of(request.scope)
     told = Notification(
@@ -282,10 +282,10 @@ def _read_kinds(form: Form, user: User) -> frozenset[NotificationKind]:
 
 def _make_channel(
     site: Site, user: User, form: ChannelForm, address: str, kinds: frozenset[NotificationKind]
-) -> Channel:
+) -> NotificationChannel:
     now = site.clock.now()
     secret = "" if form is ChannelForm.MAIL else secrets.token_urlsafe(24)
-    return Channel(0, user.name, form, address, secret, kinds, bool(kinds), now, 0, now)
+    return NotificationChannel(0, user.name, form, address, secret, kinds, bool(kinds), now, 0, now)
 
 
 @runs(Domain.LOOP, "puts a letter into a queue")

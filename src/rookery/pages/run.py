@@ -39,7 +39,7 @@ from rookery.pages.page import (
 from rookery.pages.review import load_hints
 from rookery.pages.run_contributions import ContributionTable, make_contribution_tables
 from rookery.pages.run_description import NamedValue, describe_run, list_settings
-from rookery.pages.run_heading import RunHeading, Stage, describe_stage, make_run_heading
+from rookery.pages.run_heading import RunHeading, RunStage, describe_stage, make_run_heading
 from rookery.pages.run_row import ListedRun, RunRow, make_run_row
 from rookery.pages.run_statistics import WINDOW, estimate_run_elo, estimate_speed, forecast_run
 from rookery.pages.run_tables import (
@@ -108,7 +108,7 @@ class RunView:
 
     heading: RunHeading
     row: RunRow
-    stage: Stage
+    stage: RunStage
     sentence: str
     evidence: tuple[NamedValue, ...]
     outcome: str

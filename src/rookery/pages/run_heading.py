@@ -133,7 +133,7 @@ def _short(side: Side) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class RunStage:
     """The state of a run, what follows from it, and why nothing moves where nothing does."""
 
     label: StatusLabel
@@ -143,20 +143,20 @@ class Stage:
 
 def describe_stage(
     run: Run, diagnosis: RunDiagnosis | None, playing: Sequence[Task], now: datetime
-) -> Stage:
+) -> RunStage:
     label = label_status(run)
     if diagnosis is None:
-        return Stage(label)
+        return RunStage(label)
     reason = _sentence(diagnosis.sentence)
     match diagnosis.finding:
         case RunFinding.RUNNING | RunFinding.FINISHED | RunFinding.STOPPED_BY_ERROR:
-            return Stage(label)
+            return RunStage(label)
         case RunFinding.STARTING:
-            return Stage(STARTING, describe_first_results(run, playing, now))
+            return RunStage(STARTING, describe_first_results(run, playing, now))
         case RunFinding.AWAITING_APPROVAL:
-            return Stage(label, reason)
+            return RunStage(label, reason)
         case finding:
-            return Stage(_STAGES.get(finding, label), reason=reason)
+            return RunStage(_STAGES.get(finding, label), reason=reason)
 
 
 def describe_first_results(run: Run, playing: Sequence[Task], now: datetime) -> str:
