@@ -167,9 +167,9 @@ CHAINS = (
     ),
     (tier("acceptance", 240),),
     (tier("faults", 240),),
-    (tier("storage", 120),),
-    (tier("wire", 90),),
-    (tier("pages", 60),),
+    (tier("storage", 180),),
+    (tier("wire", 180),),
+    (tier("pages", 150),),
     (tier("outside", 30),),
     # schemathesis hooks itself into every run and takes a second to load.
     (tier("unit", 10, "-p", "no:schemathesis"),),
