@@ -165,7 +165,7 @@ async def test_a_net_is_uploaded_with_the_token_in_its_first_field() -> None:
         token = token_in(await ada.session.get("/upload"))
         files = {"network": (NET_NAME, NET)}
         answer = await ada.session.post("/upload", data={"csrf_token": token}, files=files)
-        assert (answer.status_code, answer.headers["location"]) == (302, "/nns")
+        assert (answer.status_code, answer.headers["location"]) == (302, "/nets")
         assert await ada.site.parts.nets.rows.get(NET_NAME) is not None
         other = {"network": ("nn-000000000000.nnue", NET)}
         refused = await ada.session.post("/upload", files=other, headers={"x-csrf-token": token})

@@ -44,10 +44,10 @@ def site_at(data: Path, log: RecordedLog | None = None, *, wanted: bool = True) 
 
 async def test_it_is_fetched_once_and_linked_with_its_licences(tools: Path, tmp_path: Path) -> None:
     async with open_site(site_at(tmp_path)) as site:
-        assert "Licences" not in (await site.browser.get("/")).text
+        assert "Licences" not in (await site.browser.get("/login")).text
         await site.parts.front_end()
         await site.parts.front_end()
-        assert "Licences" in (await site.browser.get("/")).text
+        assert "Licences" in (await site.browser.get("/login")).text
         script = await site.browser.get(site.parts.assets.address("uplot.js"))
         assert script.text == "uplot/dist/uPlot.iife.min.js\n"
         io = site.parts.threads.io
