@@ -20,7 +20,7 @@ from scripts.coverage_report import MEASURED, Unmet, figures_of, report_coverage
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 # A stage over its budget is marked; one that takes this many times its budget hangs and is ended.
-PATIENCE = 4
+PATIENCE = 6
 LEAST_PATIENCE = 300
 # Most tests wait for processes and databases: three stages at once keep two cores busy.
 LANES = 3
