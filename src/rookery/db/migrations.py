@@ -1,7 +1,15 @@
 """Migrates a database to the current schema: numbered files, each applied once in a transaction.
 
-Until 0.1 is released, schema.sql itself is migration 1: one text, and a database made of another
-is refused. The release copies it to 0001_baseline.sql, whose bytes and so checksum then stay.
+A file that is in the main branch never changes again, not by a byte: databases have noted its
+checksum. A change of the schema is a new file `sql/migrations/NNNN_words.sql` with the next number,
+and its first line says of what kind it is:
+
+    -- expand: the instances table, which each server writes its row into.
+    -- contract after 0004: drops lease.holder, which nobody reads since 0004.
+
+An expanding one leaves everything that the code before it reads and writes as it was, so that old
+and new servers run side by side on it: new tables, new indexes, new columns with a default or
+without NOT NULL. A contracting one takes away what only code from before the named migration uses.
 """
 
 import asyncio
@@ -16,8 +24,7 @@ import asyncpg
 from rookery.db.pool import EventLog, OwnConnection, Queries, quiet
 from rookery.db.target import Problem, Target, pass_test_point
 
-SCHEMA = Path(__file__).parent / "sql" / "schema.sql"
-FOLDER = SCHEMA.parent / "migrations"  # not there as long as schema.sql is the only one
+FOLDER = Path(__file__).parent / "sql" / "migrations"
 LOCK = 0x726F6F6B  # any number that all versions of Rookery agree on
 LOOK_AGAIN_SECONDS = 0.2
 
@@ -62,12 +69,9 @@ class Applied:
 
 def load_migrations(folder: Path = FOLDER) -> tuple[Migration, ...]:
     """Reads the files; it blocks, so call it before the loop runs or in a thread."""
-    files = sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))
-    if not files:
-        return (Migration(1, "baseline", SCHEMA.read_text(encoding="utf-8")),)
     return tuple(
         Migration(int(path.stem[:4]), path.stem[5:], path.read_text(encoding="utf-8"))
-        for path in files
+        for path in sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))
     )
 
 
