@@ -137,6 +137,8 @@ class Settings:
     port: int = 8000
     http: str = "uvicorn"
     base_url: str | None = None
+    internal_url: str | None = None
+    lease_seconds: int = 3
     allowed_hosts: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
     threadpool_tokens: int = 200
@@ -228,6 +230,12 @@ SETTINGS: Mapping[str, Setting] = {
         "what carries HTTP: uvicorn, or mongoose with rookery-asgi installed too",
     ),
     "base_url": Setting(_address, "the address people and workers use, if not this machine's"),
+    "internal_url": Setting(
+        _address, "where other processes on the same database reach this one, if not by its host"
+    ),
+    "lease_seconds": Setting(
+        _integer(2, 60), "seconds after which a primary that is not heard of is taken over from"
+    ),
     "allowed_hosts": Setting(_words, "further host names to answer to, by comma"),
     "trusted_proxies": Setting(_words, "proxies whose X-Forwarded-For counts, by comma"),
     "threadpool_tokens": Setting(_integer(8, 2000), "threads for blocking work"),

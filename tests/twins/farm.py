@@ -338,6 +338,23 @@ class MemoryReads(FleetReads):
             ),
         )
 
+    async def blocks(self) -> dict[str, str]:
+        return dict(self._rows.blocks)
+
+    async def recalled(self) -> tuple[MachineHistory, ...]:
+        return tuple(self._rows.recalled.values())
+
+    async def unfinished(self) -> tuple[Run, ...]:
+        found = (run for run in self._rows.runs.values() if not run.status.finished)
+        return tuple(replace(run, kind=without_trail(run.kind)) for run in found)
+
+    async def tasks_at_play(self, runs: Collection[str] | None = None) -> tuple[Task, ...]:
+        unfinished = {run.id for run in await self.unfinished()}
+        wanted = unfinished if runs is None else unfinished & set(runs)
+        return tuple(
+            task for task in self._rows.tasks.values() if task.active and task.run in wanted
+        )
+
     def _correct(self) -> Iterable[Correction]:
         for run in self._rows.runs.values():
             counted = recounted(self._rows.of_run(run.id))

@@ -22,6 +22,7 @@ from rookery.app.steps import (
     JOBS,
     KEY_FILES,
     LEASE,
+    LEASE_CONNECTION,
     LISTENING,
     POOL,
     SCHEMA,
@@ -44,11 +45,11 @@ from rookery.boundary.offload import Threads
 from rookery.boundary.watch import Blockage, Holdup, LoopWatch
 from rookery.clock import SystemClock
 from rookery.db import access, migrations
-from rookery.db.fence import Lease, hold_primacy
+from rookery.db.fence import LEASE_SECONDS, Lease, hold_primacy, keep_renewed
 from rookery.db.keys import load_key, load_session_secret
 from rookery.db.listening import Channel, Listening
 from rookery.db.migrations import Migration
-from rookery.db.pool import Pool, Queries, answers, make_event_log, open_pool
+from rookery.db.pool import EventLog, Pool, Queries, answers, make_event_log, open_pool
 from rookery.db.target import Problem, Target
 from rookery.farm.engines import EngineRows
 from rookery.farm.events import Bus
@@ -130,10 +131,11 @@ async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
         await steps.wait(SCHEMA, migrations.migrate(target, queries, newest, log=log))
         session_key = await steps.wait(SESSION_KEY, load_session_secret(pool, queries))
         seal_key, wheel_key = await steps.run(KEY_FILES, partial(read_keys, settings))
-        lease = Lease(pool, queries, instance=instance, address=address_of(settings))
-        # The folder of an embedded database is locked by us alone: whoever held the lease is dead.
-        force = settings.database_url is None
-        await steps.enter(LEASE, hold_primacy(lease, force=force, log=log))
+        renewals = await steps.enter(
+            LEASE_CONNECTION, open_pool(target, instance=instance, size=1, log=log)
+        )
+        lease = make_lease(settings, process, pool, queries, instance, renewals)
+        await steps.enter(LEASE, _keep_lease(settings, lease, log))
         site = await steps.enter(
             FLEET,
             open_site(
@@ -198,8 +200,41 @@ def read_keys(settings: Settings) -> tuple[bytes, bytes]:
     return load_key(settings.data / SEAL_KEY), load_key(settings.data / WHEEL_KEY)
 
 
-def address_of(settings: Settings) -> str:
-    return settings.base_url or f"http://{settings.host}:{settings.port}"
+def make_lease(
+    settings: Settings,
+    process: Process,
+    pool: Pool,
+    queries: Queries,
+    instance: str,
+    renewals: Pool,
+) -> Lease:
+    """The lease as this process stands for it, with heartbeats on a connection of their own."""
+    shared = settings.database_url is not None
+    return Lease(
+        pool,
+        queries,
+        instance=instance,
+        address=settings.internal_url or find_internal_address(process.lifecycle.bound),
+        seconds=settings.lease_seconds if shared else LEASE_SECONDS,
+        renewals=renewals,
+    )
+
+
+def _keep_lease(
+    settings: Settings, lease: Lease, log: EventLog
+) -> AbstractAsyncContextManager[Lease]:
+    """An external database may have another primary, and then we stand by. The folder of an
+    embedded one is locked by us alone: whoever held the lease is dead."""
+    if settings.database_url is not None:
+        return keep_renewed(lease, log=log)
+    return hold_primacy(lease, force=True, log=log)
+
+
+def find_internal_address(bound: str) -> str:
+    """Where other processes reach this one; who listens on all addresses is known by its name."""
+    for everywhere in ("//0.0.0.0:", "//[::]:"):
+        bound = bound.replace(everywhere, f"//{socket.gethostname()}:")
+    return bound
 
 
 @asynccontextmanager

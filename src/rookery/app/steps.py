@@ -17,7 +17,12 @@ UNFINISHED_UPLOADS = Step("unfinished uploads", Domain.THREAD, "removes files")
 SCHEMA = Step("schema", Domain.LOOP, "awaits one connection")
 SESSION_KEY = Step("session key", Domain.LOOP, "awaits one query")
 KEY_FILES = Step("key files", Domain.THREAD, "reads or makes files")
-LEASE = Step("fence", Domain.LOOP, "awaits the takeover; a task renews the lease")
+LEASE_CONNECTION = Step(
+    "lease connection", Domain.LOOP, "heartbeats wait for nobody's query", stop_seconds=6.0
+)
+LEASE = Step(
+    "fence", Domain.LOOP, "a task renews the lease; an embedded database is taken over at once"
+)
 FLEET = Step(
     "fleet",
     Domain.LOOP,
@@ -45,6 +50,7 @@ STEPS = (
     SCHEMA,
     SESSION_KEY,
     KEY_FILES,
+    LEASE_CONNECTION,
     LEASE,
     FLEET,
     LISTENING,

@@ -1,5 +1,6 @@
 """`rookery up`: server, database and a worker on this machine, and a first test to look at."""
 
+import asyncio
 import contextlib
 import os
 import secrets
@@ -44,6 +45,7 @@ KEPT_IN = "local-worker.token"
 NOTE = "the local worker of rookery up"
 LOOK_SECONDS = 2.0
 FETCH_SECONDS = 30.0
+PATIENCE_SECONDS = 5.0
 # Read aloud and typed by people: no letters that look alike.
 ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
@@ -155,7 +157,7 @@ def up(*, flags: UpFlags = ALL_OF_IT, serving: ServeSettings = NOTHING_SET) -> i
         screen.step("Preparing accounts and the first test")
         first = await site.users.count() == 0
         start.password = await provide_administrator(site, reset=flags.reset_password) or ""
-        if first and not flags.no_demo:
+        if first and not flags.no_demo and await becomes_primary(site):
             start.demo = await begin_demo(site)
         if not flags.no_worker:
             start.token = await provide_token(site, settings.data)
@@ -366,6 +368,17 @@ SUBMISSION = {
     "sprt": {"elo0": 0, "elo1": 30, "batch_size": 1},
     "info": "A first look: does not blundering gain Elo? (It should.)",
 }
+
+
+async def becomes_primary(site: Site) -> bool:
+    """Whether this process is primary, once a dead one's lease has run out: on an embedded database
+    at once."""
+    try:
+        async with asyncio.timeout(site.settings.lease_seconds + PATIENCE_SECONDS):
+            await site.fleet.primary.wait_until_serving()
+    except TimeoutError:
+        return False
+    return True
 
 
 async def begin_demo(site: Site) -> str:

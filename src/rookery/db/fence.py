@@ -111,12 +111,19 @@ async def _commit(transaction: "asyncpg.transaction.Transaction") -> None:
 # before anyone else may take it.
 
 LEASE_SECONDS = 10.0
+"""Where nobody else can take over."""
+SHARED_LEASE_SECONDS = 3.0
+"""Where others stand by: so long nobody is primary after one was killed."""
 RENEWALS_PER_LEASE = 3
 TAKEOVER_SECONDS = 10.0
 
 
 class LeaseHeld(Problem):
     """Another process is primary ({holder} at {address}), with a lease for {seconds:.0f} s more."""
+
+    def __init__(self, *, holder: str, address: str, seconds: float) -> None:
+        super().__init__(holder=holder, address=address, seconds=seconds)
+        self.holder, self.address, self.seconds = holder, address, seconds
 
 
 class TakeoverBlocked(Problem):
@@ -149,8 +156,11 @@ class Lease:
         address: str,
         seconds: float = LEASE_SECONDS,
         clock: Callable[[], float] = read_boottime,
+        renewals: "Pool | None" = None,
     ) -> None:
+        """`renewals` is a pool for heartbeats alone: a full one must not cost the lease."""
         self._pool = pool
+        self._renewals = renewals or pool
         self._queries = queries
         self._instance = instance
         self._address = address
@@ -171,6 +181,11 @@ class Lease:
         """Whether this process may still answer as primary; checked at each answer."""
         return self._epoch is not None and self._clock() < self._valid_until
 
+    @property
+    def instance(self) -> str:
+        """The name of this process."""
+        return self._instance
+
     async def read(self) -> LeaseRow:
         row = await self._pool.fetchrow(self._queries["lease_read"])
         assert row is not None
@@ -181,6 +196,8 @@ class Lease:
 
         Forcing is right for an embedded database, whose folder is locked by us alone.
         """
+        if not force:
+            await self._check_free()
         deadline = self._clock() + seconds
         attempt = 0
         while self._clock() < deadline:
@@ -190,6 +207,15 @@ class Lease:
             except asyncpg.LockNotAvailableError:
                 attempt += 1
         raise TakeoverBlocked(seconds=seconds)
+
+    async def _check_free(self) -> None:
+        """Raises LeaseHeld; without a lock, since whoever stands by asks again and again."""
+        row = await self._pool.fetchrow(self._queries["lease_glance"])
+        assert row is not None
+        if row["holder"] != self._instance and row["seconds_left"] > 0:
+            raise LeaseHeld(
+                holder=row["holder"], address=row["address"], seconds=row["seconds_left"]
+            )
 
     async def _attempt(self, *, force: bool, insist: bool) -> Fence:
         asked = self._clock()
@@ -222,9 +248,10 @@ class Lease:
 
     async def _renew(self) -> None:
         asked, epoch = self._clock(), self._epoch
-        found = await self._pool.fetchval(
-            self._queries["lease_renew"], epoch, self._seconds, timeout=self._seconds / 2
-        )
+        async with asyncio.timeout(self._seconds / 2):
+            found = await self._renewals.fetchval(
+                self._queries["lease_renew"], epoch, self._seconds
+            )
         if self._epoch != epoch:
             return  # taken anew meanwhile, by this very process
         if found is None:
@@ -236,33 +263,43 @@ class Lease:
 
     async def keep(self, *, log: EventLog = quiet) -> None:
         """Renews until another process has taken over; a database that is away is asked again."""
+        pause = self._seconds / RENEWALS_PER_LEASE
         while True:
-            await asyncio.sleep(self._seconds / RENEWALS_PER_LEASE)
+            await asyncio.sleep(pause)
+            pause = self._seconds / RENEWALS_PER_LEASE
             if self._epoch is None:
                 continue
             try:
                 await self.renew()
             except AWAY as error:
                 log("lease_not_renewed", reason=repr(error), held=self.is_held())
+                pause /= RENEWALS_PER_LEASE
 
     async def release(self) -> None:
         """Lets another process take over at once; answers as primary end with it."""
         epoch, self._epoch = self._epoch, None
         if epoch is not None:
-            await self._pool.execute(self._queries["lease_release"], epoch)
+            await self._renewals.execute(self._queries["lease_release"], epoch)
 
 
 # Being primary for the length of a block: waits for the lease, renews it, gives it back.
 
 LOOK_AGAIN_SECONDS = 0.5
 # A primary that was killed holds its lease until it expires; one that lives renews it for ever.
-PATIENCE_SECONDS = LEASE_SECONDS + 2
+PATIENCE_SECONDS = SHARED_LEASE_SECONDS + 2
 
 
 @asynccontextmanager
 async def hold_primacy(lease: Lease, *, force: bool, log: EventLog = quiet) -> AsyncIterator[Lease]:
     """Raises LeaseHeld when another process stays primary; `force` takes over at once."""
     await _take(lease, force=force, log=log)
+    async with keep_renewed(lease, log=log):
+        yield lease
+
+
+@asynccontextmanager
+async def keep_renewed(lease: Lease, *, log: EventLog = quiet) -> AsyncIterator[Lease]:
+    """Renews the lease whenever it is held, and gives it back in the end."""
     heartbeat = asyncio.create_task(_beat(lease, log), name="lease heartbeat")
     try:
         yield lease

@@ -33,6 +33,7 @@ class Channel(enum.StrEnum):
     TOKENS = "tokens"
     SESSIONS = "sessions"
     ENGINES = "engines"
+    LEASE = "lease"
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,6 +110,7 @@ class RunCommands:
 
     async def _carry_out(self, run_id: str, decide: Decide) -> Run:
         async with self._locks(run_id):
+            since = self._primary.term()
             found = await self._views.known_run(run_id)
 
             def moved(term: PrimaryTerm, now: datetime) -> Decision[Run]:
@@ -121,4 +122,4 @@ class RunCommands:
                 changes = working_set.settle(term.working, move, now)
                 return Decision(changes.runs[-1] if changes.runs else run, changes)
 
-            return await self._primary.answer(moved)
+            return await self._primary.answer(moved, since=since)

@@ -4,6 +4,7 @@ Every answer leaves when all it depends on is committed; a living task's beat wa
 What people do to runs is in `commands` and `purges`, what they may see in `views`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,7 +14,16 @@ from msgspec.structs import replace as with_fields
 from rookery.caches import ExpiringCache
 from rookery.clock import Clock
 from rookery.farm.commands import RunCommands
-from rookery.farm.primary import Act, Chance, KeyedLocks, Primary, PrimaryTerm, Store, SystemChance
+from rookery.farm.primary import (
+    Act,
+    Chance,
+    KeyedLocks,
+    Primary,
+    PrimaryTerm,
+    Store,
+    SystemChance,
+    always,
+)
 from rookery.farm.purges import InThread, RunPurges, inline
 from rookery.farm.views import FleetActivity, FleetViews, UnknownRun, UnknownTask
 from rookery.logs import Log
@@ -67,9 +77,10 @@ class Fleet:
         policy: Policy = STANDARD_POLICY,
         chance: Chance | None = None,
         in_thread: InThread = inline,
+        is_held: Callable[[], bool] = always,
     ) -> None:
         locks = KeyedLocks()
-        self.primary = Primary(store, clock, log, policy)
+        self.primary = Primary(store, clock, log, policy, is_held)
         self.views = FleetViews(self.primary)
         self.commands = RunCommands(self.primary, self.views, locks)
         self.purges = RunPurges(self.primary, self.views, locks, in_thread)
@@ -78,6 +89,8 @@ class Fleet:
         self._chance = chance or SystemChance()
         self._ended: ExpiringCache[str, int] = ExpiringCache(clock, MOST_RUNS_REMEMBERED)
         """How many tasks runs had that are not in memory any more."""
+        # Another primary may have given out more.
+        self.primary.on_open(lambda _term: self._ended.forget_all())
 
     async def request_task(self, machine: Machine, *, limit: int) -> Grant | NoTask | Refusal:
         """A task for this machine, if there is one; its user may have so many at a time."""

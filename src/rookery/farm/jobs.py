@@ -14,16 +14,14 @@ from rookery.boundary.domains import Domain, runs
 from rookery.clock import Clock
 from rookery.farm.commits import QueueFull, StateLost
 from rookery.farm.fleet import Fleet
-from rookery.farm.primary import Primary, PrimaryTerm, Rebuilding
+from rookery.farm.primary import PrimaryTerm, Rebuilding
 from rookery.farm.purges import InThread, inline
-from rookery.farm.views import NO_SPEED, RunSpeed
+from rookery.farm.views import NO_SPEED, RunSpeed, find_waiting_machines
 from rookery.logs import Log
-from rookery.model.machine import Machine
 from rookery.model.run import Run, RunFault, games_per_minute, nodes_per_second
 from rookery.model.task import Task, TaskKey
 from rookery.rules.answers import Changes, Decision, TaskSeen
 from rookery.rules.assignment import share
-from rookery.rules.diagnosis import STILL_THERE
 from rookery.rules.working_set import WorkingSet
 from rookery.stats.residuals import Colour
 
@@ -63,7 +61,7 @@ class Reachability:
         jumped = abs((now - self._last[1]).total_seconds() - passed) > CLOCK_SLACK_SECONDS
         self._last = (seconds, now)
         if passed > DEAF_AFTER_SECONDS or jumped or not self._is_reachable():
-            self._primary.term().working.last_seen.excuse_silence(now)
+            self._primary.excuse_silence()
 
 
 class Chores:
@@ -138,7 +136,8 @@ class Chores:
 
     @runs(Domain.LOOP_CPU, "looks at 500 machines at a time")
     async def count_waiting(self) -> None:
-        self._activity.waiting_machines = len(await find_waiting_machines(self._primary))
+        working, now = self._primary.term().working, self._primary.clock.now()
+        self._activity.waiting_machines = len(await find_waiting_machines(working, now))
 
     @runs(Domain.LOOP_CPU, "looks at 500 machines at a time")
     async def forget_machines(self) -> None:
@@ -177,15 +176,6 @@ def _note_last_seen(
     times = ((task.id, term.working.last_seen.get((run_id, task.id))) for task in tasks)
     seen = tuple(TaskSeen(run_id, task_id, at) for task_id, at in times if at)
     return Decision(None, Changes(seen=seen))
-
-
-async def find_waiting_machines(primary: Primary) -> list[Machine]:
-    """The machines that asked for a task not long ago and found none."""
-    working = primary.term().working
-    since, waiting = primary.clock.now() - STILL_THERE, list[Machine]()
-    async for names in slices(working.machines.names(), MACHINES_AT_A_TIME):
-        waiting += working.machines.waiting(names, since, working.task)
-    return waiting
 
 
 async def slices(items: Iterable[T], size: int) -> AsyncIterator[tuple[T, ...]]:

@@ -1,11 +1,14 @@
-"""Being the one who changes the working set: acts in memory, answers after the commit.
+r"""Being the one who changes the working set: acts in memory, answers after the commit.
 
     opened --> serving --a commit fails--> rebuilding --rows read anew--> serving
+         \--another is primary--> standing by --its lease ends--------^
 
 Theory of operation. An act changes memory at once and hands over its rows; its answer leaves when
 everything put so far is committed, because it may depend on any of it. So nobody is ever told what
 might not be true. When a commit fails or its outcome is unknown, all who wait are told to try
-again, memory is thrown away, the fence is taken anew, and what the rows say is the truth.
+again, memory is thrown away, the fence is taken anew, and what the rows say is the truth. Several
+processes may want to be primary: whoever does not get the lease tries again and again, which is
+how a dead primary is taken over from.
 """
 
 import asyncio
@@ -20,6 +23,7 @@ from weakref import WeakValueDictionary
 from msgspec.structs import replace
 
 from rookery.clock import Clock
+from rookery.db.fence import LeaseHeld
 from rookery.farm.commits import CommitQueue, CommitStats, QueueFull, StateLost
 from rookery.farm.read_values import Snapshot
 from rookery.farm.reads import FleetReads
@@ -81,6 +85,14 @@ Opened = Callable[[PrimaryTerm], object]
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
+LOOK_SECONDS = 0.5
+"""How often those who stand by look whether the primary still lives."""
+SLACK_SECONDS = 0.01
+
+
+def always() -> bool:
+    """Where there is one process alone."""
+    return True
 
 
 class Store(Protocol):
@@ -107,8 +119,14 @@ class Primary:
     process; the event loop alone uses it."""
 
     def __init__(
-        self, store: Store, clock: Clock, log: Log, policy: Policy = STANDARD_POLICY
+        self,
+        store: Store,
+        clock: Clock,
+        log: Log,
+        policy: Policy = STANDARD_POLICY,
+        is_held: Callable[[], bool] = always,
     ) -> None:
+        """`is_held` says whether the lease is ours: without it memory may be out of date."""
         self.clock = clock
         self.reads = store.reads
         self.engine_shares: dict[str, float] = {}
@@ -119,7 +137,10 @@ class Primary:
         self._renewed: Callable[[Run], Run] | None = None
         self._start_purge: StartPurge | None = None
         self._log_bound = LogBound()
+        self._is_held = is_held
         self._term: PrimaryTerm | None = None
+        self._begun = asyncio.Event()
+        self._released = asyncio.Event()
         self._on_open: list[Opened] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -136,8 +157,12 @@ class Primary:
         self._on_open.append(act)
 
     async def open(self) -> None:
-        """Begins the first term; raises when there can be none."""
-        self._term = await self._begin()
+        """Begins the first term, or stands by where another process is primary; raises when there
+        can be none."""
+        try:
+            self._start(await self._begin())
+        except LeaseHeld as held:
+            self.spawn(self._rebuild(held))
 
     async def close(self) -> None:
         """Waits for what was put, and ends."""
@@ -156,20 +181,44 @@ class Primary:
 
     @property
     def is_serving(self) -> bool:
-        return self._term is not None
+        return self.present_term() is not None
+
+    async def wait_until_serving(self) -> None:
+        """Returns once this process is primary and has read the fleet."""
+        while not self.is_serving:
+            await self._begun.wait()
+            if not self.is_serving:
+                await asyncio.sleep(FIRST_PAUSE_SECONDS)
+
+    def look_now(self, _what: str = "") -> None:
+        """Told when the lease may be free, to those who stand by."""
+        self._released.set()
+
+    def excuse_silence(self) -> None:
+        """The server could not be reached until now: no task is dead because of its silence."""
+        if self._term is not None:
+            self._term.working.last_seen.excuse_silence(self.clock.now())
 
     def commit_stats(self) -> CommitStats:
         return self._store.stats()
 
     def term(self) -> PrimaryTerm:
         """The present term; raises Rebuilding."""
-        if self._term is None:
+        term = self.present_term()
+        if term is None:
             raise Rebuilding
-        return self._term
+        return term
 
-    async def answer(self, act: Act[A]) -> A:
-        """Do it in memory, write it down, and answer when all of it is committed."""
+    def present_term(self) -> PrimaryTerm | None:
+        """The present term; None while another process may be primary, or rows are read."""
+        return self._term if self._term is not None and self._is_held() else None
+
+    async def answer(self, act: Act[A], *, since: PrimaryTerm | None = None) -> A:
+        """Do it in memory, write it down, and answer when all of it is committed. What the act
+        knows from rows is good for the term `since` alone: another may have changed them."""
         term = self.term()
+        if since is not None and since is not term:
+            raise StateLost
         try:
             answer, committed = self.decide(act)
         except RunFault:
@@ -249,21 +298,43 @@ class Primary:
     def _lose(self, term: PrimaryTerm) -> None:
         if self._term is term:
             self._term = None
+            self._begun.clear()
             self._log.warning("fleet_state_lost")
             self.spawn(self._rebuild())
 
-    async def _rebuild(self) -> None:
-        pause = FIRST_PAUSE_SECONDS
+    def _start(self, term: PrimaryTerm) -> None:
+        self._term = term
+        self._begun.set()
+
+    async def _rebuild(self, held: LeaseHeld | None = None) -> None:
+        """Tries to begin a term until it can, and stands by for as long as another is primary."""
+        pause, primary = FIRST_PAUSE_SECONDS, ""
         while True:
+            if held is not None:
+                primary = await self._stand_by(held, primary)
+            self._released.clear()
             try:
-                self._term = await self._begin()
+                term = await self._begin()
+            except LeaseHeld as still_held:
+                held = still_held
             except Exception as error:  # noqa: BLE001 - whatever it is, the next attempt may do
+                held = None
                 self._log.warning("fleet_not_rebuilt", why=repr(error))
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             else:
-                self._log.info("fleet_rebuilt", runs=len(self._term.working.runs()))
+                self._start(term)
+                self._log.info("fleet_rebuilt", runs=len(term.working.runs()))
                 return
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+    async def _stand_by(self, held: LeaseHeld, known: str) -> str:
+        """Waits until it is worth another look, and gives the primary's name, told once."""
+        if held.holder != known:
+            self._log.info("standing_by", primary=held.holder, address=held.address)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(LOOK_SECONDS, max(held.seconds, 0.0) + SLACK_SECONDS)):
+                await self._released.wait()
+        return held.holder
 
     async def _begin(self) -> PrimaryTerm:
         commits = await self._store.take()

@@ -60,10 +60,11 @@ class RunPurges:
         if run_id in self._under_way:
             return Purged(await self._views.known_run(run_id), PurgedTotals(), under_way=True)
         async with self._locks(run_id):
+            since = self._primary.term()
             run = await self._views.known_run(run_id)
             purging = working_set.begin_purge(run, actor, self._primary.clock.now())
             if run.tally.tasks <= AT_ONCE:
-                return await self._purged(run, purging)
+                return await self._purged(run, purging, since)
             await self._begin(purging)
         self._under_way.add(run_id)
         self._primary.spawn(self.carry_on(purging))
@@ -75,28 +76,29 @@ class RunPurges:
         self._under_way.add(purging.run)
         try:
             async with self._locks(purging.run):
+                since = self._primary.term()
                 run = await self._views.known_run(purging.run)
                 try:
                     purge.check(run, self._primary.clock.now())
                 except RunFault:
-                    await self._drop(run, purging)
+                    await self._drop(run, purging, since)
                 else:
-                    await self._purged(run, purging)
+                    await self._purged(run, purging, since)
         finally:
             self._under_way.discard(purging.run)
 
-    async def _purged(self, run: Run, purging: Purging) -> Purged:
+    async def _purged(self, run: Run, purging: Purging, since: PrimaryTerm) -> Purged:
         if purging.culprit is None:
             purging = replace(purging, culprit=await self._found(run, purging))
         if purging.culprit is not None:
             async for tasks in self._bad(run, purging.culprit):
                 struck = purge.strike(run, purging, tasks)
                 began = self._primary.clock.seconds()
-                await self._write(struck)
+                await self._write(struck, since)
                 run, purging = struck.run, struck.purging
                 # As long again belongs to those who wait for their own commits.
                 await asyncio.sleep(self._primary.clock.seconds() - began)
-        return await self._conclude(run, purging)
+        return await self._conclude(run, purging, since)
 
     async def _found(self, run: Run, purging: Purging) -> PurgeTarget | None:
         inquiry = PurgeSearch()
@@ -122,7 +124,7 @@ class RunPurges:
     async def _begin(self, purging: Purging) -> None:
         await self._primary.answer(lambda _term, _now: Decision(None, Changes(purging=(purging,))))
 
-    async def _write(self, struck: Struck) -> None:
+    async def _write(self, struck: Struck, since: PrimaryTerm) -> None:
         def written(_: PrimaryTerm, _now: datetime) -> Decision[None]:
             rows = tuple(each.struck for each in struck.bad)
             changes = Changes(
@@ -130,18 +132,18 @@ class RunPurges:
             )
             return Decision(None, changes)
 
-        await self._primary.answer(written)
+        await self._primary.answer(written, since=since)
 
-    async def _conclude(self, run: Run, purging: Purging) -> Purged:
+    async def _conclude(self, run: Run, purging: Purging, since: PrimaryTerm) -> Purged:
         def concluded(term: PrimaryTerm, now: datetime) -> Decision[Purged]:
             purged, changes = working_set.conclude_purge(term.working, run, purging, now)
             return Decision(purged, changes + Changes(purged=(run.id,)))
 
-        return await self._primary.answer(concluded)
+        return await self._primary.answer(concluded, since=since)
 
-    async def _drop(self, run: Run, purging: Purging) -> None:
+    async def _drop(self, run: Run, purging: Purging, since: PrimaryTerm) -> None:
         def dropped(_: PrimaryTerm, now: datetime) -> Decision[None]:
             changes = working_set.drop_purge(run, purging, now)
             return Decision(None, changes + Changes(purged=(run.id,)))
 
-        await self._primary.answer(dropped)
+        await self._primary.answer(dropped, since=since)

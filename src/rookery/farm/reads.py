@@ -48,7 +48,7 @@ from rookery.model.events import Action, Event
 from rookery.model.run import Run
 from rookery.model.task import PlayedBatch, Tally, Task
 from rookery.protocol.actions import MOST_ACTIONS, Expression
-from rookery.rules.answers import ChartPoint
+from rookery.rules.answers import ChartPoint, MachineHistory
 from rookery.rules.purge import BadTask
 
 # What a new primary puts right before it starts: rows that a crash kept behind, and sums that are
@@ -115,16 +115,32 @@ class FleetReads:
         runs = await self._unfinished()
         tasks = await self._active()
         runs, corrections = await self._checked(runs, tasks)
-        blocks = await self._fetch("blocks_all")
-        recalled = await self._fetch("recalled_all")
         return Snapshot(
             tuple((run, tuple(tasks[run.id])) for run in runs),
-            {row["short_name"]: row["message"] for row in blocks},
-            await _decoded(recalled, recalled_of),
+            await self.blocks(),
+            await self.recalled(),
             corrections,
             await _decoded(await self._fetch("purges_all"), purging_of),
             await _decoded(await self._fetch("tasks_played"), _played_of),
         )
+
+    async def blocks(self) -> dict[str, str]:
+        """Machines that get no tasks, by short name, with the message each is given."""
+        return {row["short_name"]: row["message"] for row in await self._fetch("blocks_all")}
+
+    async def recalled(self) -> tuple[MachineHistory, ...]:
+        """What all machines have played."""
+        return await _decoded(await self._fetch("recalled_all"), recalled_of)
+
+    async def unfinished(self) -> tuple[Run, ...]:
+        """All runs that are not over; what a tune's values were on the way is left out."""
+        return await _decoded(await self._fetch("runs_unfinished"), run_of)
+
+    async def tasks_at_play(self, runs: Collection[str] | None = None) -> tuple[Task, ...]:
+        """The active tasks of these unfinished runs, or of all."""
+        if runs is None:
+            return await _decoded(await self._fetch("tasks_active"), task_of)
+        return await _decoded(await self._fetch("tasks_active_of", list(runs)), task_of)
 
     async def run(self, run_id: str) -> Run | None:
         row = await self._pool.fetchrow(self._queries["runs_one"], run_id)
@@ -290,7 +306,7 @@ class FleetReads:
 
     async def _active(self) -> dict[str, list[Task]]:
         tasks: dict[str, list[Task]] = defaultdict(list)
-        for task in await _decoded(await self._fetch("tasks_active"), task_of):
+        for task in await self.tasks_at_play():
             tasks[task.run].append(task)
         return tasks
 

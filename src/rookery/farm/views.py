@@ -1,17 +1,19 @@
-"""What may be seen of the fleet: memory first, then rows; only what is committed is shown."""
+"""What may be seen of the fleet: memory first, then rows; only what is committed is shown. A
+process that is not primary has rows alone."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from rookery.farm.copies import FleetCopy
 from rookery.farm.primary import Primary
 from rookery.model.machine import Machine
 from rookery.model.run import ForeignTask, Run, RunFault
 from rookery.model.task import Task, TaskKey
 from rookery.rules.answers import HeldTask
-from rookery.rules.diagnosis import FleetView, RunDiagnosis, diagnose
+from rookery.rules.diagnosis import STILL_THERE, FleetView, RunDiagnosis, diagnose
 from rookery.rules.machines import MachineState
 from rookery.rules.working_set import WorkingSet
 from rookery.stats.residuals import Colour
@@ -86,10 +88,12 @@ def _describe_known(working: WorkingSet, state: MachineState) -> KnownMachine:
 
 
 class FleetViews:
-    """Reads of runs, tasks and machines that return committed state only."""
+    """Reads of runs, tasks and machines that return committed state only: the primary's from
+    memory, everybody else's from rows."""
 
     def __init__(self, primary: Primary) -> None:
         self._primary = primary
+        self._copy = FleetCopy(primary.reads, primary.clock)
 
     def present(self, run_id: str) -> Run | None:
         """An unfinished run as it is in memory: for what is told to nobody before it is
@@ -97,9 +101,10 @@ class FleetViews:
         return self._primary.term().working.runs().get(run_id)
 
     async def run(self, run_id: str) -> Run | None:
-        term = self._primary.term()
-        found = term.working.runs().get(run_id)
-        await self._primary.wait_committed(term)
+        term, found = self._primary.present_term(), None
+        if term is not None:
+            found = term.working.runs().get(run_id)
+            await self._primary.wait_committed(term)
         return found or await self._primary.reads.run(run_id)
 
     async def known_run(self, run_id: str) -> Run:
@@ -111,27 +116,33 @@ class FleetViews:
 
     async def active(self) -> tuple[Run, ...]:
         """All unfinished runs."""
-        term = self._primary.term()
+        term = self._primary.present_term()
+        if term is None:
+            return await self._copy.unfinished.load()
         found = tuple(term.working.runs().values())
         await self._primary.wait_committed(term)
         return found
 
     async def task(self, run_id: str, task_id: int) -> Task | None:
-        term = self._primary.term()
-        found = term.working.task((run_id, task_id))
-        await self._primary.wait_committed(term)
+        term, found = self._primary.present_term(), None
+        if term is not None:
+            found = term.working.task((run_id, task_id))
+            await self._primary.wait_committed(term)
         return found or await self._primary.reads.task(run_id, task_id)
 
     async def task_page(self, run_id: str, first: int, count: int) -> tuple[Task, ...]:
         """Tasks of a run from a number on; it may have a hundred thousand."""
-        await self._primary.wait_committed(self._primary.term())
+        if (term := self._primary.present_term()) is not None:
+            await self._primary.wait_committed(term)
         return await self._primary.reads.task_page(run_id, first, count)
 
-    async def tasks_at_play(self, run_id: str = "") -> tuple[Task, ...]:
-        """The active tasks of a run, or of all runs."""
-        term = self._primary.term()
-        runs = [run_id] if run_id else list(term.working.runs())
-        found = tuple(task for each in runs for task in term.working.tasks(each))
+    async def tasks_at_play(self, runs: Collection[str] | None = None) -> tuple[Task, ...]:
+        """The active tasks of these runs, or of all."""
+        term = self._primary.present_term()
+        if term is None:
+            return await self._primary.reads.tasks_at_play(runs)
+        ids = list(term.working.runs()) if runs is None else runs
+        found = tuple(task for each in ids for task in term.working.tasks(each))
         await self._primary.wait_committed(term)
         return found
 
@@ -145,36 +156,62 @@ class FleetViews:
             raise ForeignTask
         return task
 
-    def last_seen(self, run_id: str, task_id: int) -> datetime | None:
-        """When an active task last gave a sign of life."""
-        return self._primary.term().working.last_seen.get((run_id, task_id))
+    async def last_seen(self, tasks: Iterable[Task]) -> dict[TaskKey, datetime]:
+        """When active tasks last gave a sign of life."""
+        wanted = [(task.run, task.id) for task in tasks if task.active]
+        heard = (await self._working()).last_seen if wanted else None
+        found = ((key, heard.get(key) if heard else None) for key in wanted)
+        return {key: at for key, at in found if at is not None}
 
     async def diagnosis(self, run_id: str) -> RunDiagnosis:
         """Why a run is not moving, or that it is."""
         run, now = await self.known_run(run_id), self._primary.clock.now()
-        return diagnose(run, FleetView(self._primary.term().working, now), now)
+        return diagnose(run, FleetView(await self._working(), now), now)
 
-    def machine(self, short_name: str) -> KnownMachine | None:
+    async def machine(self, short_name: str) -> KnownMachine | None:
         """A machine that asked for a task not long ago."""
-        working = self._primary.term().working
+        working = await self._working()
         state = working.machines.get(short_name)
         return None if state is None else _describe_known(working, state)
 
     async def machines(self) -> tuple[KnownMachine, ...]:
         """All machines that asked for a task not long ago; there may be ten thousand, so that the
         loop goes on in between."""
-        term, found = self._primary.term(), list[KnownMachine]()
-        states = tuple(term.working.machines.states())
+        term, found = self._primary.present_term(), list[KnownMachine]()
+        working = await self._working() if term is None else term.working
+        states = tuple(working.machines.states())
         for start in range(0, len(states), MACHINES_AT_ONCE):
             part = states[start : start + MACHINES_AT_ONCE]
-            found += [_describe_known(term.working, state) for state in part]
+            found += [_describe_known(working, state) for state in part]
             await asyncio.sleep(0)
-        await self._primary.wait_committed(term)
+        if term is not None:
+            await self._primary.wait_committed(term)
         return tuple(found)
+
+    async def waiting_machines(self) -> list[Machine]:
+        """The machines that asked for a task not long ago and found none."""
+        return await find_waiting_machines(await self._working(), self._primary.clock.now())
 
     async def blocks(self) -> dict[str, str]:
         """Blocked machines by short name, with the message each is given."""
-        term = self._primary.term()
+        term = self._primary.present_term()
+        if term is None:
+            return await self._primary.reads.blocks()
         found = dict(term.working.machines.blocks)
         await self._primary.wait_committed(term)
         return found
+
+    async def _working(self) -> WorkingSet:
+        """Memory, for what no commit is waited for."""
+        term = self._primary.present_term()
+        return await self._copy.working() if term is None else term.working
+
+
+async def find_waiting_machines(working: WorkingSet, now: datetime) -> list[Machine]:
+    """The machines that asked for a task not long ago and found none."""
+    waiting, names = list[Machine](), working.machines.names()
+    for start in range(0, len(names), MACHINES_AT_ONCE):
+        part = names[start : start + MACHINES_AT_ONCE]
+        waiting += working.machines.waiting(part, now - STILL_THERE, working.task)
+        await asyncio.sleep(0)
+    return waiting

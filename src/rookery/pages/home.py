@@ -393,7 +393,10 @@ async def _load(
 async def _load_new_tasks(fleet: Fleet, unfinished: Sequence[Run]) -> dict[str, tuple[Task, ...]]:
     """The tasks of runs whose speed is worked out within the minute; not of all after a restart."""
     found = [run for run in unfinished if run.tally.workers and run.id not in fleet.activity.speeds]
-    return {run.id: await fleet.views.tasks_at_play(run.id) for run in found[:MOST_NEW]}
+    tasks: dict[str, list[Task]] = {run.id: [] for run in found[:MOST_NEW]}
+    for task in await fleet.views.tasks_at_play(tuple(tasks)) if tasks else ():
+        tasks[task.run].append(task)
+    return {run_id: tuple(each) for run_id, each in tasks.items()}
 
 
 def _find_midnight(now: datetime) -> datetime:

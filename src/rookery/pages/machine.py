@@ -144,7 +144,7 @@ async def _load(request: Request) -> MachineData:
     )
     with translated_errors():
         _check_name(name)
-        blocks, known = await site.fleet.views.blocks(), site.fleet.views.machine(name)
+        blocks, known = await site.fleet.views.blocks(), await site.fleet.views.machine(name)
         tasks = await site.reads.tasks_of_machine(name, MOST_TASKS)
         sight = site.privacy.sight(viewer)
         words = await site.reads.actions(

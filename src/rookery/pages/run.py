@@ -324,7 +324,7 @@ async def _load_moving(site: Site, run: Run, viewer: Actor | None) -> RunPageDat
         viewer=viewer,
         speed=site.fleet.activity.speed(run.id),
         samples=await site.reads.samples(run.id),
-        playing=await site.fleet.views.tasks_at_play(run.id),
+        playing=await site.fleet.views.tasks_at_play((run.id,)),
         diagnosis=None if run.status.finished else await site.fleet.views.diagnosis(run.id),
         names={} if run.status.finished else await _load_names(site, viewer),
     )

@@ -22,9 +22,11 @@ class Alive(msgspec.Struct):
 
 
 class Ready(msgspec.Struct, omit_defaults=True):
-    """Whether requests are welcome, and why not."""
+    """Whether requests are welcome, and why not; any process may be asked for anything, whichever
+    role it has."""
 
     ready: bool
+    role: str
     reason: str = ""
     warning: str = ""
 
@@ -38,12 +40,14 @@ async def healthz(_request: Request) -> Response:
 @described(Operation("Whether the process can do its work", {200: Ready, 503: Ready}))
 @runs(Domain.LOOP, "awaits one query at most every half second")
 async def readyz(request: Request) -> Response:
-    readiness = site_of(request).readiness
+    site = site_of(request)
+    readiness, role = site.readiness, site.role
     reason = await readiness.reason_against()
     status = 503 if reason else 200
-    headers = {"cache-control": "no-store"}
+    headers = {"cache-control": "no-store", "x-rookery-role": role}
     warning = "" if reason else readiness.warning
-    return json_answer(Ready(ready=not reason, reason=reason, warning=warning), status, headers)
+    answer = Ready(ready=not reason, role=role, reason=reason, warning=warning)
+    return json_answer(answer, status, headers)
 
 
 # /metrics: the figures of this process for Prometheus.

@@ -197,6 +197,7 @@ async def _serve_until(
     _let_signals_end_the_start(request, process)
     try:
         with contextlib.closing(await process.threads.io(bind_socket, serving.place)) as listening:
+            process.lifecycle.bound = address_of(listening)
             async with opening as (app, site):
                 await _answer_requests(request, app, site, listening, serving)
     except asyncio.CancelledError:

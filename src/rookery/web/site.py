@@ -161,7 +161,12 @@ class Site:
         self.meter = LoopMeter()
         self.upload_quota = settings.upload_quota_mb * MB or None
         self.fleet = Fleet(
-            storage.fleet, self.clock, self.log, policy=policy, in_thread=self.threads.cpu
+            storage.fleet,
+            self.clock,
+            self.log,
+            policy=policy,
+            in_thread=self.threads.cpu,
+            is_held=is_primary,
         )
         self._make_people(storage, seal_key)
         self._make_fleet(storage)
@@ -180,6 +185,11 @@ class Site:
         self.connections: Callable[[], int] = lambda: 0
         self.read_lease: Callable[[], Awaitable[LeaseRow | None]] = _no_lease
         self.stop_jobs: Callable[[], Awaitable[None]] = _no_jobs
+
+    @property
+    def role(self) -> str:
+        """`primary`, or `secondary` where another process is."""
+        return "primary" if self.is_primary() else "secondary"
 
     @property
     def fingerprint(self) -> str:
@@ -397,6 +407,8 @@ class Site:
         forget_changed_accounts(self.changes, self.credentials, self.bearers)
         refresh = Refresher(self.load, self.log)
         self.changes.subscribe(Channel.ENGINES, refresh.schedule, refresh.schedule)
+        look_now = self.fleet.primary.look_now
+        self.changes.subscribe(Channel.LEASE, look_now, look_now)
 
     async def load(self) -> None:
         """Reads what is kept in memory and may change in other processes. Engines, teams and files

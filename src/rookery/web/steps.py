@@ -139,6 +139,8 @@ class Lifecycle:
 
     def __init__(self) -> None:
         self.phase = Phase.STARTING
+        self.bound = ""
+        """The address of the socket that will listen, once it is known."""
 
     @property
     def stopping(self) -> bool:

@@ -96,7 +96,7 @@ async def _require_blocker(request: Request) -> Actor:
 
 async def _load_details(site: Site, name: str, reader: Actor | None) -> v1.WorkerDetails | None:
     """None for a machine that nobody knows, or that the reader may not know of."""
-    blocks, known = await site.fleet.views.blocks(), site.fleet.views.machine(name)
+    blocks, known = await site.fleet.views.blocks(), await site.fleet.views.machine(name)
     at_play = await find_tasks_at_play(site, _viewer(reader))
     tasks = [task for task in at_play if task.machine.short_name == name]
     concerned = is_concerned(reader, name)

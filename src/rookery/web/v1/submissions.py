@@ -11,7 +11,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.farm.jobs import find_waiting_machines
 from rookery.farm.submission import SubmissionContext, created, planned
 from rookery.files.access import FileAccess
 from rookery.model.engine import STOCKFISH
@@ -81,7 +80,7 @@ async def submit_run(site: Site, body: bytes, bearer: Bearer) -> v1.CreatedRun:
 async def list_machines_now(site: Site, viewer: str) -> tuple[Machine, ...]:
     """The machines that play what the viewer may know of, and those that wait for something."""
     playing = await find_tasks_at_play(site, viewer)
-    waiting = await find_waiting_machines(site.fleet.primary)
+    waiting = await site.fleet.views.waiting_machines()
     return (*(task.machine for task in playing), *waiting)
 
 

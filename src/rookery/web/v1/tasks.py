@@ -77,10 +77,7 @@ async def _load_last_seen(
         count = tasks[-1].id - tasks[0].id + 1
         rows = await site.reads.last_seen(run_id, tasks[0].id, count)
         seen_at = {(run_id, task): at for task, at in rows.items()}
-    for task in tasks:
-        if task.active and (at := site.fleet.views.last_seen(task.run, task.id)):
-            seen_at[task.run, task.id] = at
-    return seen_at
+    return seen_at | await site.fleet.views.last_seen(tasks)
 
 
 async def _load_results_apart(site: Site, tasks: tuple[Task, ...]) -> dict[int, Results]:

@@ -22,9 +22,13 @@ WHERE datname = current_database() AND usename = current_user
     AND application_name = $1 AND pid <> pg_backend_pid();
 
 -- name: fence_end_stragglers
--- Ends all our sessions whose transaction has lasted long enough to hold up a takeover.
+-- Ends our sessions whose write has lasted long enough to hold up a takeover; who only reads stays.
 SELECT count(pg_terminate_backend(pid))
 FROM pg_stat_activity
 WHERE datname = current_database() AND usename = current_user
     AND application_name LIKE 'rookery %' AND pid <> pg_backend_pid()
-    AND xact_start < clock_timestamp() - interval '300 milliseconds';
+    AND xact_start < clock_timestamp() - interval '300 milliseconds'
+    AND pid IN (
+        SELECT pid FROM pg_locks
+        WHERE relation = 'fence'::regclass AND mode = 'RowShareLock' AND granted
+    );

@@ -315,6 +315,13 @@ FROM present_tasks JOIN runs ON runs.id = run
 WHERE active AND NOT finished
 ORDER BY run, id;
 
+-- name: tasks_active_of
+-- The tasks of some runs that are being played.
+SELECT present_tasks.*
+FROM present_tasks JOIN runs ON runs.id = run
+WHERE run = ANY($1::text[]) AND active AND NOT finished
+ORDER BY run, id;
+
 -- name: tasks_sums
 -- What the tasks of each unfinished run add up to.
 SELECT

@@ -1,8 +1,17 @@
 -- name: lease_look
 -- Who is primary, locked against others who want to be.
-SELECT holder, address, extract(epoch FROM expires_at - clock_timestamp())::float8 AS seconds_left
+SELECT
+    holder, address,
+    extract(epoch FROM greatest(expires_at, 'epoch') - clock_timestamp())::float8 AS seconds_left
 FROM lease
 FOR UPDATE;
+
+-- name: lease_glance
+-- Who is primary and for how long, for those who stand by.
+SELECT
+    holder, address,
+    extract(epoch FROM greatest(expires_at, 'epoch') - clock_timestamp())::float8 AS seconds_left
+FROM lease;
 
 -- name: lease_read
 -- Who is primary, for those who forward to it.
@@ -22,5 +31,10 @@ WHERE epoch = $1
 RETURNING epoch;
 
 -- name: lease_release
--- Lets the next one take over at once.
-UPDATE lease SET expires_at = '-infinity' WHERE epoch = $1;
+-- Lets the next one take over at once. The process lives on, so that its sessions stay: the fence
+-- is enough.
+WITH released AS (
+    UPDATE lease SET holder = '', address = '', expires_at = '-infinity' WHERE epoch = $1
+    RETURNING epoch
+)
+SELECT pg_notify('lease', 'released') FROM released;
