@@ -16,7 +16,7 @@ from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.people.users import User, Users
 from tests.database import pool_on
-from tests.storage.test_migrations import NEXT, dump, make_unreleased
+from tests.storage.test_migrations import CONTRACTION, NEXT, dump, make_unreleased
 
 pytestmark = pytest.mark.anyio
 
@@ -128,7 +128,7 @@ async def test_a_damaged_backup_changes_nothing(
 async def test_a_backup_from_a_newer_rookery_changes_nothing(
     database: Target, queries: Queries, programs: Programs, tmp_path: Path
 ) -> None:
-    await migrations.migrate(database, queries, [*KNOWN, NEXT])
+    await migrations.migrate(database, queries, [*KNOWN, NEXT, CONTRACTION])
     await backup(database, tmp_path / "saved", programs)
     before = await dump(database)
     with pytest.raises(RestoreFailed, match="newer Rookery"):

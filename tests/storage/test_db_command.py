@@ -96,3 +96,10 @@ def test_a_database_of_an_earlier_development_state_is_refused(tmp_path: Path) -
         " folder (--data) or with an empty database (--database-url).\n"
     )
     assert db("backup", tmp_path / "saved", data=tmp_path).returncode == 0
+
+
+def test_the_schema_is_printed_as_sql(used: Path) -> None:
+    printed = db("schema", data=used)
+    assert printed.returncode == 0
+    assert "CREATE TABLE public.schema_migrations" in printed.stdout
+    assert "INSERT" not in printed.stdout

@@ -1,7 +1,6 @@
 """Migrations: each once, whole or not at all, and never over an unknown past or future."""
 
 import asyncio
-import re
 
 import asyncpg
 import pytest
@@ -13,6 +12,7 @@ from rookery.db.migrations import (
     Migration,
     MigrationChanged,
     MigrationFailed,
+    OlderServersLive,
     SchemaNewer,
     UnreleasedSchema,
     find_missing,
@@ -26,13 +26,23 @@ pytestmark = pytest.mark.anyio
 KNOWN = migrations.load_migrations()
 NEXT = Migration(KNOWN[-1].number + 1, "next", "CREATE TABLE later (n int)")
 BASELINE = "b263683dc818fdeb315d5dbfe2d00fed292a47ba07141b9a95cd296558e7038e"
-HEAD = re.compile(r"-- (expand|contract after \d{4}): \S")
+CONTRACTION = Migration(
+    NEXT.number + 1, "less", f"-- contract after {NEXT.number:04}: less.\nDROP TABLE later;"
+)
+INDEXING = Migration(
+    NEXT.number,
+    "index",
+    "-- expand concurrently: an index.\n"
+    "CREATE INDEX CONCURRENTLY IF NOT EXISTS kept_n ON kept (n);\n",
+)
+LIVE = "UPDATE lease SET holder = 'old', expires_at = 'infinity'"
+GONE = "UPDATE lease SET expires_at = '-infinity'"
 # What a database says of itself that was made before the migrations became one.
 EARLIER = Migration(1, "earlier", "CREATE TABLE schema_migrations (number integer)")
 
 
 def applied(migration: Migration) -> Applied:
-    return Applied(migration.number, migration.name, migration.checksum)
+    return Applied(migration.number, migration.name, migration.checksum, migration.needs)
 
 
 async def dump(target: Target) -> str:
@@ -66,18 +76,22 @@ def test_the_first_is_the_one_that_databases_have_noted() -> None:
     assert KNOWN[0].checksum == BASELINE
 
 
-def test_each_later_one_says_of_what_kind_it_is() -> None:
-    heads = [migration.sql.partition("\n")[0] for migration in KNOWN[1:]]
-    assert [head for head in heads if not HEAD.match(head)] == []
-
-
 def test_only_what_was_not_applied_is_missing() -> None:
     assert find_missing([*KNOWN, NEXT], [applied(one) for one in KNOWN]) == (NEXT,)
 
 
-def test_a_schema_from_the_future_is_refused() -> None:
-    with pytest.raises(SchemaNewer, match=f"migration {NEXT.number}"):
-        find_missing(KNOWN, [*map(applied, KNOWN), applied(NEXT)])
+def test_older_code_goes_on_after_an_expanding_migration() -> None:
+    assert find_missing(KNOWN, [*map(applied, KNOWN), applied(NEXT)]) == ()
+
+
+def test_code_that_knows_what_a_contracting_migration_needs_goes_on_after_it() -> None:
+    both = [*map(applied, KNOWN), applied(NEXT), applied(CONTRACTION)]
+    assert find_missing([*KNOWN, NEXT], both) == ()
+
+
+def test_code_that_is_too_old_for_the_schema_is_refused() -> None:
+    with pytest.raises(SchemaNewer, match=f"migration {CONTRACTION.number}"):
+        find_missing(KNOWN, [*map(applied, KNOWN), applied(NEXT), applied(CONTRACTION)])
 
 
 def test_a_changed_migration_is_refused() -> None:
@@ -121,6 +135,80 @@ async def test_a_failing_migration_leaves_nothing(database: Target, queries: Que
     connection = await asyncpg.connect(**database.connect_args)
     assert await connection.fetchval("SELECT to_regclass('half')") is None
     await connection.close()
+
+
+async def test_a_migration_of_a_version_before_knows_no_needs(
+    bare_database: Target, queries: Queries
+) -> None:
+    await migrations.migrate(bare_database, queries, KNOWN[:1])
+    assert await migrations.migrate(bare_database, queries, KNOWN) == KNOWN[1:]
+
+
+async def test_a_contracting_migration_is_put_off_while_an_older_server_is_live(
+    database: Target, queries: Queries
+) -> None:
+    later = [*KNOWN, NEXT, CONTRACTION]
+    await statement(database, LIVE)
+    assert await migrations.migrate(database, queries, later) == (NEXT,)
+    with pytest.raises(OlderServersLive, match=r"these servers still use: old\."):
+        await migrations.migrate(database, queries, later, must_finish=True)
+    await statement(database, GONE)
+    assert await migrations.migrate(database, queries, later) == (CONTRACTION,)
+    with pytest.raises(SchemaNewer):
+        await migrations.migrate(database, queries, KNOWN)
+    assert await migrations.migrate(database, queries, [*KNOWN, NEXT]) == ()
+
+
+async def test_an_index_that_was_broken_off_is_made_anew(
+    database: Target, queries: Queries
+) -> None:
+    await statement(database, "CREATE TABLE kept (n int); INSERT INTO kept VALUES (1), (1)")
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await statement(database, "CREATE UNIQUE INDEX CONCURRENTLY kept_n ON kept (n)")
+    assert await migrations.migrate(database, queries, [*KNOWN, INDEXING]) == (INDEXING,)
+    connection = await asyncpg.connect(**database.connect_args)
+    found = (
+        "SELECT indisvalid AND NOT indisunique FROM pg_index WHERE indexrelid = 'kept_n'::regclass"
+    )
+    assert await connection.fetchval(found)
+    await connection.close()
+
+
+async def test_a_migration_lets_go_of_writers_that_it_would_hold_up_for_long(
+    database: Target, queries: Queries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrations, "HOLD_SECONDS", 0.2)
+    monkeypatch.setattr(migrations, "ATTEMPTS", 2)
+    monkeypatch.setattr(migrations, "PAUSE_SECONDS", 0.01)
+    slow = Migration(NEXT.number, "slow", "SELECT pg_sleep(30)")
+    await statement(database, LIVE)
+    with pytest.raises(MigrationFailed, match="have to wait for it"):
+        await migrations.migrate(database, queries, [*KNOWN, slow])
+    assert await migrations.migrate(database, queries, [*KNOWN, NEXT]) == (NEXT,)
+
+
+async def test_a_migration_waits_for_its_locks_in_short_turns(
+    database: Target, queries: Queries
+) -> None:
+    reader = await asyncpg.connect(**database.connect_args)
+    transaction = reader.transaction()
+    await transaction.start()
+    await reader.fetch("SELECT FROM runs")
+    held_up = asyncio.Event()
+    wider = Migration(NEXT.number, "wider", "ALTER TABLE runs ADD COLUMN later int")
+    known = [*KNOWN, wider]
+
+    def log(event: str, /, **_: object) -> None:
+        if event == "migration_held_up":
+            held_up.set()
+
+    migrating = asyncio.create_task(migrations.migrate(database, queries, known, log=log))
+    await held_up.wait()
+    # Between two turns nobody has to wait.
+    await statement(database, "SELECT FROM runs")
+    await transaction.commit()
+    assert await migrating == (wider,)
+    await reader.close()
 
 
 async def test_a_migration_waits_for_writes_that_are_under_way(

@@ -173,17 +173,29 @@ async def shell(*, database: DatabaseSettings = THE_DATABASE) -> int:
     async with open_target(settings) as target:
         # Ctrl-C ends a query in psql, not this process that holds the database for it.
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
-        psql = await asyncio.create_subprocess_exec(
-            str(folder.find() / "psql"),
-            f"--dbname={target.dsn}",
-            env={**os.environ, **target.program_environment},
-        )
-        return await psql.wait()
+        return await _run_program(target, "psql", f"--dbname={target.dsn}")
+
+
+@db.command
+async def schema(*, database: DatabaseSettings = THE_DATABASE) -> int:
+    """Print the present schema as SQL."""
+    settings = await Threads().io(_read_settings, database, False)
+    async with open_target(settings) as target:
+        words = ("--schema-only", "--no-owner", "--no-privileges", f"--dbname={target.dsn}")
+        return await _run_program(target, "pg_dump", *words)
+
+
+async def _run_program(target: Target, name: str, *words: str) -> int:
+    """One of PostgreSQL's own, on this terminal."""
+    program = await asyncio.create_subprocess_exec(
+        str(folder.find() / name), *words, env={**os.environ, **target.program_environment}
+    )
+    return await program.wait()
 
 
 async def _bring_up_to_date(target: Target) -> None:
-    done = await migrations.migrate(target, Queries.load(), migrations.load_migrations(), log=_tell)
-    if not done:
+    queries, known = Queries.load(), migrations.load_migrations()
+    if not await migrations.migrate(target, queries, known, log=_tell, must_finish=True):
         print("The schema is up to date.")
 
 
@@ -210,5 +222,7 @@ def _tell(event: str, /, **fields: object) -> None:
             print(f"Applied migration {fields['number']} ({fields['name']}).")
         case "migration_waits":
             print("Waiting for another process that migrates.", file=sys.stderr)
+        case "migration_held_up" if fields["attempt"] == 1:
+            print("Waiting for sessions that are in the way of a migration.", file=sys.stderr)
         case "database_unsafe":
             print(f"Warning: {fields['place']} runs with {fields['setting']}.", file=sys.stderr)

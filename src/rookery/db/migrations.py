@@ -1,19 +1,29 @@
-"""Migrates a database to the current schema: numbered files, each applied once in a transaction.
+"""Migrates a database to the current schema: numbered files, each applied once, under load.
 
 A file that is in the main branch never changes again, not by a byte: databases have noted its
 checksum. A change of the schema is a new file `sql/migrations/NNNN_words.sql` with the next number,
 and its first line says of what kind it is:
 
     -- expand: the instances table, which each server writes its row into.
+    -- expand concurrently: the index that lists the runs of a user.
     -- contract after 0004: drops lease.holder, which nobody reads since 0004.
 
 An expanding one leaves everything that the code before it reads and writes as it was, so that old
 and new servers run side by side on it: new tables, new indexes, new columns with a default or
-without NOT NULL. A contracting one takes away what only code from before the named migration uses.
+without NOT NULL. `concurrently` is for indexes of tables that are in use: CREATE INDEX CONCURRENTLY
+lets writers go on, but cannot be part of a transaction. A contracting one takes away what only code
+from before the named migration uses. It is put off while such a server is live, so the code that
+brings it must do without it, and no expanding one may rely on it.
+
+Theory of operation. The fence is locked first, which lets the writes that are under way end and
+holds the next ones; so no writer has half of its locks when the migration wants one of them. A lock
+that is not to be had within a second, or a migration that holds others up for two, is given up and
+tried again, and what was killed in the middle is begun anew by whoever comes next.
 """
 
 import asyncio
 import hashlib
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -27,11 +37,25 @@ from rookery.db.target import Problem, Target, pass_test_point
 FOLDER = Path(__file__).parent / "sql" / "migrations"
 LOCK = 0x726F6F6B  # any number that all versions of Rookery agree on
 LOOK_AGAIN_SECONDS = 0.2
+HEAD = re.compile(
+    r"-- (?:expand(?P<concurrently> concurrently)?|contract after (?P<needs>\d{4})): \S"
+)
+
+HOLD_SECONDS = 2.0
+"""How long servers may have to wait for a migration; workers' calls wait longer than that."""
+PAUSE_SECONDS = 0.5
+ATTEMPTS = 60
+HELD_UP = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError, TimeoutError)
 
 
 class SchemaNewer(Problem):
-    """The database has migration {found}, this Rookery knows them up to {known}: use the newer
-    version that made it."""
+    """The database has migration {found}, which this Rookery is too old for (it knows them up to
+    {known}): use the version that made it, or a newer one."""
+
+
+class OlderServersLive(Problem):
+    """Migration {number} ({name}) was put off, because it takes away what these servers still use:
+    {servers}. Stop them and migrate again."""
 
 
 class UnreleasedSchema(Problem):
@@ -59,12 +83,31 @@ class Migration:
     def checksum(self) -> str:
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
+    @property
+    def is_concurrent(self) -> bool:
+        """Whether it builds indexes beside writers, each in a statement of its own."""
+        head = HEAD.match(self.sql)
+        return head is not None and head["concurrently"] is not None
+
+    @property
+    def needs(self) -> int:
+        """The migration that code must know to go on after this one; 0: any code may."""
+        head = HEAD.match(self.sql)
+        return int(head["needs"] or 0) if head else 0
+
+    @property
+    def statements(self) -> list[str]:
+        """Of a concurrent one, which holds nothing with a semicolon inside."""
+        lines = [line for line in self.sql.splitlines() if not line.startswith("--")]
+        return [each.strip() for each in "\n".join(lines).split(";") if each.strip()]
+
 
 @dataclass(frozen=True, slots=True)
 class Applied:
     number: int
     name: str
     checksum: str
+    needs: int = 0
 
 
 def load_migrations(folder: Path = FOLDER) -> tuple[Migration, ...]:
@@ -80,32 +123,55 @@ def find_missing(known: Sequence[Migration], applied: Sequence[Applied]) -> tupl
     UnreleasedSchema, SchemaNewer or MigrationChanged for a database that must not be touched."""
     if applied and applied[0].checksum != known[0].checksum:
         raise UnreleasedSchema
-    by_number = {migration.number: migration for migration in known}
+    by_number, newest = {migration.number: migration for migration in known}, known[-1].number
     for one in applied:
-        if one.number not in by_number:
-            raise SchemaNewer(found=one.number, known=known[-1].number)
-        if by_number[one.number].checksum != one.checksum:
+        if one.number > newest:
+            if one.needs > newest:
+                raise SchemaNewer(found=one.number, known=newest)
+        elif one.number not in by_number or by_number[one.number].checksum != one.checksum:
             raise MigrationChanged(number=one.number, name=one.name)
     seen = {one.number for one in applied}
     return tuple(migration for migration in known if migration.number not in seen)
 
 
 async def migrate(
-    target: Target, queries: Queries, known: Sequence[Migration], *, log: EventLog = quiet
+    target: Target,
+    queries: Queries,
+    known: Sequence[Migration],
+    *,
+    log: EventLog = quiet,
+    must_finish: bool = False,
 ) -> tuple[Migration, ...]:
-    """Applies the missing migrations, one process at a time, and returns them."""
+    """Applies the missing migrations, one process at a time, and returns those that it applied.
+    Contracting ones are put off while older servers are live; with `must_finish` that raises
+    OlderServersLive in the end."""
+    done, put_off = list[Migration](), list[OlderServersLive]()
     async with _session(target, queries, log) as connection:
-        todo = find_missing(known, await _load_applied(connection, queries))
-        for migration in todo:
-            await _apply(connection, queries, migration)
+        applied = await _load_applied(connection, queries)
+        missing = find_missing(known, applied)
+        if applied and applied[-1].number > known[-1].number:
+            log("schema_newer", found=applied[-1].number, known=known[-1].number)
+        for migration in missing:
+            if older := await _find_older_servers(connection, queries, migration):
+                put_off.append(older)
+                log("migration_put_off", **older.fields)
+                continue
+            await _apply(connection, queries, migration, log)
+            done.append(migration)
             log("migration_applied", number=migration.number, name=migration.name)
-    return todo
+    if put_off and must_finish:
+        raise put_off[0]
+    return tuple(done)
 
 
 @asynccontextmanager
 async def _session(target: Target, queries: Queries, log: EventLog) -> AsyncIterator[OwnConnection]:
-    """A connection of its own, without the pool's time limits: a migration may take long."""
-    settings = {"application_name": "rookery-migrations"}
+    """A connection of its own, without the pool's time limits: an index may take long. Whoever is
+    stopped in the middle of a transaction loses it, and the lock of all migrations."""
+    settings = {
+        "application_name": "rookery-migrations",
+        "idle_in_transaction_session_timeout": "5000",
+    }
     connection = await asyncpg.connect(**target.connect_args, server_settings=settings)
     try:
         while not await connection.fetchval(queries["migrations_lock"], LOCK):
@@ -122,16 +188,66 @@ async def _load_applied(connection: OwnConnection, queries: Queries) -> list[App
     return [Applied(**row) for row in await connection.fetch(queries["migrations_applied"])]
 
 
-async def _apply(connection: OwnConnection, queries: Queries, migration: Migration) -> None:
-    pass_test_point("migration_begins")
-    try:
-        async with connection.transaction():
-            if await connection.fetchval(queries["migrations_begun"]):
-                await connection.execute(queries["migrations_hold_writers"])
-            await connection.execute(migration.sql)
-            await connection.execute(
-                queries["migrations_note"], migration.number, migration.name, migration.checksum
-            )
-            pass_test_point("migration_before_commit")
-    except asyncpg.PostgresError as error:
-        raise MigrationFailed(number=migration.number, name=migration.name, reason=error) from error
+async def _find_older_servers(
+    connection: OwnConnection, queries: Queries, migration: Migration
+) -> OlderServersLive | None:
+    """A reason to put a contracting migration off, if there is one."""
+    if not migration.needs:
+        return None
+    rows = await connection.fetch(queries["migrations_older_servers"], migration.needs)
+    servers = ", ".join(row["name"] for row in rows)
+    if not servers:
+        return None
+    return OlderServersLive(number=migration.number, name=migration.name, servers=servers)
+
+
+async def _apply(
+    connection: OwnConnection, queries: Queries, migration: Migration, log: EventLog
+) -> None:
+    """Tries until no other session is in the way."""
+    apply_once = _build_indexes if migration.is_concurrent else _apply_whole
+    for attempt in range(1, ATTEMPTS + 1):
+        pass_test_point("migration_begins")
+        try:
+            return await apply_once(connection, queries, migration)
+        except HELD_UP as error:
+            log("migration_held_up", number=migration.number, attempt=attempt, reason=repr(error))
+        except asyncpg.PostgresError as error:
+            raise MigrationFailed(
+                number=migration.number, name=migration.name, reason=error
+            ) from error
+        await asyncio.sleep(PAUSE_SECONDS)
+    reason = f"the servers would have to wait for it longer than {HOLD_SECONDS:g} s: stop them"
+    raise MigrationFailed(number=migration.number, name=migration.name, reason=reason)
+
+
+async def _apply_whole(connection: OwnConnection, queries: Queries, migration: Migration) -> None:
+    begun = await connection.fetchval(queries["migrations_begun"])
+    served = begun and await connection.fetchval(queries["migrations_served"])
+    async with asyncio.timeout(HOLD_SECONDS if served else None), connection.transaction():
+        if begun:
+            await connection.execute(queries["migrations_patience"])
+            await connection.execute(queries["migrations_hold_writers"])
+        await connection.execute(migration.sql)
+        await _note(connection, queries, migration)
+        pass_test_point("migration_before_commit")
+
+
+async def _build_indexes(connection: OwnConnection, queries: Queries, migration: Migration) -> None:
+    """What is left of an index whose making was broken off is removed first."""
+    for row in await connection.fetch(queries["migrations_broken_indexes"]):
+        if re.search(rf"\b{re.escape(row['name'])}\b", migration.sql):
+            await connection.execute(f"DROP INDEX CONCURRENTLY {row['quoted']}")
+    for statement in migration.statements:
+        await connection.execute(statement)
+    await _note(connection, queries, migration)
+
+
+async def _note(connection: OwnConnection, queries: Queries, migration: Migration) -> None:
+    await connection.execute(
+        queries["migrations_note"], migration.number, migration.name, migration.checksum
+    )
+    if migration.needs:
+        await connection.execute(
+            queries["migrations_note_needs"], migration.number, migration.needs
+        )

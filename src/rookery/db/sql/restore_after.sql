@@ -1,5 +1,6 @@
 -- Run in the same transaction after the content of a backup: refuses a schema from another past or
--- from the future, and moves the epoch past both, so that no writer from before goes on.
+-- one that this version is too old for, and moves the epoch past both, so that no writer from before
+-- goes on.
 SELECT
     set_config('rookery.known', :'known', true),
     set_config('rookery.baseline', :'baseline', true);
@@ -10,8 +11,11 @@ BEGIN
         RAISE EXCEPTION 'the backup was made by a development state of Rookery from before 0.1, '
             'which this version cannot read';
     END IF;
-    IF (SELECT max(number) FROM public.schema_migrations)
-        > current_setting('rookery.known')::integer THEN
+    IF EXISTS (
+        SELECT FROM public.schema_migrations AS each
+        WHERE number > current_setting('rookery.known')::integer
+            AND (to_jsonb(each) ->> 'needs')::integer > current_setting('rookery.known')::integer
+    ) THEN
         RAISE EXCEPTION 'the backup was made by a newer Rookery';
     END IF;
 END
