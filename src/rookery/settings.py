@@ -119,6 +119,12 @@ def _database(text: str) -> str:
     return text
 
 
+def _files_place(text: str) -> str:
+    if not re.match(r"/|file:///|s3://[^/@?#\s]", text):
+        raise ValueError("a folder's path, or an address such as s3://bucket/prefix")
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """How one field of Settings is read, and what it is for."""
@@ -161,6 +167,10 @@ class Settings:
     upload_mb: int = 512
     upload_quota_mb: int = 20_000
     disk_reserve_mb: int = 256
+    files_url: str | None = None
+    files_old_url: str | None = None
+    files_seconds: int = 8
+    files_redirect: bool = False
     head_seconds: int = 30
     body_seconds: int = 30
     git_schemes: tuple[str, ...] = ("https",)
@@ -283,6 +293,17 @@ SETTINGS: Mapping[str, Setting] = {
     ),
     "disk_reserve_mb": Setting(
         _integer(0, 10**9 - 1), "free space of the disk that uploads leave to the database, in MB"
+    ),
+    "files_url": Setting(
+        _files_place,
+        "where files are: a folder that servers share, or s3://bucket/prefix?endpoint=…",
+    ),
+    "files_old_url": Setting(
+        _files_place, "where files were before; what the new place lacks is read from there"
+    ),
+    "files_seconds": Setting(_integer(1, 60), "seconds that S3 storage may take for a request"),
+    "files_redirect": Setting(
+        _switch, "1: who fetches a net, book or program is sent to a signed address of the storage"
     ),
     "head_seconds": Setting(_integer(1, 600), "seconds within which a request's head must come"),
     "body_seconds": Setting(

@@ -1,6 +1,5 @@
 """In-memory twins of files and their rows."""
 
-import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -9,7 +8,7 @@ from typing import BinaryIO, TypeVar
 
 from rookery.db.table import columns
 from rookery.files.access import FileAccessRows, RepeatedUpload, StoredShare
-from rookery.files.blobs import KEY_BYTES, UnknownBlob
+from rookery.files.blobs import ListedBlob, UnknownBlob, make_key
 from rookery.files.books import BookRows, StoredBook
 from rookery.files.engine_files import NetRows, NetSearch, ProgramRows, StoredNet, StoredProgram
 from rookery.files.games import (
@@ -203,13 +202,16 @@ class MemoryBlobs:
     def __init__(self) -> None:
         self._kept: dict[str, bytes] = {}
 
-    def draft(self) -> "MemoryDraft":
-        return MemoryDraft(self._kept)
+    def draft(self, key: str = "") -> "MemoryDraft":
+        return MemoryDraft(self._kept, key)
 
     def open(self, key: str, start: int = 0) -> BinaryIO:
         if key not in self._kept:
             raise UnknownBlob(key)
         return BytesIO(self._kept[key][start:])
+
+    def fetch(self, key: str) -> BinaryIO:
+        return self.open(key)
 
     def has(self, key: str) -> bool:
         return key in self._kept
@@ -217,23 +219,30 @@ class MemoryBlobs:
     def remove(self, key: str) -> None:
         self._kept.pop(key, None)
 
-    def list_older_than(self, seconds: float) -> Iterator[str]:
-        del seconds
-        return iter(tuple(self._kept))
+    def list_all(self, *, older_than_seconds: float = 0.0) -> Iterator[ListedBlob]:
+        del older_than_seconds
+        return iter([ListedBlob(key, len(data)) for key, data in self._kept.items()])
+
+    def sign(self, key: str, seconds: int) -> str:
+        del key, seconds
+        return ""
 
 
 class MemoryDraft:
-    def __init__(self, kept: dict[str, bytes]) -> None:
+    def __init__(self, kept: dict[str, bytes], key: str = "") -> None:
         self._kept = kept
+        self._key = key or make_key()
         self._data = bytearray()
 
     def write(self, data: bytes) -> None:
         self._data += data
 
+    def open(self) -> BinaryIO:
+        return BytesIO(bytes(self._data))
+
     def keep(self) -> str:
-        key = secrets.token_hex(KEY_BYTES)
-        self._kept[key] = bytes(self._data)
-        return key
+        self._kept[self._key] = bytes(self._data)
+        return self._key
 
     def drop(self) -> None:
         self._data.clear()

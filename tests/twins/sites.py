@@ -19,6 +19,7 @@ from rookery.clock import Clock, SystemClock
 from rookery.farm.events import Bus
 from rookery.files.blobs import FolderBlobs
 from rookery.files.disk import Disk
+from rookery.files.storage_health import StorageHealth
 from rookery.logs import Log
 from rookery.people.passwords import Passwords
 from rookery.people.users import User
@@ -233,6 +234,7 @@ def make_storage(
         stop_words=STOP_WORDS,
         chats=MemoryChats(),
         files=blobs,
+        storage_health=StorageHealth("memory", Threads(), clock),
     )
 
 

@@ -60,11 +60,12 @@ from rookery.farm.reads import FleetReads
 from rookery.farm.statistics_rows import SpeedRows, Statistics
 from rookery.farm.store import open_fleet_store, publish_notice
 from rookery.files.access import FileAccessRows
-from rookery.files.blobs import FolderBlobs, remove_unfinished
+from rookery.files.blobs import StorageAway
 from rookery.files.books import BookRows
 from rookery.files.disk import MB, Disk, free_bytes
 from rookery.files.engine_files import NetRows, ProgramRows
 from rookery.files.games import GameRows
+from rookery.files.places import FilePlace, open_files, tidy_up
 from rookery.files.worker_logs import LogRows
 from rookery.logs import Log
 from rookery.model.events import about_system
@@ -84,7 +85,6 @@ from rookery.web.site import Site, Storage
 from rookery.web.steps import Process, StepRunner
 from rookery.web.wheel import own_wheel
 
-BLOBS = "blobs"
 SEAL_KEY = "seal.key"
 WHEEL_KEY = "wheel.key"
 STOP_NOTE_SECONDS = 2.0
@@ -127,7 +127,7 @@ async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
         target = await steps.enter(DATABASE, reach_database(settings, process))
         queries, newest = await steps.run(SQL_FILES, read_sql)
         pool = await steps.enter(POOL, open_pool(target, instance=instance, log=log))
-        await steps.run(UNFINISHED_UPLOADS, partial(remove_unfinished, settings.data / BLOBS))
+        await steps.run(UNFINISHED_UPLOADS, partial(tidy_up, settings))
         await steps.wait(SCHEMA, migrations.migrate(target, queries, newest, log=log))
         session_key = await steps.wait(SESSION_KEY, load_session_secret(pool, queries))
         seal_key, wheel_key = await steps.run(KEY_FILES, partial(read_keys, settings))
@@ -167,8 +167,13 @@ async def start_serving(site: Site, steps: StepRunner) -> None:
     site.watch = await steps.enter(WATCH, watch)
     await steps.enter(EVENTS, site.bus.opened())
     site.jobs = make_jobs(site)
-    await steps.enter(JOBS, run_jobs(site.fleet, site.jobs, site.log, site.is_outage))
+    await steps.enter(JOBS, run_jobs(site.fleet, site.jobs, site.log, partial(_is_outage, site)))
     site.stop_jobs = steps.stop_jobs
+
+
+def _is_outage(site: Site, error: BaseException) -> bool:
+    """Whether a job failed because the database or the storage of files is away."""
+    return isinstance(error, StorageAway) or site.is_outage(error)
 
 
 async def _adopt_threads(site: Site) -> None:
@@ -265,13 +270,14 @@ async def open_site(
     bus = Bus(FleetReads(pool, queries), log)
     assets, wheel = await threads.io(read_all_assets, settings), await threads.io(own_wheel)
     lexicon = await threads.io(read_lexicon, settings.ask_thesaurus)
+    files = await threads.io(open_files, settings, threads, clock, log)
     async with open_fleet_store(
         pool, queries, lease, lost=lose, hears=(bus,), log=make_event_log(log)
     ) as store:
         site = Site(
             settings,
             process,
-            make_storage(settings, process, pool, queries, store, lexicon),
+            make_storage(settings, process, pool, queries, store, lexicon, files),
             policy=policy_of(settings),
             session_key=session_key,
             seal_key=seal_key,
@@ -311,9 +317,9 @@ def make_storage(
     queries: Queries,
     store: Store,
     lexicon: Lexicon,
+    files: FilePlace,
 ) -> Storage:
-    """Rows in PostgreSQL, files in folders below the data folder that leave the reserve free."""
-    reserve = settings.disk_reserve_mb * MB
+    """Rows in PostgreSQL, files where the settings say."""
     return Storage(
         fleet=store,
         users=Users(pool, queries),
@@ -343,9 +349,8 @@ def make_storage(
         documents=UploadRows(pool, queries),
         stop_words=lexicon.stop_words,
         chats=ChatRows(pool, queries),
-        files=lambda name: FolderBlobs(
-            settings.data / BLOBS / name, process.clock, reserve=reserve
-        ),
+        files=files.blobs,
+        storage_health=files.health,
     )
 
 

@@ -13,6 +13,7 @@ from rookery.farm.jobs import TICK_SECONDS, Chores, PeriodicJob, Reachability
 from rookery.farm.statistics import Accounting, SpeedKeeping
 from rookery.files.disk import Disk
 from rookery.files.engine_files import NetStore
+from rookery.files.storage_health import StorageHealth
 from rookery.files.store import FileStore
 from rookery.notify.sending import SEND_SECONDS, Sender
 from rookery.people.bearers import Bearers
@@ -127,6 +128,12 @@ JOBS = (
     ),
     DeclaredJob(
         "conversations", CLEAN_UP_SECONDS, ChatSessions.sweep, lambda site: site.ask.chats.sweep
+    ),
+    DeclaredJob(
+        "storage of files",
+        TICK_SECONDS,
+        StorageHealth.probe,
+        lambda site: site.storage_health.probe,
     ),
     DeclaredJob("disk", TICK_SECONDS, Disk.measure, lambda site: site.disk.measure),
 )

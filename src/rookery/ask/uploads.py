@@ -141,7 +141,7 @@ class UploadReader:
 def read_text(upload: StoredUpload, blobs: Blobs) -> str:
     """The text of an upload; blocks, and raises FileRefused."""
     try:
-        with blobs.open(upload.blob) as file:
+        with blobs.fetch(upload.blob) as file:
             if upload.format == "pdf":
                 return read_pdf(file)
             most = 4 * pdf_text.MOST_CHARACTERS
@@ -256,7 +256,7 @@ class Uploads(UserFileStore[UploadRows]):
 
     async def _read(self, upload: StoredUpload) -> None:
         try:
-            text = await self._threads.io(read_text, upload, self.blobs)
+            text = await self._threads.files(read_text, upload, self.blobs)
         except FileRefused as refused:
             await self.rows.settle(upload, "", str(refused))
         else:

@@ -134,12 +134,19 @@ class _Work(Generic[T]):
 
 
 class Threads:
-    """The worker threads of one app, by kind: `io`, `cpu` and `hash`."""
+    """The worker threads of one app, by kind: `io`, `files`, `cpu` and `hash`."""
 
     def __init__(
-        self, *, tokens: int = 200, cpu: int = 2, hashing: int = 2, hash_queue: int = 64
+        self,
+        *,
+        tokens: int = 200,
+        files: int = 64,
+        cpu: int = 2,
+        hashing: int = 2,
+        hash_queue: int = 64,
     ) -> None:
         self._io = _Lane("io", tokens)
+        self._files = _Lane("files", files)
         self._cpu = _Lane("cpu", cpu)
         self._hash = _Lane("hash", hashing, hash_queue)
 
@@ -157,6 +164,12 @@ class Threads:
         self._io.admit()
         return await self._io.run(partial(fn, *args, **kwargs))
 
+    async def files(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a call of the file store, which may be on a network: one that hangs holds up its own
+        kind and nobody else."""
+        self._files.admit()
+        return await self._files.run(partial(fn, *args, **kwargs))
+
     async def cpu(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a call that computes: templates, statistics, compression."""
         self._cpu.admit()
@@ -173,7 +186,7 @@ class Threads:
             return await self.cpu(fn, *args, **kwargs)
 
     def stats(self) -> tuple[LimiterStats, ...]:
-        return (self._io.stats(), self._cpu.stats(), self._hash.stats())
+        return tuple(lane.stats() for lane in (self._io, self._cpu, self._hash, self._files))
 
 
 def check_given_up() -> None:
@@ -191,19 +204,21 @@ def check_given_up() -> None:
 
 
 async def stream(
-    source: Iterable[T] | Callable[[], Iterable[T]], threads: Threads
+    source: Iterable[T] | Callable[[], Iterable[T]], threads: Threads, *, files: bool = False
 ) -> AsyncGenerator[T, None]:
-    """Iterate a blocking source, or what a function returns when called in a thread."""
+    """Iterate a blocking source, or what a function returns when called in a thread; `files` for
+    one that reads the file store."""
     reader = _Reader(source)
+    run = threads.files if files else threads.io
     try:
-        while chunk := await threads.io(reader.read):
+        while chunk := await run(reader.read):
             # Whoever left during the read is not handed a chunk: the source is closed right away.
             await checkpoint_if_cancelled()
             yield chunk[0]
     finally:
         # A client that left must not keep the file of its download open.
         with CancelScope(shield=True):
-            await threads.io(reader.close)
+            await run(reader.close)
 
 
 class _Reader(Generic[T]):

@@ -10,9 +10,10 @@ from rookery.cli.login import THE_SERVER, ServerFlags
 from rookery.cli.options import Column, command_group, option, print_table
 from rookery.errors import Complaint
 from rookery.files.access import FileAccessRows
-from rookery.files.blobs import FolderBlobs
 from rookery.files.engine_files import NetRows, NetStore
+from rookery.files.places import open_files
 from rookery.files.store import FileRefused
+from rookery.logs import SilentLog
 from rookery.model.events import about_net
 from rookery.people.users import UnknownUser
 
@@ -56,8 +57,9 @@ async def add(
             raise UnknownUser(user)
         _check_file(file)
         clock, threads = opened.accounts.clock, Threads()
-        folder = FolderBlobs(opened.settings.data / "blobs" / "nets", clock)
-        nets = NetStore(NetRows(opened.pool, opened.queries), folder, threads, clock)
+        place = await threads.io(open_files, opened.settings, threads, clock, SilentLog())
+        rows = NetRows(opened.pool, opened.queries)
+        nets = NetStore(rows, place.blobs("nets"), threads, clock)
         pieces = stream(lambda: _pieces(file), threads)
         taken, is_new = await nets.upload(pieces, file.name, user)
         if not is_new:

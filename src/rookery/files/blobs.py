@@ -1,6 +1,7 @@
 """Blobs: the bytes of games, logs and uploads, stored under random keys.
 
-Everything here blocks: call it in a thread.
+The port has three stores: a folder, the same folder shared by several servers, and S3-compatible
+storage (`bucket.py`). Everything here blocks: call it in a thread.
 """
 
 import contextlib
@@ -8,6 +9,7 @@ import fcntl
 import os
 import secrets
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -30,15 +32,31 @@ class DiskNearlyFull(Exception):
     """The disk is nearly full: what is left is reserved for the database."""
 
 
+class StorageAway(Exception):
+    """The storage of files can't be used right now; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedBlob:
+    """A blob as its store lists it."""
+
+    key: str
+    size: int
+
+
 class Draft(Protocol):
     """A blob that is being written; it has no key before `keep`."""
 
     def write(self, data: bytes) -> None:
-        """Raises DiskNearlyFull."""
+        """Raises DiskNearlyFull or StorageAway."""
+        ...
+
+    def open(self) -> BinaryIO:
+        """A file of this machine with what was written so far, to be read before `keep`."""
         ...
 
     def keep(self) -> str:
-        """Syncs the blob to the disk and returns its key."""
+        """Makes the blob durable and returns its key; raises StorageAway."""
         ...
 
     def drop(self) -> None:
@@ -47,14 +65,20 @@ class Draft(Protocol):
 
 
 class Blobs(Protocol):
-    """A store of blobs. A blob is on the disk before its key is known to anybody."""
+    """A store of blobs. A blob is durable before its key is known to anybody, and never changes.
+    Every call may raise StorageAway."""
 
-    def draft(self) -> Draft:
-        """Begins a new blob."""
+    def draft(self, key: str = "") -> Draft:
+        """Begins a new blob; of this key where one is given, which only copies of blobs do."""
         ...
 
     def open(self, key: str, start: int = 0) -> BinaryIO:
-        """A file with the bytes from `start` on; raises UnknownBlob."""
+        """A file with the bytes from `start` on, read as they are wanted; raises UnknownBlob."""
+        ...
+
+    def fetch(self, key: str) -> BinaryIO:
+        """A file of this machine with all bytes, which nothing more is waited for; raises
+        UnknownBlob."""
         ...
 
     def has(self, key: str) -> bool: ...
@@ -63,8 +87,12 @@ class Blobs(Protocol):
         """Removes a blob; does nothing for an unknown key."""
         ...
 
-    def list_older_than(self, seconds: float) -> Iterator[str]:
-        """The keys of blobs that are older than that."""
+    def list_all(self, *, older_than_seconds: float = 0.0) -> Iterator[ListedBlob]:
+        """All blobs, or those of that age."""
+        ...
+
+    def sign(self, key: str, seconds: int) -> str:
+        """An address at which anybody can fetch the blob for so long; empty where there is none."""
         ...
 
 
@@ -84,16 +112,36 @@ def read_blob(blobs: Blobs, key: str) -> bytes:
         return file.read()
 
 
+def make_key() -> str:
+    return secrets.token_hex(KEY_BYTES)
+
+
+def check_key(key: str) -> str:
+    """The key itself; raises UnknownBlob for text that is none."""
+    if len(key) != 2 * KEY_BYTES or not key.isalnum() or not key.isascii():
+        raise UnknownBlob(key)
+    return key
+
+
+def check_free_space(descriptor: int, reserve: int, size: int) -> None:
+    """Raises DiskNearlyFull where that many bytes more would use up the reserve of the disk that
+    holds an open file."""
+    disk = os.fstatvfs(descriptor)
+    if disk.f_bavail * disk.f_frsize < reserve + size:
+        raise DiskNearlyFull
+
+
 class FolderBlobs:
-    """Blobs as files in a folder."""
+    """Blobs as files in a folder, which several servers may share: a name appears with all its
+    bytes or not at all, and nobody writes to a file of another's."""
 
     def __init__(self, folder: Path, clock: Clock, *, reserve: int = RESERVE) -> None:
         self._folder = folder
         self._clock = clock
         self._reserve = reserve
 
-    def draft(self) -> "FolderDraft":
-        path = self.path(secrets.token_hex(KEY_BYTES))
+    def draft(self, key: str = "") -> "FolderDraft":
+        path = self.path(key or make_key())
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             sync(path.parent.parent)
@@ -107,6 +155,9 @@ class FolderBlobs:
         file.seek(start)
         return file
 
+    def fetch(self, key: str) -> BinaryIO:
+        return self.open(key)
+
     def has(self, key: str) -> bool:
         try:
             return self.path(key).is_file()
@@ -116,39 +167,51 @@ class FolderBlobs:
     def remove(self, key: str) -> None:
         self.path(key).unlink(missing_ok=True)
 
-    def list_older_than(self, seconds: float) -> Iterator[str]:
-        """Also removes unfinished files of that age."""
-        before = self._clock.now().timestamp() - seconds
+    def list_all(self, *, older_than_seconds: float = 0.0) -> Iterator[ListedBlob]:
+        """With an age, also removes unfinished files of that age."""
+        before = self._clock.now().timestamp() - older_than_seconds
         for path in self._folder.glob("*/*"):
-            if path.stat().st_mtime < before:
-                if path.suffix == UNFINISHED:
-                    path.unlink(missing_ok=True)
-                else:
-                    yield path.name
+            try:
+                found = path.stat()
+            except FileNotFoundError:
+                continue  # another server removed it meanwhile
+            if older_than_seconds and found.st_mtime >= before:
+                continue
+            if path.suffix != UNFINISHED:
+                yield ListedBlob(path.name, found.st_size)
+            elif older_than_seconds:
+                path.unlink(missing_ok=True)
+
+    def sign(self, key: str, seconds: int) -> str:
+        del key, seconds
+        return ""
 
     def path(self, key: str) -> Path:
         """The path of a blob, which need not exist; raises UnknownBlob for text that is no key."""
-        if len(key) != 2 * KEY_BYTES or not key.isalnum():
-            raise UnknownBlob(key)
-        return self._folder / key[:FOLDER_CHARACTERS] / key
+        return self._folder / check_key(key)[:FOLDER_CHARACTERS] / key
 
 
 class FolderDraft:
-    """A file with the suffix `.part`, renamed to its key once it is complete."""
+    """A file with the suffix `.part`, renamed to its key once it is complete. Its name has a part
+    of its own, so that two copies of one blob do not meet."""
 
     def __init__(self, path: Path, reserve: int) -> None:
         self._path = path
         self._reserve = reserve
-        self._unfinished = path.with_suffix(UNFINISHED)
+        self._unfinished = path.with_name(f"{path.name}-{secrets.token_hex(4)}{UNFINISHED}")
         self._file = self._unfinished.open("xb")
-        # Held while somebody writes it; a process that dies lets go of it.
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        # Held while somebody writes it; a process that dies lets go of it. Where a shared folder
+        # knows no locks, unfinished files go by their age alone.
+        with contextlib.suppress(OSError):
+            fcntl.flock(self._file, fcntl.LOCK_EX)
 
     def write(self, data: bytes) -> None:
-        disk = os.fstatvfs(self._file.fileno())
-        if disk.f_bavail * disk.f_frsize < self._reserve + len(data):
-            raise DiskNearlyFull
+        check_free_space(self._file.fileno(), self._reserve, len(data))
         self._file.write(data)
+
+    def open(self) -> BinaryIO:
+        self._file.flush()
+        return self._unfinished.open("rb")
 
     def keep(self) -> str:
         with self._file as file:
@@ -166,7 +229,8 @@ class FolderDraft:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Removes the unfinished files of processes that died, in all folders of blobs in `folder`."""
+    """Removes the unfinished files of processes that died, in all folders of blobs in `folder`,
+    which is on a disk of this machine."""
     for path in folder.glob(f"*/*/*{UNFINISHED}"):
         with contextlib.suppress(OSError), path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from rookery.boundary.offload import Threads
 from rookery.caches import ExpiringCache, SharedWork
 from rookery.clock import Clock
-from rookery.files.blobs import UnknownBlob
+from rookery.files.blobs import StorageAway, UnknownBlob
 from rookery.files.games import GameStore, IndexedGame
 from rookery.protocol.games import BrokenGames, Ending, Outcome, parse_game_text
 
@@ -95,7 +95,7 @@ class GameInsightsReader:
             return ()
         try:
             return await self._games.read_beginning(latest.blob)
-        except (UnknownBlob, BrokenGames):
+        except (UnknownBlob, StorageAway, BrokenGames):
             return ()
 
 

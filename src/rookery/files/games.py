@@ -9,11 +9,9 @@ from datetime import datetime
 from itertools import chain
 from typing import Any, BinaryIO, Protocol
 
-from anyio import CancelScope
-
 from rookery.db.table import columns
-from rookery.files.blobs import write_blob
-from rookery.files.store import ROWS_AT_A_TIME, FileRows, FileStore, receive
+from rookery.files.blobs import Draft, write_blob
+from rookery.files.store import ROWS_AT_A_TIME, FileRows, FileStore, open_draft, write_pieces
 from rookery.model.run import RunFault
 from rookery.model.task import Task
 from rookery.protocol.games import (
@@ -220,25 +218,23 @@ class GameStore(FileStore[GameRows]):
         """Stores games of a task, which has usually ended by now; raises TooManyGames."""
         await self._check(task, len(data))
         games = await self._threads.cpu(scan_games, data)
-        blob = await self._threads.io(write_blob, self.blobs, data)
+        blob = await self._threads.files(write_blob, self.blobs, data)
         await self._add(task, blob, len(data), games)
 
     @asynccontextmanager
-    async def receive(self, pieces: AsyncIterator[bytes], text: GamesDecoder) -> AsyncIterator[str]:
-        """Writes games that arrive in pieces into a blob, which is removed where the block
-        fails."""
-        found = await receive(pieces, self.blobs, self._threads, DecodingReader(text))
-        try:
-            yield found.blob
-        except BaseException:
-            with CancelScope(shield=True):
-                await self.discard(found.blob)
-            raise
+    async def receive(
+        self, pieces: AsyncIterator[bytes], text: GamesDecoder
+    ) -> AsyncIterator[Draft]:
+        """Writes games that arrive in pieces into a draft, which goes where nobody keeps it."""
+        async with open_draft(self.blobs, self._threads) as draft:
+            await write_pieces(pieces, draft, self._threads, DecodingReader(text))
+            yield draft
 
-    async def add_received(self, task: Task, blob: str, size: int) -> None:
-        """Indexes the games of a received blob and adds its row; raises TooManyGames."""
+    async def keep_received(self, task: Task, draft: Draft, size: int) -> None:
+        """Indexes the games of a draft, keeps it and adds its row; raises TooManyGames."""
         await self._check(task, size)
-        games = await self._threads.cpu(self._scan, blob)
+        games = await self._threads.cpu(_scan, draft)
+        blob = await self._threads.files(draft.keep)
         await self._add(task, blob, size, games)
 
     async def _check(self, task: Task, size: int) -> None:
@@ -256,23 +252,31 @@ class GameStore(FileStore[GameRows]):
 
     async def read_text(self, found: StoredGame) -> str:
         """The text of one game; raises UnknownBlob where it is gone."""
-        return await self._threads.cpu(self._read_text, found)
+        file = await self._threads.files(self.blobs.fetch, found.blob)
+        return await self._threads.cpu(_read_text, file, found.game.offset)
 
     async def read_beginning(self, blob: str) -> tuple[str, ...]:
         """The first games of an upload, as texts."""
-        return await self._threads.cpu(self._read_beginning, blob)
+        file = await self._threads.files(self.blobs.fetch, blob)
+        return await self._threads.cpu(_read_beginning, file)
 
-    def _read_text(self, found: StoredGame) -> str:
-        with self.blobs.open(found.blob) as file:
-            return read_game(_read_pieces(file), found.game.offset)
 
-    def _read_beginning(self, blob: str) -> tuple[str, ...]:
-        with self.blobs.open(blob) as file:
-            return read_first_games(_read_pieces(file), GAMES_LOOKED_AT)
+# What computes reads files of this machine alone: waiting for storage holds no place in `cpu`.
 
-    def _scan(self, blob: str) -> tuple[Game, ...]:
-        with self.blobs.open(blob) as file:
-            return scan_games(_read_pieces(file))
+
+def _read_text(file: BinaryIO, offset: int) -> str:
+    with file:
+        return read_game(_read_pieces(file), offset)
+
+
+def _read_beginning(file: BinaryIO) -> tuple[str, ...]:
+    with file:
+        return read_first_games(_read_pieces(file), GAMES_LOOKED_AT)
+
+
+def _scan(draft: Draft) -> tuple[Game, ...]:
+    with draft.open() as file:
+        return scan_games(_read_pieces(file))
 
 
 def _read_pieces(file: BinaryIO) -> Iterator[bytes]:

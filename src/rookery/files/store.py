@@ -10,6 +10,7 @@ classes and adds its names, the checks of its bytes, and how long it is stored.
 
 import hashlib
 from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -21,7 +22,7 @@ from rookery.clock import Clock
 from rookery.db.pool import Pool, Queries
 from rookery.db.table import Table, Transaction, columns
 from rookery.errors import Complaint
-from rookery.files.blobs import Blobs, Draft
+from rookery.files.blobs import Blobs, Draft, StorageAway
 from rookery.model.run import RunFault
 
 MB = 10**6
@@ -107,10 +108,14 @@ class _Receiving:
         self._digest = hashlib.sha256()
         self._size = 0
 
-    def write(self, data: bytes) -> None:
+    def read(self, data: bytes) -> bytes:
+        """What is to be written for this piece."""
         self._digest.update(data)
         self._size += len(data)
-        self._draft.write(self._reader.feed(data))
+        return self._reader.feed(data)
+
+    def write(self, data: bytes) -> None:
+        self._draft.write(self.read(data))
 
     def keep(self) -> Received:
         """Completes the blob; raises FileRefused where the reader refuses the whole."""
@@ -128,17 +133,39 @@ async def receive(
 ) -> Received:
     """Writes an upload into a blob; one that breaks off or is refused leaves nothing behind.
     `computing` runs the reader in the threads for computation."""
-    run = threads.cpu if computing else threads.io
-    draft = await threads.io(blobs.draft)
-    receiving = _Receiving(draft, reader)
+    async with open_draft(blobs, threads) as draft:
+        receiving = await write_pieces(pieces, draft, threads, reader, computing=computing)
+        return await threads.files(receiving.keep)
+
+
+@asynccontextmanager
+async def open_draft(blobs: Blobs, threads: Threads) -> AsyncIterator[Draft]:
+    """A draft that is dropped at the end of the block, unless it was kept."""
+    draft = await threads.files(blobs.draft)
     try:
-        async for gathered in _gather(pieces):
-            await run(receiving.write, gathered)
-        return await threads.io(receiving.keep)
+        yield draft
     finally:
         # A cancelled upload must not leave a file behind.
         with CancelScope(shield=True):
-            await threads.io(draft.drop)
+            await threads.files(draft.drop)
+
+
+async def write_pieces(
+    pieces: AsyncIterator[bytes],
+    draft: Draft,
+    threads: Threads,
+    reader: ContentReader,
+    *,
+    computing: bool = False,
+) -> _Receiving:
+    """Writes an upload into a draft as it arrives."""
+    receiving = _Receiving(draft, reader)
+    async for gathered in _gather(pieces):
+        if computing:
+            await threads.files(draft.write, await threads.cpu(receiving.read, gathered))
+        else:
+            await threads.files(receiving.write, gathered)
+    return receiving
 
 
 async def _gather(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -262,8 +289,9 @@ class FileStore(Generic[R]):
         self._clock = clock
 
     async def discard(self, *blobs: str) -> None:
-        """Removes blobs that have no row."""
-        await self._threads.io(_remove_blobs, self.blobs, blobs)
+        """Removes blobs that have no row. Those that can't be reached are left to the sweep."""
+        with suppress(StorageAway):
+            await self._threads.files(_remove_blobs, self.blobs, blobs)
 
     async def _find_expired(self) -> Collection[StoredFile]:
         """A batch of files whose time is up; empty when there are none left."""
@@ -275,7 +303,7 @@ class FileStore(Generic[R]):
         while expired := [file.blob for file in await self._find_expired()]:
             await self.rows.forget(expired)
             await self.discard(*expired)
-        old = await self._threads.io(lambda: list(self.blobs.list_older_than(ORPHAN_SECONDS)))
+        old = await self._threads.files(_list_old, self.blobs)
         for start in range(0, len(old), ROWS_AT_A_TIME):
             part = old[start : start + ROWS_AT_A_TIME]
             named = await self.rows.find_known(part)
@@ -313,6 +341,10 @@ class UserFileStore(FileStore[UR]):
     async def _remove(self, file: StoredFile) -> None:
         await self.rows.forget([file.blob])
         await self.discard(file.blob)
+
+
+def _list_old(blobs: Blobs) -> list[str]:
+    return [found.key for found in blobs.list_all(older_than_seconds=ORPHAN_SECONDS)]
 
 
 def _remove_blobs(blobs: Blobs, keys: Collection[str]) -> None:

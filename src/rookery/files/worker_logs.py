@@ -9,7 +9,7 @@ from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.db.pool import clean
 from rookery.db.table import columns
-from rookery.files.blobs import Blobs, read_blob, write_blob
+from rookery.files.blobs import Blobs, StorageAway, read_blob, write_blob
 from rookery.files.store import ROWS_AT_A_TIME, FileRows, FileStore
 from rookery.rules.answers import HeldTask
 from rookery.rules.machines import HourlyCounts
@@ -75,7 +75,7 @@ class LogStore(FileStore[LogRows]):
 
     async def store(self, call: HeldTask, endpoint: str, text: str) -> None:
         """Stores a log about the caller's task; does nothing where the task or its user has too
-        many."""
+        many, or the storage is away."""
         user, now = call.machine.user, self._clock.now()
         if not text or self._by_user.of(user, now) >= MOST_OF_A_USER:
             return
@@ -83,14 +83,17 @@ class LogStore(FileStore[LogRows]):
             return
         self._by_user.add(user, 1, now)
         data = text.encode("utf-8", "replace")
-        blob = await self._threads.io(self._write, data)
+        try:
+            blob = await self._threads.files(self._write, data)
+        except StorageAway:
+            return  # what the log is about counts all the same
         worker, at = call.machine.long_name, self._clock.now()
         log = StoredLog(0, call.run, call.task, endpoint, worker, at, blob, len(data))
         await self.rows.add(log)
 
     async def read_text(self, log: StoredLog) -> bytes:
         """The bytes of a log; raises UnknownBlob when it was removed meanwhile."""
-        return await self._threads.io(self._read, log.blob)
+        return await self._threads.files(self._read, log.blob)
 
     async def _find_expired(self) -> tuple[StoredLog, ...]:
         return await self.rows.find_expired(self._clock.now() - KEPT, ROWS_AT_A_TIME)

@@ -337,7 +337,7 @@ async def book_page(request: Request) -> Response:
     if book is None or not site.file_access.may_see(name_of(viewer), name):
         raise NotFound("There is no such book here.")
     try:
-        first = await site.threads.io(_read_first, site.books, book)
+        first = await site.threads.files(_read_first, site.books, book)
     except UnknownBlob:
         raise NotFound("This book was removed.") from None
     view = BookView(

@@ -11,6 +11,7 @@ from starlette.types import Scope
 
 from rookery.farm.commits import StateLost
 from rookery.farm.primary import Rebuilding
+from rookery.files.blobs import StorageAway
 from rookery.files.disk import DiskSpace
 from rookery.protocol.codec import encode_timed
 from rookery.protocol.worker_answers import OFFICIAL_VERSION, VersionAnswer, WorkerAnswer
@@ -21,6 +22,7 @@ from rookery.web.faults import (
     DiskFull,
     ErrorBody,
     ErrorShape,
+    FilesAway,
     NotFound,
     fault_in,
     shape_of,
@@ -67,6 +69,8 @@ async def answer_error(error: Exception, scope: Scope, site: Site) -> Response:
         site.disk.space is DiskSpace.FULL and is_database_away(error, site)
     ):
         fault = DiskFull()
+    elif isinstance(error, StorageAway):
+        fault = FilesAway()
     elif site.is_outage(error):
         site.log.warning("database_away", reason=repr(error))
         fault = DatabaseAway()

@@ -118,6 +118,11 @@ class DiskFull(Unavailable):
     confirmed is lost; its operator has to make room, and it goes on by itself then."""
 
 
+class FilesAway(Unavailable):
+    """The storage of files can't be reached right now. Nothing that was confirmed is lost; try
+    again in a moment."""
+
+
 class ErrorBody(msgspec.Struct, omit_defaults=True):
     """The wire shape of every error to a program. Workers die without `duration`."""
 
@@ -166,6 +171,7 @@ TABLE: Mapping[type[Exception], ErrorShape] = {
     ModelFailed: ErrorShape(502, "The model does not answer", retry=True),
     DatabaseAway: _AWAY,
     DiskFull: ErrorShape(503, "The disk is full", retry=True, headers={"retry-after": "60"}),
+    FilesAway: ErrorShape(503, "The files are away", retry=True, headers={"retry-after": "15"}),
     Overloaded: _BUSY,
     GateFull: _BUSY,
     Rebuilding: _AWAY,

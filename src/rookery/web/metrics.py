@@ -25,6 +25,7 @@ from rookery.db.listening import ListeningStats
 from rookery.farm.commits import CommitStats
 from rookery.farm.events import BusStats
 from rookery.farm.jobs import PeriodicJob
+from rookery.files.storage_health import StorageStats
 
 # Seconds. A worker gives up after 30.
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -112,6 +113,7 @@ class MetricsSnapshot:
     index: IndexStats
     primary: bool
     ask: AskStats
+    storage: StorageStats
 
 
 def render_metrics(shown: MetricsSnapshot) -> bytes:
@@ -145,6 +147,7 @@ class _Snapshot(Collector):
         yield from _listening(shown.listening)
         yield from _index(shown.index, shown.bus.sequence)
         yield from _ask(shown.ask)
+        yield from _storage(shown.storage)
 
 
 def _gauge(name: str, purpose: str, value: float) -> Metric:
@@ -311,3 +314,10 @@ def _ask(ask: AskStats) -> Iterator[Metric]:
     yield CounterMetricFamily("rookery_ask_model_calls", "Questions to the model", value=calls)
     yield CounterMetricFamily("rookery_ask_model_failures", "Without an answer", value=failures)
     yield _gauge("rookery_ask_model_up", "0 after it failed to answer", float(ask.model_works))
+
+
+def _storage(storage: StorageStats) -> Iterator[Metric]:
+    """Of storage on a network; a folder is never asked."""
+    yield _gauge("rookery_files_away", "1 while the storage of files is away", storage.is_away)
+    yield _by_name(_COUNTER, "rookery_files_calls", "Calls of it", storage.calls.items())
+    yield _by_name(_COUNTER, "rookery_files_failures", "Of those, failed", storage.failures.items())

@@ -91,4 +91,5 @@ def take_snapshot(site: Site) -> MetricsSnapshot:
         index=site.indexer.stats(),
         primary=site.is_primary(),
         ask=site.ask.stats(),
+        storage=site.storage_health.stats(),
     )

@@ -41,6 +41,7 @@ from rookery.files.disk import Disk
 from rookery.files.engine_files import NetRows, NetStore, ProgramRows, ProgramStore
 from rookery.files.game_insights import GameInsightsReader
 from rookery.files.games import GameRows, GameStore
+from rookery.files.storage_health import StorageHealth
 from rookery.files.store import MB
 from rookery.files.worker_logs import LogRows, LogStore
 from rookery.model.engine import EngineRecord
@@ -122,6 +123,7 @@ class Storage:
     chats: ChatRows
     files: Callable[[str], Blobs]
     """The files of one kind, by the name of their folder."""
+    storage_health: StorageHealth
 
 
 class Site:
@@ -196,6 +198,11 @@ class Site:
         """Of the key by which workers know what this server hands out."""
         return fingerprint(bytes.fromhex(self.wheel.key))
 
+    def describe_trouble(self) -> str:
+        """What every page and the health probes have to tell of disk and files; empty for nothing.
+        Any thread may ask."""
+        return self.disk.describe_trouble() or self.storage_health.describe_trouble()
+
     def _make_people(self, storage: Storage, seal_key: bytes) -> None:
         clock, audit = self.clock, storage.audit
         # Only ever compared within this process.
@@ -252,6 +259,7 @@ class Site:
         threads, clock, limit = self.threads, self.clock, self.upload_quota
         self.file_access = FileAccess(storage.file_access, self.engines, self.privacy)
         blobs = storage.files
+        self.storage_health = storage.storage_health
         self.passages = storage.passages
         self.retriever = storage.retriever
         self.ask = Ask(
@@ -380,12 +388,14 @@ class Site:
         self.templates = Templates(
             self.assets,
             simulated_fleet=settings.simulated_fleet,
-            trouble=self.disk.describe_trouble,
+            trouble=self.describe_trouble,
         )
         self.front_end = FrontEnd(self.assets, self.threads, clock, self.log, settings)
         self.shared_parts = SharedParts(clock)
         self.traffic = Traffic()
-        self.readiness = Readiness(self.lifecycle, database_answers, self.disk, clock)
+        self.readiness = Readiness(
+            self.lifecycle, database_answers, self.disk, clock, self.describe_trouble
+        )
         self.cookies = CookieSigner(lambda: (key,), clock)
         self.sessions = SessionCheck(
             storage.users, LoggedOutSessions(storage.ended_sessions, clock), clock, lambda: key

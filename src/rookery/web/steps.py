@@ -185,10 +185,12 @@ class Readiness:
         database_answers: Callable[[], Awaitable[None]],
         disk: Disk,
         clock: Clock,
+        describe_trouble: Callable[[], str] | None = None,
     ) -> None:
         self._lifecycle = lifecycle
         self._database_answers = database_answers
         self._disk = disk
+        self._describe_trouble = describe_trouble or disk.describe_trouble
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
         self._asked = float("-inf")
@@ -206,8 +208,8 @@ class Readiness:
 
     @property
     def warning(self) -> str:
-        """What is going to be a reason unless somebody does something."""
-        return self._disk.describe_trouble()
+        """What somebody has to do something about, though most requests are welcome."""
+        return self._describe_trouble()
 
     async def _ask(self) -> str:
         await self._disk.measure()

@@ -280,7 +280,7 @@ async def test_games_that_can_not_be_read_leave_nothing_behind(farm: ServedFarm,
     await worker.request_task()
     assert "error" in await worker.call("upload_pgn", message="", pgn=text)
     assert not farm.parts.pgns.rows
-    assert not list(farm.parts.blobs.list_older_than(0))
+    assert not list(farm.parts.blobs.list_all())
 
 
 async def test_large_games_for_a_task_of_another_leave_nothing_behind(farm: ServedFarm) -> None:
@@ -289,7 +289,7 @@ async def test_large_games_for_a_task_of_another_leave_nothing_behind(farm: Serv
     await worker.request_task()
     other.ids = worker.ids
     assert "error" in await other.call("upload_pgn", message="", pgn=LARGE_GAMES)
-    assert not list(farm.parts.blobs.list_older_than(0))
+    assert not list(farm.parts.blobs.list_all())
 
 
 async def test_whoever_is_named_at_the_end_of_a_large_body_must_be_known_too(

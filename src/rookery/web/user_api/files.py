@@ -76,7 +76,7 @@ def sent(
 ) -> Response:
     """The pieces one after the other, with their length told beforehand."""
     answer = StreamedAnswer(
-        stream(lambda: chunks(pieces), site.threads),
+        stream(lambda: chunks(pieces), site.threads, files=True),
         site.streams,
         media_type=media_type,
         headers=headers,
@@ -88,7 +88,7 @@ def sent(
 
 def unpacked(piece: Piece, site: Site, headers: dict[str, str]) -> Response:
     """The bytes themselves; how many they are is not known beforehand."""
-    source = stream(lambda: inflated(chunks([piece])), site.threads)
+    source = stream(lambda: inflated(chunks([piece])), site.threads, files=True)
     return StreamedAnswer(
         source, site.streams, media_type="application/octet-stream", headers=headers
     )
@@ -158,7 +158,7 @@ async def get_net(request: Request) -> Response:
     site.nets.note_download(name)
     if site.settings.nets_url:
         return RedirectResponse(f"{site.settings.nets_url}/nn/{name}", 302)
-    if not await site.threads.io(site.nets.blobs.has, net.blob):
+    if not await site.threads.files(site.nets.blobs.has, net.blob):
         raise NotFound(NO_NET)
     return _send_net(request, net, blob_piece(site.nets.blobs, net.blob, net.size))
 
@@ -210,7 +210,7 @@ async def _check_seen(request: Request, run_id: str) -> None:
 
 async def _read_uploads(site: Site, uploads: tuple[GameUpload, ...]) -> list[Piece]:
     """The uploads that are still there; those whose time is up are not."""
-    found = await site.threads.io(_those_there, site.games.blobs, uploads)
+    found = await site.threads.files(_those_there, site.games.blobs, uploads)
     if not found:
         raise NotFound(NO_GAMES)
     return found
@@ -323,7 +323,7 @@ async def _send_file(
     site = site_of(request)
     if header(request.scope, b"if-none-match") == headers["etag"]:
         return Response(status_code=304, headers=headers)
-    if blob and not await site.threads.io(blobs.has, blob):
+    if blob and not await site.threads.files(blobs.has, blob):
         raise NotFound
     return sent([whole], site, BYTES, headers)
 

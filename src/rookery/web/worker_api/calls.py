@@ -312,10 +312,10 @@ class UploadPgnCall(WorkerCall[worker_requests.UploadPgn]):
         """Decode and store games piece by piece: a large upload is never whole in memory."""
         text, first = begin_long_text(body.head, "pgn", worker_requests.LARGEST_PGN)
         pieces = _prepend(first, read_rest(body, receive))
-        async with self.site.games.receive(pieces, text) as kept:
+        async with self.site.games.receive(pieces, text) as draft:
             request, caller = await self.decode_request(scope, text.envelope())
             task = await self.site.fleet.views.own_task(self.machines.call(request, caller))
-            await self.site.games.add_received(task, kept, text.size)
+            await self.site.games.keep_received(task, draft, text.size)
         return EndAnswer()
 
 

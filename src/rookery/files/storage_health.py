@@ -1,0 +1,117 @@
+"""Whether the storage of files answers; while it does not, nobody waits for it.
+
+    there --a call fails--> away --a probe succeeds--> there
+
+A call that fails has waited for its time limit already. From then on every other call is refused at
+once, so that uploads are told to try again and threads stay free, until a probe, which a job makes
+every few seconds, has written something. Each change is logged once.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
+
+from rookery.boundary.domains import Domain, runs
+from rookery.boundary.offload import Threads
+from rookery.clock import Clock
+from rookery.files.blobs import StorageAway
+from rookery.logs import Log, SilentLog
+
+LONGEST_REASON = 200
+
+
+@dataclass(frozen=True, slots=True)
+class StorageStats:
+    """Of one process since its start; calls and failures by what was asked for."""
+
+    is_away: bool
+    calls: dict[str, int]
+    failures: dict[str, int]
+
+
+def _need_nothing() -> None:
+    """The probe of storage that never goes away."""
+
+
+class StorageHealth:
+    """One per process; any thread may write to it."""
+
+    def __init__(
+        self,
+        place: str,
+        threads: Threads,
+        clock: Clock,
+        log: Log | None = None,
+        *,
+        probe: Callable[[], None] = _need_nothing,
+    ) -> None:
+        """`probe` writes to the storage, blocks, and raises StorageAway."""
+        self._place = place
+        self._threads = threads
+        self._clock = clock
+        self._log = log or SilentLog()
+        self._probe = probe
+        self._lock = Lock()
+        self._reason = ""
+        self._since = 0.0
+        self._calls: Counter[str] = Counter()
+        self._failures: Counter[str] = Counter()
+
+    @contextmanager
+    def watch(self, call: str) -> Iterator[None]:
+        """A call of the storage; raises StorageAway at once while it is away, and remembers one
+        that the block raises."""
+        with self._lock:
+            if self._reason:
+                raise StorageAway(self._reason)
+            self._calls[call] += 1
+        try:
+            yield
+        except StorageAway as error:
+            self._note_failure(call, str(error))
+            raise
+
+    def describe_trouble(self) -> str:
+        """A clause for pages and health probes; empty while the storage answers."""
+        if not (reason := self._reason):
+            return ""
+        minutes = int((self._clock.seconds() - self._since) // 60)
+        since = f" for {minutes} min" if minutes else ""
+        return f"the storage of files is away{since} ({reason}), uploads and downloads wait for it"
+
+    def stats(self) -> StorageStats:
+        with self._lock:
+            return StorageStats(bool(self._reason), dict(self._calls), dict(self._failures))
+
+    @runs(Domain.THREAD, "writes to the storage in a thread")
+    async def probe(self) -> None:
+        """Finds out whether the storage answers. A job calls it every few seconds."""
+        await self._threads.files(self.probe_now)
+
+    def probe_now(self) -> None:
+        """The same; blocks."""
+        try:
+            self._probe()
+        except StorageAway as error:
+            self._note_failure("probe", str(error))
+        else:
+            self._note_success()
+
+    def _note_failure(self, call: str, reason: str) -> None:
+        with self._lock:
+            self._failures[call] += 1
+            was_away = bool(self._reason)
+            self._reason = reason[:LONGEST_REASON] or "no reason was given"
+            if was_away:
+                return
+            self._since = self._clock.seconds()
+        self._log.error("storage_away", place=self._place, call=call, reason=self._reason)
+
+    def _note_success(self) -> None:
+        with self._lock:
+            was_away, self._reason = bool(self._reason), ""
+        if was_away:
+            seconds = round(self._clock.seconds() - self._since, 1)
+            self._log.info("storage_back", place=self._place, seconds=seconds)
