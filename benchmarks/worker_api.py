@@ -73,6 +73,7 @@ def serve_floor(port: int) -> int:
 
 def serve_rookery(port: int, data: Path) -> int:
     from rookery.app.build import new_process, open_app
+    from rookery.cli.serve import collect_rarely
     from rookery.logs import logger, start_logs
     from rookery.settings import Settings
     from rookery.web.server import choose_backend, serve
@@ -86,7 +87,7 @@ def serve_rookery(port: int, data: Path) -> int:
     async def run() -> int:
         opening = open_app(settings, process, furnish)
         place = ListenAddress("127.0.0.1", port)
-        return await serve(opening, process, place, backend, say=lambda _: None)
+        return await serve(opening, process, place, backend, say=lambda _: collect_rarely())
 
     try:
         with asyncio.Runner(loop_factory=backend.new_loop) as runner:

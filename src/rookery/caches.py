@@ -63,6 +63,9 @@ class SharedWork(Generic[K, V]):
     def __init__(self) -> None:
         self._running: dict[K, asyncio.Task[V]] = {}
 
+    def is_running(self, key: K) -> bool:
+        return key in self._running
+
     async def __call__(self, key: K, work: Callable[[], Coroutine[Any, Any, V]]) -> V:
         task = self._running.get(key)
         if task is None:

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from rookery.web.compression import pack, takes_gzip
+from rookery.web.packing import pack, takes_gzip
 from tests.twins.sites import open_site
 from tests.wire.slow_routes import slow_routes
 

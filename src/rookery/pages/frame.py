@@ -7,8 +7,8 @@ from starlette.routing import BaseRoute, Route
 from rookery.boundary.domains import Domain, runs
 from rookery.pages.page import redirect_to
 from rookery.web.answers import site_of
-from rookery.web.compression import takes_gzip
 from rookery.web.faults import NotFound
+from rookery.web.packing import takes_gzip
 from rookery.web.rendering import THEME_COOKIE, THEMES
 from rookery.web.scope import is_local
 

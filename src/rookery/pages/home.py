@@ -21,6 +21,7 @@ from rookery.model.run import DisplayState, Run
 from rookery.model.task import Task
 from rookery.pages.formatting import DASH, format_count, format_nps, format_plural, format_rate
 from rookery.pages.listing import ListAddress
+from rookery.pages.live import answer_live
 from rookery.pages.next_steps import NextStep, list_next_steps
 from rookery.pages.page import (
     answer_part,
@@ -48,6 +49,8 @@ MOST_HINTS = 3
 """More rows than this nobody reads; the filters find the rest."""
 LONGEST_NAME = 100
 MOST_NEW = 50
+PAUSE_SECONDS = 2.0
+"""Between two pictures of everything that plays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,8 +297,11 @@ async def _make_page(request: Request, viewer: Actor | None, filters: HomeFilter
 async def home_live(request: Request) -> Response:
     """What moves on the start page, for its script."""
     site, filters = site_of(request), read_filters(request.query_params)
-    part = await _find_part(site, await viewer_of(request), filters, newest=True)
-    return answer_part(request, part)
+
+    async def find(viewer: Actor | None) -> RenderedPart:
+        return await _find_part(site, viewer, filters, newest=True)
+
+    return await answer_live(request, find, pause=PAUSE_SECONDS)
 
 
 def _acted(request: Request) -> bool:
@@ -315,7 +321,7 @@ async def _find_part(
     site: Site, viewer: Actor | None, filters: HomeFilters, *, newest: bool, anew: bool = False
 ) -> RenderedPart:
     hidden = site.privacy.hidden(name_of(viewer))
-    audience = _find_audience(site, viewer, await _list_unfinished(site, hidden))
+    audience = await _find_audience(site, viewer, hidden)
     key = ("home", filters, hidden, audience)
     parts, render = site.shared_parts, partial(_render, site, viewer, filters, hidden)
     if anew:
@@ -324,12 +330,13 @@ async def _find_part(
     return await find(key, lambda: site.bus.seen, render)
 
 
-def _find_audience(site: Site, viewer: Actor | None, seen: Iterable[Run]) -> Hashable:
+async def _find_audience(site: Site, viewer: Actor | None, hidden: frozenset[str]) -> Hashable:
     """What somebody may see and do beyond everybody: alone those who have to do with a run that
     waits need a part of their own, and approvers share one but for their own runs."""
     if viewer is None:
         return ""
-    waiting = [run for run in seen if not run.status.approved]
+    active = await site.fleet.views.active()
+    waiting = [r for r in active if not (r.status.approved or plays_engine(r, hidden))]
     own = any(run.plan.owner == viewer.name for run in waiting)
     inside = any(site.privacy.is_insider(viewer, run) for run in waiting)
     if viewer.approver:

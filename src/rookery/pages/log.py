@@ -15,7 +15,8 @@ from rookery.model.events import Action, Event
 from rookery.pages.action_rows import ACTION_WORDS, ActionRow, list_readable, make_action_rows
 from rookery.pages.filters import find_end_of_day, read_day, read_text, read_word
 from rookery.pages.listing import ListAddress
-from rookery.pages.page import render_fragment, render_page_in_thread, viewer_of
+from rookery.pages.live import answer_live
+from rookery.pages.page import render_page_in_thread, render_part, viewer_of
 from rookery.protocol.actions import (
     All,
     Compare,
@@ -28,11 +29,13 @@ from rookery.protocol.actions import (
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 from rookery.web.callers import read_moment_cursor
+from rookery.web.fragments import RenderedPart
 from rookery.web.site import Site
 from rookery.web.v1.actions import select_machine_actions
 
 HERE = "/log"
 ROWS = 100
+PAUSE_SECONDS = 5.0
 KINDS = tuple(action.value for action in Action)
 TOO_LONG = "The search took too long. Narrow it down by day, kind or person."
 ID_LENGTH = 24
@@ -96,14 +99,26 @@ class LogView:
 
 @runs(Domain.THREAD, "awaits three queries, rendered in a thread")
 async def log_page(request: Request) -> Response:
-    data = await _load(request)
+    viewer, filters = await viewer_of(request), read_log_filters(request.query_params)
+    data = await _load(site_of(request), viewer, filters)
     return await render_page_in_thread(request, "log.html", make_log_view, data)
 
 
 @runs(Domain.THREAD, "awaits three queries, rendered in a thread")
 async def log_live(request: Request) -> Response:
     """The lines of the log, for the script of its page."""
-    return await render_fragment(request, "log_live.html", make_log_view, await _load(request))
+    site, filters = site_of(request), read_log_filters(request.query_params)
+
+    async def find(viewer: Actor | None) -> RenderedPart:
+        async def render() -> RenderedPart:
+            data = await _load(site, viewer, filters)
+            return await render_part(site, "log_live.html", make_log_view, data)
+
+        # Which logs of failures somebody may read depends on who they are.
+        key = ("log", filters, viewer, site.privacy.sight(viewer))
+        return await site.shared_parts.find_newest(key, lambda: site.bus.seen, render)
+
+    return await answer_live(request, find, pause=PAUSE_SECONDS)
 
 
 def read_log_filters(query: Mapping[str, str]) -> LogFilters:
@@ -120,10 +135,8 @@ def read_log_filters(query: Mapping[str, str]) -> LogFilters:
     )
 
 
-async def _load(request: Request) -> LogData:
-    site, viewer = site_of(request), await viewer_of(request)
-    filters, now = read_log_filters(request.query_params), site.clock.now()
-    wanted = All(tuple(_list_conditions(filters)))
+async def _load(site: Site, viewer: Actor | None, filters: LogFilters) -> LogData:
+    now, wanted = site.clock.now(), All(tuple(_list_conditions(filters)))
     try:
         sight = site.privacy.sight(viewer)
         found = await site.reads.actions(wanted, limit=ROWS + 1, sight=sight)

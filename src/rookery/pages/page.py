@@ -14,8 +14,8 @@ from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 from rookery.web.approvals import NONE_WAITING
 from rookery.web.callers import find_shown_run
-from rookery.web.compression import pack, takes_gzip
-from rookery.web.fragments import RenderedPart
+from rookery.web.fragments import RenderedPart, make_part
+from rookery.web.packing import pack, takes_gzip
 from rookery.web.rendering import Frame, Templates, frame_of, theme_in
 from rookery.web.scope import session_of
 from rookery.web.site import Site
@@ -132,8 +132,7 @@ def _render_part(
     data: M,
     facts: object,
 ) -> RenderedPart:
-    text = templates.render(template, frame, make(data))
-    return RenderedPart(text, pack(text.encode()), facts)
+    return make_part(templates.render(template, frame, make(data)), facts)
 
 
 def answer_part(request: Request, part: RenderedPart) -> HTMLResponse:

@@ -25,15 +25,14 @@ from rookery.pages.formatting import (
     format_percent,
     format_plural,
 )
+from rookery.pages.live import answer_live_run
 from rookery.pages.page import (
     Rights,
-    answer_part,
     find_run_for,
     list_rights,
     plays_engine,
     redirect_to,
     render_page_in_thread,
-    render_part,
     viewer_of,
 )
 from rookery.pages.review import load_hints
@@ -66,7 +65,6 @@ from rookery.rules.lifecycle import Actor
 from rookery.rules.purge import BadTask
 from rookery.rules.review import Hint
 from rookery.web.answers import site_of
-from rookery.web.fragments import RenderedPart
 from rookery.web.site import Site
 
 # The page of one run: its first screen, and below it everything else.
@@ -275,19 +273,12 @@ async def run_page(request: Request) -> Response:
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def run_live(request: Request) -> Response:
-    """What moves on the page of a run, for its script: made once for all who may see the same."""
-    site, viewer = site_of(request), await viewer_of(request)
-    run = await find_run_for(viewer, request)
+    """What moves on the page of a run, for its script."""
 
-    async def render() -> RenderedPart:
-        # Found anew: whoever asked may have waited for its turn.
-        data = await _load_moving(site, await find_run_for(viewer, request), viewer)
-        return await render_part(site, "run_live.html", make_run_view, data)
+    async def load(run: Run, viewer: Actor | None) -> RunPageData:
+        return await _load_moving(site_of(request), run, viewer)
 
-    hidden, whole = site.privacy.hidden(name_of(viewer)), site.privacy.may_read_sources(viewer, run)
-    key = ("run", run.id, hidden, whole)
-    part = await site.shared_parts.find_newest(key, lambda: site.bus.last_change(run.id), render)
-    return answer_part(request, part)
+    return await answer_live_run(request, "run_live.html", make_run_view, load)
 
 
 @runs(Domain.THREAD, "awaits one query; the lines are written in a thread")

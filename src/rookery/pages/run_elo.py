@@ -22,16 +22,17 @@ from rookery.pages.formatting import (
     format_percent,
     format_signed,
 )
+from rookery.pages.live import answer_live_run
 from rookery.pages.page import (
     find_run_for,
     redirect_to,
-    render_fragment,
     render_page_in_thread,
     viewer_of,
 )
 from rookery.pages.run_heading import RunHeading, make_run_heading
 from rookery.pages.run_row import StatusLabel, label_status
 from rookery.pages.run_statistics import ShownElo, estimate_run_elo
+from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 
 MIDDLE, RADIUS, WIDTH = 100.0, 80.0, 16.0
@@ -76,7 +77,11 @@ async def elo_page(request: Request) -> Response:
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def elo_live(request: Request) -> Response:
     """The dials alone, for the page's script."""
-    return await render_fragment(request, "run_elo_live.html", make_elo_view, await _load(request))
+
+    async def load(run: Run, _viewer: Actor | None) -> tuple[Run, datetime]:
+        return run, site_of(request).clock.now()
+
+    return await answer_live_run(request, "run_elo_live.html", make_elo_view, load)
 
 
 @runs(Domain.LOOP, "names another address")

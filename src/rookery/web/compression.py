@@ -5,38 +5,19 @@ it. The one secret of every page, the token of its forms, therefore looks differ
 (web/session.py), and what must not be kept by anybody (`no-store`) is sent as it is.
 """
 
-import zlib
-
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, runs
+from rookery.web.packing import pack, takes_gzip
 from rookery.web.scope import body_in, has_more, header, is_http, status_in
 from rookery.web.site import Site
 
 LEAST_BYTES = 1000
 """Less is not worth it."""
 MOST_ON_LOOP = 8000
-LEVEL = 4
-GZIP = 31
-"""zlib's number for gzip with its largest window."""
 PACKED = (b"content-encoding", b"gzip")
 VARY = (b"vary", b"accept-encoding")
 _TYPES = (b"text/html", b"text/plain", b"text/css", b"text/csv", b"application/json")
-
-
-def takes_gzip(accept_encoding: str) -> bool:
-    """Whether a client said that it takes gzip."""
-    for part in accept_encoding.split(","):
-        name, _, weight = part.partition(";")
-        if name.strip().lower() in ("gzip", "*"):
-            return weight.replace(" ", "").rstrip("0.") != "q="
-    return False
-
-
-def pack(body: bytes) -> bytes:
-    """The body by gzip, for a thread where it is large."""
-    packer = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP)
-    return packer.compress(body) + packer.flush()
 
 
 @runs(Domain.THREAD, "packs small answers where it is, large ones in a thread")

@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rookery.boundary.domains import Domain, runs
 from rookery.web.answers import answer_error, stopping_answer
 from rookery.web.scope import (
+    Audience,
     RequestInfo,
     add_headers,
     as_get,
@@ -237,15 +238,19 @@ class RequestIdentifier:
 
 @runs(Domain.LOOP, "a few fields per request")
 class RequestState:
-    """Each request is met once, at the outermost."""
+    """Each request is met once, at the outermost; those of people take turns."""
 
     def __init__(self, app: ASGIApp, site: Site, word: str) -> None:
         self.app = app
         self._identifier = RequestIdentifier(site, word)
+        self._turns = site.turns
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if is_http(scope):
-            set_request_info(scope, self._identifier.identify(scope))
+            info = self._identifier.identify(scope)
+            set_request_info(scope, info)
+            if info.audience is Audience.PERSON:
+                await self._turns.take()
         await self.app(scope, receive, send)
 
 

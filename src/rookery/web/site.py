@@ -74,7 +74,7 @@ from rookery.sources.official_books import OfficialBookList
 from rookery.sources.progress import ProgressKeeping
 from rookery.sources.reviews import Reviews
 from rookery.web.approvals import PendingApprovals
-from rookery.web.bodies import LargeBodies, Streams
+from rookery.web.bodies import LargeBodies, Places, Streams
 from rookery.web.fragments import SharedParts
 from rookery.web.front_end import FrontEnd
 from rookery.web.limits import RequestBounds, read_hosts, read_proxies
@@ -82,6 +82,7 @@ from rookery.web.metrics import PoolStats, Traffic
 from rookery.web.rendering import Assets, Templates
 from rookery.web.session import CookieSigner, LoggedOutSessions, SessionCheck
 from rookery.web.steps import Process, Readiness
+from rookery.web.turns import Turns
 from rookery.web.wheel import Wheel
 
 ASKED_AT_ONCE = 4
@@ -254,6 +255,7 @@ class Site:
         self.waiting_line = WaitingLine(fleet)
         self.task_gate = Gate("request_task", self.settings.task_semaphore_size)
         self.event_gate = Gate("events", self.settings.event_streams)
+        self.event_places = Places(self.event_gate)
 
     def _make_files(self, storage: Storage) -> None:
         threads, clock, limit = self.threads, self.clock, self.upload_quota
@@ -391,7 +393,8 @@ class Site:
             trouble=self.describe_trouble,
         )
         self.front_end = FrontEnd(self.assets, self.threads, clock, self.log, settings)
-        self.shared_parts = SharedParts(clock)
+        self.turns = Turns()
+        self.shared_parts = SharedParts(clock, self.turns)
         self.traffic = Traffic()
         self.readiness = Readiness(
             self.lifecycle, database_answers, self.disk, clock, self.describe_trouble

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from rookery.web import fragments
-from rookery.web.fragments import RenderedPart, SharedParts
+from rookery.web.fragments import RenderedPart, SharedParts, make_event
+from rookery.web.turns import Turns
 from tests.fakes import HandClock
 
 pytestmark = pytest.mark.anyio
@@ -37,7 +38,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> HandClock:
 
 
 async def test_all_who_ask_at_once_share_one() -> None:
-    parts, it = SharedParts(HandClock()), Watched()
+    parts, it = SharedParts(HandClock(), Turns()), Watched()
     asked = (parts.find_newest("key", lambda: it.position, it.render) for _ in range(100))
     found = await asyncio.gather(*asked)
     assert {part.text for part in found} == {"1"}
@@ -46,7 +47,7 @@ async def test_all_who_ask_at_once_share_one() -> None:
 
 async def test_what_has_not_changed_is_not_made_again_until_its_times_are_old() -> None:
     clock, it = HandClock(), Watched()
-    parts = SharedParts(clock)
+    parts = SharedParts(clock, Turns())
     for seconds, rendered in ((0, 1), (4, 1), (2, 2)):
         clock.move(seconds=seconds)
         await parts.find_newest("key", lambda: it.position, it.render)
@@ -54,7 +55,7 @@ async def test_what_has_not_changed_is_not_made_again_until_its_times_are_old() 
 
 
 async def test_after_a_change_the_newest_is_waited_for(clock: HandClock) -> None:
-    parts, it, began = SharedParts(clock), Watched(), clock.seconds()
+    parts, it, began = SharedParts(clock, Turns()), Watched(), clock.seconds()
     await parts.find_newest("key", lambda: it.position, it.render)
     it.position = 2
     found = await parts.find_newest("key", lambda: it.position, it.render)
@@ -64,7 +65,7 @@ async def test_after_a_change_the_newest_is_waited_for(clock: HandClock) -> None
 
 async def test_a_page_that_is_opened_waits_for_nothing() -> None:
     clock, it = HandClock(), Watched()
-    parts = SharedParts(clock)
+    parts = SharedParts(clock, Turns())
     await parts.find_recent("key", lambda: it.position, it.render)
     it.position = 2
     assert (await parts.find_recent("key", lambda: it.position, it.render)).text == "1"
@@ -73,8 +74,26 @@ async def test_a_page_that_is_opened_waits_for_nothing() -> None:
 
 
 async def test_who_changed_something_sees_it_at_once() -> None:
-    parts, it = SharedParts(HandClock()), Watched()
+    parts, it = SharedParts(HandClock(), Turns()), Watched()
     await parts.find_recent("key", lambda: it.position, it.render)
     it.position = 2
     parts.forget("key")
     assert (await parts.find_recent("key", lambda: it.position, it.render)).text == "2"
+
+
+async def test_who_opens_a_page_while_the_next_part_is_made_is_shown_the_last() -> None:
+    clock, it = HandClock(), Watched()
+    parts = SharedParts(clock, Turns())
+    await parts.find_recent("key", lambda: it.position, it.render)
+    it.position = 2
+    clock.move(seconds=1)
+    making = asyncio.ensure_future(parts.find_recent("key", lambda: it.position, it.render))
+    await asyncio.sleep(0)
+    assert (await parts.find_recent("key", lambda: it.position, it.render)).text == "1"
+    assert (await making).text == "2"
+
+
+def test_a_part_of_several_lines_is_one_event() -> None:
+    assert make_event("<p>a\r\nb\rc</p>\n") == (
+        b"event: part\ndata: <p>a\ndata: b\ndata: c</p>\ndata: \n\n"
+    )

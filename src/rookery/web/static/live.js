@@ -1,18 +1,12 @@
-// Keeps one part of a page up to date. The server says that something changed, the page fetches
-// that part again as HTML, and only what differs is replaced: nothing jumps, nothing loses focus.
+// Keeps one part of a page up to date. The server sends that part as HTML whenever it has changed,
+// and only what differs is replaced: nothing jumps, nothing loses focus.
 
 const place = document.getElementById("live");
-const PAUSE = Number(place?.dataset.pause ?? 1000); // between two fetches, however much happens
-const SLOWLY = 30000; // also without news: times grow old
-const WITHOUT_NEWS = 4000; // where the server can't tell news
+const WITHOUT_STREAM = 4000; // between two fetches where the server has no stream for us
 const AGAIN = 30000; // after a stream that was refused
 
 let stream = null;
-let wanted = false;
-let busy = false;
 let timer = 0;
-let refused = false;
-let last = -PAUSE;
 let lost = 0; // since when nothing is heard of the server
 
 // Quiet at first: most connections are back before anybody would notice.
@@ -65,56 +59,37 @@ function become(present, fresh) {
   for (const gone of left) gone.remove();
 }
 
-async function fetchPart() {
-  wanted = false;
-  busy = true;
-  last = performance.now();
+function show(html) {
+  const part = place.cloneNode(false);
+  part.append(...new DOMParser().parseFromString(html, "text/html").body.childNodes);
+  // The rest of the page tells of the end too.
+  if (part.querySelector("[data-over]") && !place.querySelector("[data-over]")) location.reload();
+  become(place, part);
+}
+
+// For a while without a stream: too many are open, or something on the way does not let them pass.
+async function fetchPart(until) {
   try {
     const answer = await fetch(place.dataset.fragment, { headers: { accept: "text/html" } });
-    if (answer.ok && !answer.redirected) {
-      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").body;
-      const part = place.cloneNode(false);
-      part.append(...fresh.childNodes);
-      // The rest of the page tells of the end too.
-      if (part.querySelector("[data-over]") && !place.querySelector("[data-over]")) location.reload();
-      become(place, part);
-    }
+    if (answer.ok && !answer.redirected) show(await answer.text());
     hear(true);
   } catch {
     hear(false);
-    // The server is away; the stream or the next turn tells when it is back.
   }
-  busy = false;
-  plan(wanted ? PAUSE : refused ? WITHOUT_NEWS : SLOWLY);
-}
-
-function plan(delay) {
-  clearTimeout(timer);
-  timer = document.hidden ? 0 : setTimeout(fetchPart, delay);
-}
-
-function news() {
-  if (busy) wanted = true;
-  else if (!wanted) {
-    wanted = true;
-    plan(last + PAUSE - performance.now()); // at once after a quiet time
-  }
+  if (document.hidden) return;
+  if (Date.now() < until) timer = setTimeout(fetchPart, WITHOUT_STREAM, until);
+  else listen();
 }
 
 function listen() {
-  stream = new EventSource(place.dataset.events);
-  stream.addEventListener("open", () => {
-    refused = false;
-    hear(true);
-    news(); // what happened while nobody listened
-  });
-  stream.addEventListener("run", news);
+  hush();
+  stream = new EventSource(place.dataset.fragment);
+  stream.addEventListener("open", () => hear(true));
+  stream.addEventListener("part", (event) => show(event.data));
   stream.addEventListener("error", () => {
     hear(false);
     if (stream.readyState !== EventSource.CLOSED) return; // it tries again by itself
-    refused = true;
-    plan(WITHOUT_NEWS);
-    setTimeout(() => document.hidden || (hush(), listen()), AGAIN);
+    timer = setTimeout(fetchPart, WITHOUT_STREAM, Date.now() + AGAIN);
   });
 }
 
@@ -125,14 +100,7 @@ function hush() {
 }
 
 if (place) {
-  document.addEventListener("visibilitychange", () => {
-    hush();
-    if (!document.hidden) {
-      wanted = false;
-      listen();
-      plan(0);
-    }
-  });
+  document.addEventListener("visibilitychange", () => (document.hidden ? hush() : listen()));
   addEventListener("pagehide", hush);
   setInterval(() => lost && hear(false), 1000);
   if (!document.hidden) listen();

@@ -32,7 +32,7 @@ from rookery.model.bounds import RunId
 from rookery.model.run import Run
 from rookery.protocol import v1
 from rookery.web import callers
-from rookery.web.bodies import Places, StreamedAnswer, Streams
+from rookery.web.bodies import StreamedAnswer
 from rookery.web.callers import translated_errors, viewer_name
 from rookery.web.faults import HttpFault, NotFound
 from rookery.web.openapi import Operation, described
@@ -153,15 +153,37 @@ class EventReader:
 class EventStream(StreamedAnswer):
     """An answer that holds a place for as long as it lasts; without one it does not begin."""
 
-    def __init__(self, source: AsyncIterator[bytes], streams: Streams, places: Places) -> None:
+    def __init__(
+        self,
+        source: AsyncIterator[bytes],
+        site: Site,
+        headers: dict[str, str] = HEADERS,
+        last_words: bytes = FAREWELL,
+    ) -> None:
         super().__init__(
-            source, streams, media_type=MEDIA_TYPE, headers=HEADERS, last_words=FAREWELL
+            source, site.streams, media_type=MEDIA_TYPE, headers=headers, last_words=last_words
         )
-        self._places = places
+        self._places = site.event_places
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._places.enter(request_info_of(scope).client):
             await super().__call__(scope, receive, send)
+
+
+async def is_welcome(site: Site, request: Request, viewer: str | None) -> bool:
+    """Whether somebody may go on reading a stream: a token may be revoked and a user blocked while
+    it is open."""
+    session = session_of(request.scope).data
+    try:
+        if viewer != await viewer_name(request, site.bearers):
+            return False
+        return not session.user or await site.sessions.holds(session)
+    except HttpFault:
+        return False
+    except Exception as error:
+        if not site.is_outage(error):
+            raise
+        return True
 
 
 class EventFeed:
@@ -171,12 +193,11 @@ class EventFeed:
         self._site = site
         self._full = EncodedRuns(site.fleet, site.bus, in_full(site.threads))
         self._brief = EncodedRuns(site.fleet, site.bus, in_brief)
-        self._places = Places(site.event_gate)
         self._keep_alive = keep_alive
 
     async def open_stream(self, request: Request) -> Response:
         reader = await self._reader(request)
-        return EventStream(self._lines(reader), self._site.streams, self._places)
+        return EventStream(self._lines(reader), self._site)
 
     async def _reader(self, request: Request) -> EventReader:
         """Raises NotFound for a run that is unknown, or not to be known."""
@@ -190,32 +211,17 @@ class EventFeed:
         if run_id and (run is None or not self._site.privacy.may_see(viewer, run)):
             raise NotFound
         return EventReader(
-            viewer, run_id, user, after, brief, lambda: self._is_welcome(request, viewer)
+            viewer, run_id, user, after, brief, lambda: is_welcome(self._site, request, viewer)
         )
-
-    async def _is_welcome(self, request: Request, viewer: str | None) -> bool:
-        """A token may be revoked and a user blocked while the stream is open."""
-        session = session_of(request.scope).data
-        try:
-            if viewer != await viewer_name(request, self._site.bearers):
-                return False
-            return not session.user or await self._site.sessions.holds(session)
-        except HttpFault:
-            return False
-        except Exception as error:
-            if not self._site.is_outage(error):
-                raise
-            return True
 
     async def _lines(self, reader: EventReader) -> AsyncIterator[bytes]:
         bus, looked = self._site.bus, _now()
         after = FROM_THE_START if reader.run and reader.after is None else reader.after
         with bus.subscribe(Wanted(reader.run), after) as subscription:
-            retry = RETRY_MILLISECONDS + RETRY_STEP * secrets.token_bytes(1)[0]
-            yield b"retry: %d\n%b\n" % (retry, _numbered(subscription.position))
+            yield b"%b%b\n" % (choose_retry(), _numbered(subscription.position))
             while True:
                 before = subscription.position
-                notice = await self._next(subscription)
+                notice = await next_notice(subscription, self._keep_alive)
                 if _now() - looked >= self._keep_alive:
                     looked = _now()
                     if not await reader.is_welcome():
@@ -225,13 +231,6 @@ class EventFeed:
                     continue
                 async for line in self._told(notice, reader, subscription, before):
                     yield line
-
-    async def _next(self, subscription: Subscription) -> Notice | None:
-        try:
-            async with asyncio.timeout(self._keep_alive):
-                return await anext(subscription)
-        except TimeoutError:
-            return None
 
     async def _told(
         self, notice: Notice, reader: EventReader, subscription: Subscription, before: int
@@ -258,6 +257,20 @@ class EventFeed:
     def _is_for(self, item: EncodedRun, reader: EventReader) -> bool:
         own = not reader.user or item.run.plan.owner == reader.user
         return own and self._site.privacy.may_see(reader.viewer, item.run)
+
+
+async def next_notice(subscription: Subscription, seconds: float) -> Notice | None:
+    """None when nothing happened for so long."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await anext(subscription)
+    except TimeoutError:
+        return None
+
+
+def choose_retry() -> bytes:
+    """When a reader is to come back: not all at once after a restart."""
+    return b"retry: %d\n" % (RETRY_MILLISECONDS + RETRY_STEP * secrets.token_bytes(1)[0])
 
 
 @described(

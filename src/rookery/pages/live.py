@@ -1,0 +1,161 @@
+"""Parts of pages that move: fetched once, or sent again whenever they have changed.
+
+A page's script opens the address of its part as a stream of events and is sent the part itself, as
+HTML, the same packed bytes as everybody who may see the same. Where no stream can be had, the same
+address gives the part once.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.farm.events import Subscription, Wanted
+from rookery.farm.privacy import name_of
+from rookery.model.run import Run
+from rookery.pages.page import answer_part, find_run_for, render_part, viewer_of
+from rookery.rules.lifecycle import Actor
+from rookery.web.answers import site_of
+from rookery.web.faults import NotFound
+from rookery.web.fragments import RenderedPart
+from rookery.web.packing import GZIP_HEAD, pack_piece, takes_gzip
+from rookery.web.site import Site
+from rookery.web.v1.events import (
+    AGAIN_SECONDS,
+    COMMENT,
+    FAREWELL,
+    HEADERS,
+    KEEP_ALIVE_SECONDS,
+    MEDIA_TYPE,
+    NOT_NOW,
+    EventStream,
+    choose_retry,
+    is_welcome,
+    next_notice,
+)
+
+M = TypeVar("M")
+FindPart = Callable[[Actor | None], Awaitable[RenderedPart]]
+"""The newest part for a viewer; raises NotFound where this viewer may see it no longer."""
+
+PACKED_HEADERS = {**HEADERS, "content-encoding": "gzip"}
+PACKED_COMMENT = pack_piece(COMMENT)
+PACKED_FAREWELL = pack_piece(FAREWELL)
+
+
+async def answer_live(
+    request: Request, find: FindPart, *, run: str = "", pause: float = 0.0
+) -> Response:
+    """The part that `find` gives: once, or in a stream as often as this run changes, any run
+    without one, with a pause of so many seconds between two."""
+    viewer = await viewer_of(request)
+    if MEDIA_TYPE not in request.headers.get("accept", ""):
+        return answer_part(request, await find(viewer))
+    packed = takes_gzip(request.headers.get("accept-encoding", ""))
+    stream = PartStream(request, viewer, find, Wanted(run), pause, packed=packed)
+    # What may not be seen is refused before a stream begins.
+    await find(viewer)
+    if packed:
+        return EventStream(stream.write(), site_of(request), PACKED_HEADERS, PACKED_FAREWELL)
+    return EventStream(stream.write(), site_of(request))
+
+
+async def answer_live_run(
+    request: Request,
+    template: str,
+    make: Callable[[M], object],
+    load: Callable[[Run, Actor | None], Awaitable[M]],
+) -> Response:
+    """A part about the run that the address names, made once for all who may see the same of it."""
+    site, run_id = site_of(request), str(request.path_params["run_id"])
+
+    async def find(viewer: Actor | None) -> RenderedPart:
+        run = await find_run_for(viewer, request)
+
+        async def render() -> RenderedPart:
+            # Found anew: whoever asked may have waited for its turn.
+            data = await load(await find_run_for(viewer, request), viewer)
+            return await render_part(site, template, make, data)
+
+        hidden = site.privacy.hidden(name_of(viewer))
+        key = (template, run.id, hidden, site.privacy.may_read_sources(viewer, run))
+        return await site.shared_parts.find_newest(
+            key, lambda: site.bus.last_change(run.id), render
+        )
+
+    return await answer_live(request, find, run=run_id)
+
+
+class PartStream:
+    """One page that is open somewhere."""
+
+    def __init__(
+        self,
+        request: Request,
+        viewer: Actor | None,
+        find: FindPart,
+        wanted: Wanted,
+        pause: float,
+        *,
+        packed: bool,
+    ) -> None:
+        self._request = request
+        self._viewer = viewer
+        self._find = find
+        self._wanted = wanted
+        self._pause = pause
+        self._packed = packed
+        self._sent = ""
+
+    async def write(self) -> AsyncIterator[bytes]:
+        site, begun = site_of(self._request), choose_retry() + b"\n"
+        yield GZIP_HEAD + pack_piece(begun) if self._packed else begun
+        with site.bus.subscribe(self._wanted) as subscription:
+            looked = site.clock.seconds()
+            while True:
+                if (told := await self._tell(site, subscription)) is None:
+                    return
+                yield told
+                await asyncio.sleep(self._pause)
+                await next_notice(subscription, KEEP_ALIVE_SECONDS)
+                await site.turns.take()
+                if site.clock.seconds() - looked >= KEEP_ALIVE_SECONDS:
+                    looked = site.clock.seconds()
+                    if not await self._look_again(site):
+                        return
+
+    async def _tell(self, site: Site, subscription: Subscription) -> bytes | None:
+        """The part where it differs from what was sent last; None when it is to be seen no
+        longer."""
+        before = subscription.position
+        try:
+            part = await self._find(self._viewer)
+        except NotFound:
+            return None
+        except Exception as error:
+            if not (isinstance(error, NOT_NOW) or site.is_outage(error)):
+                raise
+            subscription.put_back(before)
+            await asyncio.sleep(AGAIN_SECONDS)
+            return self._comment
+        if part.text == self._sent:
+            return self._comment
+        self._sent = part.text
+        return part.packed_event if self._packed else part.event
+
+    @property
+    def _comment(self) -> bytes:
+        return PACKED_COMMENT if self._packed else COMMENT
+
+    async def _look_again(self, site: Site) -> bool:
+        """Who looks may have been blocked meanwhile, or may see and do other things."""
+        if not await is_welcome(site, self._request, name_of(self._viewer)):
+            return False
+        try:
+            self._viewer = await viewer_of(self._request)
+        except Exception as error:
+            if not site.is_outage(error):
+                raise
+        return True
