@@ -35,6 +35,7 @@ MINUTES: Mapping[str, int] = {
     "kills": 13,
     "match": 7,
     "mongoose": 10,
+    "promotion": 5,
     "sprt": 13,
     "syzygy": 1,
     "worker_kills": 5,

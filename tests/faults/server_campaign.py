@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,18 +33,24 @@ PASSWORD = "correct horse battery staple"
 MOMENTS = ("before_the_change", "after_the_change", "during_commit", "before_the_answer")
 
 
-def made_account(data: Path, name: str = "fleet", password: str = PASSWORD) -> Account:
+def made_account(
+    data: Path,
+    name: str = "fleet",
+    password: str = PASSWORD,
+    settings: Mapping[str, str] = SIMULATED,
+) -> Account:
     """An approver with a token, made while no server runs."""
     words = ("user", "add", name, "--password-stdin", "--approver", "--machine-limit=1000000")
-    _cli(data, *words, told=password)
-    return Account(name, password, _cli(data, "token", "create", "--user", name).split()[-1])
+    _cli(data, settings, *words, told=password)
+    token = _cli(data, settings, "token", "create", "--user", name).split()[-1]
+    return Account(name, password, token)
 
 
-def _cli(data: Path, *words: str, told: str = "") -> str:
+def _cli(data: Path, settings: Mapping[str, str], *words: str, told: str = "") -> str:
     return subprocess.run(
         [*COMMAND, *words, f"--data={data}"],
         cwd=PROJECT,
-        env=environment(detect=False),
+        env=environment(detect=False) | dict(settings),
         input=told,
         capture_output=True,
         text=True,
@@ -60,13 +66,14 @@ class Campaign:
     fleet: SimulatedFleet
     server: RookeryProcess | None = None
     deaths: list[str] = field(default_factory=list)
+    settings: Mapping[str, str] = field(default_factory=lambda: SIMULATED)
 
     async def start(
         self, command: Sequence[str] = COMMAND, *, detect: bool = False
     ) -> RookeryProcess:
         """Returns when it serves, or is dead already."""
         make = partial(
-            RookeryProcess, ("serve",), self.data, command, detect=detect, settings=SIMULATED
+            RookeryProcess, ("serve",), self.data, command, detect=detect, settings=self.settings
         )
         self.server = server = await asyncio.to_thread(make)
         ready = await asyncio.to_thread(server.until, "ready")
@@ -89,7 +96,7 @@ class Campaign:
             self._note(server, victim)
             return
         await asyncio.to_thread(_kill_database, server, victim)
-        await self._got_over_it(server)
+        await self.get_over_it(server)
         self.deaths.append(victim)
 
     async def outage(self, seconds: float) -> None:
@@ -104,10 +111,10 @@ class Campaign:
             await asyncio.sleep(seconds)
         finally:
             _signal(stopped, signal.SIGCONT)
-        await self._got_over_it(server)
+        await self.get_over_it(server)
         self.deaths.append("outage")
 
-    async def _got_over_it(self, server: RookeryProcess) -> None:
+    async def get_over_it(self, server: RookeryProcess) -> None:
         """Waits until it writes again what workers tell. It reads its state anew only if something
         was on its way to the database."""
         now = time.monotonic()
@@ -118,7 +125,7 @@ class Campaign:
 
     async def audit(self) -> Audit:
         """Asked while nobody is at work."""
-        return await self.fleet.audit(self.data)
+        return await self.fleet.audit(self.settings.get("ROOKERY_DATABASE_URL") or self.data)
 
     async def dead_tasks(self) -> int:
         """Tasks that were buried for silence, as far as a page of the log shows."""
@@ -158,12 +165,13 @@ def _kill_database(server: RookeryProcess, victim: str) -> None:
 
 
 @asynccontextmanager
-async def campaign_on(data: Path, *, runs: int) -> AsyncIterator[Campaign]:
-    """A first server with runs to play."""
-    account = await asyncio.to_thread(made_account, data)
+async def campaign_on(data: Path, *, runs: int, database_url: str = "") -> AsyncIterator[Campaign]:
+    """A first server with runs to play, on a database of its own unless another one is named."""
+    settings = SIMULATED | ({"ROOKERY_DATABASE_URL": database_url} if database_url else {})
+    account = await asyncio.to_thread(made_account, data, settings=settings)
     lines = Connections()
     lines.token = account.token
-    campaign = Campaign(data, SimulatedFleet(account, lines))
+    campaign = Campaign(data, SimulatedFleet(account, lines), settings=settings)
     try:
         await campaign.start()
         await campaign.fleet.submit(runs)

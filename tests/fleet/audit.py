@@ -31,7 +31,9 @@ class Audit:
     """Reports of sequential tests that were counted again in their order."""
 
 
-async def audit_server(lines: Connections, ledger: Ledger, runs: list[str], data: Path) -> Audit:
+async def audit_server(
+    lines: Connections, ledger: Ledger, runs: list[str], where: Path | str
+) -> Audit:
     """Everything in which server, rows and ledger disagree."""
     found: dict[Key, Results] = {}
     wrong: list[str] = []
@@ -48,7 +50,7 @@ async def audit_server(lines: Connections, ledger: Ledger, runs: list[str], data
         if "spsa" in document["args"]:
             wrong += [f"{run_id}: {word}" for word in _of_tune(document, run_id, found, ledger)]
         if "sprt" in document["args"]:
-            rows = await counted(data, run_id)
+            rows = await counted(where, run_id)
             reports += len(rows)
             wrong += [f"{run_id}: {word}" for word in disagreements(rows, run_id, document, ledger)]
     wrong += ledger.check(found)

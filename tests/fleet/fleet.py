@@ -86,9 +86,9 @@ class SimulatedFleet:
                 worker.stop()
             await asyncio.gather(*tasks)
 
-    async def audit(self, data: Path) -> Audit:
-        """Of the server on this folder, while nobody is at work."""
-        return await audit_server(self.lines, self.ledger, self.runs, data)
+    async def audit(self, where: Path | str) -> Audit:
+        """Of the server on this folder or database, while nobody is at work."""
+        return await audit_server(self.lines, self.ledger, self.runs, where)
 
 
 async def _until(moment: float) -> None:

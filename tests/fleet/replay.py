@@ -9,8 +9,10 @@ import asyncio
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import asyncpg
+from asyncpg.connect_utils import SessionAttribute
 from msgspec.structs import asdict
 
 from rookery.db.embedded import folder as sockets
@@ -22,15 +24,17 @@ from tests.fleet.ledger import Ledger
 
 Counted = tuple[int, int]
 """A task, and how many of its games were new."""
+READ_WRITE = SessionAttribute.read_write
 IN_ORDER = "SELECT task, games FROM provenance WHERE run = $1 ORDER BY id"
 
 
-async def counted(data: Path, run_id: str) -> list[Counted]:
-    """Each counted report of a run, first to last."""
-    folder = await asyncio.to_thread(sockets.recorded, Layout(data))
-    connection = await asyncpg.connect(
-        host=str(folder), port=sockets.PORT, user="rookery", database="rookery", password=""
-    )
+async def counted(where: Path | str, run_id: str) -> list[Counted]:
+    """Each counted report of a run, first to last; in the database of a data folder, or at a
+    URL."""
+    if isinstance(where, Path):
+        folder = await asyncio.to_thread(sockets.recorded, Layout(where))
+        where = f"postgresql://rookery@/rookery?host={quote(str(folder))}&port={sockets.PORT}"
+    connection = await asyncpg.connect(where, password="", target_session_attrs=READ_WRITE)
     try:
         return [(row["task"], row["games"]) for row in await connection.fetch(IN_ORDER, run_id)]
     finally:

@@ -3,9 +3,10 @@
 import socket
 from pathlib import Path
 
+import asyncpg
 import pytest
 
-from rookery.db import access
+from rookery.db import access, connecting
 from rookery.db.access import (
     BadUrl,
     DatabaseRefused,
@@ -15,6 +16,8 @@ from rookery.db.access import (
     ReadOnly,
     parse_url,
 )
+from rookery.db.fence import is_outage
+from rookery.db.pool import open_pool
 from rookery.db.target import Target
 from tests.database import statement
 from tests.storage.pooler import pooled
@@ -80,8 +83,74 @@ async def test_a_server_that_may_lose_commits_is_mentioned(database: Target) -> 
     def log(_event: str, /, **fields: object) -> None:
         said.append(fields["setting"])
 
-    await access.check_server(database.dsn, log=log)
+    target = await access.check_server(database.dsn, log=log)
     assert said == ["synchronous_commit = off"]
+    async with open_pool(target, instance="test") as pool:
+        assert await pool.fetchval("SHOW synchronous_commit") == "on"
+
+
+# Several hosts, of which one accepts writes.
+
+
+def among(hosts: str, database: Target) -> str:
+    name, port = database.connect_args["database"], database.connect_args["port"]
+    return f"postgresql://rookery@/{name}?host={hosts}&port={port}"
+
+
+async def test_of_several_hosts_the_one_that_answers_is_used(
+    database: Target, tmp_path: Path
+) -> None:
+    alive = database.connect_args["host"]
+    target = await access.check_server(among(f"{tmp_path},{alive}", database))
+    async with open_pool(target, instance="test") as pool:
+        assert await pool.fetchval("SELECT 1") == 1
+
+
+async def test_a_host_that_is_silent_does_not_keep_us_from_the_next(
+    database: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "HOST_SECONDS", 0.2)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / f".s.PGSQL.{database.connect_args['port']}"))
+        listening.listen()
+        url = among(f"{tmp_path},{database.connect_args['host']}", database)
+        assert (await access.check_server(url)).hosts
+
+
+async def test_where_no_host_accepts_writes_it_is_waited_for_and_each_is_named(
+    database: Target, tmp_path: Path
+) -> None:
+    name = database.connect_args["database"]
+    await statement(database, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    awaited: list[str] = []
+
+    def log(event: str, /, **_fields: object) -> None:
+        awaited.append(event)
+
+    url = among(f"{tmp_path},{database.connect_args['host']}", database)
+    with pytest.raises(DatabaseUnreachable, match=r"No such file.*; .* it is read-only"):
+        await access.check_server(url, log=log, patience=0.1)
+    assert awaited == ["database_awaited"]
+
+
+async def test_connections_to_a_server_that_became_read_only_are_given_up(
+    database: Target,
+) -> None:
+    name = database.connect_args["database"]
+    target = await access.check_server(database.dsn)
+    async with open_pool(target, instance="test", size=1) as pool:
+        before = await pool.fetchval("SELECT pg_backend_pid()")
+        await pool.execute("SET default_transaction_read_only = on")
+        assert await pool.fetchval("SELECT pg_backend_pid()") != before
+    await statement(database, f"ALTER DATABASE {name} SET default_transaction_read_only = off")
+
+
+async def test_a_write_that_a_standby_refuses_counts_as_an_outage(database: Target) -> None:
+    async with open_pool(database, instance="test", size=1) as pool, pool.acquire() as connection:
+        with pytest.raises(asyncpg.ReadOnlySQLTransactionError) as caught:
+            async with connection.transaction(readonly=True):
+                await connection.execute("CREATE TABLE written (id int)")
+    assert is_outage(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -117,3 +186,11 @@ def test_the_password_is_apart_from_what_is_shown(url: str) -> None:
     assert place == "host:99/games"
     assert SECRET not in repr(target)
     assert target.program_environment == {"PGPASSWORD": SECRET}
+
+
+def test_several_hosts_are_read_with_their_ports() -> None:
+    target, place = parse_url(f"postgresql://anna:{SECRET}@db1:99,db2/games")
+    assert target.hosts == (("db1", 99), ("db2", 5432))
+    assert place == "db1:99,db2:5432/games"
+    assert target.dsn == "postgresql://anna@db1:99,db2/games?target_session_attrs=read-write"
+    assert target.connect_args["target_session_attrs"] == "read-write"

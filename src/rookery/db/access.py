@@ -4,25 +4,32 @@ running server, or an embedded one that is started now.
 
 import asyncio
 import contextlib
-import os
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 import asyncpg
 
+from rookery.db.connecting import NoWritableHost, OwnConnection, connect, describe_failure
 from rookery.db.embedded import cluster
 from rookery.db.embedded import folder as sockets
 from rookery.db.embedded.folder import FolderBusy, Layout
 from rookery.db.embedded.server import DATABASE, EmbeddedServer, open_server
-from rookery.db.pool import BROKEN, EventLog, OwnConnection, quiet
+from rookery.db.pool import BROKEN, EventLog, quiet
 from rookery.db.target import Problem, Target, socket_target
 
 # An external PostgreSQL, given by a URL and checked before it is used.
 
 OLDEST = 15
 CONNECT_SECONDS = 10.0
+PATIENCE_SECONDS = 60.0
+"""How long none of several hosts may accept writes; promoting one takes seconds."""
+LOOK_AGAIN_SECONDS = 0.5
+READ_WRITE = "read-write"
+STANDBYS = "synchronous_standby_names"
 ROUNDS = 3
 # Errors that only a pooler causes: a statement prepared on one backend is missing on another.
 MIXED_UP = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
@@ -55,42 +62,67 @@ class ReadOnly(Problem):
 
 
 async def check_server(
-    url: str, *, log: EventLog = quiet, seconds: float = CONNECT_SECONDS
+    url: str,
+    *,
+    log: EventLog = quiet,
+    seconds: float = CONNECT_SECONDS,
+    patience: float = PATIENCE_SECONDS,
 ) -> Target:
-    """The target of a URL; raises Problem where Rookery can't use that server."""
+    """The target of a URL; raises Problem where Rookery can't use that server. Of several hosts
+    one may be about to accept writes: that is waited for."""
     target, place = parse_url(url)
-    first = await _connect(target, place, seconds)
+    first = await _connect_patiently(target, place, seconds, patience, log)
     try:
         second = await _connect(target, place, seconds)
         try:
             _check_version(first, place)
             await _check_direct(first, second, place)
             await _check_writable(first, place)
-            await _warn_unsafe(first, place, log)
+            return await _check_durability(first, target, place, log)
         finally:
             await _close(second)
     finally:
         await _close(first)
-    return target
 
 
 def parse_url(url: str) -> tuple[Target, str]:
-    """The target, and its host and database for messages, without account and password."""
+    """The target, and its hosts and database for messages, without account and password."""
     try:
         parts = urlsplit(url)
-        place = f"{parts.hostname or 'the local socket'}:{parts.port or 5432}"
+        options = dict(parse_qsl(parts.query))
+        hosts = _hosts_of(parts, options)
     except ValueError:
         raise BadUrl from None  # its text may quote a part of the password
     # A password that was not encoded ends the host too early: then its rest is somewhere here.
     torn = "@" in parts.path + parts.query or parts.fragment
     if parts.scheme not in ("postgres", "postgresql") or torn:
         raise BadUrl
-    options = dict(parse_qsl(parts.query))
     password = parts.password or options.pop("password", None)
-    dsn = parts._replace(netloc=_account_and_host(parts), query=urlencode(options)).geturl()
+    # Also for PostgreSQL's programs: of several hosts the first may be a standby.
+    wanted = {} if len(hosts) == 1 else {"target_session_attrs": READ_WRITE}
+    dsn = parts._replace(netloc=_account_and_host(parts), query=urlencode(wanted | options))
+    arguments = {"dsn": url}
+    if "target_session_attrs" not in options:
+        arguments["target_session_attrs"] = READ_WRITE
+    place = ",".join(f"{host}:{port}" for host, port in hosts) + parts.path
+    several = hosts if len(hosts) > 1 else ()
     return Target(
-        dsn, {"dsn": url}, None if password is None else unquote(password)
-    ), place + parts.path
+        dsn.geturl(), arguments, None if password is None else unquote(password), several
+    ), place
+
+
+def _hosts_of(parts: SplitResult, options: Mapping[str, str]) -> tuple[tuple[str, int], ...]:
+    """Hosts and ports, which PostgreSQL takes as lists by comma, in the address or behind it."""
+    listed = parts.netloc.rpartition("@")[2]
+    if not listed:
+        names = options.get("host", "the local socket").split(",")
+        ports = options.get("port", "5432").split(",")
+        if len(ports) == 1:
+            ports *= len(names)
+        return tuple((name, int(port)) for name, port in zip(names, ports, strict=True))
+    # Each for itself: there may be colons in it, which brackets hold together.
+    single = [urlsplit(f"//{each}") for each in listed.split(",")]
+    return tuple((each.hostname or "", each.port or 5432) for each in single)
 
 
 def _account_and_host(parts: SplitResult) -> str:
@@ -98,23 +130,42 @@ def _account_and_host(parts: SplitResult) -> str:
     return f"{account.partition(':')[0]}@{host}" if account else host
 
 
+async def _connect_patiently(
+    target: Target, place: str, seconds: float, patience: float, log: EventLog
+) -> OwnConnection:
+    """Waits where there are several hosts: while one is promoted, none accepts writes."""
+    deadline, told = time.monotonic() + patience, ""
+    while True:
+        try:
+            return await _connect(target, place, seconds)
+        except DatabaseUnreachable as problem:
+            if not target.hosts or time.monotonic() > deadline:
+                raise
+            if told != (told := str(problem)):
+                log("database_awaited", reason=told, seconds=patience)
+        await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+
 async def _connect(target: Target, place: str, seconds: float) -> OwnConnection:
     try:
-        return await asyncpg.connect(
-            **target.connect_args,
-            timeout=seconds,
+        return await connect(
+            target,
+            seconds=seconds,
             command_timeout=seconds,
             statement_cache_size=0,
             server_settings={"idle_in_transaction_session_timeout": "1s"},
         )
+    except NoWritableHost as error:
+        raise DatabaseUnreachable(place=place, reason=error) from None
     except asyncpg.ProtocolViolationError as error:
         raise Pooled(place=place, sign=error) from None
     except asyncpg.PostgresError as error:
         raise DatabaseRefused(place=place, reason=error) from None
-    except TimeoutError:
-        raise DatabaseUnreachable(place=place, reason=f"no answer within {seconds:g} s") from None
-    except OSError as error:
-        raise DatabaseUnreachable(place=place, reason=_describe_error(error)) from None
+    except asyncpg.TargetServerAttributeNotMatched:
+        raise ReadOnly(place=place) from None
+    except (OSError, TimeoutError) as error:
+        reason = describe_failure(error, seconds)
+        raise DatabaseUnreachable(place=place, reason=reason) from None
     except (asyncpg.InterfaceError, ValueError):
         raise BadUrl from None
 
@@ -123,14 +174,6 @@ async def _close(connection: OwnConnection) -> None:
     """Closes a connection; what is no PostgreSQL may fail at that."""
     with contextlib.suppress(*BROKEN):
         await connection.close(timeout=1)
-
-
-def _describe_error(error: OSError) -> str:
-    """The system's message without that of asyncio; name lookups have error numbers of their
-    own."""
-    if error.errno is not None and error.errno > 0:
-        return os.strerror(error.errno)
-    return error.strerror or "connection failed"
 
 
 def _check_version(connection: OwnConnection, place: str) -> None:
@@ -172,11 +215,44 @@ async def _check_writable(connection: OwnConnection, place: str) -> None:
         raise ReadOnly(place=place)
 
 
-async def _warn_unsafe(connection: OwnConnection, place: str, log: EventLog) -> None:
-    """Logs settings of the server that may lose data in a crash."""
-    for name in ("fsync", "full_page_writes", "synchronous_commit"):
-        if await connection.fetchval(f"SHOW {name}") == "off":
-            log("database_unsafe", place=place, setting=f"{name} = off")
+# What each setting of a server may cost, told at the start and by `rookery doctor`.
+UNSAFE = {
+    "fsync": "a crash of its machine may destroy the database",
+    "full_page_writes": "a crash of its machine may tear pages of the database, unless its disk "
+    "never does",
+    "synchronous_commit": "a crash may lose results that workers were told are safe; Rookery's "
+    "own sessions switch it on",
+}
+LOCAL = ("local", "remote_write")
+
+
+async def find_unsafe_settings(connection: OwnConnection, *, several_hosts: bool) -> dict[str, str]:
+    """Settings of a server that may lose data, each with what it means."""
+    shown = {name: await connection.fetchval(f"SHOW {name}") for name in (*UNSAFE, STANDBYS)}
+    found = {f"{name} = off": why for name, why in UNSAFE.items() if shown[name] == "off"}
+    if shown[STANDBYS] and shown["synchronous_commit"] in LOCAL:
+        found[f"synchronous_commit = {shown['synchronous_commit']}"] = (
+            "its synchronous standby is not waited for until it has written: promoting it may lose "
+            "results that workers were told are safe; set it to on"
+        )
+    if several_hosts and not shown[STANDBYS]:
+        found[f"{STANDBYS} is empty"] = (
+            "there are several hosts, but none is synchronous: promoting one may lose results "
+            "that workers were told are safe"
+        )
+    return found
+
+
+async def _check_durability(
+    connection: OwnConnection, target: Target, place: str, log: EventLog
+) -> Target:
+    """Logs settings that may lose data; the one that a session may choose is chosen for ours."""
+    unsafe = await find_unsafe_settings(connection, several_hosts=bool(target.hosts))
+    for setting, meaning in unsafe.items():
+        log("database_unsafe", place=place, setting=setting, meaning=meaning)
+    if "synchronous_commit = off" in unsafe:
+        return replace(target, session={"synchronous_commit": "on"})
+    return target
 
 
 OnFailure = Callable[[Problem], object]

@@ -8,10 +8,10 @@ from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import asyncpg
-
 from rookery.boundary.offload import Threads
+from rookery.db.connecting import connect
 from rookery.db.migrations import Migration
+from rookery.db.pool import CONNECT_SECONDS
 from rookery.db.target import Problem, Target, sync
 from rookery.errors import describe_exit
 
@@ -116,7 +116,7 @@ def _session(target: Target, script: Path, known: Sequence[Migration]) -> list[s
 
 
 async def _check_place(target: Target, *, force: bool) -> None:
-    connection = await asyncpg.connect(**target.connect_args)
+    connection = await connect(target, seconds=CONNECT_SECONDS)
     try:
         tables = await connection.fetchval(OCCUPIED)
         if tables and not force:

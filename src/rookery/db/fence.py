@@ -349,6 +349,7 @@ AWAY_FOR_SURE = (
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,
     asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.ReadOnlySQLTransactionError,
     asyncpg.TooManyConnectionsError,
     NoConnection,
     OutcomeUnknown,

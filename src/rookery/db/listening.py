@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from rookery.db.pool import AWAY, COMMAND_SECONDS, CONNECT_SECONDS, EventLog, OwnConnection, quiet
+from rookery.db.connecting import Connector, OwnConnection
+from rookery.db.pool import AWAY, COMMAND_SECONDS, CONNECT_SECONDS, EventLog, quiet
 from rookery.db.target import Target
 
 # Subscriptions by channel. A part that caches something which another process may change subscribes
@@ -85,7 +86,7 @@ class Listening:
     def __init__(
         self, target: Target, changes: ChangeNotices, *, instance: str, log: EventLog = quiet
     ) -> None:
-        self._target = target
+        self._connect = Connector(target)
         self._changes = changes
         self._instance = instance
         self._log = log
@@ -117,8 +118,7 @@ class Listening:
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _listen(self) -> None:
-        connection: OwnConnection = await asyncpg.connect(
-            **self._target.connect_args,
+        connection: OwnConnection = await self._connect(
             timeout=CONNECT_SECONDS,
             command_timeout=COMMAND_SECONDS,
             # Not the name of those who write: a takeover ends their sessions, and not this one.

@@ -31,7 +31,8 @@ from pathlib import Path
 
 import asyncpg
 
-from rookery.db.pool import EventLog, OwnConnection, Queries, quiet
+from rookery.db.connecting import OwnConnection, connect
+from rookery.db.pool import CONNECT_SECONDS, EventLog, Queries, quiet
 from rookery.db.target import Problem, Target, pass_test_point
 
 FOLDER = Path(__file__).parent / "sql" / "migrations"
@@ -172,7 +173,7 @@ async def _session(target: Target, queries: Queries, log: EventLog) -> AsyncIter
         "application_name": "rookery-migrations",
         "idle_in_transaction_session_timeout": "5000",
     }
-    connection = await asyncpg.connect(**target.connect_args, server_settings=settings)
+    connection = await connect(target, seconds=CONNECT_SECONDS, server_settings=settings)
     try:
         while not await connection.fetchval(queries["migrations_lock"], LOCK):
             log("migration_waits", reason="another process migrates this database")

@@ -13,6 +13,7 @@ import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
 from rookery import logs
+from rookery.db.connecting import Connector
 from rookery.db.target import Problem, Target
 
 # Logging: an event with fields; its name decides the level.
@@ -105,8 +106,6 @@ def parse_queries(text: str, path: Path) -> list[Query]:
 
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
-OwnConnection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
-"""A connection outside of the pool."""
 
 # The server ends a statement first, then the client gives up, then whoever waits over the bridge.
 STATEMENT_SECONDS = 5
@@ -129,6 +128,8 @@ AWAY = (
     *BROKEN,
     asyncpg.OperatorInterventionError,
     asyncpg.IdleInTransactionSessionTimeoutError,
+    # A server that has become a standby, or was told to take no more writes.
+    asyncpg.ReadOnlySQLTransactionError,
 )
 
 
@@ -152,14 +153,15 @@ async def open_pool(
     log: EventLog = quiet,
 ) -> AsyncIterator[Pool]:
     """A pool for this loop; closing waits for connections in use, but not for long."""
+    connector: Any = Connector(target)  # asyncpg's types want all its arguments spelled out
     pool = asyncpg.create_pool(
-        **target.connect_args,
+        connect=connector,
         min_size=0,  # else asyncpg complains at length in the log while a server restarts
         max_size=size,
         timeout=connect_seconds,
         command_timeout=COMMAND_SECONDS,
         server_settings=_session(instance),
-        reset=_skip_reset,
+        reset=_leave_read_only,
     )
     try:
         await pool
@@ -169,9 +171,14 @@ async def open_pool(
         await _close(pool, close_seconds, log)
 
 
-async def _skip_reset(_connection: "asyncpg.Connection[Any]") -> None:
+async def _leave_read_only(connection: "asyncpg.Connection[Any]") -> None:
     """Replaces the reset that asyncpg runs when a connection is released: our code changes no
-    session beyond a transaction, and a reset would cost as much as a query."""
+    session beyond a transaction, and a reset would cost as much as a query.
+
+    A server that takes no more writes says so by itself, and its connections are given up: the
+    next ones lead to the host that does."""
+    if getattr(connection.get_settings(), "default_transaction_read_only", "off") == "on":
+        connection.terminate()
 
 
 async def _wait_for_server(pool: Pool, seconds: float) -> None:

@@ -26,6 +26,10 @@ class Target:
     dsn: str
     connect_args: Mapping[str, Any] = field(repr=False)
     password: str | None = field(default=None, repr=False)
+    hosts: tuple[tuple[str, int], ...] = ()
+    """Hosts and ports where there are several, of which one at a time accepts writes."""
+    session: Mapping[str, str] = field(default_factory=dict)
+    """Settings that sessions of ours are given because the server's own would lose data."""
 
     @property
     def program_environment(self) -> dict[str, str]:

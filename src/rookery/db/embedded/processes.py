@@ -71,7 +71,7 @@ def settle(layout: Layout, places: Iterable[Path], binaries: Path) -> str:
         return f"as {account_name(uid)}"
     refusal = _namespace_refusal(uid) if owner == uid else "the database belongs to another account"
     if refusal is None:
-        _enter_namespace(uid)
+        enter_namespace(uid)
         return "in a user namespace"
     if uid != 0:
         raise NamelessAccount(uid=uid, reason=refusal)
@@ -92,7 +92,7 @@ def _fallback() -> pwd.struct_passwd | None:
     return next((accounts[name] for name in FALLBACKS if name in accounts), None)
 
 
-def _enter_namespace(uid: int) -> None:
+def enter_namespace(uid: int) -> None:
     numbers = [entry.pw_uid for entry in pwd.getpwall() if entry.pw_uid != 0]
     inside = INSIDE if INSIDE in numbers or not numbers else numbers[0]
     unshare_user()
@@ -104,7 +104,7 @@ def _namespace_refusal(uid: int) -> str | None:
     child = os.fork()
     if child == 0:
         try:
-            _enter_namespace(uid)
+            enter_namespace(uid)
         except OSError as error:
             os._exit(error.errno or 1)
         os._exit(0)
