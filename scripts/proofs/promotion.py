@@ -1,5 +1,4 @@
-"""Kills PostgreSQL again and again under a simulated fleet, each time promoting its synchronous
-standby, and shows that nothing which was acknowledged is lost.
+"""Kills PostgreSQL under a fleet and promotes its standby: nothing acknowledged is lost.
 
     scripts/prove promotion [--promotions N] [--workers N] [--seed N] [--asynchronous]
 

@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rookery.farm.engines import EngineRows
+from rookery.farm.figures import CountedRows, FigureRows
 from rookery.farm.findings import D, FindingKind, FindingRows
 from rookery.farm.statistics_rows import (
     ContributionTotals,
@@ -44,6 +45,16 @@ class MemoryEngines(EngineRows):
 
     async def versions(self, name: str) -> tuple[EngineVersion, ...]:
         return tuple(self._versions[name])
+
+
+class MemoryFigures(FigureRows):
+    """Nothing ever failed, and nothing waits."""
+
+    def __init__(self) -> None:
+        """There are no rows."""
+
+    async def count(self) -> CountedRows:
+        return CountedRows()
 
 
 class MemoryFindings(FindingRows):

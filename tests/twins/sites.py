@@ -58,6 +58,7 @@ from tests.twins.people import (
 )
 from tests.twins.records import (
     MemoryEngines,
+    MemoryFigures,
     MemoryFindings,
     MemoryRepositories,
     MemorySpeeds,
@@ -225,6 +226,7 @@ def make_storage(
         subscriptions=MemorySubscriptions(),
         outbox=MemoryOutbox(),
         findings=MemoryFindings(),
+        figures=MemoryFigures(),
         passages=passages,
         retriever=MemoryRetriever(passages),
         corpus=MemoryCorpus(),

@@ -53,6 +53,7 @@ from rookery.db.pool import EventLog, Pool, Queries, answers, make_event_log, op
 from rookery.db.target import Problem, Target
 from rookery.farm.engines import EngineRows
 from rookery.farm.events import Bus
+from rookery.farm.figures import FigureRows
 from rookery.farm.findings import FindingRows
 from rookery.farm.jobs import run_jobs
 from rookery.farm.primary import Store
@@ -341,6 +342,7 @@ def make_storage(
         subscriptions=Subscriptions(pool, queries),
         outbox=Outbox(pool, queries),
         findings=FindingRows(pool, queries),
+        figures=FigureRows(pool, queries),
         passages=PassageIndex(pool, queries, lexicon.stop_words, process.threads.cpu),
         retriever=Bm25Retriever(pool, queries, lexicon.stop_words, lexicon.thesaurus.widen),
         corpus=CorpusRows(pool, queries),

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from rookery.boundary.domains import Domain, runs
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer
+from rookery.web.farm_metrics import FarmCollector
 from rookery.web.metrics import MetricsSnapshot, render_metrics
 from rookery.web.openapi import Operation, described
 from rookery.web.site import Site
@@ -53,10 +54,11 @@ async def readyz(request: Request) -> Response:
 # /metrics: the figures of this process for Prometheus.
 
 
-@runs(Domain.THREAD, "a snapshot on the loop, the text in a thread")
+@runs(Domain.THREAD, "a snapshot on the loop, one query at times, the text in a thread")
 async def metrics(request: Request) -> Response:
     site = site_of(request)
-    text = await site.threads.cpu(render_metrics, take_snapshot(site))
+    farm = FarmCollector(await site.figures.read(), site.disk)
+    text = await site.threads.cpu(render_metrics, take_snapshot(site), farm)
     return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
 
 

@@ -24,6 +24,7 @@ from rookery.db.fence import LeaseRow, is_outage
 from rookery.db.listening import ChangeNotices, Channel, ListeningStats
 from rookery.farm.engines import EngineRows, Engines
 from rookery.farm.events import Bus
+from rookery.farm.figures import FarmFigureReader, FigureRows
 from rookery.farm.findings import FindingRows
 from rookery.farm.fleet import Fleet
 from rookery.farm.hosts import MachineRoster
@@ -114,6 +115,7 @@ class Storage:
     subscriptions: Subscriptions
     outbox: Outbox
     findings: FindingRows
+    figures: FigureRows
     passages: PassageIndex
     retriever: Retriever
     corpus: CorpusRows
@@ -251,6 +253,7 @@ class Site:
         self.chores = Chores(fleet, self.threads.cpu)
         self.roster = MachineRoster(fleet, clock, self.threads.cpu)
         self.reachability = Reachability(fleet, self.is_primary)
+        self.figures = FarmFigureReader(fleet, storage.figures, clock)
         self.late_games = LateGames(storage.statistics, fleet.views, clock)
         self.waiting_line = WaitingLine(fleet)
         self.task_gate = Gate("request_task", self.settings.task_semaphore_size)

@@ -1,0 +1,77 @@
+"""The farm's own figures and those of its process, as Prometheus metric families."""
+
+from collections.abc import Iterator
+
+from prometheus_client import ProcessCollector
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from rookery.farm.figures import CountedRows, FarmFigures
+from rookery.files.disk import Disk
+from rookery.model.run import DisplayState
+
+PROCESS = ProcessCollector(registry=None)
+"""Memory, descriptors and CPU time of this process, by the names that everybody uses."""
+
+
+class FarmCollector(Collector):
+    """A snapshot of the farm; made on the loop, read by a thread."""
+
+    def __init__(self, farm: FarmFigures, disk: Disk) -> None:
+        self._farm = farm
+        self._free, self._reserve = disk.free, disk.reserve
+
+    def collect(self) -> Iterator[Metric]:
+        farm = self._farm
+        yield _by_label("rookery_runs", "Runs by state", "state", _count_runs(farm))
+        machines = {"playing": farm.playing, "waiting": farm.waiting}
+        yield _by_label("rookery_machines", "Machines that are here", "state", machines)
+        yield _gauge("rookery_cores", "Cores that play", farm.cores)
+        yield _gauge("rookery_games_per_minute", "Games that they get done", farm.games_per_minute)
+        yield _gauge("rookery_games_counted", "Games counted in unfinished runs", farm.games)
+        yield _gauge(
+            "rookery_games_remaining",
+            "Games of approved runs that nobody plays yet",
+            farm.remaining_games,
+        )
+        yield _gauge("rookery_disk_free_bytes", "Free on the disk of the data folder", self._free)
+        yield _gauge("rookery_disk_reserve_bytes", "Below this uploads are refused", self._reserve)
+        yield _gauge("rookery_database_up", "1 while it answers", float(farm.rows is not None))
+        if farm.rows is not None:
+            yield from _rows(farm.rows)
+        yield from PROCESS.collect()
+
+
+def _count_runs(farm: FarmFigures) -> dict[str, float]:
+    states: dict[str, float] = {state.value: count for state, count in farm.runs.items()}
+    if farm.rows is not None:
+        states[DisplayState.FINISHED.value] = farm.rows.finished_runs
+    return states
+
+
+def _rows(rows: CountedRows) -> Iterator[Metric]:
+    yield _gauge("rookery_games_credited", "Games in runs that have ended", rows.credited_games)
+    yield _gauge("rookery_accounts_pending", "Accounts that wait", rows.pending_accounts)
+    failures = {
+        "failed_task": rows.failed_tasks,
+        "dead_task": rows.dead_tasks,
+        "crash_or_time": rows.crashed_tasks,
+        "stop_run": rows.stopped_runs,
+    }
+    yield _by_label("rookery_failures_last_hour", "As the log has them", "kind", failures)
+    yield _gauge("rookery_outbox_waiting", "Not told to everybody yet", rows.undelivered)
+    yield _gauge("rookery_outbox_oldest_seconds", "Age of the oldest", rows.undelivered_seconds)
+    yield _gauge("rookery_outbox_failed_last_day", "Deliveries given up", rows.given_up)
+
+
+def _gauge(name: str, purpose: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, purpose, value=value)
+
+
+def _by_label(
+    name: str, purpose: str, label: str, values: "dict[str, float] | dict[str, int]"
+) -> Metric:
+    metric = GaugeMetricFamily(name, purpose, labels=[label])
+    for key, value in values.items():
+        metric.add_metric([key], value)
+    return metric
