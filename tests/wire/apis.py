@@ -18,7 +18,7 @@ from rookery.model.task import Results, Task
 from rookery.people.users import ORDINARY, Scope, User, mint
 from rookery.rules.answers import Grant, HeldTask
 from rookery.sources.commits import Archiver, Archives, Commits, Finder
-from tests.fakes import HandClock
+from tests.fakes import HandClock, RecordedLog
 from tests.makers import make_machine
 from tests.people import BORIS, OLGA, SVEN
 from tests.submissions import SPRT, body
@@ -37,6 +37,7 @@ class Api:
     site: MemorySite
     clock: HandClock
     app: Starlette
+    log: RecordedLog
 
     @property
     def tokens(self) -> MemoryTokens:
@@ -98,4 +99,4 @@ async def open_api(
     if archiver is not None:
         site.archives = Archives(archiver, site.threads)
     async with open_site(site) as opened:
-        yield Api(opened.browser, site, clock, opened.app)
+        yield Api(opened.browser, site, clock, opened.app, opened.log)

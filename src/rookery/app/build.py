@@ -6,7 +6,7 @@ import secrets
 import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from functools import partial
 
 from starlette.applications import Starlette
@@ -19,6 +19,7 @@ from rookery.app.steps import (
     DATABASE,
     EVENTS,
     FLEET,
+    FORWARDER,
     JOBS,
     KEY_FILES,
     LEASE,
@@ -49,7 +50,15 @@ from rookery.db.fence import LEASE_SECONDS, Lease, hold_primacy, keep_renewed
 from rookery.db.keys import load_key, load_session_secret
 from rookery.db.listening import Channel, Listening
 from rookery.db.migrations import Migration
-from rookery.db.pool import EventLog, Pool, Queries, answers, make_event_log, open_pool
+from rookery.db.pool import (
+    EventLog,
+    Pool,
+    Queries,
+    answers,
+    make_event_log,
+    open_pool,
+    read_own_address,
+)
 from rookery.db.target import Problem, Target
 from rookery.farm.engines import EngineRows
 from rookery.farm.events import Bus
@@ -135,7 +144,9 @@ async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
         renewals = await steps.enter(
             LEASE_CONNECTION, open_pool(target, instance=instance, size=1, log=log)
         )
-        lease = make_lease(settings, process, pool, queries, instance, renewals)
+        seen_at = await read_own_address(pool, queries)
+        address = settings.internal_url or find_internal_address(process.lifecycle.bound, seen_at)
+        lease = make_lease(settings, pool, queries, instance, address, renewals)
         await steps.enter(LEASE, _keep_lease(settings, lease, log))
         site = await steps.enter(
             FLEET,
@@ -150,6 +161,11 @@ async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
                 wheel_key=wheel_key,
             ),
         )
+        if settings.database_url is not None:
+            site.forwarder.own_address = address
+            site.changes.subscribe(
+                Channel.LEASE, site.forwarder.look_again, site.forwarder.look_again
+            )
         site.changes.subscribe(
             Channel.FLEET, lambda text: publish_notice(text, site.bus), site.bus.miss
         )
@@ -167,6 +183,7 @@ async def start_serving(site: Site, steps: StepRunner) -> None:
     watch = LoopWatch(partial(_tell_blockage, site.log), partial(_tell_holdup, site.log))
     site.watch = await steps.enter(WATCH, watch)
     await steps.enter(EVENTS, site.bus.opened())
+    await steps.enter(FORWARDER, aclosing(site.forwarder))
     site.jobs = make_jobs(site)
     await steps.enter(JOBS, run_jobs(site.fleet, site.jobs, site.log, partial(_is_outage, site)))
     site.stop_jobs = steps.stop_jobs
@@ -208,10 +225,10 @@ def read_keys(settings: Settings) -> tuple[bytes, bytes]:
 
 def make_lease(
     settings: Settings,
-    process: Process,
     pool: Pool,
     queries: Queries,
     instance: str,
+    address: str,
     renewals: Pool,
 ) -> Lease:
     """The lease as this process stands for it, with heartbeats on a connection of their own."""
@@ -220,7 +237,7 @@ def make_lease(
         pool,
         queries,
         instance=instance,
-        address=settings.internal_url or find_internal_address(process.lifecycle.bound),
+        address=address,
         seconds=settings.lease_seconds if shared else LEASE_SECONDS,
         renewals=renewals,
     )
@@ -236,10 +253,13 @@ def _keep_lease(
     return hold_primacy(lease, force=True, log=log)
 
 
-def find_internal_address(bound: str) -> str:
-    """Where other processes reach this one; who listens on all addresses is known by its name."""
+def find_internal_address(bound: str, seen_at: str | None) -> str:
+    """Where other processes reach this one. Who listens on all addresses is reached at the one that
+    the database sees, which is in a network that the others are in too."""
+    host = seen_at or "127.0.0.1"
+    host = f"[{host}]" if ":" in host else host
     for everywhere in ("//0.0.0.0:", "//[::]:"):
-        bound = bound.replace(everywhere, f"//{socket.gethostname()}:")
+        bound = bound.replace(everywhere, f"//{host}:")
     return bound
 
 

@@ -65,6 +65,7 @@ from rookery.web.openapi import make_openapi, openapi
 from rookery.web.probes import healthz, metrics, readyz
 from rookery.web.short_path import ShortPath
 from rookery.web.site import Site
+from rookery.web.to_primary import Forwarding
 from rookery.web.user_api.runs import user_routes
 from rookery.web.v1.events import EventFeed
 from rookery.web.v1.routes import v1_routes
@@ -181,6 +182,7 @@ MIDDLEWARE: tuple[Any, ...] = (
     Errors,
     ShutdownGuard,
     RequestLimits,
+    Forwarding,
     SessionCookie,
     CsrfGuard,
     BlockedUsers,

@@ -36,6 +36,9 @@ THREADS = Step("threads", Domain.LOOP, "sets the size of the pool's default limi
 BRIDGE = Step("bridge", Domain.LOOP, "threads call this loop through it")
 WATCH = Step("watch", Domain.LOOP, "answers a thread that asks four times a second")
 EVENTS = Step("events", Domain.LOOP, "remembers what changed last; after a gap it awaits the rows")
+FORWARDER = Step(
+    "forwarder", Domain.LOOP, "connections to the primary, and a look at the lease, while needed"
+)
 JOBS = Step(
     "fleet jobs",
     Domain.LOOP,
@@ -58,6 +61,7 @@ STEPS = (
     BRIDGE,
     WATCH,
     EVENTS,
+    FORWARDER,
     JOBS,
 )
 """All of them, in their order."""

@@ -32,6 +32,7 @@ class Declaration:
 
     domain: Domain
     why: str
+    needs_primary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,15 @@ class Entry:
     name: str
     domain: Domain
     why: str
+    needs_primary: bool = False
 
 
-def runs(domain: Domain, why: str) -> Callable[[T], T]:
-    """Declare the domain of an endpoint, a middleware class, a step of the start or a job."""
+def runs(domain: Domain, why: str, *, needs_primary: bool = False) -> Callable[[T], T]:
+    """Declare the domain of an endpoint, a middleware class, a step of the start or a job. What
+    needs the primary is carried out by that process alone: others send such requests there."""
     if not why.strip():
         raise ValueError("a declaration needs a reason")
-    declaration = Declaration(domain, why)
+    declaration = Declaration(domain, why, needs_primary)
 
     def mark(part: T) -> T:
         setattr(part, _MARK, declaration)
@@ -80,7 +83,7 @@ def inventory(items: Iterable[tuple[str, str, object]]) -> tuple[Entry, ...]:
         if declared is None:
             missing.append(f"{kind} {name}")
         else:
-            entries.append(Entry(kind, name, declared.domain, declared.why))
+            entries.append(Entry(kind, name, declared.domain, declared.why, declared.needs_primary))
     if missing:
         raise Undeclared(", ".join(missing))
     return tuple(entries)
@@ -116,8 +119,13 @@ def text_table(
 
 def markdown_inventory(entries: Sequence[Entry]) -> str:
     """The entries with their reasons and without figures, so that it stays the same."""
-    rows = ((one.kind, f"`{one.name}`", one.domain.value, one.why) for one in entries)
+    rows = ((one.kind, f"`{one.name}`", _place(one), one.why) for one in entries)
     return markdown_table(("kind", "name", "domain", "why"), rows)
+
+
+def _place(entry: Entry) -> str:
+    """The domain, and whether of several processes on one database the primary alone does it."""
+    return f"{entry.domain.value}, primary" if entry.needs_primary else entry.domain.value
 
 
 def markdown_matrix(groups: Mapping[str, Sequence[Entry]]) -> str:

@@ -35,8 +35,9 @@ HEAD = """\
 What runs where, written by `scripts/boundaries` out of the declarations in the code; a test fails
 when it is stale. LOOP is the event loop for microseconds, LOOP CPU computes on it in bounded
 pieces, THREAD is a worker thread, STREAM a source that is read chunk by chunk. An app with an
-undeclared part does not start. `rookery boundaries --measured` shows the measured domain beside the
-declared one, and the loop time.
+undeclared part does not start. Of several processes on one database, those that are not primary
+send the requests of routes marked `primary` there. `rookery boundaries --measured` shows the
+measured domain beside the declared one, and the loop time.
 
 """
 

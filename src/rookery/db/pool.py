@@ -194,6 +194,12 @@ async def _wait_for_server(pool: Pool, seconds: float) -> None:
             return
 
 
+async def read_own_address(pool: Pool, queries: Queries) -> str | None:
+    """This machine's address as the database sees it; None on a socket of the same machine."""
+    found: str | None = await pool.fetchval(queries["pool_own_address"])
+    return found
+
+
 async def answers(pool: Pool, queries: Queries) -> None:
     """Returns when the database has answered the shortest question there is."""
     await pool.fetchval(queries["alive"])

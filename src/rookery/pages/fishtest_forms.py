@@ -71,7 +71,7 @@ BAD_MODEL = "Only normalized bounds are tested here (elo_model=normalized)."
 NO_RUN = "There is no run with this id."
 
 
-@runs(Domain.THREAD, "looks up branches; a page is made in a thread")
+@runs(Domain.THREAD, "looks up branches; a page is made in a thread", needs_primary=True)
 async def run_form(request: Request) -> Response:
     """GET gives a form to read the token from, POST submits a test."""
     if request.method != "POST":
@@ -115,7 +115,9 @@ def _is_posted(form: Form, name: str) -> bool:
 # The buttons of a run, which fishtest has under one address each.
 
 
-@runs(Domain.LOOP, "changes memory and awaits the commit; a purge reads the tasks")
+@runs(
+    Domain.LOOP, "changes memory and awaits the commit; a purge reads the tasks", needs_primary=True
+)
 async def press_button(request: Request) -> Response:
     """Stops, approves, purges, deletes or modifies the run that the form names."""
     name, actor = request.url.path.rpartition("/")[2], await viewer_of(request)

@@ -101,12 +101,12 @@ async def machine_page(request: Request) -> Response:
     return await render_page_in_thread(request, "machine.html", make_machine_view, data)
 
 
-@runs(Domain.LOOP, "changes memory and awaits the commit")
+@runs(Domain.LOOP, "changes memory and awaits the commit", needs_primary=True)
 async def block_machine(request: Request) -> Response:
     return await _set_block(request, request_info_of(request.scope).form.text("message").strip())
 
 
-@runs(Domain.LOOP, "changes memory and awaits the commit")
+@runs(Domain.LOOP, "changes memory and awaits the commit", needs_primary=True)
 async def unblock_machine(request: Request) -> Response:
     return await _set_block(request, None)
 

@@ -20,7 +20,9 @@ LONGEST_MESSAGE = 500
 Command = Callable[[Fleet, str, Actor, Form], Awaitable[str]]
 
 
-@runs(Domain.LOOP, "changes memory and awaits the commit; a purge reads the tasks")
+@runs(
+    Domain.LOOP, "changes memory and awaits the commit; a purge reads the tasks", needs_primary=True
+)
 async def change_run(request: Request) -> Response:
     """Carries a command out; the page that follows says what came of it."""
     run_id, name = str(request.path_params["run_id"]), str(request.path_params["command"])

@@ -129,7 +129,11 @@ KEPT_BY_ENGINES = ("new_tag", "info", "priority", "throughput")
 """What is typed about a test, whatever the engine."""
 
 
-@runs(Domain.THREAD, "a fixed number of queries, a look at branches, the page in a thread")
+@runs(
+    Domain.THREAD,
+    "a fixed number of queries, a look at branches, the page in a thread",
+    needs_primary=True,
+)
 async def new_test(request: Request) -> Response:
     """The form; a post submits it, shows what it would be, or lays a preset over it."""
     bearer = await find_submitter(request)
@@ -150,7 +154,7 @@ async def new_test(request: Request) -> Response:
     return await _show(request, await _look(request, bearer, data, ask_outside=True))
 
 
-@runs(Domain.THREAD, "lengths are worked out in a thread")
+@runs(Domain.THREAD, "lengths are worked out in a thread", needs_primary=True)
 async def preview_test(request: Request) -> Response:
     """The panel beside the form, while somebody types. Branches are looked up only when the script
     says that one is typed to its end."""

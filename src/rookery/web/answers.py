@@ -24,10 +24,12 @@ from rookery.web.faults import (
     ErrorShape,
     FilesAway,
     NotFound,
+    NotPrimary,
     fault_in,
     shape_of,
     text_of,
 )
+from rookery.web.internal_calls import AGAIN
 from rookery.web.rendering import frame_of, theme_in
 from rookery.web.scope import (
     BEAT_PATH,
@@ -76,6 +78,8 @@ async def answer_error(error: Exception, scope: Scope, site: Site) -> Response:
         fault = DatabaseAway()
     shape, info = shape_of(fault), request_info_of(scope)
     _write_down(fault, shape, scope, info, site)
+    if info.forwarded is not None and isinstance(fault, NotPrimary | Rebuilding | StateLost):
+        return _send_elsewhere(text_of(fault), shape)
     if info.audience is Audience.PERSON:
         return await _page(fault, shape, headers, scope, site)
     if info.audience is Audience.WORKER and shape is UNEXPECTED:
@@ -92,8 +96,14 @@ def is_database_away(error: Exception, site: Site) -> bool:
 
 def stopping_answer() -> Response:
     """For requests that come while the process stops, or that it can't wait for any longer."""
-    headers = {"retry-after": "5", "connection": "close"}
+    headers = {"retry-after": "5", "connection": "close", AGAIN.decode(): "1"}
     return PlainTextResponse("The server is stopping. Try again in a moment.\n", 503, headers)
+
+
+def _send_elsewhere(text: str, shape: ErrorShape) -> Response:
+    """To another instance, which asks again by itself."""
+    headers = {**shape.headers, AGAIN.decode(): "1"}
+    return PlainTextResponse(f"{text}\n", shape.status, headers)
 
 
 def _try_again(text: str, request_id: str, shape: ErrorShape) -> Response:

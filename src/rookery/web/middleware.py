@@ -1,6 +1,7 @@
 """The last net: whatever is raised inside becomes an answer in the right shape."""
 
 import asyncio
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import count
 
@@ -8,6 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, runs
 from rookery.web.answers import answer_error, stopping_answer
+from rookery.web.internal_calls import FORWARDED, ForwardedCall
 from rookery.web.scope import (
     Audience,
     RequestInfo,
@@ -26,6 +28,7 @@ from rookery.web.scope import (
     set_request_info,
     set_session,
     status_in,
+    target_of,
     template_of,
 )
 from rookery.web.session import (
@@ -202,6 +205,7 @@ class RequestIdentifier:
 
     def __init__(self, site: Site, word: str) -> None:
         self._clock = site.clock
+        self._internal = site.internal_key
         self._word = word
         self._numbers = count(1)
         # The same few proxies and thousands of clients call again and again.
@@ -209,6 +213,16 @@ class RequestIdentifier:
         self._seen_through = lru_cache(maxsize=32_768)(site.proxies.client)
 
     def identify(self, scope: Scope) -> RequestInfo:
+        if forwarded := self._forwarded(scope):
+            return RequestInfo(
+                request_id=forwarded.request_id,
+                started=self._clock.seconds(),
+                client=forwarded.client,
+                secure=forwarded.secure,
+                audience=audience_in(scope),
+                proxied=True,
+                forwarded=forwarded,
+            )
         peer = peer_of(scope)
         through = self._trust(peer)
         return RequestInfo(
@@ -230,6 +244,20 @@ class RequestIdentifier:
         if not through or forwarded is None:
             return peer, through
         return self._seen_through(peer, (forwarded.decode("latin-1"),)), through
+
+    def verify(self, target: bytes, headers: Mapping[bytes, bytes]) -> ForwardedCall | None:
+        """Who a posted call is for, where another instance has sent it on."""
+        value = headers.get(FORWARDED)
+        if value is None:
+            return None
+        return self._internal.verify("POST", target, headers.get(b"host", b""), value)
+
+    def _forwarded(self, scope: Scope) -> ForwardedCall | None:
+        values, hosts = header_values(scope, FORWARDED), header_values(scope, b"host")
+        if len(values) != 1 or len(hosts) > 1:
+            return None
+        host = hosts[0] if hosts else b""
+        return self._internal.verify(method_of(scope), target_of(scope), host, values[0])
 
     def _client(self, scope: Scope, peer: str) -> str:
         lines = header_values(scope, b"x-forwarded-for")

@@ -7,10 +7,11 @@ from typing import Any, cast
 from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
-from starlette.routing import Match, Route
+from starlette.routing import BaseRoute, Match
 from starlette.types import Message, Scope
 
 from rookery.web.faults import MalformedForm
+from rookery.web.internal_calls import ForwardedCall
 from rookery.web.session import Session
 
 # Form posts as typed values: names and texts, nothing nested, nothing guessed.
@@ -145,6 +146,8 @@ class RequestInfo:
     """Whether a trusted proxy handed the request on: what such a one adds may be believed."""
 
     form: Form = field(default_factory=Form)
+    forwarded: ForwardedCall | None = None
+    """Where another instance has sent it on, what that one says; or what was tried before."""
 
 
 def is_http(scope: Scope) -> bool:
@@ -162,6 +165,12 @@ def raw_path_of(scope: Scope) -> bytes:
 
 def query_of(scope: Scope) -> bytes:
     return cast("bytes", scope.get("query_string", b""))
+
+
+def target_of(scope: Scope) -> bytes:
+    """Path and query as they were sent."""
+    path, query = raw_path_of(scope), query_of(scope)
+    return path + b"?" + query if query else path
 
 
 def method_of(scope: Scope) -> str:
@@ -206,8 +215,13 @@ def template_of(scope: Scope) -> str:
 
 def leads_somewhere(scope: Scope) -> bool:
     """Whether an endpoint takes this request, as opposed to a 404 or 405."""
+    return find_route(scope) is not None
+
+
+def find_route(scope: Scope) -> BaseRoute | None:
+    """The route that takes this request."""
     routes = cast("Starlette", scope["app"]).routes
-    return any(route.matches(scope)[0] is Match.FULL for route in routes)
+    return next((route for route in routes if route.matches(scope)[0] is Match.FULL), None)
 
 
 def as_get(scope: Scope) -> Scope:
@@ -215,7 +229,7 @@ def as_get(scope: Scope) -> Scope:
     return dict(scope, method="GET")
 
 
-def set_route(scope: Scope, route: Route) -> None:
+def set_route(scope: Scope, route: BaseRoute) -> None:
     scope["route"] = route
 
 

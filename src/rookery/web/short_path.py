@@ -42,10 +42,12 @@ from rookery.protocol.codec import WireFault, encode_timed
 from rookery.protocol.worker_answers import WorkerAnswer
 from rookery.protocol.worker_heads import HEAD_BYTES
 from rookery.web.answers import answer_error, stopping_answer
+from rookery.web.bodies import cancel_on_leave
 from rookery.web.faults import NotPrimary
 from rookery.web.guards import HostCheck
 from rookery.web.inventory import named_routes
 from rookery.web.middleware import BROKEN_OFF, RequestIdentifier, RequestLog
+from rookery.web.primary_link import Reply
 from rookery.web.scope import (
     RequestInfo,
     body_in,
@@ -59,9 +61,14 @@ from rookery.web.scope import (
     set_route,
 )
 from rookery.web.site import Site
-from rookery.web.worker_api.call import WorkerCall, send_json
+from rookery.web.to_primary import Replayed, list_passed_on, make_outgoing
+from rookery.web.worker_api.call import JSON_TYPE, WorkerCall, send_json
 from rookery.web.worker_api.incoming import VerifiedCaller, country_code
 
+CALL_SECONDS = 25.0
+"""A worker waits for thirty."""
+HELD_SECONDS = 65.0
+TASK_PATH = "/api/request_task"
 _UNUSUAL = (WireFault, LoginRefused, RunFault, QueueFull, Rebuilding, StateLost)
 
 
@@ -104,7 +111,12 @@ class ShortPath:
         if endpoint is None or not self._is_usual(request):
             return None
         began = site.clock.seconds()
-        client, proxied = self._identifier.client(peer, request.headers.get(b"x-forwarded-for"))
+        forwarded = self._identifier.verify(request.path.encode(), request.headers)
+        if forwarded is None:
+            client, proxied = self._identifier.client(peer, request.headers.get(b"x-forwarded-for"))
+        else:
+            client, proxied = forwarded.client, True
+            scheme = "https" if forwarded.secure else "http"
         try:
             decoded = endpoint.call.reader.read(request.body)
             known = site.credentials.find_verified(decoded.worker_info.user, decoded.password)
@@ -130,7 +142,8 @@ class ShortPath:
             return None
         self._request_log.add_arrival()
         site.meter.add(endpoint.name, site.clock.seconds() - began)
-        return ShortCall(endpoint, self._identifier.next_id(), began, client, *pending)
+        request_id = forwarded.request_id if forwarded else self._identifier.next_id()
+        return ShortCall(endpoint, request_id, began, client, *pending)
 
     def _is_usual(self, request: "WholeRequest") -> bool:
         return (
@@ -214,7 +227,11 @@ class ShortPath:
             if site.lifecycle.stopping:
                 return await _send_response(stopping_answer(), id_header, scope, receive, send)
             self._hosts.check(scope)
-            if not site.is_primary():
+            if endpoint.call.needs_primary and not site.forwarder.is_ready():
+                reply, receive = await self._ask_primary(endpoint, info, scope, receive)
+                if reply is not None:
+                    return await _send_reply(reply, id_header, send)
+            elif endpoint.call.needs_primary and not site.is_primary():
                 raise NotPrimary
             response = await site.meter.measure(endpoint.name, endpoint.call.answer(scope, receive))
         except asyncio.CancelledError:
@@ -227,6 +244,37 @@ class ShortPath:
             return await _send_response(answer, id_header, scope, receive, send)
         await send_json(send, *response, id_header)
         return response[0]
+
+    async def _ask_primary(
+        self, endpoint: _Endpoint, info: RequestInfo, scope: Scope, receive: Receive
+    ) -> tuple[Reply | None, Receive]:
+        """The answer of the process that is primary, if it is another; None and the request again
+        where it is to be answered here by now."""
+        if info.forwarded is not None:
+            raise NotPrimary
+        body = await endpoint.call.read_unanswered(scope, receive)
+        if not isinstance(body, bytes):
+            status, content = body
+            return Reply(status, [JSON_TYPE], content), receive
+        held = endpoint.route.path == TASK_PATH and b'"wait"' in body
+        seconds = HELD_SECONDS if held else CALL_SECONDS
+        call = make_outgoing(scope, body, info, seconds=seconds, held=held)
+        replayed = Replayed(body, receive)
+        if not held:
+            return (await self._site.forwarder.ask(call))[0], replayed
+        reply: Reply | None = None
+        began = self._site.clock.seconds()
+        with self._site.streams.join() as waiting:
+            leaving = asyncio.ensure_future(cancel_on_leave(receive, waiting))
+            try:
+                reply, _ = await self._site.forwarder.ask(call)
+            finally:
+                leaving.cancel()
+        if waiting.cancelled_caught:
+            raise NotPrimary
+        # A wait for work is not how long the server takes to answer.
+        info.started += self._site.clock.seconds() - began
+        return reply, replayed
 
     def _server(self, request: "WholeRequest", scheme: str, proxied: bool) -> str:
         """This server's address as in the host header, which was checked before."""
@@ -321,6 +369,13 @@ def _endpoints(routes: Sequence[Route]) -> Iterator[_Endpoint]:
     for name, route in named_routes(list(routes)):
         if isinstance(route, Route) and isinstance(route.endpoint, WorkerCall):
             yield _Endpoint(name, route, route.endpoint)
+
+
+async def _send_reply(reply: Reply, id_header: tuple[bytes, bytes], send: Send) -> int:
+    headers = [*list_passed_on(reply), id_header]
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": reply.body})
+    return reply.status
 
 
 async def _send_response(

@@ -76,8 +76,10 @@ from rookery.sources.progress import ProgressKeeping
 from rookery.sources.reviews import Reviews
 from rookery.web.approvals import PendingApprovals
 from rookery.web.bodies import LargeBodies, Places, Streams
+from rookery.web.forwarding import Forwarder
 from rookery.web.fragments import SharedParts
 from rookery.web.front_end import FrontEnd
+from rookery.web.internal_calls import InternalKey
 from rookery.web.limits import RequestBounds, read_hosts, read_proxies
 from rookery.web.metrics import PoolStats, Traffic
 from rookery.web.rendering import Assets, Templates
@@ -387,6 +389,13 @@ class Site:
         self, storage: Storage, key: bytes, database_answers: Callable[[], Awaitable[None]]
     ) -> None:
         settings, clock = self.settings, self.clock
+        self.internal_key = InternalKey(key, clock)
+        self.forwarder = Forwarder(
+            self.internal_key,
+            self.log,
+            is_ready=lambda: self.is_primary() and self.fleet.primary.is_serving,
+            read_lease=self._read_lease,
+        )
         self.hosts = read_hosts(settings.base_url, (socket.gethostname(), *settings.allowed_hosts))
         self.proxies = read_proxies(settings.trusted_proxies)
         self.limits = RequestBounds.of_settings(settings)
@@ -411,6 +420,9 @@ class Site:
             clock, most=MOST_REMEMBERED
         )
         """By run, for a moment: they are summed up over all its tasks."""
+
+    async def _read_lease(self) -> LeaseRow | None:
+        return await self.read_lease()
 
     def _follow_changes(self) -> None:
         """Whoever changes something, from whichever process: within a moment it counts here."""

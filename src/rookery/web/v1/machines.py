@@ -67,7 +67,7 @@ async def get_machine(request: Request) -> Response:
 @described(
     Operation("Give a machine no more tasks", DETAILS, path=BY_NAME, body=v1.BlockBody, bearer=True)
 )
-@runs(Domain.LOOP, "changes memory and awaits the commit")
+@runs(Domain.LOOP, "changes memory and awaits the commit", needs_primary=True)
 async def block_machine(request: Request) -> Response:
     actor = await _require_blocker(request)
     body = await read_body(request.receive)
@@ -76,7 +76,7 @@ async def block_machine(request: Request) -> Response:
 
 
 @described(Operation("Let a blocked machine back in", DETAILS, path=BY_NAME, bearer=True))
-@runs(Domain.LOOP, "changes memory and awaits the commit")
+@runs(Domain.LOOP, "changes memory and awaits the commit", needs_primary=True)
 async def unblock_machine(request: Request) -> Response:
     actor = await _require_blocker(request)
     with translated_errors():

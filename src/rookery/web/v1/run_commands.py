@@ -31,7 +31,7 @@ CHANGED: dict[int, type | str] = {200: v1.RunSummary}
 
 
 @described(Operation("Let a run be played", CHANGED, path=BY_ID, body=v1.ApproveBody, bearer=True))
-@runs(Domain.LOOP, "changes memory and awaits the commit")
+@runs(Domain.LOOP, "changes memory and awaits the commit", needs_primary=True)
 async def approve_run(request: Request) -> Response:
     site = site_of(request)
     actor = await _require_actor(request, Scope.APPROVE)
@@ -44,7 +44,7 @@ async def approve_run(request: Request) -> Response:
 
 
 @described(Operation("Stop a run", CHANGED, path=BY_ID, body=v1.StopBody, bearer=True))
-@runs(Domain.LOOP, "changes memory and awaits the commit")
+@runs(Domain.LOOP, "changes memory and awaits the commit", needs_primary=True)
 async def stop_run(request: Request) -> Response:
     site = site_of(request)
     actor = await _require_actor(request, *OWNERS)
@@ -55,7 +55,7 @@ async def stop_run(request: Request) -> Response:
 
 
 @described(Operation("Change a run", CHANGED, path=BY_ID, body=Modification, bearer=True))
-@runs(Domain.LOOP, "changes memory and awaits the commit")
+@runs(Domain.LOOP, "changes memory and awaits the commit", needs_primary=True)
 async def modify_run(request: Request) -> Response:
     site = site_of(request)
     actor = await _require_actor(request, *OWNERS)
@@ -73,7 +73,7 @@ async def modify_run(request: Request) -> Response:
         bearer=True,
     )
 )
-@runs(Domain.LOOP, "reads the tasks, changes memory and awaits the commit")
+@runs(Domain.LOOP, "reads the tasks, changes memory and awaits the commit", needs_primary=True)
 async def purge_run(request: Request) -> Response:
     site = site_of(request)
     actor = await _require_actor(request, *OWNERS)
@@ -87,7 +87,7 @@ def _command(
     """An endpoint for a command that takes nothing but the run."""
 
     @described(Operation(summary, CHANGED, path=BY_ID, bearer=True))
-    @runs(Domain.LOOP, "changes memory and awaits the commit")
+    @runs(Domain.LOOP, "changes memory and awaits the commit", needs_primary=True)
     async def change_run(request: Request) -> Response:
         actor = await _require_actor(request, *scopes)
         with translated_errors():

@@ -41,7 +41,7 @@ from rookery.web.site import Site
 
 
 @described(Operation("Create a run", {201: v1.CreatedRun}, body=SubmittedArgs, bearer=True))
-@runs(Domain.LOOP, "checks some words; a large tune is read in a thread")
+@runs(Domain.LOOP, "checks some words; a large tune is read in a thread", needs_primary=True)
 async def create_run(request: Request) -> Response:
     site = site_of(request)
     bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
@@ -55,7 +55,7 @@ async def create_run(request: Request) -> Response:
         "Look at a run without creating it", {200: v1.Preview}, body=SubmittedArgs, bearer=True
     )
 )
-@runs(Domain.THREAD, "lengths are worked out in a thread")
+@runs(Domain.THREAD, "lengths are worked out in a thread", needs_primary=True)
 async def preview_run(request: Request) -> Response:
     site = site_of(request)
     bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)

@@ -13,6 +13,7 @@ from typing import ClassVar, Generic, TypeVar
 
 from starlette.types import Receive, Scope, Send
 
+from rookery.boundary.domains import declaration_of
 from rookery.model.run import RunFault
 from rookery.people.login import LoginRefused, Throttled, VerifiedUser
 from rookery.protocol.codec import Reader, TooLarge, WireFault, encode_timed
@@ -84,11 +85,11 @@ PendingAnswer = tuple[WorkerAnswer, "asyncio.Future[bool] | None"]
 """An answer, and the commit that it must wait for before it is sent; None where it need not."""
 R = TypeVar("R", bound=TaskRequest | Credentials)
 
-_TYPE = (b"content-type", b"application/json")
+JSON_TYPE = (b"content-type", b"application/json")
 
 
 async def send_json(send: Send, status: int, body: bytes, *more: tuple[bytes, bytes]) -> None:
-    headers = [_TYPE, (b"content-length", b"%d" % len(body)), *more]
+    headers = [JSON_TYPE, (b"content-length", b"%d" % len(body)), *more]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
@@ -126,6 +127,8 @@ class WorkerCall(Generic[R]):
         self.site = site
         self.machines = machines
         self.payloads = payloads
+        declared = declaration_of(self)
+        self.needs_primary = declared is not None and declared.needs_primary
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         status, body = await self.answer(scope, receive)
@@ -137,9 +140,21 @@ class WorkerCall(Generic[R]):
         seconds = self.site.clock.seconds() - request_info_of(scope).started
         body = encode_timed(answer, seconds=seconds)
         # It may have waited for long, and memory says nothing about what happened since.
-        if not self.site.is_primary():
+        if self.needs_primary and not self.site.is_primary():
             raise NotPrimary
         return status, body
+
+    async def read_unanswered(self, scope: Scope, receive: Receive) -> bytes | tuple[int, bytes]:
+        """The whole body of a call that another process answers, or the refusal of one that is
+        too large or whose sender is not known."""
+        try:
+            return await self._read_to_send_on(scope, receive)
+        except Throttled as error:
+            raise TooManyRequests from error
+        except _REFUSALS as error:
+            status, answer = self._refuse(error)
+            seconds = self.site.clock.seconds() - request_info_of(scope).started
+            return status, encode_timed(answer, seconds=seconds)
 
     async def act(self, request: R, caller: VerifiedCaller) -> WorkerAnswer:
         """Carry out a decoded request of a verified caller, and answer it once it is committed."""
@@ -197,14 +212,26 @@ class WorkerCall(Generic[R]):
             raise WrongMethod
         return await read_head(scope, receive, self.reader.most_bytes)
 
+    async def _read_to_send_on(self, scope: Scope, receive: Receive) -> bytes:
+        body = await self._read_head(scope, receive)
+        if body.is_small:
+            return body.head
+        credentials = scan_head(body.head[:HEAD_BYTES]).read_credentials()
+        user = (await self._verify(credentials, request_info_of(scope).client)).user
+        async with self.site.worker_bodies.place(user.name):
+            return await read_all(body, receive)
+
     async def _handle_or_refuse(self, scope: Scope, receive: Receive) -> tuple[int, WorkerAnswer]:
         try:
             return 200, await self.handle(scope, receive)
         except Throttled as error:
             raise TooManyRequests from error
         except _REFUSALS as error:
-            status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
-            return status, self.refusal_answer(error, f"{self.path}: {error}")
+            return self._refuse(error)
+
+    def _refuse(self, error: Exception) -> tuple[int, WorkerAnswer]:
+        status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+        return status, self.refusal_answer(error, f"{self.path}: {error}")
 
     def _decode_body(self, body: bytes) -> "R | _Unreadable":
         try:

@@ -75,7 +75,9 @@ _NOT_STOPPED = {
 }
 
 
-@runs(Domain.LOOP, "credentials from memory; unknown ones are hashed in a thread")
+@runs(
+    Domain.LOOP, "credentials from memory; unknown ones are hashed in a thread", needs_primary=True
+)
 class RequestVersionCall(WorkerCall[worker_requests.Credentials]):
     """Answers which worker version is current. An official worker exits on any `error` here, so
     only wrong credentials are answered by one."""
@@ -107,7 +109,11 @@ class RequestVersionCall(WorkerCall[worker_requests.Credentials]):
         return VersionAnswer(version=OFFICIAL_VERSION, info=why)
 
 
-@runs(Domain.LOOP_CPU, "chooses from an index in memory; waits for the commit, ours for work")
+@runs(
+    Domain.LOOP_CPU,
+    "chooses from an index in memory; waits for the commit, ours for work",
+    needs_primary=True,
+)
 class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
     """Answers with a task, or why there is none. Our own worker may ask to wait for one. Only a few
     requests at a time may hash a password or read the database."""
@@ -174,7 +180,7 @@ class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
         return refuse_task(why)
 
 
-@runs(Domain.LOOP_CPU, "folds the results into memory; waits for the commit")
+@runs(Domain.LOOP_CPU, "folds the results into memory; waits for the commit", needs_primary=True)
 class UpdateTaskCall(WorkerCall[worker_requests.UpdateTask]):
     """Accepts the results of a task so far, and answers whether to play on."""
 
@@ -215,7 +221,11 @@ class UpdateTaskCall(WorkerCall[worker_requests.UpdateTask]):
         return refuse_update(why)
 
 
-@runs(Domain.LOOP, "notes a time in memory; a living task's answer waits for nothing")
+@runs(
+    Domain.LOOP,
+    "notes a time in memory; a living task's answer waits for nothing",
+    needs_primary=True,
+)
 class BeatCall(WorkerCall[worker_requests.TaskCall]):
     """Notes a sign of life of a task, and answers whether the task is still active."""
 
@@ -236,7 +246,7 @@ class BeatCall(WorkerCall[worker_requests.TaskCall]):
         return outgoing.ALIVE, None
 
 
-@runs(Domain.LOOP_CPU, "draws values for a batch; waits for the commit")
+@runs(Domain.LOOP_CPU, "draws values for a batch; waits for the commit", needs_primary=True)
 class RequestSpsaCall(WorkerCall[worker_requests.RequestSpsa]):
     """Answers with the parameter values for the next batch of a tune."""
 
@@ -251,7 +261,7 @@ class RequestSpsaCall(WorkerCall[worker_requests.RequestSpsa]):
         return outgoing.spsa_answer(await self.site.fleet.request_spsa(call, slots=slots))
 
 
-@runs(Domain.LOOP, "ends a task in memory; waits for the commit")
+@runs(Domain.LOOP, "ends a task in memory; waits for the commit", needs_primary=True)
 class FailedTaskCall(WorkerCall[worker_requests.FailedTask]):
     """Ends a task that its worker could not play, and stores the worker's log."""
 
@@ -268,7 +278,7 @@ class FailedTaskCall(WorkerCall[worker_requests.FailedTask]):
         return outgoing.end_answer(answer)
 
 
-@runs(Domain.LOOP_CPU, "ends a run or a task in memory; waits for the commit")
+@runs(Domain.LOOP_CPU, "ends a run or a task in memory; waits for the commit", needs_primary=True)
 class StopRunCall(WorkerCall[worker_requests.FailedTask]):
     """Stops a run that a worker found to be broken, where the worker's owner is trusted."""
 
@@ -319,7 +329,7 @@ class UploadPgnCall(WorkerCall[worker_requests.UploadPgn]):
         return EndAnswer()
 
 
-@runs(Domain.LOOP, "writes a line of the log; waits for the commit")
+@runs(Domain.LOOP, "writes a line of the log; waits for the commit", needs_primary=True)
 class WorkerLogCall(WorkerCall[worker_requests.WorkerLog]):
     """Writes a worker's message into the log of actions."""
 

@@ -1,0 +1,314 @@
+r"""Sends calls that need the primary to whoever is primary, and waits where nobody is just now.
+
+    here --this process is primary--> carried out here
+    looking --a live lease of another--> sent --answer--> given back
+        \<--nobody; nothing sent; the answer lost; "again"--/ \--time is up--> refused
+
+Theory of operation. The row of the lease says where the primary is. One task reads it four times a
+second while there are calls, and at once when the database tells of a change; when another process
+has become primary, all calls that the old one has not answered are taken back and sent to the new
+one. A call may be sent twice for that reason: it is one that does nothing the second time, or has a
+key by which the primary knows it (`farm.commands`). A call that finds no primary waits for a few
+seconds, and few thousand wait at once.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rookery.db.fence import LeaseRow
+from rookery.logs import Log
+from rookery.web.faults import NotPrimary, Unavailable
+from rookery.web.internal_calls import AGAIN, FORWARDED, ForwardedCall, InternalKey
+from rookery.web.primary_link import AnswerLate, AnswerLost, NotReached, PrimaryLink, Reply
+
+PATIENCE_SECONDS = 6.0
+"""For a primary to be found: a takeover takes less."""
+MOST_INSIDE = 4096
+"""Calls that are being forwarded or wait, beside those that the primary itself holds."""
+MOST_BYTES_INSIDE = 128 * 2**20
+MOST_LOST = 5
+"""Answers to one call that may get lost before it is given up."""
+IDLE_SECONDS = 30.0
+"""Without calls, after which the lease is not watched any more."""
+LOOK_SECONDS = 0.25
+STEP_SECONDS = 0.05
+PAUSE_SECONDS = 0.05
+LONGEST_PAUSE_SECONDS = 1.0
+
+_HOP_BY_HOP = frozenset(
+    {
+        b"connection",
+        b"content-length",
+        b"expect",
+        b"keep-alive",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+_NOT_SENT = _HOP_BY_HOP | {b"accept-encoding", b"forwarded", b"host", b"x-real-ip", b"x-request-id"}
+_NOT_SENT_STARTS = (b"x-rookery-", b"x-forwarded-", b"proxy-")
+COUNTRY = b"x-country-code"
+
+
+class PrimaryLate(Unavailable):
+    """The primary has not answered in time. Whether it has done what was asked shows in a moment:
+    look before you repeat it."""
+
+
+class OutgoingCall(NamedTuple):
+    """A call as it came, for whoever is primary."""
+
+    method: str
+    target: bytes
+    host: bytes
+    headers: bytes
+    """Lines to be sent along."""
+    body: bytes
+    who: ForwardedCall
+    seconds: float
+    """How long the primary may take."""
+    held: bool = False
+    """Whether the primary may keep it waiting for something to do."""
+
+    def encode(self, key: InternalKey, *, repeated: bool) -> bytes:
+        who = self.who._replace(repeated=repeated)
+        return b"%b %b HTTP/1.1\r\nhost: %b\r\n%bcontent-length: %d\r\n%b: %b\r\n\r\n%b" % (
+            self.method.encode("latin-1"),
+            self.target,
+            self.host,
+            self.headers,
+            len(self.body),
+            FORWARDED,
+            key.sign(self.method, self.target, self.host, who),
+            self.body,
+        )
+
+
+def encode_headers(headers: list[tuple[bytes, bytes]], *, proxied: bool) -> bytes:
+    """The lines of a request's headers that go along: not those between two machines alone, nor
+    those by which only somebody who is trusted may say anything."""
+    lines = bytearray()
+    for name, value in headers:
+        if name in _NOT_SENT or name.startswith(_NOT_SENT_STARTS):
+            continue
+        if name == COUNTRY and not proxied:
+            continue
+        if b"\r" in value or b"\n" in value or b"\0" in value:
+            continue
+        lines += b"%b: %b\r\n" % (name, value)
+    return bytes(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardingStats:
+    """What was sent to the primary so far, and what waits now."""
+
+    sent: int = 0
+    repeated: int = 0
+    refused: int = 0
+    inside: int = 0
+    connections: int = 0
+
+
+class Forwarder:
+    """One per process; the event loop alone uses it."""
+
+    def __init__(
+        self,
+        key: InternalKey,
+        log: Log,
+        *,
+        is_ready: Callable[[], bool],
+        read_lease: Callable[[], Awaitable[LeaseRow | None]],
+    ) -> None:
+        """`is_ready` says whether this process is primary and has its memory."""
+        self._key = key
+        self._log = log
+        self.own_address = ""
+        """Where others would forward to this process; it is the only one where there is none."""
+        self._is_ready = is_ready
+        self._read_lease = read_lease
+        self._epoch = -1
+        self._link: PrimaryLink | None = None
+        self._retired: PrimaryLink | None = None
+        """To what was primary last, while nobody else is."""
+        self._changed = asyncio.Event()
+        self._look_now = False
+        self._watching: asyncio.Task[None] | None = None
+        self._inside = self._held = 0
+        self._bytes_inside = 0
+        self._sent = self._repeated = self._refused = 0
+
+    def is_ready(self) -> bool:
+        """Whether what needs the primary is carried out here, well or not; else it is forwarded."""
+        return not self.own_address or self._is_ready()
+
+    def stats(self) -> ForwardingStats:
+        connections = len(self._link) if self._link else 0
+        return ForwardingStats(self._sent, self._repeated, self._refused, self._inside, connections)
+
+    def look_again(self, _told: str = "") -> None:
+        """The lease has changed, or may have."""
+        self._look_now = True
+
+    async def aclose(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._watching
+        self._retire_link()
+        self._drop_retired()
+
+    async def ask(self, call: OutgoingCall) -> tuple[Reply | None, bool]:
+        """The primary's answer, or None where this process is primary by now and has to carry the
+        call out; and whether it was sent before. Raises NotPrimary or PrimaryLate."""
+        if self._is_full(call):
+            self._refused += 1
+            raise NotPrimary
+        self._count(call, 1)
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._watch(), name="lease watch")
+        try:
+            return await self._ask(call)
+        except (NotPrimary, PrimaryLate):
+            self._refused += 1
+            raise
+        finally:
+            self._count(call, -1)
+
+    def _count(self, call: OutgoingCall, by: int) -> None:
+        if call.held:
+            self._held += by
+        else:
+            self._inside += by
+        self._bytes_inside += by * len(call.body)
+
+    def _is_full(self, call: OutgoingCall) -> bool:
+        return (
+            self._inside >= MOST_INSIDE or self._bytes_inside + len(call.body) > MOST_BYTES_INSIDE
+        )
+
+    async def _ask(self, call: OutgoingCall) -> tuple[Reply | None, bool]:
+        loop = asyncio.get_running_loop()
+        until, lost, pause = loop.time() + PATIENCE_SECONDS, 0, PAUSE_SECONDS
+        while not self.is_ready():
+            if self._link is None:
+                await self._wait_for_change(until)
+                continue
+            try:
+                reply = await self._send(self._link, call, repeated=lost > 0)
+            except AnswerLost:
+                lost, until = lost + 1, loop.time() + PATIENCE_SECONDS
+                if lost > MOST_LOST:
+                    raise PrimaryLate from None
+            else:
+                if reply is not None:
+                    return reply, lost > 0
+            if loop.time() > until:
+                raise NotPrimary
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+        return None, lost > 0
+
+    async def _send(self, link: PrimaryLink, call: OutgoingCall, *, repeated: bool) -> Reply | None:
+        """The answer; None where the primary was not reached or could not decide anything. Raises
+        AnswerLost or PrimaryLate."""
+        self._sent += 1
+        self._repeated += repeated
+        request = call.encode(self._key, repeated=repeated)
+        try:
+            reply = await link.ask(request, call.seconds, held=call.held)
+        except NotReached:
+            if self._link is link:
+                self._retire_link()
+        except AnswerLate as error:
+            raise PrimaryLate from error
+        except AnswerLost as error:
+            why = str(error)
+            self._log.warning("forwarded_answer_lost", request=call.who.request_id, why=why)
+            if self._link is link:
+                self._retire_link()
+            self.look_again()
+            raise
+        else:
+            if not reply.header(AGAIN):
+                return reply
+        self.look_again()
+        return None
+
+    async def _wait_for_change(self, until: float) -> None:
+        try:
+            async with asyncio.timeout_at(until):
+                await self._changed.wait()
+        except TimeoutError:
+            raise NotPrimary from None
+
+    # The watch over the lease, while there are calls.
+
+    async def _watch(self) -> None:
+        loop, next_look, was_ready = asyncio.get_running_loop(), 0.0, False
+        idle_since = loop.time()
+        while loop.time() - idle_since < IDLE_SECONDS:
+            if self._inside or self._held:
+                idle_since = loop.time()
+            if self._look_now or loop.time() >= next_look:
+                self._look_now, next_look = False, loop.time() + LOOK_SECONDS
+                await self._look()
+            if self.is_ready() != was_ready:
+                was_ready = not was_ready
+                self._tell()
+            await asyncio.sleep(STEP_SECONDS)
+        self._retire_link()
+        self._drop_retired()
+
+    async def _look(self) -> None:
+        """Follow the lease. A primary that can't be reached is not sent anything; calls under way
+        are left to it until another process is primary."""
+        row = await self._read_row()
+        if row is None or not row.live or row.address in ("", self.own_address):
+            self._retire_link()
+            return
+        if row.epoch != self._epoch:
+            self._retire_link()
+            self._drop_retired()
+            self._epoch = row.epoch
+        if self._link is None:
+            await self._open_link(row.address)
+
+    async def _read_row(self) -> LeaseRow | None:
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS / 2):
+                return await self._read_lease()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is asked again
+            self._log.warning("lease_not_read", why=repr(error))
+            return None
+
+    async def _open_link(self, address: str) -> None:
+        link = self._retired or PrimaryLink(address)
+        self._retired = link
+        try:
+            await link.reach()
+        except NotReached as error:
+            self._log.warning("primary_not_reached", address=address, why=str(error))
+        else:
+            self._link, self._retired = link, None
+            self._tell()
+
+    def _retire_link(self) -> None:
+        if self._link is not None:
+            self._link, self._retired = None, self._link
+
+    def _drop_retired(self) -> None:
+        if self._retired is not None:
+            self._retired.close()
+            self._retired = None
+
+    def _tell(self) -> None:
+        """Wake all who wait for a primary."""
+        told, self._changed = self._changed, asyncio.Event()
+        told.set()

@@ -1,0 +1,289 @@
+"""Connections to the primary that are kept open, and calls over them: HTTP/1.1, one at a time.
+
+Made for one purpose: small calls, whole answers, the same server again and again, thousands a
+second. httptools, which reads uvicorn's requests, reads the answers here; what is not exactly one
+answer to one call ends the connection.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple, cast
+from urllib.parse import urlsplit
+
+import httptools
+
+MOST_CONNECTIONS = 512
+MOST_HELD = 8192
+"""Calls that the primary may keep waiting have connections beside the others."""
+CONNECT_SECONDS = 1.0
+IDLE_SECONDS = 60.0
+"""Half of what the other side keeps an idle connection for, so that it seldom closes one first."""
+LARGEST_HEAD = 64 * 1024
+LARGEST_ANSWER = 8 * 2**20
+
+
+class NotReached(Exception):
+    """No connection to the primary could be had: the call was not sent."""
+
+
+class AnswerLost(Exception):
+    """The call was sent, and no whole answer came."""
+
+
+class AnswerLate(AnswerLost):
+    """No answer came in time."""
+
+
+class Reply(NamedTuple):
+    """An answer, whole; names of headers in small letters."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+    def header(self, name: bytes) -> bytes:
+        """The first of that name, or nothing."""
+        return next((value for key, value in self.headers if key == name), b"")
+
+
+class _Connection(asyncio.Protocol):
+    """One connection, used by one call after the other."""
+
+    def __init__(self, forget: Callable[["_Connection"], None]) -> None:
+        self._forget = forget
+        self._transport: asyncio.Transport | None = None
+        self._waiter: asyncio.Future[Reply] | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._reset()
+        self._came = 0
+        self.idle_since = 0.0
+        self.usable = True
+
+    def _reset(self) -> None:
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._body: list[bytes] = []
+        self._in_head = True
+
+    def call(self, request: bytes) -> "asyncio.Future[Reply]":
+        """Send a whole request; its answer, or AnswerLost, is in the future."""
+        assert self._waiter is None
+        assert self._transport is not None
+        self._waiter = asyncio.get_running_loop().create_future()
+        self._came = 0
+        self._transport.write(request)
+        return self._waiter
+
+    def close(self) -> None:
+        self.usable = False
+        self._fail("the connection is closed")
+        if self._transport is not None:
+            self._transport.abort()
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.usable = False
+        self._forget(self)
+        self._fail(repr(exc) if exc else "the primary closed the connection")
+
+    def data_received(self, data: bytes) -> None:
+        if self._waiter is None or self._waiter.done():
+            # Nobody has asked for anything: whatever it is, it is the answer to no call of ours.
+            self.close()
+            return
+        self._came += len(data)
+        try:
+            self._parser.feed_data(data)
+            if self._came > (LARGEST_HEAD if self._in_head else LARGEST_ANSWER):
+                raise _TooLarge
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._end(f"what came is no answer: {error!r}")
+        except _TooLarge:
+            self._end("the answer is too large")
+
+    # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        if self._waiter is None or self._waiter.done():
+            self.usable = False
+        self._reset()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+
+    def on_body(self, body: bytes) -> None:
+        self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if status < 200:
+            return  # a word ahead of the answer
+        waiter, self._waiter = self._waiter, None
+        self._in_head = False
+        self.usable = self.usable and self._parser.should_keep_alive()
+        if waiter is not None and not waiter.done():
+            waiter.set_result(Reply(status, self._headers, b"".join(self._body)))
+
+    def _end(self, reason: str) -> None:
+        self._fail(reason)
+        self.close()
+
+    def _fail(self, reason: str) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_exception(AnswerLost(reason))
+
+
+class _TooLarge(Exception):
+    """More came than an answer may have."""
+
+
+class _Places:
+    """So many connections at once: those in use, those that wait for their next use, and who waits
+    for one."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken = 0
+        """Connections that are open or are being made."""
+        self._free: list[_Connection] = []
+        self._waiting: deque[asyncio.Future[_Connection | None]] = deque()
+
+    async def take(self, until: float) -> _Connection | None:
+        """A connection, or None for a place that the caller has to make one for."""
+        loop = asyncio.get_running_loop()
+        oldest = loop.time() - IDLE_SECONDS
+        while self._free:
+            connection = self._free.pop()
+            if connection.usable and connection.idle_since > oldest:
+                return connection
+            connection.close()
+            self._taken -= 1
+        if self._taken < self._most:
+            self._taken += 1
+            return None
+        waiter: asyncio.Future[_Connection | None] = loop.create_future()
+        self._waiting.append(waiter)
+        return await self._wait(waiter, until)
+
+    async def _wait(
+        self, waiter: "asyncio.Future[_Connection | None]", until: float
+    ) -> _Connection | None:
+        try:
+            async with asyncio.timeout_at(until):
+                return await waiter
+        except BaseException as error:
+            if waiter.done() and not waiter.cancelled() and not waiter.exception():
+                self.give_back(waiter.result())
+            if isinstance(error, TimeoutError):
+                raise NotReached("too many calls are under way") from None
+            raise
+
+    def give_back(self, connection: _Connection | None) -> None:
+        """To who waits longest, or for the next call; None gives back a place alone."""
+        usable = connection if connection is not None and connection.usable else None
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(usable)
+                return
+        if usable is None:
+            self._taken -= 1
+        else:
+            usable.idle_since = asyncio.get_running_loop().time()
+            self._free.append(usable)
+
+    def refuse_all(self) -> None:
+        for waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_exception(NotReached(_OVER))
+        self._waiting.clear()
+
+
+_OVER = "another process is primary by now"
+
+
+class PrimaryLink:
+    """The connections to one address. Used on the event loop alone."""
+
+    def __init__(
+        self, address: str, *, most: int = MOST_CONNECTIONS, most_held: int = MOST_HELD
+    ) -> None:
+        self.address = address
+        place = urlsplit(address)
+        self._host = place.hostname or ""
+        self._tls = place.scheme == "https"
+        self._port = place.port or (443 if self._tls else 80)
+        self._short, self._held = _Places(most), _Places(most_held)
+        self._open: set[_Connection] = set()
+        self._closed = False
+
+    def __len__(self) -> int:
+        """How many connections are open."""
+        return len(self._open)
+
+    async def ask(self, request: bytes, seconds: float, *, held: bool = False) -> Reply:
+        """Send a whole request, and give its whole answer. Raises NotReached, where nothing was
+        sent, or AnswerLost. Whoever is cancelled leaves, and the primary learns of it."""
+        loop = asyncio.get_running_loop()
+        places, until = self._held if held else self._short, loop.time() + seconds
+        connection = await places.take(until)
+        try:
+            if connection is None:
+                connection = await self._connect()
+            answer = connection.call(request)
+            timer = loop.call_at(until, _give_up, answer)
+            try:
+                return await answer
+            except BaseException:
+                connection.close()
+                raise
+            finally:
+                timer.cancel()
+        finally:
+            places.give_back(connection)
+
+    async def reach(self) -> None:
+        """Make sure of a connection; raises NotReached."""
+        connection = await self._short.take(asyncio.get_running_loop().time() + CONNECT_SECONDS)
+        try:
+            connection = connection or await self._connect()
+        finally:
+            self._short.give_back(connection)
+
+    def close(self) -> None:
+        """Ends all calls under way: the address is not the primary's any more."""
+        self._closed = True
+        for connection in tuple(self._open):
+            connection.close()
+        self._short.refuse_all()
+        self._held.refuse_all()
+
+    async def _connect(self) -> _Connection:
+        if self._closed:
+            raise NotReached(_OVER)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                _, connection = await loop.create_connection(
+                    lambda: _Connection(self._open.discard),
+                    self._host,
+                    self._port,
+                    ssl=self._tls or None,
+                )
+        except (OSError, TimeoutError, ValueError) as error:
+            raise NotReached(repr(error)) from None
+        self._open.add(connection)
+        return connection
+
+
+def _give_up(answer: "asyncio.Future[Reply]") -> None:
+    if not answer.done():
+        answer.set_exception(AnswerLate("no answer in time"))

@@ -1,0 +1,67 @@
+"""Two processes' worth of sites in one: a primary that is really served, and a secondary that
+forwards to it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+
+from starlette.applications import Starlette
+
+from rookery.clock import Clock
+from rookery.db.fence import LeaseRow
+from rookery.web.serving import ListenAddress, address_of, bind_socket
+from tests.http_servers import http_backend
+from tests.twins.people import MemoryUsers
+from tests.twins.sites import MemorySite, OpenSite, make_site, open_site
+
+
+class SharedLease:
+    """The row of the lease, as all instances read it."""
+
+    def __init__(self, address: str = "", *, live: bool = True) -> None:
+        self.row = LeaseRow(1, "primary", address, live)
+
+    def pass_to(self, address: str, *, live: bool = True) -> None:
+        """Another process has taken over."""
+        self.row = LeaseRow(self.row.epoch + 1, "next", address, live)
+
+    async def read(self) -> LeaseRow:
+        return self.row
+
+
+@asynccontextmanager
+async def served(app: Starlette, site: MemorySite) -> AsyncIterator[str]:
+    """The address at which a site is served over real connections, for the length of the block."""
+    with closing(bind_socket(ListenAddress("127.0.0.1", 0))) as listening:
+        server = http_backend().server(app, site, 1)
+        listens = asyncio.Event()
+        task = asyncio.create_task(server.serve(listening, listens.set))
+        await listens.wait()
+        try:
+            yield address_of(listening)
+        finally:
+            server.stop()
+            await task
+
+
+def make_secondary(
+    lease: SharedLease, clock: Clock | None = None, users: MemoryUsers | None = None
+) -> MemorySite:
+    """A site that is not primary and looks at this lease for who is."""
+    site = make_site(clock=clock, users=users)
+    site.rules.primary = False
+    site.forwarder.own_address = "http://192.0.2.200:1"
+    site.read_lease = lease.read
+    return site
+
+
+@asynccontextmanager
+async def open_secondary(
+    lease: SharedLease, clock: Clock | None = None, users: MemoryUsers | None = None
+) -> AsyncIterator[OpenSite]:
+    site = make_secondary(lease, clock, users)
+    async with open_site(site) as opened:
+        try:
+            yield opened
+        finally:
+            await site.forwarder.aclose()

@@ -1,0 +1,165 @@
+"""What needs the primary works at every instance: a secondary sends it on and gives the answer."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import httpx
+import pytest
+
+from rookery.web import forwarding
+from rookery.web.internal_calls import FORWARDED, ForwardedCall, InternalKey
+from tests.people import BORIS, OLGA
+from tests.ports import kept_port
+from tests.submissions import SPRT, body
+from tests.twins.instances import SharedLease, open_secondary, served
+from tests.twins.sites import OpenSite
+from tests.wire.apis import Api, open_api
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass(frozen=True, slots=True)
+class Instances:
+    """A primary, and a secondary beside it."""
+
+    primary: Api
+    secondary: OpenSite
+    lease: SharedLease
+
+    async def post(self, path: str, content: object = None, **headers: str) -> httpx.Response:
+        """Sent to the secondary, by an approver."""
+        own = dict(await self.primary.headers(BORIS))
+        return await self.secondary.browser.post(path, json=content or {}, headers=own | headers)
+
+    def told(self, event: str) -> dict[str, object]:
+        """What the primary wrote into its log."""
+        return self.primary.log.fields(event)
+
+
+@pytest.fixture
+async def instances() -> AsyncIterator[Instances]:
+    async with open_instances() as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def open_instances() -> AsyncIterator[Instances]:
+    async with open_api() as primary, served(primary.app, primary.site) as address:
+        lease = SharedLease(address)
+        async with open_secondary(lease, primary.clock) as secondary:
+            yield Instances(primary, secondary, lease)
+
+
+async def test_a_run_is_submitted_and_stopped_through_a_secondary(instances: Instances) -> None:
+    made = await instances.post("/api/v1/runs", body(sprt=SPRT))
+    assert made.status_code == 201, made.text
+    run = made.json()["id"]
+    stopped = await instances.post(f"/api/v1/runs/{run}/stop")
+    assert stopped.status_code == 200
+    assert instances.primary.site.store.rows.runs[run].status.finished
+
+
+async def test_the_answer_is_the_primary_s_own(instances: Instances) -> None:
+    run = await instances.primary.submitted()
+    path, headers = f"/api/v1/runs/{run}/approve", dict(await instances.primary.headers(OLGA))
+    direct = await instances.primary.visitor.post(path, headers=headers)
+    through = await instances.secondary.browser.post(path, headers=headers)
+    assert through.status_code == direct.status_code == 403
+    assert through.json()["error"] == direct.json()["error"]
+    assert sorted(through.headers) == sorted(direct.headers)
+
+
+async def test_a_request_keeps_its_id_and_its_client(instances: Instances) -> None:
+    answer = await instances.post("/api/v1/runs/none/stop")
+    assert answer.status_code == 404
+    refused = instances.told("request_refused")
+    assert refused["request"] == answer.headers["x-request-id"]
+    assert refused["client"] == "192.0.2.7"
+
+
+async def test_what_strangers_say_in_our_headers_is_not_sent_on(instances: Instances) -> None:
+    forged = {
+        "x-forwarded-for": "10.1.1.1",
+        "x-rookery-forwarded": "1 me 10.1.1.1 https - first 00",
+        "x-real-ip": "10.1.1.1",
+    }
+    answer = await instances.post("/api/v1/runs/none/stop", **forged)
+    assert answer.status_code == 404
+    assert instances.told("request_refused")["client"] == "192.0.2.7"
+
+
+async def test_the_primary_believes_no_header_that_another_key_made(instances: Instances) -> None:
+    other = InternalKey(b"another key", instances.primary.clock)
+    path = "/api/v1/runs/none/stop"
+    said = ForwardedCall("me", "10.1.1.1", secure=True)
+    value = other.sign("POST", path.encode(), b"localhost", said).decode()
+    await instances.primary.visitor.post(path, headers={FORWARDED.decode(): value})
+    assert instances.told("request_refused")["client"] == "192.0.2.7"
+
+
+async def test_a_header_of_ours_counts_for_its_own_address_alone(instances: Instances) -> None:
+    key = instances.primary.site.internal_key
+    said = ForwardedCall("me", "10.1.1.1", secure=True)
+    value = key.sign("POST", b"/api/v1/runs/one/stop", b"localhost", said).decode()
+    for path, client in (("one", "10.1.1.1"), ("none", "192.0.2.7")):
+        await instances.primary.visitor.post(
+            f"/api/v1/runs/{path}/stop", headers={FORWARDED.decode(): value}
+        )
+        assert instances.told("request_refused")["client"] == client
+
+
+async def test_nothing_is_forwarded_twice(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two secondaries that take one another for the primary."""
+    instances.primary.site.rules.primary = False
+    instances.primary.site.forwarder.own_address = "http://192.0.2.201:1"
+    monkeypatch.setattr(forwarding, "PATIENCE_SECONDS", 0.3)
+    answer = await instances.post("/api/v1/runs/none/stop")
+    assert answer.status_code == 503
+    assert instances.primary.site.forwarder.stats().sent == 0
+
+
+async def test_a_call_waits_for_a_primary_and_is_answered_by_it(instances: Instances) -> None:
+    address = instances.lease.row.address
+    instances.lease.pass_to("http://127.0.0.1:1", live=False)
+    waiting = asyncio.ensure_future(instances.post("/api/v1/runs", body(sprt=SPRT)))
+    await asyncio.sleep(0.3)
+    assert not waiting.done()
+    instances.lease.pass_to(address)
+    assert (await waiting).status_code == 201
+
+
+async def test_a_call_is_carried_out_here_by_who_becomes_primary(instances: Instances) -> None:
+    instances.lease.pass_to("", live=False)
+    waiting = asyncio.ensure_future(instances.secondary.browser.post("/api/v1/runs"))
+    await asyncio.sleep(0.2)
+    instances.secondary.parts.rules.primary = True
+    answer = await waiting
+    assert answer.status_code == 401
+    assert instances.secondary.log.events()[-1] == "request_refused"
+
+
+async def test_without_a_primary_people_and_programs_are_told_in_their_way(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forwarding, "PATIENCE_SECONDS", 0.3)
+    with kept_port() as port:
+        instances.lease.pass_to(f"http://127.0.0.1:{port}")
+    program = await instances.post("/api/v1/runs/none/stop")
+    assert (program.status_code, program.headers["retry-after"]) == (503, "5")
+    assert "primary" in program.json()["error"]
+    person = await instances.secondary.browser.post("/runs/none/stop")
+    assert person.status_code == 503
+    assert "Try again in a moment" in person.text
+    worker = await instances.secondary.browser.post("/api/request_version", content=b"{}")
+    assert worker.status_code == 503
+    assert worker.headers["content-type"].startswith("text/plain")
+
+
+async def test_what_changes_no_run_is_done_where_it_was_sent(instances: Instances) -> None:
+    answer = await instances.secondary.browser.post("/api/v1/tokens", json={})
+    assert answer.status_code in (400, 401)
+    assert instances.secondary.parts.forwarder.stats().sent == 0
