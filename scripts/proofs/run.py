@@ -38,6 +38,7 @@ MINUTES: Mapping[str, int] = {
     "promotion": 5,
     "sprt": 13,
     "syzygy": 1,
+    "upgrade": 6,
     "worker_kills": 5,
 }
 """How long each usually takes on two cores that have nothing else to do."""

@@ -1,0 +1,218 @@
+"""Servers of several versions that follow one another on one database, under a fleet at work."""
+
+import asyncio
+import re
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import asyncpg
+
+from rookery.db.migrations import FOLDER, load_migrations
+from rookery.db.target import Target
+from tests.database import running
+from tests.fleet.audit import Audit
+from tests.fleet.connections import Connections
+from tests.fleet.fleet import Account, SimulatedFleet
+from tests.rookery_process import COMMAND, LIMIT_SECONDS, PROJECT, SIMULATED, RookeryProcess
+from tests.rookery_process import environment as own_environment
+
+OLD = "4eea074f"
+"""The last delivery from before there were migrations: what databases are upgraded from."""
+PASSWORD = "correct horse battery staple"
+TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
+NEWEST = "SELECT max(number) FROM schema_migrations"
+LOOK_SECONDS = 0.01
+
+
+class HistoryMissing(Exception):
+    """The code of an earlier commit is not at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of Rookery: the command and where its code lies."""
+
+    command: tuple[str, ...] = COMMAND
+    source: Path = PROJECT / "src"
+
+
+def check_out(commit: str, folder: Path) -> Version:
+    """The code of an earlier commit, from the history of this clone."""
+    folder.mkdir()
+    words = ("git", "archive", commit, "src", "locks", "docs")
+    packed = subprocess.run(words, cwd=PROJECT, capture_output=True, check=False)
+    if packed.returncode:
+        raise HistoryMissing(
+            f"the code of {commit} is needed as the old version, and git does not have it here"
+            f" ({packed.stderr.decode().strip()}): use a clone with its whole history"
+            " (git fetch --unshallow)"
+        )
+    subprocess.run(("tar", "-x"), cwd=folder, input=packed.stdout, check=True)
+    return Version(source=folder / "src")
+
+
+def later_version(folder: Path) -> Version:
+    """A version after this one, which widens every table and makes an index of a busy one."""
+    folder.mkdir()
+    following, baseline = load_migrations()[-1].number + 1, FOLDER / "0001_baseline.sql"
+    tables = TABLE.findall(baseline.read_text())
+    widened = "".join(
+        f"ALTER TABLE {table} ADD COLUMN later_word text NOT NULL DEFAULT 'later';\n"
+        for table in tables
+    )
+    (folder / f"{following:04}_wider.sql").write_text(f"-- expand: wider tables.\n{widened}")
+    (folder / f"{following + 1:04}_index.sql").write_text(
+        "-- expand concurrently: an index that nobody needs.\n"
+        "CREATE INDEX CONCURRENTLY IF NOT EXISTS later_index ON tasks (created, games);\n"
+    )
+    return Version((sys.executable, "-m", "tests.faults.newer_serve", str(folder)))
+
+
+def newest_migration(folder: Path) -> int:
+    """Of a later version."""
+    return load_migrations(folder)[-1].number
+
+
+@dataclass(slots=True)
+class Silence:
+    """The longest time in which no call was answered whose answer needed a commit."""
+
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Upgrading:
+    """One database, one fleet, and servers of one version after the other."""
+
+    folder: Path
+    target: Target
+    fleet: SimulatedFleet
+    servers: list[RookeryProcess] = field(default_factory=list)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return SIMULATED | {"ROOKERY_DATABASE_URL": self.target.dsn}
+
+    async def start(self, version: Version) -> RookeryProcess:
+        """Begins to start a server, beside those that are there."""
+        settings = self.settings | environment_of(version)
+        server = await asyncio.to_thread(
+            RookeryProcess,
+            ("serve",),
+            self.folder / "data",
+            version.command,
+            detect=False,
+            settings=settings,
+        )
+        self.servers.append(server)
+        return server
+
+    async def follow(self, server: RookeryProcess) -> None:
+        """The fleet calls this server from now on; returns when it has written for it."""
+        ready = await asyncio.to_thread(server.until, "ready")
+        self.fleet.lines.move(urlsplit(str(ready["address"])).port or 0)
+        if self.fleet.workers:
+            await self.wrote_again()
+
+    async def until_migrated(self, number: int) -> None:
+        """Waits until a migration is applied, whoever did it."""
+        connection = await asyncpg.connect(**self.target.connect_args)
+        deadline = time.monotonic() + LIMIT_SECONDS
+        try:
+            while await connection.fetchval(NEWEST) < number:
+                assert time.monotonic() < deadline, "the migration does not come to its end"
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            await connection.close()
+
+    async def wrote_again(self) -> None:
+        now = time.monotonic()
+        while self.fleet.lines.written < now:
+            assert time.monotonic() < now + LIMIT_SECONDS, "nothing is written any more"
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def replace(self, old: RookeryProcess, new: RookeryProcess) -> None:
+        """The old one is asked to stop, and the new one takes over."""
+        assert await asyncio.to_thread(old.stop) == 0
+        await self.follow(new)
+
+    @asynccontextmanager
+    async def listening_for_silence(self) -> AsyncIterator[Silence]:
+        silence = Silence()
+        listening = asyncio.create_task(self._listen(silence))
+        try:
+            yield silence
+        finally:
+            listening.cancel()
+
+    async def _listen(self, silence: Silence) -> None:
+        heard, since = self.fleet.lines.written, time.monotonic()
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            now = time.monotonic()
+            if self.fleet.lines.written > heard:
+                heard, since = self.fleet.lines.written, now
+            silence.seconds = max(silence.seconds, now - since)
+
+    async def audit(self) -> Audit:
+        """Asked while nobody is at work."""
+        return await self.fleet.audit(self.folder / "postgres")
+
+    def count_corrections(self) -> int:
+        logs = self.folder.glob("data-*.log")
+        return sum(log.read_text().count('"sums_corrected"') for log in logs)
+
+    def end(self) -> None:
+        for server in self.servers:
+            server.end()
+
+
+def environment_of(version: Version) -> dict[str, str]:
+    return {"PYTHONPATH": f"{version.source}:{PROJECT}"}
+
+
+@asynccontextmanager
+async def farm_of(version: Version, folder: Path, *, runs: int) -> AsyncIterator[Upgrading]:
+    """A farm that a server of this version has made, with runs to play."""
+    postgres = running(folder / "postgres")
+    target = await asyncio.to_thread(postgres.__enter__)
+    lines = Connections()
+    try:
+        account = await asyncio.to_thread(_make_account, version, target, folder / "data")
+        lines.token = account.token
+        upgrading = Upgrading(folder, target, SimulatedFleet(account, lines))
+        try:
+            await upgrading.follow(await upgrading.start(version))
+            await upgrading.fleet.submit(runs)
+            yield upgrading
+        finally:
+            lines.close()
+            await asyncio.to_thread(upgrading.end)
+    finally:
+        await asyncio.to_thread(postgres.__exit__, None, None, None)
+
+
+def _make_account(version: Version, target: Target, data: Path) -> Account:
+    name = "fleet"
+    words = ("user", "add", name, "--password-stdin", "--approver", "--machine-limit=1000000")
+    _command(version, target, data, *words, told=PASSWORD)
+    token = _command(version, target, data, "token", "create", "--user", name).split()[-1]
+    return Account(name, PASSWORD, token)
+
+
+def _command(version: Version, target: Target, data: Path, *words: str, told: str = "") -> str:
+    return subprocess.run(
+        [*version.command, *words, f"--data={data}", f"--database-url={target.dsn}"],
+        cwd=PROJECT,
+        env=own_environment(detect=False) | environment_of(version),
+        input=told,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
