@@ -34,6 +34,7 @@ MINUTES: Mapping[str, int] = {
     "idle": 11,
     "kills": 13,
     "match": 7,
+    "mission": 67,
     "mongoose": 10,
     "promotion": 5,
     "sprt": 13,

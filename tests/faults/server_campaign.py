@@ -165,9 +165,13 @@ def _kill_database(server: RookeryProcess, victim: str) -> None:
 
 
 @asynccontextmanager
-async def campaign_on(data: Path, *, runs: int, database_url: str = "") -> AsyncIterator[Campaign]:
-    """A first server with runs to play, on a database of its own unless another one is named."""
-    settings = SIMULATED | ({"ROOKERY_DATABASE_URL": database_url} if database_url else {})
+async def campaign_on(
+    data: Path, *, runs: int, database_url: str = "", proxy: str = ""
+) -> AsyncIterator[Campaign]:
+    """A first server with runs to play, on a database of its own unless another one is named; the
+    address of a proxy before it is believed who it calls for."""
+    named = {"ROOKERY_DATABASE_URL": database_url, "ROOKERY_TRUSTED_PROXIES": proxy}
+    settings = SIMULATED | {name: value for name, value in named.items() if value}
     account = await asyncio.to_thread(made_account, data, settings=settings)
     lines = Connections()
     lines.token = account.token

@@ -1,0 +1,147 @@
+"""A server with many users and many runs, for a crowd to play on, at the head of the queue for the
+processor: what others do on the machine should not be in the figures."""
+
+import asyncio
+import contextlib
+import json
+import os
+import resource
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from rookery.db.embedded import folder as sockets
+from rookery.db.embedded.folder import Layout
+from tests.faults.server_campaign import Campaign, campaign_on
+from tests.fleet.crowd import CheapWorker
+from tests.fleet.fleet import MANY_GAMES
+from tests.fleet.ledger import Ledger
+from tests.fleet.usage import Usage, read_usage
+from tests.process_table import parent_of, pids, processes_of
+from tests.submissions import SPRT, body
+
+NICE = -15
+PROXY = "127.0.0.1"
+ADD_USERS = """
+INSERT INTO users (name, email, password_hash, pending, machine_limit, created)
+SELECT 'crowd' || number, '', password_hash, false, 1000000, created
+FROM users, generate_series(0, $2 - 1) AS number WHERE name = $1
+"""
+
+
+def come_first() -> bool:
+    """This process and all it starts, before whatever else runs here; False where not allowed."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        os.nice(NICE - os.nice(0))
+    except PermissionError:
+        return False
+    raise_session("self")
+    with contextlib.suppress(OSError):
+        subprocess.run(["ionice", "-c1", "-n2", f"-p{os.getpid()}"], check=False)
+    return True
+
+
+def raise_session(pid: int | str) -> None:
+    """Where the kernel shares the processor out among sessions, one is as nice as a file says,
+    whatever its processes are."""
+    with contextlib.suppress(OSError):
+        Path(f"/proc/{pid}/autogroup").write_text(str(NICE))
+
+
+@dataclass(slots=True)
+class Stage:
+    """A server, its users, and a look at what it takes."""
+
+    campaign: Campaign
+    users: int
+    postmaster: int = 0
+
+    @property
+    def port(self) -> int:
+        return self.campaign.fleet.lines.port
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.campaign.fleet.ledger
+
+    def workers(self, number: int) -> Iterator[CheapWorker]:
+        password = self.campaign.fleet.account.password
+        for each in range(number):
+            yield CheapWorker(each, f"crowd{each % self.users}", password)
+
+    def usage(self) -> Usage:
+        server = self.campaign.server
+        assert server is not None
+        return read_usage(server.process.pid, self.postmaster)
+
+    async def metrics(self) -> dict[str, float]:
+        """The server's own figures by name and labels."""
+        text = await fetch_metrics(self.port, self.campaign.fleet.account.token)
+        lines = (line.rpartition(" ") for line in text.splitlines() if line[:1] != "#")
+        return {name: float(value) for name, _, value in lines}
+
+    def come_first(self) -> None:
+        """Every process of the server and of PostgreSQL, which begins sessions of its own."""
+        server = self.campaign.server
+        assert server is not None
+        family = [server.process.pid, *processes_of(self.campaign.data)]
+        for pid in {*family, *(pid for pid in pids() if parent_of(pid) == self.postmaster)}:
+            raise_session(pid)
+
+    def find_postmaster(self) -> None:
+        server = self.campaign.server
+        assert server is not None
+        ready = [each for each in server.events() if each["event"] == "database_ready"][-1]
+        self.postmaster = int(str(ready["postmaster"]))
+
+
+@asynccontextmanager
+async def staged(data: Path, *, users: int, runs: int) -> AsyncIterator[Stage]:
+    """A first server on the folder, with runs of which every other is sequential."""
+    async with campaign_on(data, runs=0, proxy=PROXY) as campaign:
+        stage = Stage(campaign, users)
+        await asyncio.to_thread(stage.find_postmaster)
+        await add_users(data, campaign.fleet.account.name, users)
+        await submit(campaign, runs)
+        await asyncio.to_thread(stage.come_first)
+        yield stage
+
+
+async def add_users(data: Path, like: str, users: int) -> None:
+    """So many that have the password of this one."""
+    folder = await asyncio.to_thread(sockets.recorded, Layout(data))
+    connection = await asyncpg.connect(
+        host=str(folder), port=sockets.PORT, user="rookery", database="rookery", password=""
+    )
+    try:
+        await connection.execute(ADD_USERS, like, users)
+    finally:
+        await connection.close()
+
+
+async def submit(campaign: Campaign, runs: int) -> None:
+    fleet = campaign.fleet
+    kinds: tuple[dict[str, Any], ...] = (
+        {"num_games": MANY_GAMES},
+        {"num_games": None, "sprt": SPRT},
+    )
+    for number in range(runs):
+        args = body(new_tag=f"patch{number}", **kinds[number % 2])
+        made = await fleet.lines.post("/api/v1/runs", json.dumps(args).encode())
+        fleet.runs.append(made["id"])
+
+
+async def fetch_metrics(port: int, token: str) -> str:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    head = f"GET /metrics HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n"
+    writer.write(f"{head}connection: close\r\n\r\n".encode())
+    text = (await reader.read(-1)).decode()
+    writer.close()
+    return text.partition("\r\n\r\n")[2]

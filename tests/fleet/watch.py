@@ -1,0 +1,165 @@
+"""A crowd at work on a stage, looked at once a minute, and the tables of what was seen."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tests.fleet.arrivals import Arrivals
+from tests.fleet.crowd import CheapWorker, Crowd
+from tests.fleet.figures import ENDPOINTS, Figures, Minute
+from tests.fleet.stage import Stage
+from tests.fleet.usage import Usage
+
+ALONE_CALLS = 2_000
+ALONE_RATE = 200.0
+FIRST_EVERY_SECONDS = 10.0
+"""New processes of PostgreSQL are put before others' as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """At the end of a minute."""
+
+    workers: int
+    usage: Usage
+    generator_cpu: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Milliseconds of processor for a call."""
+
+    server: float
+    postgres: float
+
+
+@dataclass(slots=True)
+class Watch:
+    """One load, from its first worker to its last call."""
+
+    stage: Stage
+    crowd: Crowd
+    minute_seconds: float = 60.0
+    looks: list[Look] = field(default_factory=list)
+    workers: list[CheapWorker] = field(default_factory=list)
+    seconds: float = 0.0
+    figures: Figures = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.figures = self.crowd.figures
+
+    async def begin(self, arrivals: Arrivals) -> None:
+        """The first look, and everybody told when to come."""
+        self.workers = list(self.stage.workers(arrivals.workers))
+        await self._look()
+        now = self.figures.began = time.monotonic()
+        for worker, moment in zip(self.workers, arrivals.moments(), strict=True):
+            self.crowd.arrive(worker, now + moment)
+        self.crowd.start()
+
+    async def last(self, minutes: int) -> None:
+        """So many more minutes."""
+        for _ in range(minutes):
+            moment = self.figures.began + len(self.looks) * self.minute_seconds
+            while (left := moment - time.monotonic()) > 0:
+                await asyncio.to_thread(self.stage.come_first)
+                await asyncio.sleep(min(left, FIRST_EVERY_SECONDS))
+            await self._look()
+            print(minute_row(self, len(self.looks) - 1), file=sys.stderr, flush=True)
+
+    async def end(self) -> None:
+        await self.crowd.stop()
+        # Its kept lines were idle for longer than the server leaves them open.
+        self.stage.campaign.fleet.lines.close()
+        self.seconds = time.monotonic() - self.figures.began
+
+    async def _look(self) -> None:
+        usage = await asyncio.to_thread(self.stage.usage)
+        self.looks.append(Look(self.crowd.at_work, usage, time.process_time()))
+
+    def spent(self, first: int, last: int) -> tuple[float, float, float]:
+        """Shares of a core from one look to another: server, PostgreSQL, generator."""
+        then, now = self.looks[first], self.looks[last]
+        seconds = (last - first) * self.minute_seconds
+        return (
+            (now.usage.server_cpu - then.usage.server_cpu) / seconds,
+            (now.usage.postgres_cpu - then.usage.postgres_cpu) / seconds,
+            (now.generator_cpu - then.generator_cpu) / seconds,
+        )
+
+    async def costs(self, rate: float = ALONE_RATE) -> dict[str, Cost]:
+        """Of each endpoint, called alone at a steady rate by workers that have a task; asked after
+        the end. A report comes last: it ends half of the tasks."""
+        found = {}
+        self.crowd.figures = Figures()
+        playing = [worker for worker in self.workers if worker.is_playing][:ALONE_CALLS]
+        for endpoint in sorted(ENDPOINTS, key=lambda name: name == "update_task"):
+            found[endpoint] = await self._cost(playing, endpoint, rate)
+        return found
+
+    async def _cost(self, workers: Sequence[CheapWorker], endpoint: str, rate: float) -> Cost:
+        idle_from = await asyncio.to_thread(self.stage.usage)
+        await asyncio.sleep(5)
+        before = await asyncio.to_thread(self.stage.usage)
+        took = await self.crowd.call_only(workers, endpoint, rate)
+        after = await asyncio.to_thread(self.stage.usage)
+        each = 1000 / max(1, len(workers))
+        idle = took / 5
+        server = after.server_cpu - before.server_cpu
+        postgres = after.postgres_cpu - before.postgres_cpu
+        return Cost(
+            each * (server - idle * (before.server_cpu - idle_from.server_cpu)),
+            each * (postgres - idle * (before.postgres_cpu - idle_from.postgres_cpu)),
+        )
+
+
+MINUTE_HEAD = (
+    "| minute | workers | calls/s | beat p99 | update p99 | version p99 | task p99 | max ms"
+    " | server CPU | PostgreSQL | generator | server MiB | PostgreSQL | descriptors | load"
+    " | lag p99 ms |"
+)
+
+
+def minute_row(watch: Watch, number: int) -> str:
+    """What was seen between two looks; `number` is the later one's, from one."""
+    minute, look = watch.figures.minutes[number - 1], watch.looks[number]
+    p99 = [
+        f"{1000 * watch.figures.of(endpoint, [minute]).p99:.1f}"
+        for endpoint in ("beat", "update_task", "request_version", "request_task")
+    ]
+    usage, lag = look.usage, f"{1000 * minute.lag:.1f}" + (" void" if minute.is_void else "")
+    shares = [f"{share:.0%}" for share in watch.spent(number - 1, number)]
+    cells = [
+        str(number),
+        f"{look.workers:,}",
+        f"{minute.calls / watch.minute_seconds:.0f}",
+        *p99,
+        f"{1000 * longest(minute):.0f}",
+        *shares,
+        f"{usage.server_mib:.0f}",
+        f"{usage.postgres_mib:.0f}",
+        f"{usage.descriptors:,}",
+        f"{usage.load:.1f}",
+        lag,
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def longest(minute: Minute) -> float:
+    return max((max(times) for times in minute.times.values() if times), default=0.0)
+
+
+def minute_table(watch: Watch) -> Iterator[str]:
+    yield MINUTE_HEAD
+    yield "|---" * (MINUTE_HEAD.count("|") - 1) + "|"
+    for number in range(1, len(watch.looks)):
+        yield minute_row(watch, number)
+
+
+def cost_table(costs: dict[str, Cost], rate: float = ALONE_RATE) -> Iterator[str]:
+    yield f"| called alone, {rate:.0f} a second | server CPU, ms a call | PostgreSQL, ms a call |"
+    yield "|---|---|---|"
+    for endpoint, cost in costs.items():
+        yield f"| {endpoint} | {cost.server:.3f} | {cost.postgres:.3f} |"
