@@ -64,7 +64,8 @@ class Mix:
 
 def address_of(number: int) -> str:
     """An address of the worker's own on this machine."""
-    return f"127.{1 + (number >> 16)}.{number >> 8 & 255}.{1 + number % 256 % 254}"
+    network, host = divmod(number, 254)
+    return f"127.{1 + network // 256}.{network % 256}.{1 + host}"
 
 
 class CheapWorker:
