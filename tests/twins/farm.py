@@ -62,6 +62,8 @@ class MemoryRows:
     recalled: dict[str, MachineHistory] = field(default_factory=dict)
     seen: dict[TaskKey, datetime] = field(default_factory=dict)
     purging: dict[str, Purging] = field(default_factory=dict)
+    done: dict[str, str] = field(default_factory=dict)
+    """The runs of commands, by their keys."""
     file_access: dict[str, str] = field(default_factory=dict)
     """By file, the engine it was given for."""
     sequence: int = 0
@@ -86,6 +88,7 @@ class MemoryRows:
         self.purging |= {each.run: each for each in (*changes.purges, *changes.purging)}
         for run_id in changes.purged:
             self.purging.pop(run_id, None)
+        self.done |= dict(changes.done)
         for sample in changes.samples:
             self._thin(sample)
         self.sequence += 1
@@ -340,6 +343,9 @@ class MemoryReads(FleetReads):
 
     async def blocks(self) -> dict[str, str]:
         return dict(self._rows.blocks)
+
+    async def done_run(self, key: str) -> str | None:
+        return self._rows.done.get(key)
 
     async def recalled(self) -> tuple[MachineHistory, ...]:
         return tuple(self._rows.recalled.values())

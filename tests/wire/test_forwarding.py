@@ -13,6 +13,7 @@ from rookery.web.internal_calls import FORWARDED, ForwardedCall, InternalKey
 from tests.people import BORIS, OLGA
 from tests.ports import kept_port
 from tests.submissions import SPRT, body
+from tests.twins.cutting import cutting
 from tests.twins.instances import SharedLease, open_secondary, served
 from tests.twins.sites import OpenSite
 from tests.wire.apis import Api, open_api
@@ -163,3 +164,36 @@ async def test_what_changes_no_run_is_done_where_it_was_sent(instances: Instance
     answer = await instances.secondary.browser.post("/api/v1/tokens", json={})
     assert answer.status_code in (400, 401)
     assert instances.secondary.parts.forwarder.stats().sent == 0
+
+
+async def test_a_command_with_a_key_is_carried_out_once(instances: Instances) -> None:
+    headers = dict(await instances.primary.headers(BORIS))
+    keys = ("my first", "my first", "another")
+    first, again, other = [
+        await instances.post(
+            "/api/v1/runs", body(sprt=SPRT), **headers, **{"idempotency-key": each}
+        )
+        for each in keys
+    ]
+    assert first.json()["id"] == again.json()["id"] != other.json()["id"]
+    refused = await instances.post("/api/v1/runs", **headers, **{"idempotency-key": "x" * 201})
+    assert refused.status_code == 400
+
+
+async def test_a_key_of_another_person_is_another_key(instances: Instances) -> None:
+    headers = {"idempotency-key": "same"}
+    mine = await instances.post("/api/v1/runs", body(sprt=SPRT), **headers)
+    theirs = await instances.secondary.browser.post(
+        "/api/v1/runs",
+        json=body(sprt=SPRT),
+        headers=dict(await instances.primary.headers(OLGA)) | headers,
+    )
+    assert mine.json()["id"] != theirs.json()["id"]
+
+
+async def test_an_answer_that_was_lost_is_asked_for_again(instances: Instances) -> None:
+    async with cutting(instances.lease, answers=1) as cut:
+        made = await instances.post("/api/v1/runs", body(sprt=SPRT))
+        assert made.status_code == 201, made.text
+        assert cut.lost == 1
+    assert list(instances.primary.site.store.rows.runs) == [made.json()["id"]]

@@ -65,7 +65,7 @@ from rookery.web.openapi import make_openapi, openapi
 from rookery.web.probes import healthz, metrics, readyz
 from rookery.web.short_path import ShortPath
 from rookery.web.site import Site
-from rookery.web.to_primary import Forwarding
+from rookery.web.to_primary import Forwarding, know_commands_again
 from rookery.web.user_api.runs import user_routes
 from rookery.web.v1.events import EventFeed
 from rookery.web.v1.routes import v1_routes
@@ -144,6 +144,7 @@ def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
     app.state.residuals = Residuals(site)
     app.state.openapi = make_openapi(app.routes, ARGS_DOCUMENT)
     meter_routes(app.routes, site.meter)
+    know_commands_again(app.routes)
     read_scripts()
     return app
 

@@ -30,18 +30,21 @@ class RunCommands:
         self._views = views
         self._locks = locks
 
-    async def submit(self, run: Run, *, approver: str = "") -> None:
-        """Take up a new run, approved at once where an approver is named."""
+    async def submit(self, run: Run, *, approver: str = "") -> str:
+        """Take up a new run, approved at once where an approver is named. Gives its id, or that of
+        the run that the same command has taken up before."""
 
-        def submitted(term: PrimaryTerm, now: datetime) -> Decision[None]:
+        def submitted(term: PrimaryTerm, now: datetime) -> Decision[str]:
+            if done := term.find_done():
+                return Decision(done)
             taken = replace(run, status=Status(approver=approver)) if approver else run
             changes = working_set.submit(term.working, taken, now)
             if approver:
                 event = about_run(Action.APPROVE_RUN, taken, approver, now, "approved")
                 changes += Changes(events=(event,))
-            return Decision(None, changes)
+            return Decision(taken.id, changes)
 
-        await self._primary.answer(submitted)
+        return await self._primary.answer(submitted)
 
     async def approve(self, run_id: str, actor: Actor) -> Run:
         """Let a run be played; a run that may be already stays as it is."""
@@ -91,6 +94,8 @@ class RunCommands:
             raise NotApprover
 
         def blocked(term: PrimaryTerm, now: datetime) -> Decision[None]:
+            if term.find_done() is not None:
+                return Decision(None)
             text = None if message is None else message[:LONGEST_BLOCK_MESSAGE]
             machines, blocks = term.working.machines, term.working.machines.blocks
             if not (actor.approver or short_name in blocks or machines.knows(short_name)):
@@ -116,6 +121,8 @@ class RunCommands:
             def moved(term: PrimaryTerm, now: datetime) -> Decision[Run]:
                 # It may have gone on while its row was read, or have ended.
                 run = term.working.runs().get(run_id, found)
+                if term.find_done() is not None:
+                    return Decision(run)
                 move = decide(run, now)
                 if move.run is run and not move.events:
                     return Decision(run)

@@ -24,12 +24,13 @@ from msgspec.structs import replace
 
 from rookery.clock import Clock
 from rookery.db.fence import LeaseHeld
+from rookery.farm.command_keys import leave_key, present_key
 from rookery.farm.commits import CommitQueue, CommitStats, QueueFull, StateLost
 from rookery.farm.read_values import Snapshot
 from rookery.farm.reads import FleetReads
 from rookery.logs import Log
 from rookery.model.run import Run, RunFault
-from rookery.rules.answers import Changes, Decision
+from rookery.rules.answers import Changes, Decision, DoneCommand
 from rookery.rules.assignment import Scheduler
 from rookery.rules.eligibility import STANDARD_POLICY, Policy
 from rookery.rules.observations import ChartSampling, LogBound
@@ -56,11 +57,24 @@ class PrimaryTerm:
         self.sampling = ChartSampling()
         self._commits = commits
         self._put = 0
+        self._done: dict[str, str] = {}
 
     def seals(self) -> set[str]:
         """Of the credentials with which the active tasks were taken."""
         runs = self.working.runs()
         return {task.machine.seal for run_id in runs for task in self.working.tasks(run_id)}
+
+    def find_done(self) -> str | None:
+        """The run that this task's command was about, where it was carried out before; an empty
+        one for what is about no run."""
+        key = present_key()
+        return None if key is None or key.used else self._done.get(key.text)
+
+    def note_done(self, key: str, run: str) -> None:
+        """The command with this key has been carried out, at least in memory."""
+        self._done[key] = run
+        if len(self._done) > MOST_DONE:
+            del self._done[next(iter(self._done))]
 
     def check_capacity(self) -> None:
         """Raises QueueFull or StateLost; to be asked before anything is changed."""
@@ -84,6 +98,8 @@ StartPurge = Callable[[Purging], Coroutine[Any, Any, None]]
 Opened = Callable[[PrimaryTerm], object]
 
 FIRST_PAUSE_SECONDS = 0.1
+MOST_DONE = 10_000
+"""Commands that a term remembers; rows know them for a day."""
 LONGEST_PAUSE_SECONDS = 2.0
 LOOK_SECONDS = 0.5
 """How often those who stand by look whether the primary still lives."""
@@ -216,7 +232,7 @@ class Primary:
     async def answer(self, act: Act[A], *, since: PrimaryTerm | None = None) -> A:
         """Do it in memory, write it down, and answer when all of it is committed. What the act
         knows from rows is good for the term `since` alone: another may have changed them."""
-        term = self.term()
+        term = await self.recall_command()
         if since is not None and since is not term:
             raise StateLost
         try:
@@ -227,6 +243,18 @@ class Primary:
             raise
         await self._wait(term, committed)
         return answer
+
+    async def recall_command(self) -> PrimaryTerm:
+        """The present term, which knows whether this task's command was carried out before."""
+        term, key = self.term(), present_key()
+        if key is None or not key.repeated or key.used or term.find_done() is not None:
+            return term
+        run = await self.reads.done_run(key.text)
+        if self.term() is not term:
+            raise StateLost
+        if run is not None:
+            term.note_done(key.text, run)
+        return term
 
     def decide(self, act: Act[A]) -> tuple[A, asyncio.Future[bool] | None]:
         """Do it in memory and write it down. The answer may leave once the future is true, or at
@@ -275,6 +303,12 @@ class Primary:
             return
         if changes.events and not self._policy.simulated:
             changes = replace(changes, events=self._log_bound.select_events(changes.events))
+        key = present_key()
+        if key is not None and not key.used:
+            run = changes.runs[-1].id if changes.runs else ""
+            changes = replace(changes, done=(DoneCommand(key.text, run),))
+            term.note_done(key.text, run)
+            key.used = True
         try:
             term.put(changes)
         except StateLost:
@@ -288,6 +322,7 @@ class Primary:
                 self.spawn(self._start_purge(purging))
 
     async def _log_failure(self, work: Awaitable[None]) -> None:
+        leave_key()
         try:
             await work
         except (StateLost, Rebuilding, QueueFull, RunFault) as error:

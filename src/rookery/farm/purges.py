@@ -60,8 +60,11 @@ class RunPurges:
         if run_id in self._under_way:
             return Purged(await self._views.known_run(run_id), PurgedTotals(), under_way=True)
         async with self._locks(run_id):
-            since = self._primary.term()
+            since = await self._primary.recall_command()
             run = await self._views.known_run(run_id)
+            if since.find_done() is not None:
+                # Whoever carried it out, or carries it on, writes down what came of it.
+                return Purged(run, PurgedTotals(), under_way=True)
             purging = working_set.begin_purge(run, actor, self._primary.clock.now())
             if run.tally.tasks <= AT_ONCE:
                 return await self._purged(run, purging, since)

@@ -128,6 +128,11 @@ class FleetReads:
         """Machines that get no tasks, by short name, with the message each is given."""
         return {row["short_name"]: row["message"] for row in await self._fetch("blocks_all")}
 
+    async def done_run(self, key: str) -> str | None:
+        """The run that the command with this key was about; None where it was not carried out."""
+        found: str | None = await self._pool.fetchval(self._queries["done_commands_run"], key)
+        return found
+
     async def recalled(self) -> tuple[MachineHistory, ...]:
         """What all machines have played."""
         return await _decoded(await self._fetch("recalled_all"), recalled_of)

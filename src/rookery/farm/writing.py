@@ -36,7 +36,14 @@ from rookery.model.machine import Machine
 from rookery.model.plan import Demands, Plan
 from rookery.model.run import Run
 from rookery.model.task import PlayedBatch, Task, TaskKey
-from rookery.rules.answers import Changes, ChartPoint, Closing, MachineBlock, MachineHistory
+from rookery.rules.answers import (
+    Changes,
+    ChartPoint,
+    Closing,
+    DoneCommand,
+    MachineBlock,
+    MachineHistory,
+)
 from rookery.rules.notifications import find_notification
 from rookery.rules.observations import chart_period, chart_place
 from rookery.rules.purge import BadTask, Purging
@@ -59,6 +66,7 @@ class PendingRows:
     blocks: dict[str, MachineBlock] = field(default_factory=dict)
     purging: dict[str, Purging | None] = field(default_factory=dict)
     """Purges that are due or under way, by run; None where one is over."""
+    done: list[DoneCommand] = field(default_factory=list)
 
     def add(self, changes: Changes) -> None:
         for run in changes.runs:
@@ -72,6 +80,7 @@ class PendingRows:
         for sample in changes.samples:
             self.samples[sample.run, chart_place(sample)] = sample
         self.changes += 1 + len(changes.tasks) + len(changes.events)
+        self.done += changes.done
         if changes.bad or changes.blocks or changes.purges or changes.purging or changes.purged:
             self._add_seldom(changes)
 
@@ -228,6 +237,7 @@ class Writer:
         over = [run for run, each in purging.items() if each is None]
         yield "purges_end", [(over,)] if over else []
         yield "outbox_put", [*_list_notifications(gathered)]
+        yield "done_commands_add", [(clean(each.key), each.run) for each in gathered.done]
 
     def _often(self, gathered: PendingRows) -> Iterator[Rows]:
         """Rows that most rounds have, but for those of runs."""

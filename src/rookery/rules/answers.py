@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from operator import add
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import astuple
@@ -71,6 +71,13 @@ class TaskSeen:
     at: datetime
 
 
+class DoneCommand(NamedTuple):
+    """A command that may be sent again: the key it is known by, and the run it was about."""
+
+    key: str
+    run: str
+
+
 class Changes(Struct, frozen=True):
     """Everything that one operation writes: rows with their new absolute values, and events that
     are told once they are committed."""
@@ -93,6 +100,7 @@ class Changes(Struct, frozen=True):
     """Purges under way, as they are to be found after a crash; those that are due besides."""
     purged: tuple[str, ...] = ()
     """Runs whose purge is over."""
+    done: tuple[DoneCommand, ...] = ()
 
     def __add__(self, other: "Changes") -> "Changes":
         return Changes(*map(add, astuple(self), astuple(other)))

@@ -196,28 +196,31 @@ class Forwarder:
     async def _ask(self, call: OutgoingCall) -> tuple[Reply | None, bool]:
         loop = asyncio.get_running_loop()
         until, lost, pause = loop.time() + PATIENCE_SECONDS, 0, PAUSE_SECONDS
+        repeated = False
         while not self.is_ready():
             if self._link is None:
                 await self._wait_for_change(until)
                 continue
             try:
-                reply = await self._send(self._link, call, repeated=lost > 0)
+                reply = await self._send(self._link, call, repeated=repeated)
             except AnswerLost:
+                repeated = True
                 lost, until = lost + 1, loop.time() + PATIENCE_SECONDS
                 if lost > MOST_LOST:
                     raise PrimaryLate from None
             else:
-                if reply is not None:
-                    return reply, lost > 0
+                if reply is not None and not reply.header(AGAIN):
+                    return reply, repeated
+                # Where a commit failed, nobody knows yet whether it was carried out.
+                repeated = repeated or reply is not None
             if loop.time() > until:
                 raise NotPrimary
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
-        return None, lost > 0
+        return None, repeated
 
     async def _send(self, link: PrimaryLink, call: OutgoingCall, *, repeated: bool) -> Reply | None:
-        """The answer; None where the primary was not reached or could not decide anything. Raises
-        AnswerLost or PrimaryLate."""
+        """The answer; None where the primary was not reached. Raises AnswerLost or PrimaryLate."""
         self._sent += 1
         self._repeated += repeated
         request = call.encode(self._key, repeated=repeated)
@@ -236,8 +239,9 @@ class Forwarder:
             self.look_again()
             raise
         else:
-            if not reply.header(AGAIN):
-                return reply
+            if reply.header(AGAIN):
+                self.look_again()
+            return reply
         self.look_again()
         return None
 

@@ -8,6 +8,7 @@ from itertools import count
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, runs
+from rookery.farm.command_keys import CommandKey
 from rookery.web.answers import answer_error, stopping_answer
 from rookery.web.internal_calls import FORWARDED, ForwardedCall
 from rookery.web.scope import (
@@ -222,6 +223,7 @@ class RequestIdentifier:
                 audience=audience_in(scope),
                 proxied=True,
                 forwarded=forwarded,
+                command=CommandKey(forwarded.key, forwarded.repeated) if forwarded.key else None,
             )
         peer = peer_of(scope)
         through = self._trust(peer)

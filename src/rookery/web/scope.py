@@ -10,6 +10,7 @@ from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Match
 from starlette.types import Message, Scope
 
+from rookery.farm.command_keys import CommandKey
 from rookery.web.faults import MalformedForm
 from rookery.web.internal_calls import ForwardedCall
 from rookery.web.session import Session
@@ -147,7 +148,9 @@ class RequestInfo:
 
     form: Form = field(default_factory=Form)
     forwarded: ForwardedCall | None = None
-    """Where another instance has sent it on, what that one says; or what was tried before."""
+    """Where another instance has sent it on, what that one says."""
+    command: CommandKey | None = None
+    """By which it is known if it comes again."""
 
 
 def is_http(scope: Scope) -> bool:

@@ -4,14 +4,17 @@ Authentication, CSRF, authorisation and flashes happen there, exactly as if the 
 called itself; what limits a request, and what dresses an answer for a browser, happens here.
 """
 
+import hashlib
 import secrets
 from collections.abc import Iterable
 
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, declaration_of, runs
+from rookery.farm.command_keys import CommandKey, known_as
 from rookery.web.bodies import next_message
-from rookery.web.faults import NotPrimary
+from rookery.web.faults import BadRequest, NotPrimary
 from rookery.web.forwarding import OutgoingCall, encode_headers
 from rookery.web.internal_calls import AGAIN, ForwardedCall
 from rookery.web.inventory import endpoint_of
@@ -22,11 +25,14 @@ from rookery.web.scope import (
     body_in,
     find_route,
     has_more,
+    header,
     header_values,
     headers_of,
     is_http,
     method_of,
+    path_of,
     request_info_of,
+    session_of,
     set_route,
     target_of,
 )
@@ -128,7 +134,7 @@ class Forwarding:
         call = make_outgoing(scope, body, info, seconds=COMMAND_SECONDS, key=key)
         reply, repeated = await self._forwarder.ask(call)
         if reply is None:
-            info.forwarded = call.who._replace(repeated=repeated)
+            info.command = CommandKey(key, repeated)
             await self.app(scope, Replayed(body, receive), send)
         else:
             await _send(reply, send)
@@ -141,6 +147,48 @@ def _is_for_primary(scope: Scope) -> bool:
         return False
     set_route(scope, route)
     return True
+
+
+# What is sent twice is carried out once: the key of a request, while its endpoint is at work.
+
+KEY_HEADER = b"idempotency-key"
+LONGEST_KEY = 200
+
+
+class _KeyedCommand:
+    """The app of a route that needs the primary."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        key = find_command_key(scope)
+        if key is None:
+            await self._app(scope, receive, send)
+        else:
+            with known_as(key):
+                await self._app(scope, receive, send)
+
+
+def find_command_key(scope: Scope) -> CommandKey | None:
+    """The key that the client gave its request, or the instance that has sent it on. A client's is
+    good for one endpoint and for whom it was given by. Raises BadRequest."""
+    values = header_values(scope, KEY_HEADER)
+    if not values or method_of(scope) in _SAFE:
+        return request_info_of(scope).command
+    if len(values) > 1 or not 0 < len(values[0]) <= LONGEST_KEY:
+        raise BadRequest(f"An Idempotency-Key has 1 to {LONGEST_KEY} characters.")
+    who = (session_of(scope).user, header(scope, b"authorization"))
+    words = (*who, method_of(scope), path_of(scope), values[0].decode("latin-1"))
+    digest = hashlib.sha256("\n".join(words).encode()).hexdigest()
+    return CommandKey(digest[:32], repeated=True)
+
+
+def know_commands_again(routes: Iterable[BaseRoute]) -> None:
+    """Has the commands among these routes carried out once for each key."""
+    for route in routes:
+        if isinstance(route, Route) and needs_primary(route.endpoint):
+            route.app = _KeyedCommand(route.app)
 
 
 async def _read_whole(receive: Receive) -> bytes:

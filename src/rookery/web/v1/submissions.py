@@ -72,9 +72,9 @@ async def submit_run(site: Site, body: bytes, bearer: Bearer) -> v1.CreatedRun:
     """Creates a run, for whoever asks in whichever way; raises WireFault."""
     made = await prepare_run(site, body, bearer)
     run, approver = made.run, _approver_of(site, bearer)
-    await site.fleet.commands.submit(run, approver=approver)
+    taken = await site.fleet.commands.submit(run, approver=approver)
     state = DisplayState.PAUSED if approver else DisplayState.PENDING
-    return v1.CreatedRun(id=run.id, state=state, warnings=made.warnings)
+    return v1.CreatedRun(id=taken, state=state, warnings=made.warnings)
 
 
 async def list_machines_now(site: Site, viewer: str) -> tuple[Machine, ...]:

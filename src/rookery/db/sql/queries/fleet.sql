@@ -581,3 +581,18 @@ WHERE at >= $1 AND action = ANY($2::text[]) AND run_id IS NOT NULL AND task_id I
 GROUP BY run_id, action, regexp_replace(left(message, 300), '[0-9]+', '0', 'g')
 ORDER BY last DESC, run_id, action
 LIMIT $3 OFFSET $4;
+
+-- name: done_commands_add
+-- Notes a command that may be sent again, and forgets some that nobody will send any more.
+WITH old AS (
+    DELETE FROM done_commands
+    WHERE key IN (
+        SELECT key FROM done_commands
+        WHERE at < clock_timestamp() - interval '1 day' ORDER BY at LIMIT 10
+    )
+)
+INSERT INTO done_commands (key, run) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING;
+
+-- name: done_commands_run
+-- The run that a command was about, if it was carried out.
+SELECT run FROM done_commands WHERE key = $1;
