@@ -10,18 +10,17 @@ and nobody was told that the server is busy; what the aim of 50 ms is missed by 
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import uvloop
 from tests.fleet.arrivals import MISSION, Arrivals
-from tests.fleet.audit import Audit
 from tests.fleet.crowd import Crowd, Mix
 from tests.fleet.figures import ENDPOINTS, Figures, lag_line, table
 from tests.fleet.lines import OwnLines, SharedLines
 from tests.fleet.stage import come_first, staged
-from tests.fleet.watch import Watch, cost_table, minute_table
+from tests.fleet.watch import Watch, cost_table, ending, minute_table, say
 
 THEIRS = {"beat": 6, "update_task": 7, "request_version": 4, "request_task": 15}
 """Milliseconds in the middle, as the mission's table has them."""
@@ -60,13 +59,9 @@ async def prove(wanted: Wanted, folder: Path, *, first: bool) -> int:
         say(cost_table(await watch.costs()))
         lines.close()
         audit = await stage.campaign.audit()
-        say(ending(watch, audit))
+        say(ending(crowd, audit))
         bad = watch.figures.total("busy") + watch.figures.total("503")
         return 1 if audit.wrong or dead or bad else 0
-
-
-def say(lines: Iterable[str]) -> None:
-    print("\n".join(lines), end="\n\n", flush=True)
 
 
 def report(wanted: Wanted, watch: Watch, dead: int, *, first: bool) -> Iterator[str]:
@@ -94,19 +89,6 @@ def report(wanted: Wanted, watch: Watch, dead: int, *, first: bool) -> Iterator[
     yield "| crashes | 0 | 0 |"
     yield ""
     yield from minute_table(watch)
-
-
-def ending(watch: Watch, audit: Audit) -> Iterator[str]:
-    ledger = watch.crowd.ledger
-    yield (
-        f"{len(ledger.entries):,} tasks given, {audit.tasks:,} in the rows;"
-        f" {ledger.acknowledged_games():,} games acknowledged, {audit.games:,} in the rows;"
-        f" {audit.replayed:,} reports of sequential tests counted again in their order;"
-        f" disagreements: {len(audit.wrong)}."
-    )
-    yield from audit.wrong[:20]
-    for (endpoint, status), body in watch.crowd.samples.items():
-        yield f"{endpoint} {status}: {body.decode(errors='replace')}"
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -173,6 +173,35 @@ class Crowd:
         while self.in_flight:  # no event for each of a thousand calls a second
             assert time.monotonic() < deadline, f"{self.in_flight} calls never ended"
             await asyncio.sleep(0.05)
+
+    def resume(self, workers: Sequence[CheapWorker]) -> None:
+        """All of these go on with what they hold, as if nothing had happened."""
+        now, self._stopping, self._due = time.monotonic(), False, []
+        for worker in workers:
+            worker.beats_at = now + self._chance.uniform(0, self.mix.beat)
+            self._next(worker)
+        self._pump()
+
+    def return_all(self, workers: Sequence[CheapWorker], moments: Iterable[float]) -> None:
+        """All of these ask for a task anew, each at its moment, whatever they had in mind."""
+        now, self._due = time.monotonic(), []
+        for worker, moment in zip(workers, moments, strict=True):
+            self.arrive(worker, now + moment)
+        self.start()
+
+    def hasten(self, times: float) -> None:
+        """Everybody calls so many times as often from now on."""
+        now = time.monotonic()
+        self.mix = self.mix.faster(times)
+        self._due = [
+            (now + (moment - now) / times, order, worker, endpoint)
+            for moment, order, worker, endpoint in self._due
+        ]
+        heapq.heapify(self._due)
+        for _, _, worker, _ in self._due:
+            worker.beats_at = now + (worker.beats_at - now) / times
+            worker.reports_at = now + (worker.reports_at - now) / times
+            worker.asks_at = now + (worker.asks_at - now) / times
 
     async def call_only(self, workers: Sequence[CheapWorker], endpoint: str, rate: float) -> float:
         """Everybody of these makes the same call once, so many a second; how long it took. Asked

@@ -7,6 +7,7 @@ import json
 import os
 import resource
 import subprocess
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from tests.process_table import parent_of, pids, processes_of
 from tests.submissions import SPRT, body
 
 NICE = -15
+HASHES = 'rookery_threads_calls_total{name="hash"}'
 PROXY = "127.0.0.1"
 ADD_USERS = """
 INSERT INTO users (name, email, password_hash, pending, machine_limit, created)
@@ -35,9 +37,12 @@ FROM users, generate_series(0, $2 - 1) AS number WHERE name = $1
 
 
 def come_first() -> bool:
-    """This process and all it starts, before whatever else runs here; False where not allowed."""
+    """This process and all it starts, before whatever else runs here; False where that is not
+    allowed, or where it was started as one that stays behind (`nice`)."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if os.nice(0) > 0:
+        return False
     try:
         os.nice(NICE - os.nice(0))
     except PermissionError:
@@ -51,6 +56,8 @@ def come_first() -> bool:
 def raise_session(pid: int | str) -> None:
     """Where the kernel shares the processor out among sessions, one is as nice as a file says,
     whatever its processes are."""
+    if os.nice(0) > 0:
+        return
     with contextlib.suppress(OSError):
         Path(f"/proc/{pid}/autogroup").write_text(str(NICE))
 
@@ -86,6 +93,21 @@ class Stage:
         text = await fetch_metrics(self.port, self.campaign.fleet.account.token)
         lines = (line.rpartition(" ") for line in text.splitlines() if line[:1] != "#")
         return {name: float(value) for name, _, value in lines}
+
+    async def hashes(self) -> int:
+        """How many passwords this server has hashed since its start."""
+        return int((await self.metrics()).get(HASHES, 0))
+
+    async def restart(self) -> float:
+        """A cold start of the server and of PostgreSQL; how long nobody was answered."""
+        server, began = self.campaign.server, time.monotonic()
+        assert server is not None
+        await asyncio.to_thread(server.end)
+        await self.campaign.start()
+        took = time.monotonic() - began
+        await asyncio.to_thread(self.find_postmaster)
+        await asyncio.to_thread(self.come_first)
+        return took
 
     def come_first(self) -> None:
         """Every process of the server and of PostgreSQL, which begins sessions of its own."""

@@ -3,10 +3,11 @@
 import asyncio
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tests.fleet.arrivals import Arrivals
+from tests.fleet.audit import Audit
 from tests.fleet.crowd import CheapWorker, Crowd
 from tests.fleet.figures import ENDPOINTS, Figures, Minute
 from tests.fleet.stage import Stage
@@ -163,3 +164,21 @@ def cost_table(costs: dict[str, Cost], rate: float = ALONE_RATE) -> Iterator[str
     yield "|---|---|---|"
     for endpoint, cost in costs.items():
         yield f"| {endpoint} | {cost.server:.3f} | {cost.postgres:.3f} |"
+
+
+def ending(crowd: Crowd, audit: Audit) -> Iterator[str]:
+    """Whether the books balance, and an answer of each kind that was no success."""
+    ledger = crowd.ledger
+    yield (
+        f"{len(ledger.entries):,} tasks given, {audit.tasks:,} in the rows;"
+        f" {ledger.acknowledged_games():,} games acknowledged, {audit.games:,} in the rows;"
+        f" {audit.replayed:,} reports of sequential tests counted again in their order;"
+        f" disagreements: {len(audit.wrong)}."
+    )
+    yield from audit.wrong[:20]
+    for (endpoint, status), body in crowd.samples.items():
+        yield f"{endpoint} {status}: {body.decode(errors='replace').strip()}"
+
+
+def say(lines: Iterable[str]) -> None:
+    print("\n".join(lines), end="\n\n", flush=True)

@@ -1,0 +1,41 @@
+"""A crowd with connections, addresses and users of its own: everybody is answered, and after a cold
+start all come back without a password being hashed."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.arrivals import evenly
+from tests.fleet.crowd import Crowd, Mix
+from tests.fleet.figures import Figures
+from tests.fleet.lines import OwnLines
+from tests.fleet.stage import staged
+
+pytestmark = pytest.mark.anyio
+WORKERS, USERS, SECONDS = 500, 10, 3.0
+
+
+async def test_a_crowd_plays_and_comes_back_after_a_cold_start(tmp_path: Path) -> None:
+    async with staged(tmp_path / "data", users=USERS, runs=4) as stage:
+        lines = OwnLines(stage.port)
+        crowd = Crowd(lines, stage.ledger, Figures(), Mix().faster(100))
+        workers = list(stage.workers(WORKERS))
+        crowd.return_all(workers, evenly(WORKERS, SECONDS).moments())
+        await asyncio.sleep(SECONDS + 1)
+        await crowd.stop()
+        assert crowd.at_work == WORKERS
+        assert await stage.hashes() == USERS
+        await stage.restart()
+        lines.move(stage.port)
+        given = len(stage.ledger.entries)
+        crowd.return_all(workers, evenly(WORKERS, SECONDS).moments())
+        await asyncio.sleep(SECONDS + 1)
+        await crowd.stop()
+        lines.close()
+        assert len(stage.ledger.entries) >= given + WORKERS
+        assert await stage.hashes() == 0
+        assert not crowd.samples
+        audit = await stage.campaign.audit()
+        assert audit.wrong == ()
+        assert audit.games == stage.ledger.acknowledged_games() > 0
