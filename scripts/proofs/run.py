@@ -31,6 +31,7 @@ MINUTES: Mapping[str, int] = {
     "fastchess": 4,
     "fleet": 5,
     "fleet_kills": 10,
+    "full_disk": 8,
     "fuzz": 7,
     "idle": 11,
     "kills": 13,

@@ -38,17 +38,18 @@ def made_account(
     name: str = "fleet",
     password: str = PASSWORD,
     settings: Mapping[str, str] = SIMULATED,
+    command: Sequence[str] = COMMAND,
 ) -> Account:
     """An approver with a token, made while no server runs."""
     words = ("user", "add", name, "--password-stdin", "--approver", "--machine-limit=1000000")
-    _cli(data, settings, *words, told=password)
-    token = _cli(data, settings, "token", "create", "--user", name).split()[-1]
+    _cli(data, settings, *command, *words, told=password)
+    token = _cli(data, settings, *command, "token", "create", "--user", name).split()[-1]
     return Account(name, password, token)
 
 
 def _cli(data: Path, settings: Mapping[str, str], *words: str, told: str = "") -> str:
     return subprocess.run(
-        [*COMMAND, *words, f"--data={data}"],
+        [*words, f"--data={data}"],
         cwd=PROJECT,
         env=environment(detect=False) | dict(settings),
         input=told,

@@ -1,77 +1,45 @@
-"""A real server on a real small disk that somebody fills, and empties again."""
+"""A real server under load on real small disks that somebody fills, and empties again: that of the
+database, and that of the files. scripts/prove full_disk repeats it at random."""
 
-import json
-import os
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-from tests.rookery_process import LIMIT_SECONDS, RookeryProcess, run_rookery
+import pytest
 
-MOUNT = 'mkdir -p "$0" && mount -t tmpfs -o size=220m none "$0" && exec "$@"'
-USER = ("--user", "--map-user=1000", "--map-group=1000", "--keep-caps", "--mount")
+from tests.faults.small_disks import DATABASE, FILES, SmallDiskFarm, farm_on_small_disks
 
-
-def on_a_small_disk(folder: Path) -> tuple[str, ...]:
-    """The command, with a disk of its own mounted on the folder, which other processes do not
-    see but through it."""
-    python = (sys.executable, "-m", "rookery.cli.main")
-    return ("unshare", *USER, "sh", "-c", MOUNT, str(folder), *python)
+pytestmark = pytest.mark.anyio
 
 
-def filled(server: RookeryProcess, folder: Path, leave: int) -> Path:
-    """Writes until only so much is left; gives the file to remove."""
-    inside = Path(f"/proc/{server.process.pid}/root{folder}")
-    filling = inside / "filling"
-    with filling.open("ab", buffering=0) as file:
-        try:
-            while free(inside) > leave:
-                file.write(bytes(min(2**20, max(4096, free(inside) - leave))))
-        except OSError:
-            pass
-    return filling
+async def fill_the_database(farm: SmallDiskFarm) -> None:
+    await farm.fill(DATABASE, leave=50 * 10**6)
+    await farm.until(lambda status, told: status == 200 and "the disk is nearly full" in told)
+    assert "nearly full" in (await farm.call("GET", "/login"))[1]
+    await farm.fill(DATABASE)
+    await farm.until(lambda status, told: status == 503 and told.startswith("disk full"))
+    assert "disk full" in (await farm.call("GET", "/login"))[1]
+    await farm.empty(DATABASE)
+    await farm.until(lambda status, told: (status, told) == (200, ""))
+    await farm.wrote_again()
 
 
-def free(folder: Path) -> int:
-    disk = os.statvfs(folder)
-    return disk.f_bavail * disk.f_frsize
+async def fill_the_files(farm: SmallDiskFarm) -> None:
+    await farm.fill(FILES)
+    await farm.until(lambda status, told: status == 200 and "disk of the files" in told)
+    assert await farm.put_book("refused") == 503
+    await farm.wrote_again()
+    await farm.empty(FILES)
+    await farm.until(lambda status, told: (status, told) == (200, ""))
+    assert await farm.put_book("taken") == 200
 
 
-def ready(server: RookeryProcess) -> tuple[int, dict[str, object]]:
-    status, text = server.get("/readyz")
-    return status, json.loads(text)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
-def test_a_full_disk_is_told_as_what_it_is_and_gone_when_there_is_room(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    settings = {"ROOKERY_DISK_RESERVE_MB": "64"}
-    command = on_a_small_disk(disk)
-    with run_rookery(disk / "data", command=command, detect=False, settings=settings) as server:
-        server.until("ready")
-        assert ready(server) == (200, {"ready": True})
-
-        filling = filled(server, disk, leave=50 * 10**6)
-        until(lambda: "nearly full" in str(ready(server)[1].get("warning")))
-        assert ready(server)[0] == 200
-        assert "nearly full" in server.get("/login")[1]
-
-        filled(server, disk, leave=0)
-        until(lambda: ready(server)[0] == 503)
-        assert str(ready(server)[1]["reason"]).startswith("disk full")
-        assert "disk full" in server.get("/login")[1]
-        told = server.until("disk_full")
-        assert (told["path"], told["free_mb"]) == (str(disk / "data"), 0)
-
-        filling.unlink()
-        until(lambda: ready(server) == (200, {"ready": True}))
-        server.until("disk_has_room")
-        assert [one["event"] for one in server.events()].count("disk_full") == 1
-        assert server.stop() == 0
+async def test_a_full_disk_is_told_as_what_it_is_and_nothing_is_lost(
+    tmp_path: Path, may_block_the_loop: None
+) -> None:
+    async with farm_on_small_disks(tmp_path, runs=4) as farm:
+        async with farm.fleet.at_work(8):
+            await farm.wrote_again()
+            await fill_the_files(farm)
+            await fill_the_database(farm)
+        audit = await farm.audit()
+    assert audit.wrong == ()
+    assert farm.fleet.ledger.acknowledged_games() > 100

@@ -16,15 +16,14 @@ import asyncpg
 from rookery.db.migrations import FOLDER, load_migrations
 from rookery.db.target import Target
 from tests.database import running
+from tests.faults.server_campaign import made_account
 from tests.fleet.audit import Audit
 from tests.fleet.connections import Connections
-from tests.fleet.fleet import Account, SimulatedFleet
+from tests.fleet.fleet import SimulatedFleet
 from tests.rookery_process import COMMAND, LIMIT_SECONDS, PROJECT, SIMULATED, RookeryProcess
-from tests.rookery_process import environment as own_environment
 
 OLD = "4eea074f"
 """The last delivery from before there were migrations: what databases are upgraded from."""
-PASSWORD = "correct horse battery staple"
 TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
 NEWEST = "SELECT max(number) FROM schema_migrations"
 LOOK_SECONDS = 0.01
@@ -184,7 +183,8 @@ async def farm_of(version: Version, folder: Path, *, runs: int) -> AsyncIterator
     target = await asyncio.to_thread(postgres.__enter__)
     lines = Connections()
     try:
-        account = await asyncio.to_thread(_make_account, version, target, folder / "data")
+        settings = {"ROOKERY_DATABASE_URL": target.dsn} | environment_of(version)
+        account = await asyncio.to_thread(made_account, folder / "data", settings=settings)
         lines.token = account.token
         upgrading = Upgrading(folder, target, SimulatedFleet(account, lines))
         try:
@@ -196,23 +196,3 @@ async def farm_of(version: Version, folder: Path, *, runs: int) -> AsyncIterator
             await asyncio.to_thread(upgrading.end)
     finally:
         await asyncio.to_thread(postgres.__exit__, None, None, None)
-
-
-def _make_account(version: Version, target: Target, data: Path) -> Account:
-    name = "fleet"
-    words = ("user", "add", name, "--password-stdin", "--approver", "--machine-limit=1000000")
-    _command(version, target, data, *words, told=PASSWORD)
-    token = _command(version, target, data, "token", "create", "--user", name).split()[-1]
-    return Account(name, PASSWORD, token)
-
-
-def _command(version: Version, target: Target, data: Path, *words: str, told: str = "") -> str:
-    return subprocess.run(
-        [*version.command, *words, f"--data={data}", f"--database-url={target.dsn}"],
-        cwd=PROJECT,
-        env=own_environment(detect=False) | environment_of(version),
-        input=told,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout

@@ -18,7 +18,7 @@ from rookery.boundary.offload import Threads
 from rookery.clock import Clock, SystemClock
 from rookery.farm.events import Bus
 from rookery.files.blobs import FolderBlobs
-from rookery.files.disk import Disk
+from rookery.files.disk import Disk, WatchedFolder
 from rookery.files.storage_health import StorageHealth
 from rookery.logs import Log
 from rookery.people.passwords import Passwords
@@ -179,7 +179,7 @@ def make_site(
         session_key=KEY,
         seal_key=KEY,
         bus=bus,
-        disk=Disk(Path("/"), process.threads, process.clock),
+        disk=Disk((WatchedFolder(Path("/")),), process.threads, process.clock),
         outside=NobodyOutside(),
         # What one site fetches is not another's.
         assets=copy.copy(ASSETS),

@@ -75,7 +75,7 @@ from rookery.files.books import BookRows
 from rookery.files.disk import MB, Disk, free_bytes
 from rookery.files.engine_files import NetRows, ProgramRows
 from rookery.files.games import GameRows
-from rookery.files.places import FilePlace, open_files, tidy_up
+from rookery.files.places import FilePlace, open_files, tidy_up, watched_folders
 from rookery.files.worker_logs import LogRows
 from rookery.logs import Log
 from rookery.model.events import about_system
@@ -278,7 +278,7 @@ async def open_site(
     """The fleet on its rows, and everything that stands on it."""
     threads, clock, log = process.threads, process.clock, process.log
     reserve = settings.disk_reserve_mb * MB
-    disk = Disk(settings.data, threads, clock, log, reserve=reserve, free=free_bytes)
+    disk = Disk(watched_folders(settings), threads, clock, log, reserve=reserve, free=free_bytes)
     opened: list[Site] = []
 
     def lose(reason: str) -> None:

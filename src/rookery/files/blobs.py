@@ -5,6 +5,7 @@ storage (`bucket.py`). Everything here blocks: call it in a thread.
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import secrets
@@ -22,6 +23,10 @@ FOLDER_CHARACTERS = 2
 UNFINISHED = ".part"
 RESERVE = 256 * 10**6
 """Bytes that are left free for the database, which stops on a full disk."""
+
+
+NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""Errors that mean a full disk."""
 
 
 class UnknownBlob(Exception):
@@ -131,6 +136,17 @@ def check_free_space(descriptor: int, reserve: int, size: int) -> None:
         raise DiskNearlyFull
 
 
+@contextlib.contextmanager
+def refusing_when_full() -> Iterator[None]:
+    """Raises DiskNearlyFull for a write that found no space: others were faster than the check."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in NO_SPACE:
+            raise DiskNearlyFull from None
+        raise
+
+
 class FolderBlobs:
     """Blobs as files in a folder, which several servers may share: a name appears with all its
     bytes or not at all, and nobody writes to a file of another's."""
@@ -142,10 +158,11 @@ class FolderBlobs:
 
     def draft(self, key: str = "") -> "FolderDraft":
         path = self.path(key or make_key())
-        if not path.parent.is_dir():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            sync(path.parent.parent)
-        return FolderDraft(path, self._reserve)
+        with refusing_when_full():
+            if not path.parent.is_dir():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                sync(path.parent.parent)
+            return FolderDraft(path, self._reserve)
 
     def open(self, key: str, start: int = 0) -> BinaryIO:
         try:
@@ -207,14 +224,15 @@ class FolderDraft:
 
     def write(self, data: bytes) -> None:
         check_free_space(self._file.fileno(), self._reserve, len(data))
-        self._file.write(data)
+        with refusing_when_full():
+            self._file.write(data)
 
     def open(self) -> BinaryIO:
         self._file.flush()
         return self._unfinished.open("rb")
 
     def keep(self) -> str:
-        with self._file as file:
+        with refusing_when_full(), self._file as file:
             file.flush()
             os.fsync(file.fileno())
         pass_test_point("blob_before_rename")
@@ -224,7 +242,8 @@ class FolderDraft:
         return self._path.name
 
     def drop(self) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):  # what it still had to write is not wanted any more
+            self._file.close()
         self._unfinished.unlink(missing_ok=True)
 
 

@@ -1,21 +1,23 @@
-"""The free space on the disk of the data folder; each change between these states is logged once.
+"""The free space on the disks of database and files; each change of the state is logged once.
 
     enough --less than the reserve--> low --nothing to write with, or a write failed--> full
 
 Low: uploads are refused, because what is left belongs to the database. Full: the database may fail
-at any write. Either ends by itself when there is space again.
+at any write. Either ends by itself when there is space again. A disk that has files alone is never
+worse than low: everything but uploads goes on. What an external database has left is not known
+before one of its writes fails.
 """
 
 import enum
-import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rookery.boundary.domains import Domain, runs
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
-from rookery.files.blobs import DiskNearlyFull
+from rookery.files.blobs import NO_SPACE, DiskNearlyFull
 from rookery.logs import Log, SilentLog
 
 MB = 10**6
@@ -24,7 +26,6 @@ LEAST_FREE = 32 * MB
 FAILED_SECONDS = 30.0
 """A failed write counts as a full disk for this long: that of an external database can't be
 measured."""
-NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 NO_SPACE_MESSAGES = ("No space left on device", "DiskFullError", "Disk quota exceeded")
 
 
@@ -34,6 +35,9 @@ class DiskSpace(enum.Enum):
     ENOUGH = "enough"
     LOW = "low"
     FULL = "full"
+
+
+_ORDER = tuple(DiskSpace)
 
 
 def unlimited(_path: Path) -> int:
@@ -49,12 +53,20 @@ def free_bytes(folder: Path) -> int:
     return disk.f_bavail * disk.f_frsize
 
 
+@dataclass(frozen=True, slots=True)
+class WatchedFolder:
+    """A folder whose disk is measured."""
+
+    path: Path
+    holds_database: bool = True
+
+
 class Disk:
-    """The state of the disk. One per process; only the event loop writes to it."""
+    """The state of the disks. One per process; only the event loop writes to it."""
 
     def __init__(
         self,
-        path: Path,
+        folders: Sequence[WatchedFolder],
         threads: Threads,
         clock: Clock,
         log: Log | None = None,
@@ -62,19 +74,20 @@ class Disk:
         reserve: int = 0,
         free: Callable[[Path], int] = unlimited,
     ) -> None:
-        self._path = path
+        self._folders = folders
         self._threads = threads
         self._clock = clock
         self._log = log or SilentLog()
         self._reserve = reserve
         self._measure = free
-        self._free = unlimited(path)
+        self._tightest = folders[0]
+        self._free = unlimited(self._tightest.path)
         self._failed = float("-inf")
         self.space = DiskSpace.ENOUGH
 
     @property
     def free(self) -> int:
-        """The free bytes as they were measured last."""
+        """The free bytes where they are fewest, as they were measured last."""
         return self._free
 
     @property
@@ -85,8 +98,21 @@ class Disk:
     @runs(Domain.THREAD, "asks the file system in a thread")
     async def measure(self) -> None:
         """Measures the free space and updates the state."""
-        self._free = await self._threads.io(self._measure, self._path)
+        was_full = self._judge(self._tightest, self._free) is DiskSpace.FULL
+        self._tightest, self._free = await self._threads.io(self._find_tightest)
+        if was_full and self._judge(self._tightest, self._free) is not DiskSpace.FULL:
+            self._failed = float("-inf")  # we see what the failed writes were wanting
         self._update_state()
+
+    def _find_tightest(self) -> tuple[WatchedFolder, int]:
+        """The disk in the worst state, and of these the one with the least space; blocks."""
+        found = [(each, self._measure(each.path)) for each in self._folders]
+        return max(found, key=lambda one: (_ORDER.index(self._judge(*one)), -one[1]))
+
+    def _judge(self, folder: WatchedFolder, free: int) -> DiskSpace:
+        if folder.holds_database and free < min(LEAST_FREE, self._reserve):
+            return DiskSpace.FULL
+        return DiskSpace.LOW if free < self._reserve else DiskSpace.ENOUGH
 
     def note_error(self, error: BaseException) -> bool:
         """Whether an error means that the disk is full; if so, the state says so for a while."""
@@ -107,20 +133,20 @@ class Disk:
         if self.space is DiskSpace.ENOUGH:
             return ""
         if self.space is DiskSpace.LOW:
+            whose = "the disk" if self._tightest.holds_database else "the disk of the files"
             left = f"{self._free // MB} MB are left of {self._reserve // MB} MB in reserve"
-            return f"the disk is nearly full: {left}, uploads are refused"
-        return f"disk full: {self._free // MB} MB are left"
+            return f"{whose} is nearly full: {left}, uploads are refused"
+        if self._judge(self._tightest, self._free) is DiskSpace.FULL:
+            return f"disk full: {self._free // MB} MB are left"
+        return "disk full: a write found no space"
 
     def _update_state(self) -> None:
         failed = self._clock.seconds() - self._failed < FAILED_SECONDS
-        if failed or self._free < min(LEAST_FREE, self._reserve):
-            space = DiskSpace.FULL
-        else:
-            space = DiskSpace.LOW if self._free < self._reserve else DiskSpace.ENOUGH
+        space = DiskSpace.FULL if failed else self._judge(self._tightest, self._free)
         before, self.space = self.space, space
         if space is before:
             return
-        fields = {"path": str(self._path), "free_mb": self._free // MB}
+        fields = {"path": str(self._tightest.path), "free_mb": self._free // MB}
         if space is DiskSpace.FULL:
             self._log.error("disk_full", **fields)
         elif space is DiskSpace.LOW:

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
+from rookery.db.embedded.folder import Layout
 from rookery.files.blobs import (
     Blobs,
     Draft,
@@ -16,7 +17,7 @@ from rookery.files.blobs import (
     remove_unfinished,
 )
 from rookery.files.bucket import Bucket, BucketAddress, BucketBlobs
-from rookery.files.disk import MB
+from rookery.files.disk import MB, WatchedFolder
 from rookery.files.storage_health import StorageHealth
 from rookery.logs import Log
 from rookery.settings import Settings, SettingsError
@@ -116,6 +117,17 @@ def find_place(settings: Settings) -> Path | BucketAddress:
     if settings.files_url is None:
         return settings.data / FOLDER
     return read_place(settings.files_url)
+
+
+def watched_folders(settings: Settings) -> tuple[WatchedFolder, ...]:
+    """Where database and files are, as far as their disks can be measured from here."""
+    embedded, place = settings.database_url is None, find_place(settings)
+    folders = [WatchedFolder(settings.data, embedded)]
+    if embedded:
+        folders.append(WatchedFolder(Layout(settings.data).home))
+    if isinstance(place, Path):
+        folders.append(WatchedFolder(place, holds_database=False))
+    return tuple(folders)
 
 
 def tidy_up(settings: Settings) -> None:

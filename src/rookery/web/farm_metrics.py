@@ -34,7 +34,7 @@ class FarmCollector(Collector):
             "Games of approved runs that nobody plays yet",
             farm.remaining_games,
         )
-        yield _gauge("rookery_disk_free_bytes", "Free on the disk of the data folder", self._free)
+        yield _gauge("rookery_disk_free_bytes", "Free where it is least", self._free)
         yield _gauge("rookery_disk_reserve_bytes", "Below this uploads are refused", self._reserve)
         yield _gauge("rookery_database_up", "1 while it answers", float(farm.rows is not None))
         if farm.rows is not None:

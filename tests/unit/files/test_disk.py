@@ -8,27 +8,33 @@ import pytest
 
 from rookery.boundary.offload import Threads
 from rookery.files.blobs import DiskNearlyFull
-from rookery.files.disk import LEAST_FREE, MB, Disk, DiskSpace
+from rookery.files.disk import LEAST_FREE, MB, Disk, DiskSpace, WatchedFolder
 from tests.fakes import HandClock, RecordedLog
 
 pytestmark = pytest.mark.anyio
 
 RESERVE = 256 * MB
+DATA, FILES = Path("/the data"), Path("/the files")
 
 
 class Place:
-    """A disk whose free space the test sets."""
+    """Disks whose free space the test sets."""
 
     def __init__(self) -> None:
-        self.free = 10**12
+        self.free = {DATA: 10**12, FILES: 10**12}
         self.clock, self.log = HandClock(), RecordedLog()
-        path = Path("/the data")
+        folders = WatchedFolder(DATA), WatchedFolder(FILES, holds_database=False)
         self.disk = Disk(
-            path, Threads(), self.clock, self.log, reserve=RESERVE, free=lambda _: self.free
+            folders,
+            Threads(),
+            self.clock,
+            self.log,
+            reserve=RESERVE,
+            free=self.free.__getitem__,
         )
 
-    async def room(self, free: int) -> DiskSpace:
-        self.free = free
+    async def room(self, free: int, folder: Path = DATA) -> DiskSpace:
+        self.free[folder] = free
         await self.disk.measure()
         return self.disk.space
 
@@ -47,6 +53,26 @@ async def test_each_change_is_told_once_and_its_end_too() -> None:
     assert place.log.fields("disk_full") == {"path": "/the data", "free_mb": 0}
 
 
+async def test_a_full_disk_of_files_alone_is_low_and_says_whose_it_is() -> None:
+    place = Place()
+    assert await place.room(0, FILES) is DiskSpace.LOW
+    assert place.disk.describe_trouble().startswith("the disk of the files is nearly full: 0 MB")
+    assert place.log.fields("disk_low")["path"] == "/the files"
+
+
+async def test_the_database_without_space_matters_more_than_the_files() -> None:
+    place = Place()
+    await place.room(0, FILES)
+    assert await place.room(LEAST_FREE - 1) is DiskSpace.FULL
+    assert place.disk.describe_trouble() == "disk full: 31 MB are left"
+
+
+async def test_a_database_elsewhere_that_found_no_space_is_told_without_a_figure() -> None:
+    place = Place()
+    place.disk.note_error(asyncpg.DiskFullError("could not extend file"))
+    assert place.disk.describe_trouble() == "disk full: a write found no space"
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -62,6 +88,13 @@ async def test_a_write_that_failed_for_want_of_room_counts_for_a_while(error: Ex
     place.clock.move(seconds=29)
     assert await place.room(10**12) is DiskSpace.FULL
     place.clock.move(seconds=2)
+    assert await place.room(10**12) is DiskSpace.ENOUGH
+
+
+async def test_failed_writes_are_forgotten_once_space_is_seen_where_there_was_none() -> None:
+    place = Place()
+    await place.room(0)
+    place.disk.note_error(asyncpg.DiskFullError("could not extend file"))
     assert await place.room(10**12) is DiskSpace.ENOUGH
 
 

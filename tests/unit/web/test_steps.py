@@ -15,7 +15,7 @@ from rookery.boundary.domains import Domain
 from rookery.boundary.offload import Threads
 from rookery.clock import SystemClock
 from rookery.errors import Complaint
-from rookery.files.disk import Disk
+from rookery.files.disk import Disk, WatchedFolder
 from rookery.web.steps import Lifecycle, Phase, Process, Readiness, Step, StepFailed, StepRunner
 from tests.eventually import eventually
 from tests.fakes import HandClock, RecordedLog
@@ -207,7 +207,9 @@ def clock() -> HandClock:
 
 @pytest.fixture
 def readiness(life: Lifecycle, database: Database, clock: HandClock) -> Readiness:
-    return Readiness(life, database.answers, Disk(Path("/"), Threads(), clock), clock)
+    return Readiness(
+        life, database.answers, Disk((WatchedFolder(Path("/")),), Threads(), clock), clock
+    )
 
 
 async def test_not_before_the_start_is_over(readiness: Readiness, life: Lifecycle) -> None:

@@ -1,0 +1,190 @@
+"""A farm whose database and files lie on small disks of their own, under a fleet at work."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.faults.server_campaign import made_account
+from tests.fleet.audit import Audit
+from tests.fleet.connections import Connections
+from tests.fleet.fleet import SimulatedFleet
+from tests.fleet.worker import Faults
+from tests.rookery_process import LIMIT_SECONDS, SIMULATED, RookeryProcess
+from tests.wire.test_authorisation import OPENING
+from tests.wire.worker.farm import worker_info
+
+MOUNT = """
+for disk in database:260m blobs:120m; do
+    mkdir -p "$0/${disk%:*}" && mount -t tmpfs -o "size=${disk#*:}" none "$0/${disk%:*}" || exit 1
+done
+echo mounted; exec sleep 100000
+"""
+USER = ("--user", "--map-user=1000", "--map-group=1000", "--keep-caps", "--mount")
+DATABASE, FILES = "database", "blobs"
+RESERVE_MB = 64
+SETTINGS = SIMULATED | {"ROOKERY_DISK_RESERVE_MB": str(RESERVE_MB)}
+LOOK_SECONDS = 0.05
+FEW_UPLOADS = Faults(games=0.01)
+"""A simulated worker sends its games until they are taken; most are to go on reporting."""
+
+
+@asynccontextmanager
+async def small_disks(data: Path) -> AsyncIterator[int]:
+    """Mounts them below the data folder, for a process and those that join it: its id."""
+    holder = await asyncio.create_subprocess_exec(
+        *("unshare", *USER, "sh", "-c", MOUNT, str(data)), stdout=subprocess.PIPE
+    )
+    try:
+        assert holder.stdout is not None
+        assert await holder.stdout.readline() == b"mounted\n"
+        yield holder.pid
+    finally:
+        holder.kill()
+        await holder.wait()
+
+
+def beside(holder: int) -> tuple[str, ...]:
+    """The command, where the small disks are seen."""
+    joined = (f"--target={holder}", "--user", "--mount", "--preserve-credentials")
+    return ("nsenter", *joined, sys.executable, "-m", "rookery.cli.main")
+
+
+@dataclass(slots=True)
+class SmallDiskFarm:
+    """A server that is started again when it ends, as a service manager does."""
+
+    data: Path
+    holder: int
+    fleet: SimulatedFleet
+    server: RookeryProcess
+    restarts: int = 0
+    seen: list[RookeryProcess] = field(default_factory=list)
+
+    def disk(self, name: str) -> Path:
+        """The folder of a disk, as this process sees it."""
+        return Path(f"/proc/{self.holder}/root{self.data}/{name}")
+
+    async def fill(self, name: str, *, leave: int = 0) -> None:
+        """Until only so many bytes are free."""
+        await asyncio.to_thread(self._fill, name, leave)
+
+    def _fill(self, name: str, leave: int) -> None:
+        with (self.disk(name) / "filling").open("ab", buffering=0) as file, suppress(OSError):
+            while (free := self._free(name)) > leave:
+                file.write(bytes(min(2**20, max(4096, free - leave))))
+
+    async def empty(self, name: str) -> None:
+        await asyncio.to_thread((self.disk(name) / "filling").unlink)
+
+    def _free(self, name: str) -> int:
+        disk = os.statvfs(self.disk(name))
+        return disk.f_bavail * disk.f_frsize
+
+    async def ready(self) -> tuple[int, str]:
+        """The status of /readyz and what it has to tell; 0 while nobody answers."""
+        status, text = await self.call("GET", "/readyz")
+        told = json.loads(text) if status else {}
+        return status, str(told.get("reason") or told.get("warning") or "")
+
+    async def put_book(self, name: str) -> int:
+        bearer = {"authorization": f"Bearer {self.fleet.account.token}"}
+        status, _ = await self.call("PUT", f"/api/v1/books/{name}.epd", OPENING, bearer)
+        return status
+
+    async def ask_for_a_task(self) -> tuple[int, str]:
+        """As a worker of its own would."""
+        info = worker_info(self.fleet.account.name, "feedfeed", concurrency=8, nps=600_000.0)
+        body = {"password": self.fleet.account.password, "worker_info": info}
+        kind = {"content-type": "application/json"}
+        return await self.call("POST", "/api/request_task", json.dumps(body).encode(), kind)
+
+    async def call(
+        self, method: str, path: str, body: bytes | None = None, head: dict[str, str] | None = None
+    ) -> tuple[int, str]:
+        address = f"http://127.0.0.1:{self.fleet.lines.port}{path}"
+        request = urllib.request.Request(address, body, head or {}, method=method)
+        return await asyncio.to_thread(_answer_to, request)
+
+    async def until(self, holds: Callable[[int, str], bool]) -> None:
+        """Waits until /readyz says something."""
+        deadline, found = time.monotonic() + LIMIT_SECONDS, (0, "")
+        while not holds(*found):
+            assert time.monotonic() < deadline, found
+            await asyncio.sleep(LOOK_SECONDS)
+            found = await self.ready()
+
+    async def wrote_again(self) -> None:
+        now = time.monotonic()
+        while self.fleet.lines.written < now:
+            assert time.monotonic() < now + LIMIT_SECONDS, "nothing is written any more"
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def audit(self) -> Audit:
+        """Asked while nobody is at work. The data folder has a name that no socket may have, so
+        that the database's lies where we see it, too."""
+        return await self.fleet.audit(self.disk(DATABASE).parent)
+
+    async def keep_serving(self) -> None:
+        """Until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            if self.server.process.poll() is not None:
+                self.restarts += 1
+                await self.start_again()
+
+    async def start_again(self) -> None:
+        self.seen.append(self.server)
+        self.server = await asyncio.to_thread(_serve, self.data, self.holder)
+        with suppress(AssertionError):  # it has ended for want of space
+            self.follow(await asyncio.to_thread(self.server.until, "ready"))
+
+    def follow(self, ready: dict[str, object]) -> None:
+        self.fleet.lines.move(urlsplit(str(ready["address"])).port or 0)
+
+    def end(self) -> None:
+        for server in (*self.seen, self.server):
+            server.end()
+
+
+def _serve(data: Path, holder: int) -> RookeryProcess:
+    return RookeryProcess(("serve",), data, beside(holder), detect=False, settings=SETTINGS)
+
+
+def _answer_to(request: urllib.request.Request) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(request, timeout=LIMIT_SECONDS) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        return refused.code, refused.read().decode()
+    except OSError:
+        return 0, ""
+
+
+@asynccontextmanager
+async def farm_on_small_disks(folder: Path, *, runs: int) -> AsyncIterator[SmallDiskFarm]:
+    data, lines = folder / "small, full", Connections()
+    async with small_disks(data) as holder:
+        account = await asyncio.to_thread(made_account, data, command=beside(holder))
+        lines.token = account.token
+        fleet = SimulatedFleet(account, lines, faults=FEW_UPLOADS)
+        server = await asyncio.to_thread(_serve, data, holder)
+        farm = SmallDiskFarm(data, holder, fleet, server)
+        keeping = asyncio.create_task(farm.keep_serving())
+        try:
+            farm.follow(await asyncio.to_thread(server.until, "ready"))
+            await fleet.submit(runs)
+            yield farm
+        finally:
+            keeping.cancel()
+            lines.close()
+            await asyncio.to_thread(farm.end)
