@@ -15,8 +15,8 @@ Heard = Callable[[int, bytes], None]
 """Is told the status and the body; zero where nobody knows what became of the call."""
 LOST = 0
 ANSWER_SECONDS = 30.0
-IDLE_SECONDS = 110.0
-"""The server hangs up after 120."""
+IDLE_SECONDS = 140.0
+"""The server hangs up after 150."""
 SWEEP_SECONDS = 1.0
 
 

@@ -1,6 +1,7 @@
 """A crowd at work on a stage, looked at once a minute, and the tables of what was seen."""
 
 import asyncio
+import gc
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -54,6 +55,9 @@ class Watch:
     async def begin(self, arrivals: Arrivals) -> None:
         """The first look, and everybody told when to come."""
         self.workers = list(self.stage.workers(arrivals.workers))
+        # What a hundred thousand workers hold would be looked over again and again.
+        gc.freeze()
+        gc.disable()
         await self._look()
         now = self.figures.began = time.monotonic()
         for worker, moment in zip(self.workers, arrivals.moments(), strict=True):

@@ -16,7 +16,8 @@ from rookery.web.site import Site
 UVICORN, MONGOOSE = "uvicorn", "mongoose"
 BACKLOG = 2048
 # Well above the idle time of clients: one that reuses a connection as it closes sees a reset.
-KEEP_ALIVE_SECONDS = 120
+# A worker beats every 120 s.
+KEEP_ALIVE_SECONDS = 150
 HEAD_BYTES = 64 * 1024
 
 NewLoop = Callable[[], asyncio.AbstractEventLoop]
