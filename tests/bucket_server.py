@@ -7,7 +7,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import ClassVar
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
@@ -95,3 +99,50 @@ class BucketServer:
         except (URLError, OSError):
             return False
         return True
+
+
+class _RangeAnswers(BaseHTTPRequestHandler):
+    """Gives a request on, and answers a range with the status that belongs to it, as S3 does and
+    rclone does not."""
+
+    protocol_version = "HTTP/1.1"
+    behind: ClassVar[int]
+
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", "0")))
+        line = HTTPConnection("127.0.0.1", self.behind, timeout=START_SECONDS)
+        line.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+        for name, value in self.headers.items():
+            line.putheader(name, value)
+        line.endheaders(body)
+        answer = line.getresponse()
+        content = answer.read()
+        part = answer.status == 200 and answer.getheader("content-range")
+        self.send_response(206 if part else answer.status)
+        for name, value in answer.getheaders():
+            if name.lower() not in {"connection", "transfer-encoding", "content-length"}:
+                self.send_header(name, value)
+        size = answer.getheader("content-length") if self.command == "HEAD" else len(content)
+        self.send_header("content-length", str(size))
+        self.end_headers()
+        self.wfile.write(content)
+        line.close()
+
+    do_PUT = do_POST = do_HEAD = do_DELETE = do_GET  # noqa: N815 - http.server calls these
+
+    def log_message(self, *_words: object) -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def answer_ranges(server: "BucketServer") -> Iterator[BucketAddress]:
+    """The bucket of a server, with ranges as S3 answers them."""
+    handler = type("Answers", (_RangeAnswers,), {"behind": server.port})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as proxy:
+        thread = Thread(target=proxy.serve_forever)
+        thread.start()
+        try:
+            yield BucketAddress(BUCKET, "ranges", endpoint=f"http://127.0.0.1:{proxy.server_port}")
+        finally:
+            proxy.shutdown()
+            thread.join()

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from tests.faults.processes import backends_of, kill
@@ -167,12 +168,17 @@ def _kill_database(server: RookeryProcess, victim: str) -> None:
 
 @asynccontextmanager
 async def campaign_on(
-    data: Path, *, runs: int, database_url: str = "", proxy: str = ""
+    data: Path,
+    *,
+    runs: int,
+    database_url: str = "",
+    proxy: str = "",
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[Campaign]:
     """A first server with runs to play, on a database of its own unless another one is named; the
-    address of a proxy before it is believed who it calls for."""
+    address of a proxy before it is believed who it calls for; `more` settings for the server."""
     named = {"ROOKERY_DATABASE_URL": database_url, "ROOKERY_TRUSTED_PROXIES": proxy}
-    settings = SIMULATED | {name: value for name, value in named.items() if value}
+    settings = SIMULATED | {name: value for name, value in named.items() if value} | dict(more)
     account = await asyncio.to_thread(made_account, data, settings=settings)
     lines = Connections()
     lines.token = account.token

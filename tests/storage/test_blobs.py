@@ -1,7 +1,7 @@
 """Blobs in a folder and in a bucket: whole and safe, or not there at all."""
 
 import os
-import stat
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -10,7 +10,6 @@ import pytest
 
 from rookery.boundary.offload import Threads
 from rookery.clock import SystemClock
-from rookery.db.keys import load_key
 from rookery.files.blobs import (
     UNFINISHED,
     Blobs,
@@ -24,7 +23,7 @@ from rookery.files.blobs import (
 from rookery.files.bucket import IN_MEMORY, PART, RANGE, Bucket, BucketAddress, BucketBlobs
 from rookery.files.places import MovingBlobs
 from rookery.files.storage_health import StorageHealth
-from tests.bucket_server import BucketServer
+from tests.bucket_server import BucketServer, answer_ranges
 from tests.fakes import HandClock, RecordedLog
 
 
@@ -46,6 +45,12 @@ def bucket(bucket_server: BucketServer, tmp_path: Path) -> BucketBlobs:
     return open_bucket(bucket_server.address(tmp_path.name), tmp_path)
 
 
+@pytest.fixture
+def ranged_bucket(bucket_server: BucketServer, tmp_path: Path) -> Iterator[BucketBlobs]:
+    with answer_ranges(bucket_server) as address:
+        yield open_bucket(address, tmp_path)
+
+
 @pytest.fixture(params=["folder", "bucket"])
 def blobs(request: pytest.FixtureRequest) -> Blobs:
     found: Blobs = request.getfixturevalue(request.param)
@@ -64,8 +69,12 @@ def test_what_was_written_is_read(blobs: Blobs) -> None:
         assert rest.read() == b"mes"
 
 
+@pytest.mark.parametrize("place", ["folder", "bucket", "ranged_bucket"])
 @pytest.mark.parametrize("size", [0, 1, IN_MEMORY + 1, RANGE, 2 * RANGE, PART + 5])
-def test_a_blob_of_any_size_is_read_as_it_was_written(blobs: Blobs, size: int) -> None:
+def test_a_blob_of_any_size_is_read_as_it_was_written(
+    request: pytest.FixtureRequest, place: str, size: int
+) -> None:
+    blobs: Blobs = request.getfixturevalue(place)
     data = os.urandom(size)
     key = write_blob(blobs, data)
     assert read_blob(blobs, key) == data
@@ -253,12 +262,3 @@ def test_storage_that_hangs_is_given_up(bucket_server: BucketServer, tmp_path: P
             write_blob(blobs, b"games")
     finally:
         bucket_server.go_on()
-
-
-def test_a_key_file_is_made_once_and_is_nobody_elses_to_read(tmp_path: Path) -> None:
-    path = tmp_path / "data" / "seal.key"
-    key = load_key(path)
-    assert len(key) == 32
-    assert load_key(path) == key
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert list(path.parent.iterdir()) == [path]

@@ -103,5 +103,5 @@ class MemoryUploads(MemoryUserFiles[StoredUpload], UploadRows):
     async def share(self, upload: StoredUpload, shared: bool) -> None:
         self._rows[upload.id] = replace(self._rows[upload.id], shared=shared)
 
-    async def forget(self, blobs: Collection[str]) -> None:
-        await MemoryUserFiles.forget(self, blobs)
+    async def forget(self, blobs: Collection[str]) -> bool:
+        return await MemoryUserFiles.forget(self, blobs)

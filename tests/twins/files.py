@@ -47,8 +47,12 @@ class MemoryUserFiles(UserFileRows[U]):
     async def find_known(self, blobs: Collection[str]) -> frozenset[str]:
         return frozenset(row.blob for row in self._rows.values() if row.blob in blobs)
 
-    async def forget(self, blobs: Collection[str]) -> None:
+    async def forget(self, blobs: Collection[str]) -> bool:
         self._rows = {key: row for key, row in self._rows.items() if row.blob not in blobs}
+        return True
+
+    async def may_remove_files(self) -> bool:
+        return True
 
 
 def check_among(kept: Iterable[HasSize], new: HasSize, limit: int | None) -> None:
@@ -159,8 +163,12 @@ class MemoryGames(GameRows):
         del now, limit
         return ()
 
-    async def forget(self, blobs: Collection[str]) -> None:
+    async def forget(self, blobs: Collection[str]) -> bool:
         self.rows = [pgn for pgn in self.rows if pgn.blob not in blobs]
+        return True
+
+    async def may_remove_files(self) -> bool:
+        return True
 
 
 class MemoryFileAccess(FileAccessRows):
@@ -274,5 +282,9 @@ class MemoryLogs(LogRows):
     async def find_expired(self, before: datetime, limit: int) -> tuple[StoredLog, ...]:
         return tuple(log for log in self.rows if log.at < before)[:limit]
 
-    async def forget(self, blobs: Collection[str]) -> None:
+    async def forget(self, blobs: Collection[str]) -> bool:
         self.rows = [log for log in self.rows if log.blob not in blobs]
+        return True
+
+    async def may_remove_files(self) -> bool:
+        return True

@@ -7,6 +7,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from dataclasses import dataclass, field
 from functools import partial
 
 from starlette.applications import Starlette
@@ -22,12 +23,12 @@ from rookery.app.steps import (
     FORWARDER,
     JOBS,
     KEY_FILES,
+    KEYS,
     LEASE,
     LEASE_CONNECTION,
     LISTENING,
     POOL,
     SCHEMA,
-    SESSION_KEY,
     SQL_FILES,
     THREADS,
     UNFINISHED_UPLOADS,
@@ -47,7 +48,14 @@ from rookery.boundary.watch import Blockage, Holdup, LoopWatch
 from rookery.clock import SystemClock
 from rookery.db import access, migrations
 from rookery.db.fence import LEASE_SECONDS, Lease, hold_primacy, keep_renewed
-from rookery.db.keys import load_key, load_session_secret
+from rookery.db.keys import (
+    SEAL_FILE,
+    WHEEL_FILE,
+    load_seal_secret,
+    load_session_secret,
+    load_wheel_secret,
+    read_key_file,
+)
 from rookery.db.listening import Channel, Listening
 from rookery.db.migrations import Migration
 from rookery.db.pool import (
@@ -95,8 +103,6 @@ from rookery.web.site import Site, Storage
 from rookery.web.steps import Process, StepRunner
 from rookery.web.wheel import own_wheel
 
-SEAL_KEY = "seal.key"
-WHEEL_KEY = "wheel.key"
 STOP_NOTE_SECONDS = 2.0
 WORTH_A_STACK_SECONDS = 0.7
 
@@ -139,8 +145,8 @@ async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
         pool = await steps.enter(POOL, open_pool(target, instance=instance, log=log))
         await steps.run(UNFINISHED_UPLOADS, partial(tidy_up, settings))
         await steps.wait(SCHEMA, migrations.migrate(target, queries, newest, log=log))
-        session_key = await steps.wait(SESSION_KEY, load_session_secret(pool, queries))
-        seal_key, wheel_key = await steps.run(KEY_FILES, partial(read_keys, settings))
+        files = await steps.run(KEY_FILES, partial(read_key_files, settings))
+        keys = await steps.wait(KEYS, load_keys(pool, queries, files))
         renewals = await steps.enter(
             LEASE_CONNECTION, open_pool(target, instance=instance, size=1, log=log)
         )
@@ -156,9 +162,7 @@ async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
                 pool,
                 queries,
                 lease,
-                session_key=session_key,
-                seal_key=seal_key,
-                wheel_key=wheel_key,
+                keys,
             ),
         )
         if settings.database_url is not None:
@@ -218,9 +222,27 @@ def read_sql() -> tuple[Queries, tuple[Migration, ...]]:
     return Queries.load(), migrations.load_migrations()
 
 
-def read_keys(settings: Settings) -> tuple[bytes, bytes]:
-    """The key for digests of passwords and the one under the worker's wheel."""
-    return load_key(settings.data / SEAL_KEY), load_key(settings.data / WHEEL_KEY)
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The secret keys that all processes of a database share."""
+
+    session: bytes = field(repr=False)
+    seal: bytes = field(repr=False)
+    wheel: bytes = field(repr=False)
+
+
+def read_key_files(settings: Settings) -> tuple[bytes | None, bytes | None]:
+    """The keys that an earlier version kept in the data folder; the database takes them over."""
+    return read_key_file(settings.data / SEAL_FILE), read_key_file(settings.data / WHEEL_FILE)
+
+
+async def load_keys(pool: Pool, queries: Queries, files: tuple[bytes | None, bytes | None]) -> Keys:
+    seal, wheel = files
+    return Keys(
+        await load_session_secret(pool, queries),
+        await load_seal_secret(pool, queries, seal),
+        await load_wheel_secret(pool, queries, wheel),
+    )
 
 
 def make_lease(
@@ -270,10 +292,7 @@ async def open_site(
     pool: Pool,
     queries: Queries,
     lease: Lease,
-    *,
-    session_key: bytes,
-    seal_key: bytes,
-    wheel_key: bytes,
+    keys: Keys,
 ) -> AsyncIterator[Site]:
     """The fleet on its rows, and everything that stands on it."""
     threads, clock, log = process.threads, process.clock, process.log
@@ -300,13 +319,13 @@ async def open_site(
             process,
             make_storage(settings, process, pool, queries, store, lexicon, files),
             policy=policy_of(settings),
-            session_key=session_key,
-            seal_key=seal_key,
+            session_key=keys.session,
+            seal_key=keys.seal,
             bus=bus,
             disk=disk,
             outside=make_outside(settings, process),
             assets=assets,
-            wheel=await threads.io(wheel.signed, wheel_key),
+            wheel=await threads.io(wheel.signed, keys.wheel),
             is_primary=lease.is_held,
             database_answers=partial(answers, pool, queries),
         )

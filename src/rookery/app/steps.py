@@ -15,8 +15,8 @@ POOL = Step(
 )
 UNFINISHED_UPLOADS = Step("unfinished uploads", Domain.THREAD, "removes files")
 SCHEMA = Step("schema", Domain.LOOP, "awaits one connection")
-SESSION_KEY = Step("session key", Domain.LOOP, "awaits one query")
-KEY_FILES = Step("key files", Domain.THREAD, "reads or makes files")
+KEY_FILES = Step("key files", Domain.THREAD, "reads files that an earlier version made")
+KEYS = Step("keys", Domain.LOOP, "awaits three queries")
 LEASE_CONNECTION = Step(
     "lease connection", Domain.LOOP, "heartbeats wait for nobody's query", stop_seconds=6.0
 )
@@ -51,8 +51,8 @@ STEPS = (
     POOL,
     UNFINISHED_UPLOADS,
     SCHEMA,
-    SESSION_KEY,
     KEY_FILES,
+    KEYS,
     LEASE_CONNECTION,
     LEASE,
     FLEET,

@@ -92,10 +92,11 @@ class UploadRows(UserFileRows[StoredUpload]):
             await write("ask_uploads_share", upload.id, shared)
             await write("ask_changes_add", [upload.key])
 
-    async def forget(self, blobs: Collection[str]) -> None:
+    async def forget(self, blobs: Collection[str]) -> bool:
         async with self._writing() as write:
             gone = await write.column("ask_uploads_forget", list(blobs))
             await write("ask_changes_add", [f"{UPLOAD_PREFIX}{each}" for each in gone])
+            return bool(await write("files_may_go"))
 
 
 # What is checked while an upload arrives

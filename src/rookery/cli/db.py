@@ -6,7 +6,7 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -17,12 +17,17 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from rookery.boundary.offload import Threads
-from rookery.cli.options import command_group, option
+from rookery.cli.options import BadArgument, command_group, option
 from rookery.clock import SystemClock
 from rookery.db import access, backup, migrations
 from rookery.db.embedded import folder
 from rookery.db.pool import Pool, Queries, open_pool
 from rookery.db.target import Target
+from rookery.files.backups import BackupFolder, BackupTools, choose_backup, put_back
+from rookery.files.backups import back_up as back_up_all
+from rookery.files.copying import CopyCounts
+from rookery.files.places import open_files
+from rookery.logs import SilentLog
 from rookery.people.accounts import Accounts
 from rookery.people.passwords import Passwords
 from rookery.people.users import Audit, Tokens, Users
@@ -115,12 +120,18 @@ def open_target(settings: Settings, *, alone: bool = False) -> AbstractAsyncCont
     return access.open_target(settings.data, settings.database_url, alone=alone, log=_tell)
 
 
+Note = Callable[[CopyCounts], object]
+Folder = Annotated[Path | None, option("folder of backups with files", "DIR")]
+FILES_A_LINE = 1000
+
 db = command_group(
     "db",
     "Migrate, back up, restore or open the database, while a server runs or not.",
     """\
+  rookery db backup --folder /srv/backups --keep 14
+  rookery db restore --folder /srv/backups --data ./another-folder
   rookery db backup rookery.dump
-  rookery db restore rookery.dump --data ./another-folder""",
+  rookery db timer --folder /srv/backups --keep 14 --at 03:30""",
 )
 
 
@@ -133,30 +144,65 @@ async def migrate(*, database: DatabaseSettings = THE_DATABASE) -> None:
 
 @db.command(name="backup")
 async def back_up(
-    file: Annotated[Path, option("where to write it")],
+    file: Annotated[Path | None, option("where to write the database alone")] = None,
     /,
     *,
+    folder: Folder = None,
+    keep: Annotated[int, option("with --folder: remove all but so many", "N")] = 0,
     database: DatabaseSettings = THE_DATABASE,
-) -> None:
-    """Write everything into one file."""
-    place = await Threads().io(file.absolute)
+) -> int:
+    """Write the database and all files into a folder of backups, or the database alone into a
+    file. Servers may run."""
     settings = await Threads().io(_read_settings, database, False)
+    if folder is not None and file is None:
+        async with open_target(settings) as target:
+            return await _back_up_with_files(target, settings, folder, keep)
+    if file is None or folder is not None:
+        raise BadArgument("Give either a file, or --folder.")
+    place = await Threads().io(file.absolute)
     async with open_target(settings) as target:
         with _progress(f"Backing up to {place}"):
             size = await backup.backup(target, place, _programs())
-    print(f"Wrote {place} ({size:,} bytes).")
+    print(f"Wrote {place} ({size:,} bytes). Files are not in it.")
+    return 0
+
+
+async def _back_up_with_files(target: Target, settings: Settings, folder: Path, keep: int) -> int:
+    place = BackupFolder(await Threads().io(folder.absolute))
+    with copy_progress(f"Backing up to {place.path}") as note:
+        done = await back_up_all(await _make_tools(target, settings, note), place, keep=keep)
+    print(
+        f"Wrote {place.dump(done.name)} ({done.dump_bytes:,} bytes) with {done.files:,} files"
+        f" ({done.file_bytes:,} bytes), {done.copied:,} of them new, in {done.seconds:.1f} s."
+    )
+    for name in done.lost:
+        print(f"missing: {name}", file=sys.stderr)
+    return int(bool(done.lost))
+
+
+async def _make_tools(target: Target, settings: Settings, note: Note) -> BackupTools:
+    threads, clock = Threads(), SystemClock()
+    files = await threads.io(open_files, settings, threads, clock, SilentLog())
+    return BackupTools(target, Queries.load(), files, _programs(), threads, clock, note)
 
 
 @db.command
 async def restore(
-    file: Annotated[Path, option("what `rookery db backup` wrote")],
+    file: Annotated[Path | None, option("what `rookery db backup FILE` wrote")] = None,
     /,
     *,
+    folder: Folder = None,
+    name: Annotated[str, option("with --folder: which, instead of the newest", "NAME")] = "",
     force: Annotated[bool, option("replace a database that is not empty")] = False,
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
     """Replace everything by a backup."""
     settings, known = database.read(), migrations.load_migrations()
+    if folder is not None and file is None:
+        await _restore_with_files(settings, BackupFolder(folder.absolute()), name, known, force)
+        return
+    if file is None or folder is not None:
+        raise BadArgument("Give either a file, or --folder.")
     if not file.is_file():
         raise backup.RestoreFailed(reason=f"there is no file {file}")
     async with open_target(settings, alone=True) as target:
@@ -164,6 +210,37 @@ async def restore(
             await backup.restore(target, file.absolute(), _programs(), known=known, force=force)
         await _bring_up_to_date(target)
     print(f"Restored {file}.")
+
+
+async def _restore_with_files(
+    settings: Settings,
+    folder: BackupFolder,
+    name: str,
+    known: Sequence[migrations.Migration],
+    force: bool,
+) -> None:
+    chosen = choose_backup(folder, name)
+    async with open_target(settings, alone=True) as target:
+        with copy_progress(f"Restoring {chosen}") as note:
+            tools = await _make_tools(target, settings, note)
+            counts = await put_back(tools, folder, chosen, known=known, force=force)
+        await _bring_up_to_date(target)
+    print(
+        f"Restored {chosen}: {counts.copied:,} files copied"
+        f" ({counts.copied_bytes:,} bytes), {counts.there:,} were there."
+    )
+
+
+@db.command
+def timer(
+    *,
+    folder: Annotated[Path, option("where the backups go", "DIR")],
+    keep: Annotated[int, option("how many are kept", "N")] = 14,
+    at: Annotated[str, option("time of day", "HH:MM")] = "03:30",
+) -> None:
+    """Print a systemd service and its timer, which back everything up once a day."""
+    command = f"{Path(sys.argv[0]).absolute()} db backup --folder {folder.absolute()} --keep {keep}"
+    print(TIMER.format(command=command, at=at), end="")
 
 
 @db.command
@@ -199,8 +276,53 @@ async def _bring_up_to_date(target: Target) -> None:
         print("The schema is up to date.")
 
 
+TIMER = """\
+# /etc/systemd/system/rookery-backup.service
+[Unit]
+Description=Backup of Rookery
+
+[Service]
+Type=oneshot
+# The settings and the account of the server; root may read neither its socket nor its folder.
+EnvironmentFile=-/etc/rookery/environment
+User=rookery
+ExecStart={command}
+
+# /etc/systemd/system/rookery-backup.timer
+[Unit]
+Description=Backup of Rookery, once a day
+
+[Timer]
+OnCalendar=*-*-* {at}:00
+Persistent=true
+RandomizedDelaySec=300
+
+[Install]
+WantedBy=timers.target
+
+# systemctl daemon-reload && systemctl enable --now rookery-backup.timer
+"""
+
+
 def _programs() -> backup.Programs:
     return backup.Programs(folder.find(), os.environ, Threads())
+
+
+@contextmanager
+def copy_progress(what: str) -> Iterator[Note]:
+    """Shows on a terminal how many files were copied; elsewhere a line now and then."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task(what, total=None)
+
+        def note(counts: CopyCounts) -> None:
+            told = f"{what}: {counts.copied:,} files, {counts.copied_bytes / 10**6:,.1f} MB"
+            progress.update(task, description=told)
+            if not console.is_terminal and counts.copied % FILES_A_LINE == 0:
+                print(told, file=sys.stderr)
+
+        yield note
 
 
 @contextmanager

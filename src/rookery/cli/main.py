@@ -77,6 +77,7 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
         Command("token", "rookery.cli.token:token", "create, list or revoke access tokens"),
         Command("net", "rookery.cli.net:net", "add, list or remove nets"),
         Command("repo", "rookery.cli.user:repo", "say which repositories our credentials open"),
+        Command("files", "rookery.cli.files:files", "move files to another place, check them"),
         Command("db", "rookery.cli.db:db", "migrate, back up, restore or open the database"),
         Command("demo", "rookery.cli.demo:demo", "fill an empty farm with invented data"),
         Command("boundaries", "rookery.cli.boundaries:boundaries", "list what runs where"),

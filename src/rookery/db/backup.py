@@ -65,10 +65,15 @@ class Programs:
         return _complaint(words.decode(errors="replace")) or f"it {describe_exit(code)}"
 
 
-async def backup(target: Target, file: Path, programs: Programs) -> int:
-    """Writes a backup under another name, renames it when it is complete, and returns its size."""
+async def backup(
+    target: Target, file: Path, programs: Programs, *, snapshot: str | None = None
+) -> int:
+    """Writes a backup under another name, renames it when it is complete, and returns its size.
+    `snapshot` is one that a transaction has exported."""
     draft = file.with_name(f"{file.name}.unfinished")
-    options = ("--format=custom", "--no-owner", "--no-privileges", f"--file={draft}")
+    options = ["--format=custom", "--no-owner", "--no-privileges", f"--file={draft}"]
+    if snapshot is not None:
+        options.append(f"--snapshot={snapshot}")
     try:
         await programs.threads.io(_make_private, draft)
         if words := await programs.run(target, "pg_dump", *options, f"--dbname={target.dsn}"):
@@ -89,7 +94,7 @@ async def restore(
     force: bool = False,
 ) -> None:
     """Replaces the database by a backup whose schema is one of ours, in one transaction."""
-    await _check_place(target, force=force)
+    await check_place(target, force=force)
     folder = await programs.threads.io(tempfile.mkdtemp, prefix="rookery-restore-")
     try:
         script = Path(folder) / "backup.sql"
@@ -115,7 +120,8 @@ def _session(target: Target, script: Path, known: Sequence[Migration]) -> list[s
     ]
 
 
-async def _check_place(target: Target, *, force: bool) -> None:
+async def check_place(target: Target, *, force: bool) -> None:
+    """Raises NotEmpty, unless `force` allows to replace what is there."""
     connection = await connect(target, seconds=CONNECT_SECONDS)
     try:
         tables = await connection.fetchval(OCCUPIED)

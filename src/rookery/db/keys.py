@@ -1,7 +1,5 @@
-"""Secret keys that are made once and stay: in the database for all its processes, or in a file."""
+"""Secret keys that are made once and stay: in the database, where all its processes find them."""
 
-import contextlib
-import os
 import secrets
 from pathlib import Path
 
@@ -9,15 +7,20 @@ from rookery.db.fence import Fence
 from rookery.db.pool import Pool, Queries
 
 LENGTH = 32
+SEAL_FILE, WHEEL_FILE = "seal.key", "wheel.key"
 
 
-async def load_secret(pool: Pool, queries: Queries, name: str) -> bytes:
-    """The secret of that name; the first call, of whichever process, makes it."""
+async def load_secret(
+    pool: Pool, queries: Queries, name: str, before: bytes | None = None
+) -> bytes:
+    """The secret of that name. The first call, of whichever process, stores `before`, or makes
+    one; those that call at the same time get the same."""
     found: bytes | None = await pool.fetchval(queries["secrets_get"], name)
     if found is not None:
         return found
     async with Fence(pool, queries).write() as connection:
-        await connection.execute(queries["secrets_add"], name, secrets.token_bytes(LENGTH))
+        new = before or secrets.token_bytes(LENGTH)
+        await connection.execute(queries["secrets_add"], name, new)
         made: bytes = await connection.fetchval(queries["secrets_get"], name)
     return made
 
@@ -27,26 +30,19 @@ async def load_session_secret(pool: Pool, queries: Queries) -> bytes:
     return await load_secret(pool, queries, "session")
 
 
-# A key in the data folder is not in a backup of the database.
+async def load_seal_secret(pool: Pool, queries: Queries, before: bytes | None) -> bytes:
+    """The key of the digests by which workers are known again."""
+    return await load_secret(pool, queries, "seal", before)
 
 
-def load_key(path: Path) -> bytes:
-    """The key in a file; the first call makes it. Blocks."""
-    with contextlib.suppress(FileExistsError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _make(path)
-    return path.read_bytes()
+async def load_wheel_secret(pool: Pool, queries: Queries, before: bytes | None) -> bytes:
+    """The key that signs what workers are to run: they trust every server that has it."""
+    return await load_secret(pool, queries, "wheel", before)
 
 
-def _make(path: Path) -> None:
-    """Writes the file under another name first, so that it is complete also after a crash."""
-    if path.exists():
-        raise FileExistsError
-    unfinished = path.with_suffix(f".{os.getpid()}")
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+def read_key_file(path: Path) -> bytes | None:
+    """The key that an earlier version kept in a file of the data folder; None for none. Blocks."""
     try:
-        os.write(descriptor, secrets.token_bytes(LENGTH))
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    unfinished.rename(path)
+        return path.read_bytes() or None
+    except FileNotFoundError:
+        return None

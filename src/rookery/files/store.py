@@ -2,7 +2,7 @@
 
 Order of writes. A blob is whole on the disk before its row is written, and a row is removed before
 its blob. A crash in between leaves a blob without a row, which the sweep removes once it is a day
-old; there is never a row without its blob.
+old; there is never a row without its blob. While a backup copies blobs, none is removed.
 
 Each kind of file (nets, books, programs, games, logs) derives its rows and its store from these
 classes and adds its names, the checks of its bytes, and how long it is stored.
@@ -216,9 +216,16 @@ class FileRows(Table, Generic[F]):
         """Those of the blobs that have a row."""
         return frozenset(await self._column(f"{self.name}_known", list(blobs)))
 
-    async def forget(self, blobs: Collection[str]) -> None:
-        """Removes the rows of these blobs."""
-        await self._write(f"{self.name}_forget", list(blobs))
+    async def forget(self, blobs: Collection[str]) -> bool:
+        """Removes the rows of these blobs; gives whether the blobs may be removed now. While a
+        backup copies files they may not, and the sweep does it later."""
+        async with self._writing() as write:
+            await write(f"{self.name}_forget", list(blobs))
+            return bool(await write("files_may_go"))
+
+    async def may_remove_files(self) -> bool:
+        """Whether blobs without a row may be removed: a backup may know a row of theirs."""
+        return bool(await self._write("files_may_go"))
 
 
 class UserFileRows(FileRows[U]):
@@ -301,13 +308,14 @@ class FileStore(Generic[R]):
     async def sweep(self) -> None:
         """Removes files whose time is up, and old blobs without a row."""
         while expired := [file.blob for file in await self._find_expired()]:
-            await self.rows.forget(expired)
-            await self.discard(*expired)
+            if await self.rows.forget(expired):
+                await self.discard(*expired)
         old = await self._threads.files(_list_old, self.blobs)
         for start in range(0, len(old), ROWS_AT_A_TIME):
             part = old[start : start + ROWS_AT_A_TIME]
             named = await self.rows.find_known(part)
-            await self.discard(*(key for key in part if key not in named))
+            if await self.rows.may_remove_files():
+                await self.discard(*(key for key in part if key not in named))
 
 
 class UserFileStore(FileStore[UR]):
@@ -339,8 +347,8 @@ class UserFileStore(FileStore[UR]):
         return kept
 
     async def _remove(self, file: StoredFile) -> None:
-        await self.rows.forget([file.blob])
-        await self.discard(file.blob)
+        if await self.rows.forget([file.blob]):
+            await self.discard(file.blob)
 
 
 def _list_old(blobs: Blobs) -> list[str]:

@@ -127,7 +127,7 @@ def test_commands_are_in_the_wheel_or_need_the_server() -> None:
         for each in chain(*main.COMMANDS.values())
         if f"{each.target.partition(':')[0].replace('.', '/')}.py" not in packed
     }
-    server = {"up", "serve", "user", "token", "net", "repo", "db", "demo", "boundaries"}
+    server = {"up", "serve", "user", "token", "net", "repo", "files", "db", "demo", "boundaries"}
     assert left_out == server
 
 

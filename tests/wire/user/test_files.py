@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from rookery.files.blobs import read_blob, write_blob
+from rookery.clock import SystemClock
+from rookery.files.blobs import FolderBlobs, read_blob, write_blob
 from rookery.files.engine_files import StoredNet
 from rookery.files.games import GameUpload
+from rookery.model.engine import EngineRecord
+from rookery.rules.lifecycle import Actor
 from tests.people import OLGA
 from tests.wire.apis import Api, open_api
 
@@ -149,3 +152,30 @@ async def test_nets_may_lie_elsewhere(tmp_path: Path) -> None:
             302,
             f"https://nets.example.org/nn/{NAME}",
         )
+
+
+class SigningBlobs(FolderBlobs):
+    """A folder that can do what a bucket can."""
+
+    def sign(self, key: str, seconds: int) -> str:
+        return f"https://storage.example.org/{key}?seconds={seconds}"
+
+
+async def test_who_may_have_a_net_is_led_to_a_signed_address_where_that_is_wanted(
+    tmp_path: Path,
+) -> None:
+    async with open_api(files=tmp_path, files_redirect=True) as api:
+        net = await Place(api).keep_net()
+        api.site.nets.blobs = SigningBlobs(tmp_path / "nets", SystemClock())
+        answer = await api.get(f"/api/nn/{NAME}")
+        assert answer.status_code == 302
+        assert answer.headers["location"] == f"https://storage.example.org/{net.blob}?seconds=60"
+        assert answer.headers["cache-control"] == "no-store"
+        unpacked = await api.visitor.get(f"/api/nn/{NAME}", headers={"accept-encoding": "identity"})
+        assert unpacked.content == NET
+        lead, engine = Actor("olga"), EngineRecord(name="owls~Strix", team="owls", private=True)
+        await api.site.teams.create("owls", lead)
+        await api.site.engines.put(engine, lead)
+        await api.site.file_access.add(NAME, engine.name)
+        hidden = await api.visitor.get(f"/api/nn/{NAME}")
+        assert (hidden.status_code, "location" in hidden.headers) == (404, False)

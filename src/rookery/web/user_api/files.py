@@ -115,6 +115,7 @@ def inflated(packed: Iterable[bytes]) -> Iterator[bytes]:
 
 
 GZIP = "application/gzip"
+SIGNED_SECONDS = 60
 NO_GAMES = "There are no games."
 NO_NET = "There is no such net."
 FOR_EVER = "public, max-age=31536000, immutable"
@@ -158,9 +159,23 @@ async def get_net(request: Request) -> Response:
     site.nets.note_download(name)
     if site.settings.nets_url:
         return RedirectResponse(f"{site.settings.nets_url}/nn/{name}", 302)
-    if not await site.threads.files(site.nets.blobs.has, net.blob):
+    blobs = site.nets.blobs
+    takes_gzip = "gzip" in header(request.scope, b"accept-encoding").lower()
+    if takes_gzip and (elsewhere := await _find_signed(request, blobs, net.blob)):
+        return elsewhere
+    if not await site.threads.files(blobs.has, net.blob):
         raise NotFound(NO_NET)
     return _send_net(request, net, blob_piece(site.nets.blobs, net.blob, net.size))
+
+
+async def _find_signed(request: Request, blobs: Blobs, blob: str) -> Response | None:
+    """Where the operator wants it and the storage can do it: the way to a signed address, for
+    somebody who may have the file. It is good for a moment, and is for nobody's cache."""
+    site = site_of(request)
+    if not site.settings.files_redirect or request.method != "GET":
+        return None
+    address = await site.threads.files(blobs.sign, blob, SIGNED_SECONDS)
+    return RedirectResponse(address, 302, {"cache-control": "no-store"}) if address else None
 
 
 def _send_net(request: Request, net: StoredNet, whole: Piece) -> Response:
@@ -323,6 +338,8 @@ async def _send_file(
     site = site_of(request)
     if header(request.scope, b"if-none-match") == headers["etag"]:
         return Response(status_code=304, headers=headers)
+    if blob and (elsewhere := await _find_signed(request, blobs, blob)):
+        return elsewhere
     if blob and not await site.threads.files(blobs.has, blob):
         raise NotFound
     return sent([whole], site, BYTES, headers)

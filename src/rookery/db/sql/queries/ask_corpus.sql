@@ -183,3 +183,7 @@ DELETE FROM ask_uploads WHERE blob = ANY ($1::text[]) RETURNING id;
 -- name: ask_uploads_known
 -- Those of the blobs that an upload lies in.
 SELECT blob FROM ask_uploads WHERE blob = ANY ($1::text[]);
+
+-- name: ask_uploads_blobs
+-- A page of the blobs that documents lie in, in their order.
+SELECT blob FROM ask_uploads WHERE blob > $1 ORDER BY blob LIMIT $2;

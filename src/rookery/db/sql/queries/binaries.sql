@@ -17,3 +17,7 @@ SELECT blob FROM binaries WHERE blob = ANY ($1::text[]);
 -- The programs that somebody gave, the latest first.
 SELECT sha256, blob, size, name, user_name AS user, created FROM binaries
 WHERE user_name = $1 ORDER BY created DESC LIMIT $2;
+
+-- name: binaries_blobs
+-- A page of the blobs that programs lie in, in their order.
+SELECT blob FROM binaries WHERE blob > $1 ORDER BY blob LIMIT $2;

@@ -24,3 +24,7 @@ DELETE FROM books WHERE blob = ANY ($1::text[]);
 -- name: books_known
 -- Those of the blobs that a book lies in.
 SELECT blob FROM books WHERE blob = ANY ($1::text[]);
+
+-- name: books_blobs
+-- A page of the blobs that books lie in, in their order.
+SELECT blob FROM books WHERE blob > $1 ORDER BY blob LIMIT $2;

@@ -38,3 +38,7 @@ DELETE FROM nets WHERE blob = ANY ($1::text[]);
 -- name: nets_known
 -- Those of the blobs that a net lies in.
 SELECT blob FROM nets WHERE blob = ANY ($1::text[]);
+
+-- name: nets_blobs
+-- A page of the blobs that nets lie in, in their order.
+SELECT blob FROM nets WHERE blob > $1 ORDER BY blob LIMIT $2;

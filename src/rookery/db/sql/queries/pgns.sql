@@ -109,3 +109,7 @@ LIMIT $2;
 -- name: pgns_forget
 -- Lets the rows of these blobs go.
 DELETE FROM pgns WHERE blob = ANY ($1::text[]);
+
+-- name: pgns_blobs
+-- A page of the blobs that uploaded games lie in, in their order.
+SELECT blob FROM pgns WHERE blob > $1 ORDER BY blob LIMIT $2;

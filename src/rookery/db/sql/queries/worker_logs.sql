@@ -40,3 +40,7 @@ LIMIT $2;
 -- name: worker_logs_forget
 -- Lets the rows of these blobs go.
 DELETE FROM worker_logs WHERE blob = ANY ($1::text[]);
+
+-- name: worker_logs_blobs
+-- A page of the blobs that workers' logs lie in, in their order.
+SELECT blob FROM worker_logs WHERE blob > $1 ORDER BY blob LIMIT $2;

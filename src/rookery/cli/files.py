@@ -1,0 +1,116 @@
+"""`rookery files`: moves files from one place to another while servers go on, and checks them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+from rookery.boundary.offload import Threads
+from rookery.cli.db import THE_DATABASE, Database, DatabaseSettings, copy_progress, open_database
+from rookery.cli.options import Column, command_group, option, print_table
+from rookery.errors import Complaint
+from rookery.files.blobs import StorageAway
+from rookery.files.copying import CheckedKind, check_files, move_files
+from rookery.files.places import FilePlace, find_place, open_files, open_place, read_place
+from rookery.files.store import ORPHAN_SECONDS
+from rookery.logs import SilentLog
+
+MOST_SHOWN = 20
+
+files = command_group(
+    "files",
+    "Move files to another place, or compare them with the rows that name them.",
+    """\
+  rookery files move --to 's3://farm/files?endpoint=https://s3.example.org'
+  rookery files check""",
+)
+
+
+@files.command
+async def move(
+    *,
+    to: Annotated[str, option("a folder, or s3://…; else from the old place", "URL")] = "",
+    database: DatabaseSettings = THE_DATABASE,
+) -> None:
+    """Copy every file to another place, also while servers run. May be interrupted and repeated:
+    what is there is not copied again."""
+    async with _opened(database) as (opened, threads):
+        source, target = await threads.io(_find_ends, opened, threads, to)
+        print(f"From {source.name} to {target.name}.")
+        with copy_progress("Copying files") as note:
+            counts = await move_files(opened.pool, opened.queries, source, target, threads, note)
+        print(
+            f"Copied {counts.copied:,} files ({counts.copied_bytes:,} bytes),"
+            f" each compared with its original; {counts.there:,} are there in all."
+        )
+        if counts.lost:
+            shown = ", ".join(counts.lost[:MOST_SHOWN])
+            raise Complaint(
+                f"{len(counts.lost)} files that rows name are not in the source: {shown}"
+            )
+        _explain_next(opened, to)
+
+
+def _find_ends(opened: Database, threads: Threads, to: str) -> tuple[FilePlace, FilePlace]:
+    settings, clock, log = opened.settings, opened.accounts.clock, SilentLog()
+    here = find_place(settings)
+    if to:
+        source, target = here, read_place(to, named="--to")
+    elif settings.files_old_url:
+        source, target = read_place(settings.files_old_url, named="ROOKERY_FILES_OLD_URL"), here
+    else:
+        raise Complaint("Say where to with --to, or set ROOKERY_FILES_OLD_URL to where files were.")
+    if source == target:
+        raise Complaint(f"The files are in {source} already.")
+    ends = [open_place(place, settings, threads, clock, log) for place in (source, target)]
+    return ends[0], ends[1]
+
+
+def _explain_next(opened: Database, to: str) -> None:
+    if not to:
+        print("Everything is here: ROOKERY_FILES_OLD_URL can be taken out of the settings.")
+        return
+    before = opened.settings.files_url or find_place(opened.settings)
+    print(
+        "Now set for every server, and restart them:\n"
+        f"  ROOKERY_FILES_URL={to}\n"
+        f"  ROOKERY_FILES_OLD_URL={before}\n"
+        "Then run `rookery files move` once more, for what came in meanwhile."
+    )
+
+
+@files.command
+async def check(*, database: DatabaseSettings = THE_DATABASE) -> int:
+    """Compare files with rows: exit code 1 where a row names a file that is not there."""
+    async with _opened(database) as (opened, threads):
+        clock = opened.accounts.clock
+        place = await threads.io(open_files, opened.settings, threads, clock, SilentLog())
+        found = check_files(opened.pool, opened.queries, place, threads, ORPHAN_SECONDS)
+        kinds = [each async for each in found]
+    columns: list[Column] = [
+        ("kind", "{.kind}"),
+        ("named by rows", "{.named:,}"),
+        ("bytes", "{.bytes:,}"),
+        ("missing", lambda each: f"{len(each.missing):,}"),
+        ("without a row", lambda each: f"{len(each.orphans):,}"),
+    ]
+    print_table(columns, kinds)
+    return int(_tell_missing(kinds))
+
+
+def _tell_missing(kinds: list[CheckedKind]) -> bool:
+    missing = [f"{each.kind}/{key}" for each in kinds for key in each.missing]
+    for name in missing[:MOST_SHOWN]:
+        print(f"missing: {name}")
+    if len(missing) > MOST_SHOWN:
+        print(f"and {len(missing) - MOST_SHOWN:,} more")
+    return bool(missing)
+
+
+@asynccontextmanager
+async def _opened(flags: DatabaseSettings) -> AsyncIterator[tuple[Database, Threads]]:
+    """The database, and threads for files; storage that is away is a sentence."""
+    try:
+        async with open_database(flags) as opened:
+            yield opened, Threads()
+    except StorageAway as error:
+        raise Complaint(f"The storage of files is away: {error}.") from None

@@ -1,0 +1,249 @@
+"""Backups of the database together with the files that its rows name, in one folder.
+
+    FOLDER/rookery-20300102-030405.dump    the database at one moment
+    FOLDER/rookery-20300102-030405.files   the files that its rows name: kind, key, size, SHA-256
+    FOLDER/files/KIND/..                   the files of all backups in the folder, each once
+
+Theory of operation. The dump and the list of files are read from one snapshot; every file that is
+in the list is then copied, unless an earlier backup has it: files never change. Servers go on
+meanwhile. They remove rows, and no files while the backup holds its lock (`FileRows.forget`); those
+that are left over go with the next sweep. The dump gets its name last, so that one that is there
+has all its files.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rookery.boundary.offload import Threads
+from rookery.clock import Clock
+from rookery.db.backup import BackupFailed, Programs, RestoreFailed, backup, check_place, restore
+from rookery.db.connecting import OwnConnection, connect
+from rookery.db.migrations import Migration
+from rookery.db.pool import CONNECT_SECONDS, Queries
+from rookery.db.target import Target
+from rookery.files.blobs import FolderBlobs
+from rookery.files.copying import (
+    TABLES,
+    CopiedBlob,
+    Copier,
+    CopyCounts,
+    digest_blob,
+    list_named,
+)
+from rookery.files.places import FilePlace
+from rookery.files.storage_health import StorageHealth
+
+DUMP, LIST, FILES = ".dump", ".files", "files"
+NAME = "rookery-%Y%m%d-%H%M%S"
+WAIT_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class BackupReport:
+    """What a backup holds, and what it took."""
+
+    name: str
+    seconds: float
+    dump_bytes: int
+    files: int
+    file_bytes: int
+    copied: int
+    lost: tuple[str, ...]
+    """Files that rows name and that were not there to be copied."""
+
+
+class BackupFolder:
+    """A folder with backups; its methods block."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def dump(self, name: str) -> Path:
+        return self.path / f"{name}{DUMP}"
+
+    def names(self) -> list[str]:
+        """All complete backups, the oldest first."""
+        return sorted(path.stem for path in self.path.glob(f"rookery-*{DUMP}"))
+
+    def read_list(self, name: str) -> dict[tuple[str, str], CopiedBlob]:
+        """The files of a backup, by kind and key."""
+        found = {}
+        for line in (self.path / f"{name}{LIST}").read_text("ascii").splitlines():
+            kind, key, size, sha256 = line.split()
+            found[kind, key] = CopiedBlob(key, int(size), sha256)
+        return found
+
+    def write_list(self, name: str, files: Iterable[tuple[str, CopiedBlob]]) -> None:
+        lines = (f"{kind} {each.key} {each.size} {each.sha256}\n" for kind, each in files)
+        (self.path / f"{name}{LIST}").write_text("".join(lines), "ascii")
+
+    def prune(self, keep: int) -> int:
+        """Removes all but the newest so many, and the files that only those named; gives their
+        number."""
+        names = self.names()
+        old = names[: max(0, len(names) - keep)]
+        for name in old:
+            self.dump(name).unlink()
+            (self.path / f"{name}{LIST}").unlink(missing_ok=True)
+        if old:
+            kept = {file for name in self.names() for file in self.read_list(name)}
+            for path in (self.path / FILES).glob("*/*/*"):
+                if (path.parts[-3], path.name) not in kept:
+                    path.unlink()
+        return len(old)
+
+    def make(self) -> None:
+        """Raises BackupFailed. Nobody else may look into it."""
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise BackupFailed(reason=f"{self.path}: {error.strerror}") from None
+
+    def place(self, threads: Threads, clock: Clock) -> FilePlace:
+        """Its files, which leave no reserve: what they are for is elsewhere."""
+        folder = self.path / FILES
+        health = StorageHealth(str(folder), threads, clock)
+        return FilePlace(
+            str(folder), health, lambda kind: FolderBlobs(folder / kind, clock, reserve=0)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BackupTools:
+    """What backing up and restoring work with."""
+
+    target: Target
+    queries: Queries
+    files: FilePlace
+    programs: Programs
+    threads: Threads
+    clock: Clock
+    note: Callable[[CopyCounts], object]
+
+
+async def back_up(tools: BackupTools, folder: BackupFolder, *, keep: int = 0) -> BackupReport:
+    """Makes one more backup in the folder, then removes all but the newest `keep`; 0 for none."""
+    threads, began = tools.threads, tools.clock.seconds()
+    await threads.io(folder.make)
+    name = tools.clock.now().strftime(NAME)
+    draft = folder.path / f"{name}.draft"
+    counts, listed = CopyCounts(), list[tuple[str, CopiedBlob]]()
+    try:
+        async with hold_files(tools) as connection:
+            async with connection.transaction(isolation="repeatable_read", readonly=True):
+                snapshot = await connection.fetchval("SELECT pg_export_snapshot()")
+                size = await backup(tools.target, draft, tools.programs, snapshot=snapshot)
+                named = {kind: await _list_all(tools, connection, kind) for kind in TABLES}
+            before = await threads.io(_read_known, folder)
+            for kind, keys in named.items():
+                found = await _copy_kind(tools, folder, kind, keys, before, counts)
+                listed += [(kind, each) for each in found]
+            await threads.io(folder.write_list, name, listed)
+            await threads.io(draft.replace, folder.dump(name))
+            if keep:
+                await threads.io(folder.prune, keep)
+    finally:
+        await threads.io(draft.unlink, missing_ok=True)
+    return BackupReport(
+        name,
+        tools.clock.seconds() - began,
+        size,
+        len(listed),
+        sum(each.size for _, each in listed),
+        counts.copied,
+        tuple(counts.lost),
+    )
+
+
+@asynccontextmanager
+async def hold_files(tools: BackupTools) -> AsyncIterator[OwnConnection]:
+    """A connection of its own; as long as it is open, no server removes a file."""
+    connection = await connect(tools.target, seconds=CONNECT_SECONDS)
+    try:
+        await connection.execute("SET idle_in_transaction_session_timeout = 0")
+        async with asyncio.timeout(WAIT_SECONDS):
+            await connection.execute(tools.queries["files_hold"])
+        yield connection
+    except TimeoutError:
+        raise BackupFailed(reason="another backup is under way") from None
+    finally:
+        await connection.close()
+
+
+async def _list_all(tools: BackupTools, connection: OwnConnection, kind: str) -> list[str]:
+    pages = list_named(connection, tools.queries, kind)
+    return [key async for page in pages for key in page]
+
+
+def _read_known(folder: BackupFolder) -> dict[tuple[str, str], CopiedBlob]:
+    """What earlier backups know of their files, so that those are not read again."""
+    known: dict[tuple[str, str], CopiedBlob] = {}
+    for name in folder.names():
+        known |= folder.read_list(name)
+    return known
+
+
+async def _copy_kind(
+    tools: BackupTools,
+    folder: BackupFolder,
+    kind: str,
+    keys: Sequence[str],
+    known: dict[tuple[str, str], CopiedBlob],
+    counts: CopyCounts,
+) -> list[CopiedBlob]:
+    """Copies what the folder lacks; gives all that it has of these."""
+    threads = tools.threads
+    place = folder.place(threads, tools.clock)
+    copier = Copier(kind, tools.files, place, threads, counts, tools.note)
+    await copier.look()
+    copied = {each.key: each for each in await copier.copy(keys)}
+    lost = {name.partition("/")[2] for name in counts.lost if name.startswith(f"{kind}/")}
+    found: list[CopiedBlob] = []
+    for key in keys:
+        if key not in lost:
+            one = copied.get(key) or known.get((kind, key))
+            if one is None:  # left by a backup that broke off: it is whole, and in no list
+                one = await threads.files(digest_blob, place.blobs(kind), key)
+            found.append(one)
+    return found
+
+
+async def put_back(
+    tools: BackupTools,
+    folder: BackupFolder,
+    name: str,
+    *,
+    known: Sequence[Migration],
+    force: bool = False,
+) -> CopyCounts:
+    """Restores a backup: first its files, each compared with its digest, then the database."""
+    threads, counts = tools.threads, CopyCounts()
+    await check_place(tools.target, force=force)
+    wanted = await threads.io(folder.read_list, name)
+    place = folder.place(threads, tools.clock)
+    for kind in TABLES:
+        copier = Copier(kind, place, tools.files, threads, counts, tools.note)
+        await copier.look()
+        keys = [key for of_kind, key in wanted if of_kind == kind]
+        for copied in await copier.copy(keys):
+            if copied != wanted[kind, copied.key]:
+                raise RestoreFailed(reason=f"the file {kind}/{copied.key} is damaged")
+    if counts.lost:
+        raise RestoreFailed(reason=f"the backup lacks the file {counts.lost[0]}")
+    dump = folder.dump(name)
+    await restore(tools.target, dump, tools.programs, known=known, force=force)
+    return counts
+
+
+def choose_backup(folder: BackupFolder, name: str = "") -> str:
+    """The one of that name, or the newest; raises RestoreFailed."""
+    names = folder.names()
+    wanted = name.removesuffix(DUMP) or (names[-1] if names else "")
+    if wanted not in names:
+        raise RestoreFailed(
+            reason=" ".join(f"there is no backup {wanted} in {folder.path}".split())
+        )
+    return wanted

@@ -1,0 +1,258 @@
+"""Copies of files from one place to another, each read again and compared: for moves and backups.
+
+A copy appears whole or not at all, so that whoever was interrupted begins again and goes on where
+it stopped: what the target lists with the right size is not copied twice.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import BinaryIO, ParamSpec, TypeVar
+
+from rookery.boundary.offload import Threads
+from rookery.db.connecting import OwnConnection
+from rookery.db.pool import Pool, Queries
+from rookery.errors import Complaint
+from rookery.files.blobs import Blobs, StorageAway, UnknownBlob
+from rookery.files.places import FilePlace
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PIECE = 2**20
+AT_ONCE = 8
+"""Files that are copied at a time."""
+ROWS_AT_A_TIME = 1000
+TRIES = 60
+PAUSE_SECONDS = 5.0
+"""Storage that is away is waited for, so often and so long."""
+TABLES: Mapping[str, str] = {
+    "games": "pgns",
+    "logs": "worker_logs",
+    "nets": "nets",
+    "books": "books",
+    "binaries": "binaries",
+    "documents": "ask_uploads",
+}
+"""Whose rows name the files of a kind: the first word of its queries."""
+
+
+class CopyFailed(Complaint):
+    """Files could not be copied; the text says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedBlob:
+    """A file that is in both places."""
+
+    key: str
+    size: int
+    sha256: str
+
+
+@dataclass(slots=True)
+class CopyCounts:
+    """What was done so far."""
+
+    copied: int = 0
+    copied_bytes: int = 0
+    there: int = 0
+    """Files that the target had before."""
+    lost: list[str] = field(default_factory=list)
+    """Files that rows name and that the source does not have, as kind/key."""
+
+
+async def list_named(
+    connection: "Pool | OwnConnection", queries: Queries, kind: str
+) -> AsyncIterator[list[str]]:
+    """The keys of all files that rows name, in pages."""
+    query, after = queries[f"{TABLES[kind]}_blobs"], ""
+    while rows := await connection.fetch(query, after, ROWS_AT_A_TIME):
+        page = [row["blob"] for row in rows]
+        yield page
+        after = page[-1]
+
+
+def copy_blob(source: Blobs, target: Blobs, key: str) -> CopiedBlob:
+    """Copies one file and reads the copy again; blocks. Raises UnknownBlob, StorageAway, or
+    CopyFailed for a copy that differs, which is removed."""
+    draft = target.draft(key)
+    try:
+        with source.open(key) as file:
+            original = _read_through(file, key, draft.write)
+        draft.keep()
+    finally:
+        draft.drop()
+    if digest_blob(target, key) != original:
+        target.remove(key)
+        raise CopyFailed(f"The copy of {key} differs from what was read; it was removed.")
+    return original
+
+
+def digest_blob(blobs: Blobs, key: str) -> CopiedBlob:
+    """The size and digest of a file; blocks, and raises UnknownBlob or StorageAway."""
+    with blobs.open(key) as file:
+        return _read_through(file, key)
+
+
+def _read_through(file: BinaryIO, key: str, write: Callable[[bytes], object] = len) -> CopiedBlob:
+    digest, size = hashlib.sha256(), 0
+    while piece := file.read(PIECE):
+        digest.update(piece)
+        size += len(piece)
+        write(piece)
+    return CopiedBlob(key, size, digest.hexdigest())
+
+
+def list_sizes(blobs: Blobs) -> dict[str, int]:
+    """The size of each file by its key; blocks."""
+    return {found.key: found.size for found in blobs.list_all()}
+
+
+class Copier:
+    """Copies files of one kind, some at a time, and waits for storage that is away."""
+
+    def __init__(
+        self,
+        kind: str,
+        source: FilePlace,
+        target: FilePlace,
+        threads: Threads,
+        counts: CopyCounts,
+        note: Callable[[CopyCounts], object],
+    ) -> None:
+        """`note` is called after each file."""
+        self.kind = kind
+        self._places = source, target
+        self._source = source.blobs(kind)
+        self._target = target.blobs(kind)
+        self._threads = threads
+        self._counts = counts
+        self._note = note
+        self._at_source: dict[str, int] = {}
+        self._at_target: dict[str, int] = {}
+
+    async def look(self) -> None:
+        """Lists both places, for what need not be copied."""
+        self._at_source = await self._insist(list_sizes, self._source)
+        self._at_target = await self._insist(list_sizes, self._target)
+
+    async def copy(self, keys: Iterable[str]) -> list[CopiedBlob]:
+        """Copies those that the target lacks, or has in another size."""
+        missing = [key for key in keys if not self._is_there(key)]
+        copied: list[CopiedBlob] = []
+        for start in range(0, len(missing), AT_ONCE):
+            part = missing[start : start + AT_ONCE]
+            done = await asyncio.gather(*(self._copy(key) for key in part))
+            copied += [each for each in done if each is not None]
+        return copied
+
+    def _is_there(self, key: str) -> bool:
+        size = self._at_target.get(key)
+        if size is None or self._at_source.get(key, size) != size:
+            return False
+        self._counts.there += 1
+        return True
+
+    async def _copy(self, key: str) -> CopiedBlob | None:
+        try:
+            done = await self._insist(copy_blob, self._source, self._target, key)
+        except UnknownBlob:
+            self._counts.lost.append(f"{self.kind}/{key}")
+            return None
+        self._at_target[key] = done.size
+        self._counts.copied += 1
+        self._counts.copied_bytes += done.size
+        self._note(self._counts)
+        return done
+
+    async def _insist(self, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Does it in a thread, again and again while a place is away; raises CopyFailed."""
+        for _ in range(TRIES):
+            try:
+                return await self._threads.files(act, *args, **kwargs)
+            except StorageAway as error:
+                reason = str(error)
+                await asyncio.sleep(PAUSE_SECONDS)
+                for place in self._places:
+                    await place.health.probe()
+        raise CopyFailed(f"The storage does not come back ({reason}); what is copied stays.")
+
+
+async def move_files(
+    pool: Pool,
+    queries: Queries,
+    source: FilePlace,
+    target: FilePlace,
+    threads: Threads,
+    note: Callable[[CopyCounts], object],
+) -> CopyCounts:
+    """Copies every file that a row names, while servers go on: again from the start until there
+    was nothing new."""
+    counts = CopyCounts()
+    before = -1
+    while before != counts.copied:
+        before, counts.there, counts.lost = counts.copied, 0, []
+        for kind in TABLES:
+            copier = Copier(kind, source, target, threads, counts, note)
+            await copier.look()
+            async for page in list_named(pool, queries, kind):
+                await copier.copy(page)
+                await forget_removed(pool, queries, kind, counts)
+    return counts
+
+
+async def forget_removed(pool: Pool, queries: Queries, kind: str, counts: CopyCounts) -> None:
+    """A file that is gone with its row was removed meanwhile, which is no loss."""
+    gone = [name.partition("/")[2] for name in counts.lost if name.startswith(f"{kind}/")]
+    if gone:
+        found = await pool.fetch(queries[f"{TABLES[kind]}_known"], gone)
+        named = {f"{kind}/{row['blob']}" for row in found}
+        counts.lost = [
+            name for name in counts.lost if name in named or not name.startswith(f"{kind}/")
+        ]
+
+
+# What the store and the rows do not agree on.
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedKind:
+    """The files of one kind, compared with the rows that name them."""
+
+    kind: str
+    named: int
+    bytes: int
+    missing: tuple[str, ...]
+    """Files that a row names and that are not there."""
+    orphans: tuple[str, ...]
+    """Old files that no row names; the sweep removes them."""
+
+
+async def check_files(
+    pool: Pool, queries: Queries, place: FilePlace, threads: Threads, orphan_seconds: float
+) -> AsyncIterator[CheckedKind]:
+    """Compares rows and files, kind by kind. Rows are read first: a file is stored before its row
+    is there, so that what comes in meanwhile is never missing."""
+    for kind in TABLES:
+        blobs = place.blobs(kind)
+        named = {key async for page in list_named(pool, queries, kind) for key in page}
+        sizes = await threads.files(list_sizes, blobs)
+        missing = await _still_missing(pool, queries, kind, named - sizes.keys(), blobs, threads)
+        old = await threads.files(_list_old, blobs, orphan_seconds)
+        orphans = tuple(sorted(old - named))
+        yield CheckedKind(kind, len(named), sum(sizes.values()), missing, orphans)
+
+
+async def _still_missing(
+    pool: Pool, queries: Queries, kind: str, keys: Collection[str], blobs: Blobs, threads: Threads
+) -> tuple[str, ...]:
+    """Those that are named and not there, also when looked at once more, one by one."""
+    rows = await pool.fetch(queries[f"{TABLES[kind]}_known"], list(keys)) if keys else ()
+    missing = [row["blob"] for row in rows if not await threads.files(blobs.has, row["blob"])]
+    return tuple(sorted(missing))
+
+
+def _list_old(blobs: Blobs, seconds: float) -> set[str]:
+    return {found.key for found in blobs.list_all(older_than_seconds=seconds)}
