@@ -31,6 +31,7 @@ MINUTES: Mapping[str, int] = {
     "fastchess": 4,
     "fleet": 5,
     "fleet_kills": 10,
+    "forwarding": 8,
     "full_disk": 8,
     "fuzz": 7,
     "idle": 11,

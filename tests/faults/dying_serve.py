@@ -16,6 +16,7 @@ import asyncpg.transaction
 from rookery.cli.main import main
 from rookery.db.target import set_hook
 from rookery.rules.reception import Reception
+from rookery.web.primary_link import Reply
 from rookery.web.short_path import ShortCall, ShortPath
 
 Passage = Callable[[], None]
@@ -75,7 +76,7 @@ def before_the_answer(passed: Passage) -> None:
     """It is committed, and the worker has not heard of it."""
     finish = ShortPath.finish
 
-    def dying(self: ShortPath, call: ShortCall) -> bytes | None:
+    def dying(self: ShortPath, call: ShortCall) -> bytes | Reply | None:
         body = finish(self, call)
         if body is not None and call.endpoint.route.path == "/api/update_task":
             passed()

@@ -11,6 +11,7 @@ from rookery.clock import Clock
 from rookery.db.fence import LeaseRow
 from rookery.web.serving import ListenAddress, address_of, bind_socket
 from tests.http_servers import http_backend
+from tests.twins.farm import MemoryRows, MemoryStore
 from tests.twins.people import MemoryUsers
 from tests.twins.sites import MemorySite, OpenSite, make_site, open_site
 
@@ -45,10 +46,13 @@ async def served(app: Starlette, site: MemorySite) -> AsyncIterator[str]:
 
 
 def make_secondary(
-    lease: SharedLease, clock: Clock | None = None, users: MemoryUsers | None = None
+    lease: SharedLease,
+    clock: Clock | None = None,
+    users: MemoryUsers | None = None,
+    rows: MemoryRows | None = None,
 ) -> MemorySite:
     """A site that is not primary and looks at this lease for who is."""
-    site = make_site(clock=clock, users=users)
+    site = make_site(clock=clock, users=users, store=MemoryStore(rows))
     site.rules.primary = False
     site.forwarder.own_address = "http://192.0.2.200:1"
     site.read_lease = lease.read
@@ -57,9 +61,12 @@ def make_secondary(
 
 @asynccontextmanager
 async def open_secondary(
-    lease: SharedLease, clock: Clock | None = None, users: MemoryUsers | None = None
+    lease: SharedLease,
+    clock: Clock | None = None,
+    users: MemoryUsers | None = None,
+    rows: MemoryRows | None = None,
 ) -> AsyncIterator[OpenSite]:
-    site = make_secondary(lease, clock, users)
+    site = make_secondary(lease, clock, users, rows)
     async with open_site(site) as opened:
         try:
             yield opened

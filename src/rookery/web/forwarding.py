@@ -188,6 +188,22 @@ class Forwarder:
             self._inside += by
         self._bytes_inside += by * len(call.body)
 
+    def ask_at_once(self, call: OutgoingCall) -> "asyncio.Future[Reply] | None":
+        """Send a call of a worker without awaiting, where a connection to the primary is free; None
+        where none is, or nobody is primary, and then `ask` knows what to do."""
+        if self._link is None or self._inside >= MOST_INSIDE:
+            return None
+        request = call.encode(self._key, repeated=False)
+        answer = self._link.ask_at_once(request, call.seconds)
+        if answer is not None:
+            self._sent += 1
+            self._inside += 1
+            answer.add_done_callback(self._end_call)
+        return answer
+
+    def _end_call(self, _answer: "asyncio.Future[Reply]") -> None:
+        self._inside -= 1
+
     def _is_full(self, call: OutgoingCall) -> bool:
         return (
             self._inside >= MOST_INSIDE or self._bytes_inside + len(call.body) > MOST_BYTES_INSIDE

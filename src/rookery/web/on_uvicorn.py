@@ -9,10 +9,15 @@ from typing import cast
 
 import uvicorn
 from starlette.applications import Starlette
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from rookery.logs import Log
 from rookery.web.limits import RequestBounds
+from rookery.web.primary_link import Reply
 from rookery.web.serving import (
     BACKLOG,
     HEAD_BYTES,
@@ -21,8 +26,10 @@ from rookery.web.serving import (
     HttpBackend,
     NewLoop,
 )
-from rookery.web.short_path import ShortCall, ShortPath, parse_whole_request, short_path_of
+from rookery.web.short_path import ShortCall, ShortPath, short_path_of
 from rookery.web.site import Site
+from rookery.web.to_primary import list_passed_on
+from rookery.web.whole_requests import parse_whole_request
 
 # The HTTP/1.1 connection: uvicorn's, with limits on what may come before a request is whole.
 
@@ -172,16 +179,18 @@ class LimitedHttp(HttpToolsProtocol):
             return
         if body is None:
             self._feed(data)
+        elif isinstance(body, Reply):
+            self._write_short(call.request_id, body.body, self._reply_head(body))
         else:
-            self._write_short(call.request_id, body)
+            self._write_short(call.request_id, body, self._response_head())
         if self._later:
             later, self._later = self._later, b""
             self.flow.resume_reading()
             self.data_received(later)
 
-    def _write_short(self, request_id: str, body: bytes) -> None:
+    def _write_short(self, request_id: str, body: bytes, head: bytes) -> None:
         closing = b"connection: close\r\n" if self._shutting_down else b""
-        lines = self._response_head(), len(body), request_id.encode(), closing, body
+        lines = head, len(body), request_id.encode(), closing, body
         self.transport.write(b"%bcontent-length: %d\r\nx-request-id: %b\r\n%b\r\n%b" % lines)
         self.server_state.total_requests += 1
         if self._shutting_down:
@@ -203,6 +212,13 @@ class LimitedHttp(HttpToolsProtocol):
             lines = b"".join(b"%b: %b\r\n" % each for each in headers)
             self._cached_head = headers, b"%b%bcontent-type: application/json\r\n" % (_OK, lines)
         return self._cached_head[1]
+
+    def _reply_head(self, reply: Reply) -> bytes:
+        """Status line and headers of an answer that is the primary's."""
+        passed_on = (each for each in list_passed_on(reply) if each[0] != b"content-length")
+        headers = (*self.server_state.default_headers, *passed_on)
+        lines = b"".join(b"%b: %b\r\n" % each for each in headers)
+        return b"%b%b" % (STATUS_LINE[reply.status], lines)
 
     # One timer for an idle connection that looks again when it is due: most calls are followed by
     # another, and to make and cancel a timer for each costs as much as to parse it.

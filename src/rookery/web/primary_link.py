@@ -8,6 +8,7 @@ answer to one call ends the connection.
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -156,20 +157,26 @@ class _Places:
         self._free: list[_Connection] = []
         self._waiting: deque[asyncio.Future[_Connection | None]] = deque()
 
-    async def take(self, until: float) -> _Connection | None:
-        """A connection, or None for a place that the caller has to make one for."""
-        loop = asyncio.get_running_loop()
-        oldest = loop.time() - IDLE_SECONDS
+    def take_free(self) -> _Connection | None:
+        """A connection that is open and has nothing to do."""
+        oldest = asyncio.get_running_loop().time() - IDLE_SECONDS
         while self._free:
             connection = self._free.pop()
             if connection.usable and connection.idle_since > oldest:
                 return connection
             connection.close()
             self._taken -= 1
+        return None
+
+    async def take(self, until: float) -> _Connection | None:
+        """A connection, or None for a place that the caller has to make one for."""
+        connection = self.take_free()
+        if connection is not None:
+            return connection
         if self._taken < self._most:
             self._taken += 1
             return None
-        waiter: asyncio.Future[_Connection | None] = loop.create_future()
+        waiter: asyncio.Future[_Connection | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
         return await self._wait(waiter, until)
 
@@ -249,6 +256,28 @@ class PrimaryLink:
                 timer.cancel()
         finally:
             places.give_back(connection)
+
+    def ask_at_once(self, request: bytes, seconds: float) -> "asyncio.Future[Reply] | None":
+        """The same without awaiting: the answer, or AnswerLost, will be in the future. None where
+        no connection is free, and then nothing was sent."""
+        connection = self._short.take_free()
+        if connection is None:
+            return None
+        answer = connection.call(request)
+        timer = asyncio.get_running_loop().call_later(seconds, _give_up, answer)
+        answer.add_done_callback(partial(self._end_call, connection, timer))
+        return answer
+
+    def _end_call(
+        self,
+        connection: _Connection,
+        timer: asyncio.TimerHandle,
+        answer: "asyncio.Future[Reply]",
+    ) -> None:
+        timer.cancel()
+        if answer.cancelled() or answer.exception():
+            connection.close()
+        self._short.give_back(connection)
 
     async def reach(self) -> None:
         """Make sure of a connection; raises NotReached."""

@@ -21,7 +21,6 @@ messages.
 """
 
 import asyncio
-import re
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -44,10 +43,12 @@ from rookery.protocol.worker_heads import HEAD_BYTES
 from rookery.web.answers import answer_error, stopping_answer
 from rookery.web.bodies import cancel_on_leave
 from rookery.web.faults import NotPrimary
+from rookery.web.forwarding import COUNTRY, OutgoingCall
 from rookery.web.guards import HostCheck
+from rookery.web.internal_calls import AGAIN, FORWARDED, ForwardedCall
 from rookery.web.inventory import named_routes
 from rookery.web.middleware import BROKEN_OFF, RequestIdentifier, RequestLog
-from rookery.web.primary_link import Reply
+from rookery.web.primary_link import AnswerLost, Reply
 from rookery.web.scope import (
     RequestInfo,
     body_in,
@@ -62,6 +63,7 @@ from rookery.web.scope import (
 )
 from rookery.web.site import Site
 from rookery.web.to_primary import Replayed, list_passed_on, make_outgoing
+from rookery.web.whole_requests import WholeRequest
 from rookery.web.worker_api.call import JSON_TYPE, WorkerCall, send_json
 from rookery.web.worker_api.incoming import VerifiedCaller, country_code
 
@@ -83,14 +85,14 @@ class _Endpoint:
 
 class ShortCall(NamedTuple):
     """A call that was carried out in memory. Its answer is sent once `committed` is true, or at
-    once where that is None."""
+    once where that is None. One that was sent to the primary has its answer there."""
 
     endpoint: _Endpoint
     request_id: str
     started: float
     client: str
-    answer: WorkerAnswer
-    committed: asyncio.Future[bool] | None
+    answer: WorkerAnswer | None
+    committed: "asyncio.Future[bool] | asyncio.Future[Reply] | None"
 
 
 @runs(Domain.LOOP, "one look into a table; a call that is like most is answered at once")
@@ -105,11 +107,13 @@ class ShortPath:
         self._request_log = RequestLog(site)
         self._hosts = HostCheck(site)
 
-    def begin(self, request: "WholeRequest", peer: str, scheme: str) -> ShortCall | None:
+    def begin(self, request: WholeRequest, peer: str, scheme: str) -> ShortCall | None:
         """Carry out a usual request in memory; None for an unusual one, with nothing changed."""
         endpoint, site = self._endpoints.get(request.path), self._site
         if endpoint is None or not self._is_usual(request):
             return None
+        if not site.is_primary():
+            return self._begin_elsewhere(endpoint, request, peer, scheme)
         began = site.clock.seconds()
         forwarded = self._identifier.verify(request.path.encode(), request.headers)
         if forwarded is None:
@@ -145,30 +149,59 @@ class ShortPath:
         request_id = forwarded.request_id if forwarded else self._identifier.next_id()
         return ShortCall(endpoint, request_id, began, client, *pending)
 
-    def _is_usual(self, request: "WholeRequest") -> bool:
+    def _is_usual(self, request: WholeRequest) -> bool:
         return (
             len(request.body) <= HEAD_BYTES
             and not self._site.lifecycle.stopping
-            and self._site.is_primary()
             and self._hosts.allows(request.headers.get(b"host"))
         )
 
-    def finish(self, call: ShortCall) -> bytes | None:
-        """The body of the response once the call is committed; None where the commit failed."""
+    def _begin_elsewhere(
+        self, endpoint: _Endpoint, request: WholeRequest, peer: str, scheme: str
+    ) -> ShortCall | None:
+        """Send a usual request to the process that is primary; None where that takes longer."""
+        headers, forwarder = request.headers, self._site.forwarder
+        if not endpoint.call.needs_primary or forwarder.is_ready() or FORWARDED in headers:
+            return None
+        if endpoint.route.path == TASK_PATH and b'"wait"' in request.body:
+            return None
+        began, request_id = self._site.clock.seconds(), self._identifier.next_id()
+        client, proxied = self._identifier.client(peer, headers.get(b"x-forwarded-for"))
+        who = ForwardedCall(request_id, client, self._is_secure(headers, scheme, proxied))
+        country = headers.get(COUNTRY) if proxied else None
+        lines = b"%b: %b\r\n" % (COUNTRY, country) if country else b""
+        target, host = request.path.encode(), headers[b"host"]
+        call = OutgoingCall("POST", target, host, lines, request.body, who, CALL_SECONDS)
+        answer = forwarder.ask_at_once(call)
+        if answer is None:
+            return None
+        self._request_log.add_arrival()
+        return ShortCall(endpoint, request_id, began, client, None, answer)
+
+    def finish(self, call: ShortCall) -> bytes | Reply | None:
+        """The body of the response once the call is committed; what the primary answered, where it
+        is another; None where the commit failed or nothing was decided. Then the call is made once
+        more, the long way, which changes nothing that the worker itself would not by repeating
+        it."""
+        body = self._finish_here(call) if call.answer is not None else _find_reply(call)
+        if body is None:
+            self._request_log.drop_arrival()
+            return None
+        path, status = call.endpoint.route.path, body.status if isinstance(body, Reply) else 200
+        self._request_log.add_response(
+            path, path, "POST", status, call.started, call.client, call.request_id
+        )
+        return body
+
+    def _finish_here(self, call: ShortCall) -> bytes | None:
         committed, site = call.committed, self._site
         if committed is not None and (committed.cancelled() or not committed.result()):
-            self._request_log.drop_arrival()
             return None
         # It may have waited for long, and memory says nothing about what happened since.
         if not site.is_primary():
-            self._request_log.drop_arrival()
             return None
-        body = encode_timed(call.answer, seconds=site.clock.seconds() - call.started)
-        path = call.endpoint.route.path
-        self._request_log.add_response(
-            path, path, "POST", 200, call.started, call.client, call.request_id
-        )
-        return body
+        assert call.answer is not None
+        return encode_timed(call.answer, seconds=site.clock.seconds() - call.started)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         endpoint = self._endpoints.get(path_of(scope)) if is_http(scope) else None
@@ -195,16 +228,20 @@ class ShortPath:
         try:
             if call.committed is not None:
                 await call.committed
+        except AnswerLost:
+            pass  # `finish` sees it
         except asyncio.CancelledError:
             # The drain is over: the long path says so.
             if not self._site.lifecycle.stopping:
                 self._request_log.drop_arrival()
                 raise
         body = self.finish(call)
-        if body is None:
-            return False
-        await send_json(send, 200, body, (b"x-request-id", call.request_id.encode()))
-        return True
+        id_header = (b"x-request-id", call.request_id.encode())
+        if isinstance(body, Reply):
+            await _send_reply(body, id_header, send)
+        elif body is not None:
+            await send_json(send, 200, body, id_header)
+        return body is not None
 
     async def _answer_long(
         self, endpoint: _Endpoint, scope: Scope, receive: Receive, send: Send
@@ -276,62 +313,15 @@ class ShortPath:
         info.started += self._site.clock.seconds() - began
         return reply, replayed
 
-    def _server(self, request: "WholeRequest", scheme: str, proxied: bool) -> str:
+    def _server(self, request: WholeRequest, scheme: str, proxied: bool) -> str:
         """This server's address as in the host header, which was checked before."""
-        forwarded = request.headers.get(b"x-forwarded-proto") if proxied else None
-        scheme_said = forwarded.decode("latin-1") if forwarded else scheme
-        secure = scheme_said.strip().lower() == "https"
+        secure = self._is_secure(request.headers, scheme, proxied)
         return f"{'https' if secure else 'http'}://{request.headers[b'host'].decode('latin-1')}"
 
-
-class WholeRequest(NamedTuple):
-    """A POST request with its whole body; each header occurs once."""
-
-    path: str
-    headers: dict[bytes, bytes]
-    body: bytes
-
-
-_LINE = re.compile(rb"POST (/api/[a-z_]+) HTTP/1\.1\r\n")
-_HEADER = re.compile(
-    rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)[ \t]*\r\n"
-)
-_MOST_HEADERS = 32
-_SPECIAL = frozenset({b"transfer-encoding", b"expect", b"upgrade", b"te", b"trailer"})
-
-
-def parse_whole_request(data: bytes) -> WholeRequest | None:
-    """The request for a path of workers that these bytes are, exactly and in plain form; None for
-    anything else, which is left to the HTTP server's own parser."""
-    line = _LINE.match(data)
-    if line is None:
-        return None
-    end = data.find(b"\r\n\r\n", line.end() - 2)
-    headers = _headers_in(data, line.end(), end + 2)
-    if end < 0 or headers is None:
-        return None
-    body = data[end + 4 :]
-    is_plain = (
-        headers.get(b"content-length") == b"%d" % len(body)
-        and headers.get(b"connection", b"keep-alive").lower() == b"keep-alive"
-        and _SPECIAL.isdisjoint(headers)
-    )
-    return WholeRequest(line[1].decode("ascii"), headers, body) if is_plain else None
-
-
-def _headers_in(data: bytes, place: int, end: int) -> dict[bytes, bytes] | None:
-    """Headers by their name in small letters; None where a line is malformed or a name repeated."""
-    headers: dict[bytes, bytes] = {}
-    while place < end:
-        header = _HEADER.match(data, place, end)
-        if header is None or len(headers) == _MOST_HEADERS:
-            return None
-        name = header[1].lower()
-        if name in headers:
-            return None
-        headers[name] = header[2]
-        place = header.end()
-    return headers
+    def _is_secure(self, headers: dict[bytes, bytes], scheme: str, proxied: bool) -> bool:
+        forwarded = headers.get(b"x-forwarded-proto") if proxied else None
+        said = forwarded.decode("latin-1") if forwarded else scheme
+        return said.strip().lower() == "https"
 
 
 class _ReplayFirst:
@@ -369,6 +359,17 @@ def _endpoints(routes: Sequence[Route]) -> Iterator[_Endpoint]:
     for name, route in named_routes(list(routes)):
         if isinstance(route, Route) and isinstance(route.endpoint, WorkerCall):
             yield _Endpoint(name, route, route.endpoint)
+
+
+def _find_reply(call: ShortCall) -> bytes | Reply | None:
+    """What the primary answered; a usual answer without its head, which is like that of ours."""
+    answer = call.committed
+    if answer is None or answer.cancelled() or answer.exception():
+        return None
+    reply = answer.result()
+    if not isinstance(reply, Reply) or reply.header(AGAIN):
+        return None
+    return reply.body if reply.status == 200 else reply
 
 
 async def _send_reply(reply: Reply, id_header: tuple[bytes, bytes], send: Send) -> int:

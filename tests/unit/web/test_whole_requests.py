@@ -3,7 +3,7 @@ only those."""
 
 import pytest
 
-from rookery.web.short_path import WholeRequest, parse_whole_request
+from rookery.web.whole_requests import WholeRequest, parse_whole_request
 
 HEAD = b"POST /api/beat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
 
