@@ -24,8 +24,9 @@ from scripts.shots_of_pages import (
     find_names,
     wait_until_ready,
 )
+from tests.forks import PROJECT
 from tests.ports import kept_port
-from tests.rookery_process import COMMAND, PROJECT, environment
+from tests.rookery_process import COMMAND, environment
 
 ROUNDS = 10
 TICKS = 100.0

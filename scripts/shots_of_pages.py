@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.forks import PROJECT
 from tests.pages.axe import find_violations
 from tests.pages.chromium import Tab, chromium
 from tests.ports import kept_port
-from tests.rookery_process import COMMAND, PROJECT, environment
+from tests.rookery_process import COMMAND, environment
 
 OUT = PROJECT / ".cache" / "shots"
 PASSWORD = "rookery-demo-farm"

@@ -4,7 +4,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.rookery_process import COMMAND, PROJECT, environment
+from tests.forks import run_forked
+from tests.rookery_process import COMMAND, environment, place_data
 
 PASSWORD = "correct-horse-battery-7"
 
@@ -12,15 +13,9 @@ PASSWORD = "correct-horse-battery-7"
 def run_command(
     *words: str, data: Path, typed: str = "", settings: Mapping[str, str] | None = None
 ) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [*COMMAND, *words, "--data", str(data)],
-        cwd=PROJECT,
-        env=environment() | dict(settings or {}),
-        input=typed,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    place_data(data, settings)
+    command = [*COMMAND, *words, "--data", str(data)]
+    return run_forked(command, env=environment() | dict(settings or {}), typed=typed)
 
 
 def add_user(

@@ -43,6 +43,11 @@ def parent_of(pid: int) -> int:
     return int(after_name[1]) if after_name else 0
 
 
+def state_of(pid: int) -> str:
+    """One letter, such as T when it was stopped; nothing when it is gone."""
+    return _said(pid, "stat").rpartition(")")[2].strip()[:1]
+
+
 def _said(pid: int, place: str) -> str:
     path = Path("/proc", str(pid), place)
     try:

@@ -1,21 +1,33 @@
 """Real `rookery` processes for tests, on a data folder of the test's own."""
 
+import atexit
 import json
 import os
+import shutil
 import signal
-import subprocess
-import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[1]
-COMMAND = (sys.executable, "-m", "rookery.cli.main")
+from rookery.db.embedded.folder import Layout
+from tests.forks import PROJECT as PROJECT  # noqa: PLC0414 for those who start processes
+from tests.forks import PYTHON, SOURCES, may_fork, run_forked, start_process
+
+COMMAND = (*PYTHON, "rookery.cli.main")
 LIMIT_SECONDS = 60.0
+# Half of the files of a new cluster belong to databases that further ones are copied from.
+SMALLER = """
+UPDATE pg_database SET datistemplate = false;
+DROP DATABASE template0;
+DROP DATABASE template1;
+CHECKPOINT;
+"""
 # The whole suite can be run on the other HTTP server.
 PASSED_ON = frozenset({"ROOKERY_HTTP"})
 # For servers whose workers make their results up.
@@ -33,20 +45,17 @@ class RookeryProcess:
         *,
         detect: bool = True,
         settings: Mapping[str, str] | None = None,
+        first: bool = False,
     ) -> None:
         self.data = data
         data.parent.mkdir(parents=True, exist_ok=True)
+        surroundings = environment(detect=detect) | dict(settings or {})
+        if not first and tuple(command) == COMMAND and may_fork(command, surroundings):
+            place_data(data, settings)
         self._log = data.parent / f"{data.name}-{time.monotonic_ns()}.log"
+        given = [words[0], "--port=0", f"--data={data}", "--log-format=json", *words[1:]]
         with self._log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [*command, words[0], "--port=0", f"--data={data}", "--log-format=json", *words[1:]],
-                cwd=PROJECT,
-                env=environment(detect=detect) | dict(settings or {}),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
+            self.process = start_process([*command, *given], env=surroundings, stderr=log)
 
     def events(self) -> list[dict[str, object]]:
         lines = self._log.read_text().splitlines()
@@ -109,10 +118,40 @@ class RookeryProcess:
 def environment(*, detect: bool = True) -> dict[str, str]:
     """This process's, with our sources and without settings, but for two that tests choose."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("ROOKERY_") or k in PASSED_ON}
-    paths = os.pathsep.join((str(PROJECT / "src"), str(PROJECT)))
     # Nothing is fetched from outside, and no start waits for it.
-    fixed = {"PYTHONPATH": paths, "ROOKERY_FRONT_END": "0", "ROOKERY_BOOKS_REPOSITORY": "off"}
+    fixed = {"PYTHONPATH": SOURCES, "ROOKERY_FRONT_END": "0", "ROOKERY_BOOKS_REPOSITORY": "off"}
     return kept | fixed | {"ROOKERY_DETECT_BLOCKING": str(int(detect))}
+
+
+def place_data(data: Path, settings: Mapping[str, str] | None = None) -> None:
+    """Puts a database with the present schema where there is none: to make one takes seconds."""
+    if not data.exists() and "ROOKERY_DATABASE_URL" not in (settings or {}):
+        copy_data(_migrated(), data)
+
+
+def copy_data(source: Path, data: Path) -> None:
+    """Of a folder that no server uses, without what tells which one did."""
+    layout = Layout(source)
+    of_a_server = shutil.ignore_patterns(layout.lock.name, layout.address.name, layout.socket.name)
+    shutil.copytree(source, data, ignore=of_a_server)
+
+
+@cache
+def _migrated() -> Path:
+    data = scratch_folder() / "migrated"
+    for words, typed in ((("migrate",), ""), (("shell",), SMALLER)):
+        command = [*COMMAND, "db", *words, f"--data={data}"]
+        done = run_forked(command, env=environment(), typed=typed)
+        assert done.returncode == 0, done.stderr
+    return data
+
+
+@cache
+def scratch_folder() -> Path:
+    """For what all tests of a run share; it goes with the run."""
+    folder = tempfile.mkdtemp(prefix="rookery-tests-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 @contextmanager
@@ -122,8 +161,11 @@ def run_rookery(
     command: Sequence[str] = COMMAND,
     detect: bool = True,
     settings: Mapping[str, str] | None = None,
+    first: bool = False,
 ) -> Iterator[RookeryProcess]:
-    process = RookeryProcess(words or ("serve",), data, command, detect=detect, settings=settings)
+    """A server; where nothing is there yet its database is a copy, but for a true first start."""
+    line = words or ("serve",)
+    process = RookeryProcess(line, data, command, detect=detect, settings=settings, first=first)
     try:
         yield process
     finally:

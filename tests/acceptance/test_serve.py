@@ -23,8 +23,8 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_a_deep_folder_with_spaces_is_good_enough(tmp_path: Path) -> None:
-    with run_rookery(tmp_path / ("deep folder " * 12) / "the data") as server:
-        assert server.get("/readyz") == (200, '{"ready":true}')
+    with run_rookery(tmp_path / ("deep folder " * 12) / "the data", first=True) as server:
+        assert server.get("/readyz") == (200, '{"ready":true,"role":"primary"}')
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -12,15 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.forks import PROJECT
 from tests.process_table import processes_of, remaining_processes
-from tests.rookery_process import (
-    COMMAND,
-    LIMIT_SECONDS,
-    PROJECT,
-    RookeryProcess,
-    environment,
-    run_rookery,
-)
+from tests.rookery_process import COMMAND, LIMIT_SECONDS, RookeryProcess, environment, run_rookery
 
 SIGN = b"Ctrl-C stops everything."
 KEEPER = "cli.local_worker"
@@ -49,7 +43,7 @@ def games_of(server: RookeryProcess) -> int:
 
 @pytest.mark.timeout(300)
 def test_one_command_plays_a_first_test_and_one_signal_ends_it(data: Path) -> None:
-    with run_rookery(data, "up", "--concurrency=1") as first:
+    with run_rookery(data, "up", "--concurrency=1", first=True) as first:
         until(lambda: games_of(first))
         assert first.stop(signal.SIGINT) == 0
         assert remaining_processes(data) == {}

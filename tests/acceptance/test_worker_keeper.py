@@ -4,8 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.forks import PROJECT
 from tests.process_table import remaining_processes
-from tests.rookery_process import LIMIT_SECONDS, PROJECT, environment
+from tests.rookery_process import LIMIT_SECONDS, environment
 
 POLITE = """
 import signal, sys, time

@@ -4,34 +4,29 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from tests.forks import PYTHON, SOURCES, start_process
 from tests.process_table import LIMIT_SECONDS, command_line_of, parent_of, pids, remaining_processes
 
-ROOT = Path(__file__).resolve().parents[2]
-OWNER = Path(__file__).with_name("owner.py")
+OWNER = (*PYTHON, "tests.faults.owner")
 
 
 class Spoken:
     """A process that says in lines of JSON what happens, and ends when its input does."""
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: Sequence[str]) -> None:
         self.facts: dict[str, Any] = {}
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT)))},
-        )
+        env = os.environ | {"PYTHONPATH": SOURCES}
+        self.process = start_process(command, env=env, stdin=subprocess.PIPE)
 
     def next(self) -> dict[str, Any]:
         """The next thing it says; empty when it has ended."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        if not line.endswith(b"\n"):
+        if not line.endswith("\n"):
             return {}
         said: dict[str, Any] = json.loads(line)
         self.facts |= said
@@ -75,7 +70,7 @@ class Owner(Spoken):
 
     def __init__(self, data: Path, work: str = "hold", *words: str, prefix: Sequence[str] = ()):
         self.data = data
-        super().__init__([*prefix, sys.executable, str(OWNER), str(data), work, *words])
+        super().__init__([*prefix, *OWNER, str(data), work, *words])
 
     def __exit__(self, *_: object) -> None:
         self.end()

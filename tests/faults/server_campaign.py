@@ -20,14 +20,8 @@ from tests.faults.processes import backends_of, kill
 from tests.fleet.audit import Audit
 from tests.fleet.connections import Connections
 from tests.fleet.fleet import Account, SimulatedFleet
-from tests.rookery_process import (
-    COMMAND,
-    LIMIT_SECONDS,
-    PROJECT,
-    SIMULATED,
-    RookeryProcess,
-    environment,
-)
+from tests.forks import PROJECT
+from tests.rookery_process import COMMAND, LIMIT_SECONDS, SIMULATED, RookeryProcess, environment
 
 DYING = (sys.executable, "-m", "tests.faults.dying_serve")
 PASSWORD = "correct horse battery staple"

@@ -14,7 +14,8 @@ import pytest
 
 from rookery.match.job import EngineSpec, GameResult, MatchFault, Termination
 from tests.engines.matches import MOVER, SHORT, mover, movers_left, play
-from tests.faults.processes import ROOT, kill, wait_until_gone
+from tests.faults.processes import kill, wait_until_gone
+from tests.forks import PROJECT
 from tests.process_table import processes_of
 
 pytestmark = pytest.mark.anyio
@@ -156,7 +157,7 @@ def started(folder: Path, *misdeeds: str, kind: str = "match") -> "subprocess.Po
     match = subprocess.Popen(
         [sys.executable, "-m", "rookery.cli.main", *words],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        env={**os.environ, "PYTHONPATH": str(PROJECT / "src")},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -227,7 +228,7 @@ def test_an_engine_of_fastchess_ends_with_a_killed_match(tmp_path: Path) -> None
         cwd=tmp_path,
         env={
             **os.environ,
-            "PYTHONPATH": str(ROOT / "src"),
+            "PYTHONPATH": str(PROJECT / "src"),
             "PATH": f"{folder}:{os.environ['PATH']}",
         },
     )

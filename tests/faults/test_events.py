@@ -19,8 +19,9 @@ from rookery.model.plan import Modification
 from rookery.protocol import v1
 from tests.commands import add_user, run_command
 from tests.faults.processes import kill
+from tests.forks import PROJECT
 from tests.ports import kept_port
-from tests.rookery_process import COMMAND, PROJECT, RookeryProcess, environment, run_rookery
+from tests.rookery_process import COMMAND, RookeryProcess, environment, run_rookery
 from tests.submissions import SPRT, body
 from tests.wire.app_under_test import KNOWN_TOKEN
 from tests.wire.processes import Server, running_server

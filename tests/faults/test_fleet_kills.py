@@ -1,7 +1,6 @@
 """kill -9 of the primary and of PostgreSQL while workers report: what was acknowledged is in the
 rows, and nothing is there twice."""
 
-import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,8 +9,9 @@ from typing import Any
 import pytest
 
 from tests.faults.processes import Spoken, backends_of, kill, wait_until_gone
+from tests.forks import PYTHON
 
-SCRIPT = Path(__file__).with_name("fleet_writer.py")
+WRITER = (*PYTHON, "tests.faults.fleet_writer")
 Ledger = dict[str, int]
 
 
@@ -20,7 +20,7 @@ class Primary(Spoken):
 
     def __init__(self, data: Path, *fault: object) -> None:
         self.data = data
-        super().__init__([sys.executable, str(SCRIPT), str(data), *map(str, fault)])
+        super().__init__([*WRITER, str(data), *map(str, fault)])
 
     def __exit__(self, *_: object) -> None:
         self.end()

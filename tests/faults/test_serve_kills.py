@@ -18,7 +18,7 @@ def data(tmp_path: Path) -> Path:
 
 def starts_again(data: Path) -> None:
     with run_rookery(data) as again:
-        assert again.get("/readyz") == (200, '{"ready":true}')
+        assert again.get("/readyz") == (200, '{"ready":true,"role":"primary"}')
         assert again.stop() == 0
     wait_until_gone(data)
 
@@ -27,7 +27,7 @@ def starts_again(data: Path) -> None:
     "event", ["database_initialising", "database_ready", "migration_applied", "ready"]
 )
 def test_a_serve_that_was_killed_during_its_start_starts_again(data: Path, event: str) -> None:
-    with run_rookery(data) as server:
+    with run_rookery(data, first=True) as server:
         server.until(event)
         server.kill()
     wait_until_gone(data)

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.forks import PROJECT
 from tests.process_table import remaining_processes
-from tests.rookery_process import PROJECT
 
 KEEPER = """
 import os, signal, sys

@@ -1,12 +1,13 @@
 """A worker plays on while servers that share a database take over from one another."""
 
 import asyncio
-import os
 import signal
+import time
 from pathlib import Path
 
 from rookery.db.target import Target
 from tests.database import statement
+from tests.process_table import state_of
 from tests.rookery_process import RookeryProcess, run_rookery
 from tests.workers.farm import Farm, farm
 from tests.workers.processes import WorkerProcess, until, worker_process
@@ -18,7 +19,8 @@ LEASE_RUNS_OUT = "UPDATE lease SET expires_at = clock_timestamp()"
 def stop(server: RookeryProcess) -> None:
     """With all that it holds in memory, a call that it was about to answer included."""
     server.process.send_signal(signal.SIGSTOP)
-    os.waitid(os.P_PID, server.process.pid, os.WSTOPPED)
+    while state_of(server.process.pid) != "T":
+        time.sleep(0.01)
 
 
 def lease_runs_out(database: Target) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from rookery.sources.github import GitHub
 from tests.fakes import HandClock
-from tests.rookery_process import PROJECT, environment
+from tests.forks import PROJECT
+from tests.rookery_process import environment
 
 REPOSITORY = "https://github.com/olga/Engine"
 SHA = "a" * 40

@@ -5,8 +5,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from tests.forks import PROJECT
 from tests.pages.chromium import Tab
-from tests.rookery_process import PROJECT
 
 LOCK = Path(__file__).with_suffix(".txt")
 FOLDER = PROJECT / ".cache" / "axe"

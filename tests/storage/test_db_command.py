@@ -2,24 +2,19 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.faults.processes import ROOT, Owner
+from tests.faults.processes import Owner
+from tests.forks import run_forked
 from tests.process_table import remaining_processes
+from tests.rookery_process import COMMAND
 
 
 def db(*words: str | Path, data: Path, typed: str = "") -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "rookery.cli.main", "db", *map(str, words), "--data", str(data)],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        input=typed,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [*COMMAND, "db", *map(str, words), "--data", str(data)]
+    return run_forked(command, env=os.environ, typed=typed)
 
 
 @pytest.fixture(scope="module")

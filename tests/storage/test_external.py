@@ -84,7 +84,7 @@ async def test_a_server_that_may_lose_commits_is_mentioned(database: Target) -> 
         said.append(fields["setting"])
 
     target = await access.check_server(database.dsn, log=log)
-    assert said == ["synchronous_commit = off"]
+    assert "synchronous_commit = off" in said
     async with open_pool(target, instance="test") as pool:
         assert await pool.fetchval("SHOW synchronous_commit") == "on"
 

@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from tests.forks import PYTHON, SOURCES, Fork, start_process
 
 APP = "tests.wire.app_under_test"
 
@@ -22,7 +21,7 @@ class Server:
     """A started server; its log goes to a file."""
 
     address: str
-    process: "subprocess.Popen[str]"
+    process: "Fork | subprocess.Popen[str]"
     log: Path
 
     @property
@@ -100,16 +99,13 @@ def _process(
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[Server]:
     with log.open("w") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-m", module, port, trouble],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": "src", **(settings or {})},
-            stdout=subprocess.PIPE,
-            stderr=out,
-            text=True,
-        )
+        surroundings = os.environ | {"PYTHONPATH": SOURCES} | dict(settings or {})
+        command = [*PYTHON, module, port, trouble]
+        process = start_process(command, env=surroundings, stderr=out)
     try:
         yield Server("", process, log)
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()

@@ -12,7 +12,8 @@ import pytest
 from rookery.cli import main as frame
 from rookery.cli.up import follow_demo
 from rookery.client.client import Client
-from tests.rookery_process import COMMAND, PROJECT, environment
+from tests.forks import PROJECT
+from tests.rookery_process import COMMAND, environment
 from tests.submissions import SPRT, body
 from tests.wire.app_under_test import KNOWN_TOKEN
 from tests.wire.processes import Server

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from rookery.client.client import Client
 from rookery.protocol import v1
 from tests.commands import PASSWORD, add_user, run_command
-from tests.rookery_process import RookeryProcess, run_rookery
+from tests.rookery_process import RookeryProcess, copy_data, run_rookery, scratch_folder
 from tests.submissions import body
 from tests.workers.fake_server import FLEDGLING_BENCH
 from tests.workers.relay import Relay, relayed
@@ -67,12 +68,26 @@ class Farm:
             self.server.end()
 
 
+@cache
+def _olgas_data() -> tuple[Path, str]:
+    data = scratch_folder() / "olgas"
+    return data, _add_olga(data, {})
+
+
+def _add_olga(data: Path, settings: Mapping[str, str]) -> str:
+    add_user("olga", data, "--approver", "--machine-limit", "1000", settings=settings)
+    made = run_command("token", "create", "--user", "olga", data=data, settings=settings)
+    return made.stdout.splitlines()[-1]
+
+
 @contextmanager
 def farm(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[Farm]:
     data = folder / "data"
-    add_user("olga", data, "--approver", "--machine-limit", "1000", settings=settings)
-    made = run_command("token", "create", "--user", "olga", data=data, settings=settings)
-    token = made.stdout.splitlines()[-1]
+    if settings:
+        token = _add_olga(data, settings)
+    else:
+        source, token = _olgas_data()
+        copy_data(source, data)
     (folder / "password").write_text(PASSWORD)
     with (
         run_rookery(data, settings=settings) as server,

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.commands import PASSWORD
+from tests.forks import Fork
 from tests.process_table import command_line_of, parent_of, pids
-from tests.rookery_process import COMMAND, LIMIT_SECONDS, PROJECT, environment
+from tests.rookery_process import COMMAND, LIMIT_SECONDS, environment
 
 DEEPEST = 6
 PRIVATE = ("--allow-private-sources",)
@@ -29,11 +30,9 @@ class WorkerProcess:
         command = [*COMMAND, "worker", f"--server={server}", f"--username={user}"]
         more = [f"--password-file={secret}", f"--cache={self.cache}", "--concurrency=1"]
         with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
+            self.process = Fork(
                 [*command, *more, "--retry-seconds=0.2", "--no-update", *PRIVATE, *words],
-                cwd=PROJECT,
                 env=environment() | {"XDG_CONFIG_HOME": str(folder)},
-                stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )

@@ -12,7 +12,7 @@ from rookery.model.engine import EngineRecord
 from rookery.worker.engines.orders import BenchFailed, BenchResult, EngineOrder
 from rookery.worker.preparing import BenchCall
 from rookery.worker.sandbox.sandbox import NO_SANDBOX, BuiltEngine, Sandbox
-from tests.rookery_process import PROJECT
+from tests.forks import PROJECT
 from tests.workers.fake_server import Body, FakeServer
 from tests.workers.in_process import run_worker
 from tests.workers.official import SHAPES, Scenario, call_of, exchanges, once_each, scenarios, shape

@@ -1,0 +1,161 @@
+"""Processes of tests that begin with Rookery imported already: see tests/fork_server.py.
+
+Whatever asks how a process starts, looks for it by its words or waits for it as its parent needs a
+real one.
+"""
+
+import atexit
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from subprocess import DEVNULL, PIPE, STDOUT, CompletedProcess, Popen, TimeoutExpired
+from typing import IO, Any
+
+PROJECT = Path(__file__).resolve().parents[1]
+PYTHON = (sys.executable, "-m")
+SOURCES = os.pathsep.join((str(PROJECT / "src"), str(PROJECT)))
+LONGEST_ANSWER = 16
+
+
+class Fork:
+    """A process used as one uses subprocess.Popen; its pipes carry text."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path = PROJECT,
+        stdin: int | IO[Any] = DEVNULL,
+        stdout: int | IO[Any] = DEVNULL,
+        stderr: int | IO[Any] | None = None,
+    ) -> None:
+        assert tuple(command[:2]) == PYTHON
+        self.args = command
+        self.returncode: int | None = None
+        self.stdin: IO[str] | None = None
+        self.stdout: IO[str] | None = None
+        given: list[int] = []
+        try:
+            given.append(self._input(stdin))
+            given.append(self._output(stdout))
+            given.append(os.dup(given[1]) if stderr == STDOUT else self._output(stderr))
+            request = json.dumps((command[2], command[3:], str(cwd), dict(env))).encode()
+            self._answers, asker = socket.socketpair(type=socket.SOCK_SEQPACKET)
+            with asker:
+                socket.send_fds(requests(), [request], [*given, asker.fileno()])
+        finally:
+            for file in given:
+                os.close(file)
+        self.pid = int(self._answers.recv(LONGEST_ANSWER))
+
+    def _input(self, wanted: int | IO[Any]) -> int:
+        if wanted != PIPE:
+            return _duplicate(wanted)
+        reader, writer = os.pipe()
+        self.stdin = os.fdopen(writer, "w")
+        return reader
+
+    def _output(self, wanted: int | IO[Any] | None) -> int:
+        if wanted != PIPE:
+            return _duplicate(wanted)
+        reader, writer = os.pipe()
+        self.stdout = os.fdopen(reader)
+        return writer
+
+    def poll(self) -> int | None:
+        return self._ended(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        code = self._ended(timeout)
+        if code is None:
+            raise TimeoutExpired(self.args, timeout or 0)
+        return code
+
+    def _ended(self, seconds: float | None) -> int | None:
+        if self.returncode is None and select.select([self._answers], [], [], seconds)[0]:
+            with self._answers:
+                self.returncode = int(self._answers.recv(LONGEST_ANSWER))
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def may_fork(command: Sequence[str], env: Mapping[str, str]) -> bool:
+    """Whether a fork would be the same: a module, of the sources that the fork server has
+    imported, and in a test. Proofs and benchmarks measure what people start."""
+    of_ours = env.get("PYTHONPATH", SOURCES) == SOURCES
+    return tuple(command[:2]) == PYTHON and of_ours and "PYTEST_CURRENT_TEST" in os.environ
+
+
+def start_process(
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    stdin: int = DEVNULL,
+    stderr: int | IO[Any] | None = None,
+) -> "Fork | Popen[str]":
+    """A process whose standard output is a pipe; forked where that makes no difference."""
+    if may_fork(command, env):
+        return Fork(command, env=env, stdin=stdin, stdout=PIPE, stderr=stderr)
+    return Popen(command, cwd=PROJECT, env=env, stdin=stdin, stdout=PIPE, stderr=stderr, text=True)
+
+
+def run_forked(
+    command: Sequence[str], *, env: Mapping[str, str], cwd: Path = PROJECT, typed: str = ""
+) -> "CompletedProcess[str]":
+    """Waits for a process and gives what it said, as subprocess.run does."""
+    with (
+        tempfile.TemporaryFile() as said,
+        tempfile.TemporaryFile() as complained,
+        tempfile.TemporaryFile() as read,
+    ):
+        read.write(typed.encode())
+        read.seek(0)
+        fork = Fork(command, env=env, cwd=cwd, stdin=read, stdout=said, stderr=complained)
+        code = fork.wait()
+        for file in (said, complained):
+            file.seek(0)
+        return CompletedProcess(command, code, said.read().decode(), complained.read().decode())
+
+
+@cache
+def requests() -> socket.socket:
+    """Leads to a fork server, which ends with us."""
+    ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+    with theirs:
+        server = Popen(
+            [*PYTHON, "tests.fork_server", str(theirs.fileno())],
+            cwd=PROJECT,
+            env=os.environ | {"PYTHONPATH": SOURCES},
+            stdin=DEVNULL,
+            stdout=DEVNULL,
+            pass_fds=[theirs.fileno()],
+        )
+
+    def end() -> None:
+        ours.close()
+        server.wait()
+
+    atexit.register(end)
+    return ours
+
+
+def _duplicate(wanted: int | IO[Any] | None) -> int:
+    if wanted is None:
+        return os.dup(2)
+    if wanted == DEVNULL:
+        return os.open(os.devnull, os.O_RDWR)
+    return os.dup(wanted if isinstance(wanted, int) else wanted.fileno())
