@@ -1,5 +1,6 @@
-"""The one place that reads the clock; everything else is given the time."""
+"""The one place that reads the clock or draws by chance; everything else is given both."""
 
+import secrets
 import time
 from datetime import UTC, datetime
 from typing import Protocol
@@ -23,3 +24,28 @@ class SystemClock:
 
     def seconds(self) -> float:
         return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+# Chance, as the use cases ask for it: what is drawn for a tune comes from here alone.
+
+_BITS = 53  # of a float's fraction
+
+
+class Chance(Protocol):
+    def flips(self, size: int) -> bytes:
+        """So many random bytes."""
+        ...
+
+    def numbers(self, count: int) -> tuple[float, ...]:
+        """So many numbers in [0, 1)."""
+        ...
+
+
+class SystemChance:
+    """The operating system's chance."""
+
+    def flips(self, size: int) -> bytes:
+        return secrets.token_bytes(size)
+
+    def numbers(self, count: int) -> tuple[float, ...]:
+        return tuple(secrets.randbits(_BITS) / (1 << _BITS) for _ in range(count))

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rookery.db.target import Target
+from tests.commands import run_command
 from tests.rookery_process import RookeryProcess, run_rookery
 
 TAKEOVER_SECONDS = 5.0
@@ -45,4 +46,27 @@ def test_a_killed_primary_is_taken_over_from_within_seconds(
         began = time.monotonic()
         second.until("fleet_rebuilt")
         assert time.monotonic() - began < TAKEOVER_SECONDS
+        assert role_of(second) == "primary"
+
+
+def test_a_primary_steps_down_and_another_is_primary_at_once(
+    database: Target, tmp_path: Path
+) -> None:
+    shared = {"ROOKERY_DATABASE_URL": database.dsn}
+    with two_servers(database, tmp_path) as (first, second):
+        shown = run_command("status", data=tmp_path / "first", settings=shared).stdout
+        assert ("primary" in shown, "secondary" in shown) == (True, True)
+        said = run_command("step-down", data=tmp_path / "first", settings=shared)
+        assert "is primary now" in said.stdout
+        assert (role_of(first), role_of(second)) == ("secondary", "primary")
+
+
+def test_a_primary_that_is_stopped_hands_over_before_it_ends(
+    database: Target, tmp_path: Path
+) -> None:
+    with two_servers(database, tmp_path) as (first, second):
+        assert first.stop() == 0
+        assert [each["event"] for each in first.events()].index("stepped_down") < [
+            each["event"] for each in first.events()
+        ].index("stopping")
         assert role_of(second) == "primary"

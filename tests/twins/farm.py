@@ -8,12 +8,13 @@ import asyncio
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from msgspec.structs import replace as with_fields
 
 from rookery.farm.columns import without_trail
 from rookery.farm.commits import CommitListener, CommitStats, QueueFull, StateLost
+from rookery.farm.published import Published
 from rookery.farm.read_values import (
     EVERYTHING,
     STRANGER,
@@ -60,6 +61,7 @@ class MemoryRows:
     provenance: list[PlayedBatch] = field(default_factory=list)
     blocks: dict[str, str] = field(default_factory=dict)
     recalled: dict[str, MachineHistory] = field(default_factory=dict)
+    published: dict[str, bytes] = field(default_factory=dict)
     seen: dict[TaskKey, datetime] = field(default_factory=dict)
     purging: dict[str, Purging] = field(default_factory=dict)
     done: dict[str, str] = field(default_factory=dict)
@@ -471,6 +473,10 @@ class MemoryReads(FleetReads):
         places = self._rows.samples.get(run_id, {})
         return tuple(places[each] for each in sorted(places))
 
+    async def published(self, part: str, known: datetime | None = None) -> Published | None:
+        body = self._rows.published.get(part)
+        return None if body is None else Published(0.0, known or datetime.now(UTC), body)
+
     async def changed(self, after: int, most: int) -> ChangedRuns:
         later = {run: at for run, at in self._rows.sequences.items() if at > after}
         latest = sorted(later.items(), key=lambda pair: -pair[1])
@@ -533,6 +539,10 @@ class MemoryStore:
         for hearer in self.hears:
             hearer.begin(self.rows.sequence)
         return self.commits
+
+    async def publish(self, part: str, body: bytes | None) -> None:
+        if body is not None:
+            self.rows.published[part] = body
 
     async def close(self) -> None:
         """Writes what was put and ends."""

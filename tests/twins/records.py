@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from rookery.farm.engines import EngineRows
 from rookery.farm.figures import CountedRows, FigureRows
 from rookery.farm.findings import D, FindingKind, FindingRows
+from rookery.farm.instances import Instance, InstanceRows, Surroundings
 from rookery.farm.statistics_rows import (
     ContributionTotals,
     Contributor,
@@ -152,6 +153,21 @@ def _worth(who: Contributor, order: ContributorOrder) -> float:
         ContributorOrder.LAST: last,
     }
     return worth[order]
+
+
+class MemoryInstances(InstanceRows):
+    def __init__(self) -> None:
+        self._kept: dict[str, Instance] = {}
+
+    async def put(self, instance: Instance) -> Surroundings:
+        self._kept[instance.name] = instance
+        return Surroundings(others=len(self._kept) - 1)
+
+    async def list_all(self) -> tuple[Instance, ...]:
+        return tuple(self._kept.values())
+
+    async def remove(self, name: str) -> None:
+        self._kept.pop(name, None)
 
 
 class MemorySpeeds(SpeedRows):

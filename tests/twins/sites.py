@@ -60,6 +60,7 @@ from tests.twins.records import (
     MemoryEngines,
     MemoryFigures,
     MemoryFindings,
+    MemoryInstances,
     MemoryRepositories,
     MemorySpeeds,
     MemoryStatistics,
@@ -207,6 +208,7 @@ def make_storage(
     passages = MemoryPassages()
     return Storage(
         fleet=store,
+        instances=MemoryInstances(),
         users=users,
         tokens=MemoryTokens(users),
         ended_sessions=MemoryEndedSessions(),

@@ -13,6 +13,7 @@ from rookery.app.routes import MIDDLEWARE, create_app, declared_inventory
 from rookery.boundary.domains import Domain, declaration_of, measured_domain, text_table
 from rookery.boundary.watch import LoopTime
 from rookery.cli import boundaries
+from rookery.farm.instances import Surroundings
 from rookery.web.inventory import named_routes
 from tests.people import OLGA
 from tests.twins.sites import SETTINGS, MemorySite, make_site, running
@@ -87,6 +88,8 @@ def test_what_is_declared_for_the_loop_was_not_seen_in_threads() -> None:
 
 def test_what_is_declared_for_threads_was_seen_there() -> None:
     app, site = sketched()
+    # One that is alone publishes nothing.
+    site.around = lambda: Surroundings(others=1)
     times = measured(app, site)
     jobs = {one.name: one.domain for one in declared_inventory() if one.kind == "job"}
     assert [job.name for job in site.jobs if job.done != 1] == []

@@ -14,6 +14,7 @@ from starlette.applications import Starlette
 
 from rookery import __version__
 from rookery.app.jobs import make_jobs
+from rookery.app.presence import keep_listed
 from rookery.app.routes import create_app
 from rookery.app.steps import (
     BRIDGE,
@@ -28,6 +29,7 @@ from rookery.app.steps import (
     LEASE_CONNECTION,
     LISTENING,
     POOL,
+    PRESENCE,
     SCHEMA,
     SQL_FILES,
     THREADS,
@@ -72,6 +74,7 @@ from rookery.farm.engines import EngineRows
 from rookery.farm.events import Bus
 from rookery.farm.figures import FigureRows
 from rookery.farm.findings import FindingRows
+from rookery.farm.instances import InstanceRows
 from rookery.farm.jobs import run_jobs
 from rookery.farm.primary import Store
 from rookery.farm.reads import FleetReads
@@ -177,17 +180,23 @@ async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
         await steps.enter(LISTENING, listening.opened())
         site.listening_stats = listening.stats
         await start_serving(site, steps)
+        await steps.enter(PRESENCE, keep_listed(site, lease, newest[-1].number))
+        await start_jobs(site, steps)
         yield site
 
 
 async def start_serving(site: Site, steps: StepRunner) -> None:
-    """The crossings between the loop and threads, the event bus and the jobs."""
+    """The crossings between the loop and threads, and the event bus."""
     await steps.wait(THREADS, _adopt_threads(site))
     site.bridge = await steps.enter(BRIDGE, open_bridge())
     watch = LoopWatch(partial(_tell_blockage, site.log), partial(_tell_holdup, site.log))
     site.watch = await steps.enter(WATCH, watch)
     await steps.enter(EVENTS, site.bus.opened())
     await steps.enter(FORWARDER, aclosing(site.forwarder))
+
+
+async def start_jobs(site: Site, steps: StepRunner) -> None:
+    """What the site does by itself, from now on."""
     site.jobs = make_jobs(site)
     await steps.enter(JOBS, run_jobs(site.fleet, site.jobs, site.log, partial(_is_outage, site)))
     site.stop_jobs = steps.stop_jobs
@@ -362,6 +371,7 @@ def make_storage(
     """Rows in PostgreSQL, files where the settings say."""
     return Storage(
         fleet=store,
+        instances=InstanceRows(pool, queries),
         users=Users(pool, queries),
         tokens=Tokens(pool, queries),
         ended_sessions=EndedSessions(pool, queries),

@@ -9,7 +9,8 @@ from rookery.ask.indexing import INDEX_SECONDS, Indexer
 from rookery.ask.sessions import ChatSessions
 from rookery.ask.uploads import READ_SECONDS, Uploads
 from rookery.boundary.domains import Domain, runs
-from rookery.farm.jobs import TICK_SECONDS, Chores, PeriodicJob, Reachability
+from rookery.farm.activity import PUBLISH_SECONDS, ActivityKeeping
+from rookery.farm.jobs import TICK_SECONDS, Chores, JobPlace, PeriodicJob, Reachability
 from rookery.farm.statistics import Accounting, SpeedKeeping
 from rookery.files.disk import Disk
 from rookery.files.engine_files import NetStore
@@ -36,110 +37,251 @@ Work = Callable[[], Awaitable[None]]
 
 @runs(Domain.THREAD, "files are listed and removed in threads, rows are awaited")
 async def sweep_uploads(site: Site) -> None:
-    """Removes files that no row ever came to name, and archives that nobody asks for."""
+    """Removes files that no row ever came to name."""
     await site.programs.sweep()
     await site.books.sweep()
     await site.documents.sweep()
+
+
+@runs(Domain.THREAD, "files are listed and removed in threads")
+async def sweep_archives(site: Site) -> None:
+    """Removes archives that nobody asks for."""
     await site.archives.clean_up()
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredJob:
-    """A job of every site: the part that declares where it runs, and its work on one site."""
+    """A job of every site: the part that declares where it runs, its work on one site, and which
+    of several processes do it, with the reason."""
 
     name: str
     seconds: float
+    where: JobPlace
+    why: str
     part: object
     work: Callable[[Site], Work]
 
 
+PRIMARY, ANY = JobPlace.PRIMARY, JobPlace.ANY
+MEMORY = "works on the primary's memory"
+ONCE = "done once for all processes"
+OWN = "each process has its own"
+
 JOBS = (
-    DeclaredJob("front end", TICK_SECONDS, FrontEnd, lambda site: site.front_end),
-    DeclaredJob("listening", TICK_SECONDS, Reachability, lambda site: site.reachability),
-    DeclaredJob("dead tasks", 60, Chores.end_dead_tasks, lambda site: site.chores.end_dead_tasks),
+    DeclaredJob("front end", TICK_SECONDS, ANY, OWN, FrontEnd, lambda site: site.front_end),
+    DeclaredJob(
+        "listening",
+        TICK_SECONDS,
+        ANY,
+        "notes when this process could hear nobody",
+        Reachability,
+        lambda site: site.reachability,
+    ),
+    DeclaredJob(
+        "dead tasks",
+        60,
+        PRIMARY,
+        MEMORY,
+        Chores.end_dead_tasks,
+        lambda site: site.chores.end_dead_tasks,
+    ),
     DeclaredJob(
         "stalled tasks",
         60,
+        PRIMARY,
+        MEMORY,
         Chores.end_stalled_tasks,
         lambda site: site.chores.end_stalled_tasks,
     ),
-    DeclaredJob("shares", 60, Chores.refresh_shares, lambda site: site.chores.refresh_shares),
-    DeclaredJob("speeds", 60, Chores.measure_speeds, lambda site: site.chores.measure_speeds),
-    DeclaredJob("residuals", 60, Chores.judge_tasks, lambda site: site.chores.judge_tasks),
     DeclaredJob(
-        "waiting machines", 30, Chores.count_waiting, lambda site: site.chores.count_waiting
+        "shares",
+        60,
+        PRIMARY,
+        MEMORY,
+        Chores.refresh_shares,
+        lambda site: site.chores.refresh_shares,
     ),
-    DeclaredJob("last seen", 60, Chores.write_last_seen, lambda site: site.chores.write_last_seen),
-    DeclaredJob("sums", 180, Chores.check_sums, lambda site: site.chores.check_sums),
-    DeclaredJob("machines", 300, Chores.forget_machines, lambda site: site.chores.forget_machines),
-    DeclaredJob("games", CLEAN_UP_SECONDS, FileStore.sweep, lambda site: site.games.sweep),
-    DeclaredJob("logs", CLEAN_UP_SECONDS, FileStore.sweep, lambda site: site.logs.sweep),
-    DeclaredJob("user statistics", COUNT_SECONDS, Accounting, lambda site: site.accounting),
+    DeclaredJob(
+        "speeds",
+        60,
+        PRIMARY,
+        MEMORY,
+        Chores.measure_speeds,
+        lambda site: site.chores.measure_speeds,
+    ),
+    DeclaredJob(
+        "residuals", 60, PRIMARY, MEMORY, Chores.judge_tasks, lambda site: site.chores.judge_tasks
+    ),
+    DeclaredJob(
+        "waiting machines",
+        30,
+        PRIMARY,
+        MEMORY,
+        Chores.count_waiting,
+        lambda site: site.chores.count_waiting,
+    ),
+    DeclaredJob(
+        "last seen",
+        60,
+        PRIMARY,
+        MEMORY,
+        Chores.write_last_seen,
+        lambda site: site.chores.write_last_seen,
+    ),
+    DeclaredJob(
+        "sums", 180, PRIMARY, MEMORY, Chores.check_sums, lambda site: site.chores.check_sums
+    ),
+    DeclaredJob(
+        "machines",
+        300,
+        PRIMARY,
+        MEMORY,
+        Chores.forget_machines,
+        lambda site: site.chores.forget_machines,
+    ),
+    DeclaredJob(
+        "fleet activity",
+        PUBLISH_SECONDS,
+        ANY,
+        "the primary publishes what only its memory has, the others read it",
+        ActivityKeeping,
+        lambda site: site.activity_keeping,
+    ),
+    DeclaredJob(
+        "games", CLEAN_UP_SECONDS, PRIMARY, ONCE, FileStore.sweep, lambda site: site.games.sweep
+    ),
+    DeclaredJob(
+        "logs", CLEAN_UP_SECONDS, PRIMARY, ONCE, FileStore.sweep, lambda site: site.logs.sweep
+    ),
+    DeclaredJob(
+        "user statistics", COUNT_SECONDS, PRIMARY, ONCE, Accounting, lambda site: site.accounting
+    ),
     DeclaredJob(
         "reviews of waiting runs",
         REVIEW_SECONDS,
+        PRIMARY,
+        ONCE,
         Reviews.look_at_waiting,
         lambda site: site.reviews.look_at_waiting,
     ),
     DeclaredJob(
         "official books",
         BOOKS_SECONDS,
+        PRIMARY,
+        ONCE,
         OfficialBookList.keep_current,
         lambda site: site.official_books.keep_current,
     ),
     DeclaredJob(
         "progress of engines",
         PROGRESS_SECONDS,
+        PRIMARY,
+        ONCE,
         ProgressKeeping.keep_current,
         lambda site: site.progress_keeping.keep_current,
     ),
-    DeclaredJob("speeds of engines", SPEED_SECONDS, SpeedKeeping, lambda site: site.speed_keeping),
     DeclaredJob(
-        "last uses of tokens", NOTE_SECONDS, Bearers.flush, lambda site: site.bearers.flush
+        "speeds of engines",
+        SPEED_SECONDS,
+        ANY,
+        "the primary writes what it was told, the others read it",
+        SpeedKeeping,
+        lambda site: site.speed_keeping,
+    ),
+    DeclaredJob(
+        "last uses of tokens",
+        NOTE_SECONDS,
+        ANY,
+        OWN,
+        Bearers.flush,
+        lambda site: site.bearers.flush,
     ),
     DeclaredJob(
         "uploads without a row",
         CLEAN_UP_SECONDS,
+        PRIMARY,
+        ONCE,
         sweep_uploads,
         lambda site: partial(sweep_uploads, site),
     ),
     DeclaredJob(
-        "nets without a row", CLEAN_UP_SECONDS, FileStore.sweep, lambda site: site.nets.sweep
+        "archives of sources",
+        CLEAN_UP_SECONDS,
+        ANY,
+        OWN,
+        sweep_archives,
+        lambda site: partial(sweep_archives, site),
+    ),
+    DeclaredJob(
+        "nets without a row",
+        CLEAN_UP_SECONDS,
+        PRIMARY,
+        ONCE,
+        FileStore.sweep,
+        lambda site: site.nets.sweep,
     ),
     DeclaredJob(
         "downloads of nets",
         NOTE_SECONDS,
+        ANY,
+        OWN,
         NetStore.write_downloads,
         lambda site: site.nets.write_downloads,
     ),
-    DeclaredJob("notifications", SEND_SECONDS, Sender.send_due, lambda site: site.sender.send_due),
+    DeclaredJob(
+        "notifications",
+        SEND_SECONDS,
+        PRIMARY,
+        ONCE,
+        Sender.send_due,
+        lambda site: site.sender.send_due,
+    ),
     DeclaredJob(
         "old notifications",
         CLEAN_UP_SECONDS,
+        PRIMARY,
+        ONCE,
         Sender.forget_old,
         lambda site: site.sender.forget_old,
     ),
     DeclaredJob(
-        "documents", READ_SECONDS, Uploads.read_waiting, lambda site: site.documents.read_waiting
+        "documents",
+        READ_SECONDS,
+        PRIMARY,
+        ONCE,
+        Uploads.read_waiting,
+        lambda site: site.documents.read_waiting,
     ),
-    DeclaredJob("ask index", INDEX_SECONDS, Indexer, lambda site: site.indexer),
+    DeclaredJob("ask index", INDEX_SECONDS, PRIMARY, ONCE, Indexer, lambda site: site.indexer),
     DeclaredJob(
-        "ask histories", HISTORY_SECONDS, HistoryKeeping, lambda site: site.history_keeping
+        "ask histories",
+        HISTORY_SECONDS,
+        PRIMARY,
+        ONCE,
+        HistoryKeeping,
+        lambda site: site.history_keeping,
     ),
     DeclaredJob(
-        "conversations", CLEAN_UP_SECONDS, ChatSessions.sweep, lambda site: site.ask.chats.sweep
+        "conversations",
+        CLEAN_UP_SECONDS,
+        PRIMARY,
+        ONCE,
+        ChatSessions.sweep,
+        lambda site: site.ask.chats.sweep,
     ),
     DeclaredJob(
         "storage of files",
         TICK_SECONDS,
+        ANY,
+        OWN,
         StorageHealth.probe,
         lambda site: site.storage_health.probe,
     ),
-    DeclaredJob("disk", TICK_SECONDS, Disk.measure, lambda site: site.disk.measure),
+    DeclaredJob("disk", TICK_SECONDS, ANY, OWN, Disk.measure, lambda site: site.disk.measure),
 )
 """All of them, in the order in which they are listed."""
 
 
 def make_jobs(site: Site) -> tuple[PeriodicJob, ...]:
     """The jobs of one site."""
-    return tuple(PeriodicJob(job.name, job.seconds, job.work(site)) for job in JOBS)
+    return tuple(PeriodicJob(job.name, job.seconds, job.work(site), job.where) for job in JOBS)

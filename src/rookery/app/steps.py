@@ -39,6 +39,7 @@ EVENTS = Step("events", Domain.LOOP, "remembers what changed last; after a gap i
 FORWARDER = Step(
     "forwarder", Domain.LOOP, "connections to the primary, and a look at the lease, while needed"
 )
+PRESENCE = Step("presence", Domain.LOOP, "awaits one query every two seconds")
 JOBS = Step(
     "fleet jobs",
     Domain.LOOP,
@@ -62,6 +63,7 @@ STEPS = (
     WATCH,
     EVENTS,
     FORWARDER,
+    PRESENCE,
     JOBS,
 )
 """All of them, in their order."""

@@ -29,7 +29,7 @@ from rookery.ask.words import (
 )
 from rookery.db.pool import Pool, Queries
 from rookery.db.table import Table, Transaction
-from rookery.farm.purges import InThread, inline
+from rookery.farm.published import InThread, inline
 
 DIGEST_VERSION = b"1"
 """To be counted up when the same text gives other passages or terms: all is indexed anew then."""

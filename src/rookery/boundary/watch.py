@@ -106,6 +106,7 @@ class LoopWatch:
         self._threshold = threshold_seconds
         self._lags = Histogram()
         self._longest = 0.0
+        self._recent = 0.0
         self._holdups = Histogram()
         self._stop = Event()
         self._answered = Event()
@@ -136,6 +137,11 @@ class LoopWatch:
     def longest(self) -> float:
         """The longest time in seconds that the loop took to answer."""
         return self._longest
+
+    def take_recent(self) -> float:
+        """The same since this was asked last."""
+        recent, self._recent = self._recent, 0.0
+        return recent
 
     def holdups(self) -> Histogram:
         """How long the whole process was held up, one value per time it was."""
@@ -174,6 +180,7 @@ class LoopWatch:
         late = perf_counter() - asked
         self._lags = self._lags.with_one(late)
         self._longest = max(self._longest, late)
+        self._recent = max(self._recent, late)
         self._answered.set()
 
 

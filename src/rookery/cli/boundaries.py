@@ -11,6 +11,7 @@ from starlette.routing import Route
 from starlette.types import Message, Scope
 
 from rookery.app.build import new_process, open_app
+from rookery.app.jobs import JOBS
 from rookery.app.routes import declared_inventory
 from rookery.boundary.domains import (
     Entry,
@@ -84,6 +85,13 @@ FISHTEST_VIEWS = {
 }
 """What does here what a page of fishtest does there."""
 
+JOBS_HEAD = """\
+## Jobs of several servers
+
+Which processes on one database do a job: the primary alone, or any.
+
+"""
+
 ROUTES = {
     Audience.WORKER: "routes for workers",
     Audience.PROGRAM: "routes for programs",
@@ -123,7 +131,14 @@ def page(entries: tuple[Entry, ...]) -> str:
     """docs/dev/boundaries.md."""
     matrix = markdown_matrix(grouped(entries))
     inventory = markdown_inventory(entries)
-    return f"{HEAD}{matrix}\n## Inventory\n\n{inventory}\n{FISHTEST_HEAD}{markdown_views(entries)}"
+    views = f"{FISHTEST_HEAD}{markdown_views(entries)}"
+    return f"{HEAD}{matrix}\n## Inventory\n\n{inventory}\n{JOBS_HEAD}{markdown_jobs()}\n{views}"
+
+
+def markdown_jobs() -> str:
+    """Which of several processes do which jobs."""
+    rows = ((job.name, job.where.value, job.why) for job in JOBS)
+    return markdown_table(("job", "done by", "why"), rows)
 
 
 def markdown_views(entries: tuple[Entry, ...]) -> str:

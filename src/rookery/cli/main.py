@@ -78,6 +78,8 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
         Command("net", "rookery.cli.net:net", "add, list or remove nets"),
         Command("repo", "rookery.cli.user:repo", "say which repositories our credentials open"),
         Command("files", "rookery.cli.files:files", "move files to another place, check them"),
+        Command("status", "rookery.cli.status:status", "show the servers on a database"),
+        Command("step-down", "rookery.cli.status:step_down", "let another server be primary"),
         Command("db", "rookery.cli.db:db", "migrate, back up, restore or open the database"),
         Command("demo", "rookery.cli.demo:demo", "fill an empty farm with invented data"),
         Command("boundaries", "rookery.cli.boundaries:boundaries", "list what runs where"),

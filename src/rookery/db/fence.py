@@ -116,6 +116,7 @@ SHARED_LEASE_SECONDS = 3.0
 """Where others stand by: so long nobody is primary after one was killed."""
 RENEWALS_PER_LEASE = 3
 TAKEOVER_SECONDS = 10.0
+NEXT_SECONDS = 0.05
 
 
 class LeaseHeld(Problem):
@@ -186,10 +187,23 @@ class Lease:
         """The name of this process."""
         return self._instance
 
+    @property
+    def address(self) -> str:
+        """Where other processes reach this one."""
+        return self._address
+
     async def read(self) -> LeaseRow:
         row = await self._pool.fetchrow(self._queries["lease_read"])
         assert row is not None
         return LeaseRow(row["epoch"], row["holder"], row["address"], row["live"])
+
+    async def wait_for_next(self, epoch: int) -> LeaseRow:
+        """Who is primary after the takeover of that number, once somebody is."""
+        while True:
+            row = await self.read()
+            if row.live and row.epoch > epoch:
+                return row
+            await asyncio.sleep(NEXT_SECONDS)
 
     async def take(self, *, force: bool = False, seconds: float = TAKEOVER_SECONDS) -> Fence:
         """Becomes primary; raises LeaseHeld while another is, unless told that it cannot be alive.

@@ -10,10 +10,12 @@ knows which run) is put together from rows as a new primary would do it, at most
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 from rookery.caches import ExpiringCache, SharedWork
 from rookery.clock import Clock
-from rookery.farm.reads import FleetReads
+from rookery.farm.published import InThread, PublishedMachines, decode_machines
+from rookery.farm.reads import MACHINES, FleetReads
 from rookery.model.run import Run
 from rookery.model.task import Task
 from rookery.rules.assignment import shares
@@ -69,10 +71,11 @@ class UnfinishedRuns:
 class FleetCopy:
     """What the rows say of the fleet. The event loop alone uses it."""
 
-    def __init__(self, reads: FleetReads, clock: Clock) -> None:
+    def __init__(self, reads: FleetReads, clock: Clock, in_thread: InThread) -> None:
         self.unfinished = UnfinishedRuns(reads, clock)
         self._reads = reads
         self._clock = clock
+        self._in_thread = in_thread
         self._kept: ExpiringCache[str, WorkingSet] = ExpiringCache(clock, 1)
         self._work: SharedWork[str, WorkingSet] = SharedWork()
 
@@ -93,5 +96,21 @@ class FleetCopy:
         working.machines.blocks.update(await self._reads.blocks())
         for past in await self._reads.recalled():
             working.machines.restore(past.short_name, past.seen, past.last)
+        found = await self._reads.published(MACHINES)
+        if found is not None and (body := found.body) is not None:
+            _learn_published(working, await self._in_thread(lambda: decode_machines(body)))
         self._kept.put("", working, WORKING_SECONDS)
         return working
+
+
+def _learn_published(working: WorkingSet, published: PublishedMachines) -> None:
+    """What the primary heard of tasks since rows were written, and the machines that wait."""
+    for key, at in published.seen.items():
+        if working.task(key) is not None:
+            working.last_seen.note(key, at)
+    for each in published.waiting:
+        if working.task_at(each.machine.short_name) is None:
+            asked = datetime.fromtimestamp(each.asked, UTC)
+            state = working.machines.note_request(each.machine, asked)
+            state.last = each.last
+            state.failed = {run: datetime.fromtimestamp(at, UTC) for run, at in each.failed.items()}

@@ -73,6 +73,10 @@ class FarmFigureReader:
             active = await self._fleet.views.active()
         except (Rebuilding, StateLost):
             active = ()
+        except Exception as error:
+            if not is_outage(error):
+                raise
+            active = ()
         activity = self._fleet.activity
         pace = sum(each.games_per_minute for each in activity.speeds.values())
         return summarize(active, activity.waiting_machines, pace, await self._count())

@@ -12,19 +12,11 @@ from msgspec.structs import asdict
 from msgspec.structs import replace as with_fields
 
 from rookery.caches import ExpiringCache
-from rookery.clock import Clock
+from rookery.clock import Chance, Clock, SystemChance
 from rookery.farm.commands import RunCommands
-from rookery.farm.primary import (
-    Act,
-    Chance,
-    KeyedLocks,
-    Primary,
-    PrimaryTerm,
-    Store,
-    SystemChance,
-    always,
-)
-from rookery.farm.purges import InThread, RunPurges, inline
+from rookery.farm.primary import Act, KeyedLocks, Primary, PrimaryTerm, Store, always
+from rookery.farm.published import InThread, inline
+from rookery.farm.purges import RunPurges
 from rookery.farm.views import FleetActivity, FleetViews, UnknownRun, UnknownTask
 from rookery.logs import Log
 from rookery.model.events import Action, about_task, about_worker
@@ -81,7 +73,7 @@ class Fleet:
     ) -> None:
         locks = KeyedLocks()
         self.primary = Primary(store, clock, log, policy, is_held)
-        self.views = FleetViews(self.primary)
+        self.views = FleetViews(self.primary, in_thread)
         self.commands = RunCommands(self.primary, self.views, locks)
         self.purges = RunPurges(self.primary, self.views, locks, in_thread)
         self.activity = FleetActivity()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from rookery.caches import ExpiringCache, SharedWork
 from rookery.clock import Clock
 from rookery.farm.fleet import Fleet
-from rookery.farm.purges import InThread
+from rookery.farm.published import InThread
 from rookery.farm.views import KnownMachine
 from rookery.model.machine import Machine
 from rookery.model.run import Run

@@ -1,6 +1,7 @@
 """Periodic jobs of the fleet, and the loop that runs jobs for as long as the process serves."""
 
 import asyncio
+import enum
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -14,8 +15,8 @@ from rookery.boundary.domains import Domain, runs
 from rookery.clock import Clock
 from rookery.farm.commits import QueueFull, StateLost
 from rookery.farm.fleet import Fleet
-from rookery.farm.primary import PrimaryTerm, Rebuilding
-from rookery.farm.purges import InThread, inline
+from rookery.farm.primary import Primary, PrimaryTerm, Rebuilding
+from rookery.farm.published import InThread, inline
 from rookery.farm.views import NO_SPEED, RunSpeed, find_waiting_machines
 from rookery.logs import Log
 from rookery.model.run import Run, RunFault, games_per_minute, nodes_per_second
@@ -213,6 +214,13 @@ def never(_error: BaseException) -> bool:
     return False
 
 
+class JobPlace(enum.StrEnum):
+    """Which processes do a job."""
+
+    PRIMARY = "primary"
+    ANY = "any"
+
+
 @dataclass(slots=True)
 class PeriodicJob:
     """Something to be done every so many seconds, and how that went so far.
@@ -223,6 +231,7 @@ class PeriodicJob:
     name: str
     seconds: float
     work: Callable[[], Awaitable[None]]
+    where: JobPlace = JobPlace.ANY
     due: float = field(default=0.0)
     done: int = 0
     failed: int = 0
@@ -237,10 +246,8 @@ class PeriodicJob:
 async def run_jobs(
     fleet: Fleet, jobs: Iterable[PeriodicJob], log: Log, is_outage: IsOutage = never
 ) -> AsyncIterator[None]:
-    """Does the jobs for the length of the block."""
-    task = asyncio.create_task(
-        _work(fleet.primary.clock, tuple(jobs), log, is_outage), name="fleet jobs"
-    )
+    """Does the jobs for the length of the block, those of the primary while this process is it."""
+    task = asyncio.create_task(_work(fleet.primary, tuple(jobs), log, is_outage), name="fleet jobs")
     try:
         yield
     finally:
@@ -248,7 +255,10 @@ async def run_jobs(
         await asyncio.wait({task})
 
 
-async def _work(clock: Clock, jobs: tuple[PeriodicJob, ...], log: Log, is_outage: IsOutage) -> None:
+async def _work(
+    primary: Primary, jobs: tuple[PeriodicJob, ...], log: Log, is_outage: IsOutage
+) -> None:
+    clock = primary.clock
     for job in jobs:
         job.due = clock.seconds() + job.seconds
     # A long job must not make the server seem unreachable, so that the others go on beside it.
@@ -257,6 +267,8 @@ async def _work(clock: Clock, jobs: tuple[PeriodicJob, ...], log: Log, is_outage
         while True:
             await asyncio.sleep(TICK_SECONDS)
             for job in jobs:
+                if job.where is JobPlace.PRIMARY and not primary.is_serving:
+                    continue
                 if clock.seconds() >= job.due:
                     job.due = float("inf")
                     work = _do(clock, job, log, is_outage)

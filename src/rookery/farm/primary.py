@@ -13,7 +13,6 @@ how a dead primary is taken over from.
 
 import asyncio
 import contextlib
-import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -104,6 +103,10 @@ LONGEST_PAUSE_SECONDS = 2.0
 LOOK_SECONDS = 0.5
 """How often those who stand by look whether the primary still lives."""
 SLACK_SECONDS = 0.01
+HOLD_BACK_SECONDS = 3.0
+"""For which one that stepped down leaves it to others to take over."""
+ANSWER_SECONDS = 0.05
+"""From the last commit until its answers have left."""
 
 
 def always() -> bool:
@@ -119,6 +122,10 @@ class Store(Protocol):
 
     async def take(self) -> CommitQueue:
         """Ends the commits given before and takes the fence anew; raises while it can't."""
+        ...
+
+    async def publish(self, part: str, body: bytes | None) -> None:
+        """Shows other processes what only memory has; None: what was shown before still holds."""
         ...
 
     async def close(self) -> None:
@@ -157,6 +164,7 @@ class Primary:
         self._term: PrimaryTerm | None = None
         self._begun = asyncio.Event()
         self._released = asyncio.Event()
+        self._held_back_until = 0.0
         self._on_open: list[Opened] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -205,6 +213,27 @@ class Primary:
             await self._begun.wait()
             if not self.is_serving:
                 await asyncio.sleep(FIRST_PAUSE_SECONDS)
+
+    def hold_back(self) -> None:
+        """Leaves it to another process to become primary, for a while."""
+        self._held_back_until = self.clock.seconds() + HOLD_BACK_SECONDS
+
+    async def step_down(self, release: Callable[[], Awaitable[None]]) -> bool:
+        """Gives the fleet to another process: takes nothing new, lets everything that was put be
+        committed and answered, and then lets the lease go; False where there was nothing to give.
+        Calls that come meanwhile wait for the next primary."""
+        term, self._term = self._term, None
+        if term is None:
+            return False
+        self._begun.clear()
+        self.hold_back()
+        try:
+            await self._store.close()
+            await asyncio.sleep(ANSWER_SECONDS)
+            await release()
+        finally:
+            self.spawn(self._rebuild())
+        return True
 
     def look_now(self, _what: str = "") -> None:
         """Told when the lease may be free, to those who stand by."""
@@ -290,6 +319,11 @@ class Primary:
             self._lose(term)
             raise StateLost
 
+    async def publish(self, part: str, body: bytes | None) -> None:
+        """Shows other processes what only memory has; None: what was shown before still holds."""
+        self.term()
+        await self._store.publish(part, body)
+
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Something that goes on after its caller was answered."""
         task = asyncio.ensure_future(self._log_failure(work))
@@ -345,6 +379,7 @@ class Primary:
         """Tries to begin a term until it can, and stands by for as long as another is primary."""
         pause, primary = FIRST_PAUSE_SECONDS, ""
         while True:
+            await asyncio.sleep(max(0.0, self._held_back_until - self.clock.seconds()))
             if held is not None:
                 primary = await self._stand_by(held, primary)
             self._released.clear()
@@ -411,28 +446,3 @@ class KeyedLocks:
             self._locks[key] = lock = asyncio.Lock()
         async with lock:
             yield
-
-
-# Chance, as the use cases ask for it: what is drawn for a tune comes from here alone.
-
-_BITS = 53  # of a float's fraction
-
-
-class Chance(Protocol):
-    def flips(self, size: int) -> bytes:
-        """So many random bytes."""
-        ...
-
-    def numbers(self, count: int) -> tuple[float, ...]:
-        """So many numbers in [0, 1)."""
-        ...
-
-
-class SystemChance:
-    """The operating system's chance."""
-
-    def flips(self, size: int) -> bytes:
-        return secrets.token_bytes(size)
-
-    def numbers(self, count: int) -> tuple[float, ...]:
-        return tuple(secrets.randbits(_BITS) / (1 << _BITS) for _ in range(count))

@@ -6,12 +6,12 @@ has begun, it is answered that it is under way, and the next primary would carry
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime
-from typing import Protocol, TypeVar
 
 from rookery.farm.primary import KeyedLocks, Primary, PrimaryTerm
+from rookery.farm.published import InThread, inline
 from rookery.farm.views import FleetViews
 from rookery.model.run import Run, RunFault
 from rookery.model.task import Task
@@ -20,25 +20,12 @@ from rookery.rules.answers import Changes, Decision
 from rookery.rules.lifecycle import Actor
 from rookery.rules.purge import Purged, PurgedTotals, PurgeSearch, PurgeTarget, Purging, Struck
 
-T = TypeVar("T")
-
 PAGE = 100
 """Tasks that are read and looked at in one go."""
 PORTION = 200
 """Tasks that are struck out with one commit: everybody's answers wait for that one."""
 AT_ONCE = 2_000
 """Tasks of a run up to which its purge is waited for."""
-
-
-class InThread(Protocol):
-    """Has something done that would hold up the loop."""
-
-    def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
-
-
-async def inline(work: Callable[[], T], /) -> T:
-    """For fleets that are too small to hold anybody up."""
-    return work()
 
 
 class RunPurges:

@@ -15,6 +15,7 @@ from rookery.db.fence import Fence
 from rookery.db.pool import EventLog, Pool, Queries, clean, quiet
 from rookery.farm import action_log
 from rookery.farm.action_log import event_of, failure_of, numbered_event_of
+from rookery.farm.published import Published
 from rookery.farm.read_values import (
     EVERYTHING,
     STRANGER,
@@ -94,6 +95,9 @@ def corrected(run: Run, counted: Tally) -> Run:
 V = TypeVar("V")
 
 ROWS_AT_ONCE = 200
+FIGURES = "figures"
+MACHINES = "machines"
+"""The parts of what the primary publishes."""
 FILTER_SECONDS = 3.0
 """A stranger's filter may ask for what no index helps to find; it gets no longer than this."""
 KNOWN_ACTIONS = [action.value for action in Action]
@@ -303,6 +307,12 @@ class FleetReads:
         rows = await self._fetch("runs_changed", after, most + 1)
         found = {row["id"]: row["sequence"] for row in rows[:most]}
         return ChangedRuns(sequence, found, complete=len(rows) <= most)
+
+    async def published(self, part: str, known: datetime | None = None) -> Published | None:
+        """What the primary published last of its memory; without a body where it is what is
+        known since then."""
+        row = await self._pool.fetchrow(self._queries["activity_read"], part, known)
+        return None if row is None else Published(**row)
 
     async def _unfinished(self) -> tuple[Run, ...]:
         rows = await self._fetch("runs_unfinished")

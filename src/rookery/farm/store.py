@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from rookery.db.fence import Lease
+from rookery.db.fence import Fence, Lease
 from rookery.db.pool import AWAY, EventLog, Pool, Queries, quiet
 from rookery.farm.commits import (
     STANDARD_LIMITS,
@@ -137,13 +137,14 @@ class FleetStore:
         self._notices = Notices(pool, queries, log=log)
         self._hearers = (self._notices, *hears)
         self._commits: GroupCommit | None = None
+        self._fence: Fence | None = None
 
     async def take(self) -> GroupCommit:
         """Ends the group commit given before and starts one behind a new fence. Whatever the old
         one sent is decided by then: raising the fence waits for it, or refuses it."""
         await self._end("the fence is taken anew")
         self._notices.start()
-        fence = await self._lease.take()
+        self._fence = fence = await self._lease.take()
         self.reads.recovery = Recovery(fence, self._queries, log=self._log)
         sequence = await self._sequence()
         for hearer in self._hearers:
@@ -157,6 +158,16 @@ class FleetStore:
             log=self._log,
         )
         return self._commits
+
+    async def publish(self, part: str, body: bytes | None) -> None:
+        """Behind the fence, and not waited for to reach the disk."""
+        assert self._fence is not None, "there is a term"
+        async with self._fence.write() as connection:
+            await connection.execute(self._queries["commits_lightly"])
+            if body is None:
+                await connection.execute(self._queries["activity_touch"], part)
+            else:
+                await connection.execute(self._queries["activity_put"], part, body)
 
     async def close(self) -> None:
         """Writes what was put, and ends."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from rookery.farm.copies import FleetCopy
 from rookery.farm.primary import Primary
+from rookery.farm.published import InThread
 from rookery.model.machine import Machine
 from rookery.model.run import ForeignTask, Run, RunFault
 from rookery.model.task import Task, TaskKey
@@ -57,6 +58,8 @@ class FleetActivity:
     residual_colours: Mapping[TaskKey, Colour] = field(default_factory=dict)
     """How tasks at play compare with the others of their run, once a minute; without those that
     have too few results."""
+    since: datetime | None = None
+    """When another process said so; None in the primary."""
 
     def speed(self, run_id: str) -> RunSpeed:
         """How fast a run moves; known a minute after it began."""
@@ -91,9 +94,9 @@ class FleetViews:
     """Reads of runs, tasks and machines that return committed state only: the primary's from
     memory, everybody else's from rows."""
 
-    def __init__(self, primary: Primary) -> None:
+    def __init__(self, primary: Primary, in_thread: InThread) -> None:
         self._primary = primary
-        self._copy = FleetCopy(primary.reads, primary.clock)
+        self._copy = FleetCopy(primary.reads, primary.clock, in_thread)
 
     def present(self, run_id: str) -> Run | None:
         """An unfinished run as it is in memory: for what is told to nobody before it is

@@ -14,7 +14,6 @@ import asyncio
 from dataclasses import dataclass, field
 
 from rookery.farm.fleet import Fleet
-from rookery.farm.primary import Rebuilding
 from rookery.model.machine import Machine
 from rookery.rules.answers import Grant, NoTask, Refusal
 
@@ -112,10 +111,11 @@ class WaitingLine:
         place = self._line.get(name)
         if place is None:
             return False
-        try:
-            term = self._fleet.primary.term()
-        except Rebuilding:
-            return False
+        term = self._fleet.primary.present_term()
+        if term is None:
+            # It asks again, and is told or sent to whoever is primary now.
+            place.called.set()
+            return True
         now = self._fleet.primary.clock.now()
         if term.scheduler.next_in_line(place.machine, now, limit=place.limit) is None:
             return False
@@ -124,8 +124,5 @@ class WaitingLine:
 
     def _opened(self) -> object:
         """Changes whenever some run becomes open for machines, or the working set is a new one."""
-        try:
-            term = self._fleet.primary.term()
-        except Rebuilding:
-            return None
-        return term, term.working.index.opened
+        term = self._fleet.primary.present_term()
+        return None if term is None else (term, term.working.index.opened)

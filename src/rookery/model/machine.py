@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Annotated, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec.json import encode
 
 from rookery.model.bounds import (
     Amount,
@@ -163,6 +164,11 @@ class Machine(WorkerInfo, frozen=True, gc=True, kw_only=True, omit_defaults=True
     def short_name(self) -> str:
         """The same over restarts: it names the machine, the key names the process."""
         return f"{self.user}-{self.cores}cores-{self.key.split('-', 1)[0]}"
+
+    @cached_property
+    def encoded(self) -> bytes:
+        """As JSON, kept because it is published again and again while the machine waits."""
+        return encode(self)
 
     @cached_property
     def abilities(self) -> Abilities:

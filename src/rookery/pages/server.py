@@ -14,7 +14,8 @@ from rookery import __version__
 from rookery.boundary.domains import Domain, runs
 from rookery.db.fence import LeaseRow
 from rookery.farm.commits import StateLost
-from rookery.farm.jobs import PeriodicJob
+from rookery.farm.instances import Instance
+from rookery.farm.jobs import JobPlace, PeriodicJob
 from rookery.farm.primary import Rebuilding
 from rookery.pages.formatting import (
     Moment,
@@ -57,6 +58,7 @@ class ServerData:
     bounds: RequestBounds
     snapshot: MetricsSnapshot | None = None
     lease: LeaseRow | None = None
+    instances: tuple[Instance, ...] = ()
     quota: QuotaDocument | None = None
     free: int = 0
     reserve: int = 0
@@ -73,6 +75,18 @@ class JobRow:
 
 
 @dataclass(frozen=True, slots=True)
+class InstanceRow:
+    """A server process on the same database, as a row of a table."""
+
+    name: str
+    address: str
+    status: StatusLabel
+    version: str
+    started: Moment
+    figures: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ServerView:
     status: StatusLabel
     reason: str
@@ -81,6 +95,7 @@ class ServerView:
     limits: tuple[Fact, ...]
     groups: tuple[tuple[str, tuple[Fact, ...]], ...]
     jobs: tuple[JobRow, ...]
+    instances: tuple[InstanceRow, ...] = ()
 
 
 @runs(Domain.THREAD, "a snapshot on the loop, rendered in a thread")
@@ -111,6 +126,7 @@ async def _load(site: Site, *, with_details: bool) -> ServerData:
         bounds=site.limits,
         snapshot=take_snapshot(site) if with_details else None,
         lease=await site.read_lease() if with_details and not reason else None,
+        instances=await site.instances.list_all() if with_details and not reason else (),
         quota=site.github_quota() if with_details else None,
         free=site.disk.free,
         reserve=site.disk.reserve,
@@ -131,6 +147,7 @@ def make_server_view(data: ServerData) -> ServerView:
         limits=tuple(_list_limits(data)),
         groups=tuple(_list_groups(data)),
         jobs=tuple(_list_jobs(data)),
+        instances=tuple(_describe_instance(each, data.now) for each in data.instances),
     )
 
 
@@ -152,7 +169,7 @@ def _list_groups(data: ServerData) -> Iterator[tuple[str, tuple[Fact, ...]]]:
     found = data.snapshot
     if found is None:
         return
-    yield "Instances", tuple(_list_instances(data))
+    yield "This process", tuple(_list_process(data))
     if data.quota:
         yield "GitHub's rate limit", tuple(_list_quota(data.quota, data.now))
     yield "Traffic", tuple(_list_traffic(found))
@@ -160,11 +177,36 @@ def _list_groups(data: ServerData) -> Iterator[tuple[str, tuple[Fact, ...]]]:
     yield "Threads and gates", tuple(_list_lanes(found))
 
 
-def _list_instances(data: ServerData) -> Iterator[Fact]:
-    yield "This process", f"{'primary' if data.primary else 'secondary'} on {platform.node()}"
+def _describe_instance(each: Instance, now: datetime) -> InstanceRow:
+    told = each.figures
+    return InstanceRow(
+        name=each.name,
+        address=each.address,
+        status=_label_instance(each),
+        version=f"{each.version}, schema {each.schema}",
+        started=format_ago(each.started, now),
+        figures=(
+            ("Longest pause of the loop", f"{1000 * told.loop_lag_seconds:.0f} ms"),
+            ("Commits behind", format_count(told.commits_behind)),
+            ("Changes that wait", format_count(told.changes_waiting)),
+            ("Requests", format_count(told.requests)),
+            ("Streams", format_count(told.streams)),
+        ),
+    )
+
+
+def _label_instance(each: Instance) -> StatusLabel:
+    if not each.is_alive:
+        return StatusLabel(f"silent for {format_duration(each.silent_seconds)}", Tone.RED, "▲")
+    return StatusLabel(each.role, Tone.GREEN, "✓")
+
+
+def _list_process(data: ServerData) -> Iterator[Fact]:
+    yield "Role", f"{'primary' if data.primary else 'secondary'} on {platform.node()}"
     if data.lease:
         live = "alive" if data.lease.live else "not heard of"
-        yield "Primary", f"{data.lease.holder} at {data.lease.address}, {live}"
+        primary = f"{data.lease.holder} at {data.lease.address}, {live}"
+        yield "Primary", primary if data.lease.holder else "nobody just now"
         yield "Takeovers so far", format_count(data.lease.epoch)
     yield "Python", platform.python_version()
     yield "System", f"{platform.system()} {platform.release()}"
@@ -218,14 +260,16 @@ def _list_jobs(data: ServerData) -> Iterator[JobRow]:
         yield JobRow(
             name=job.name,
             every=format_duration(job.seconds),
-            status=_label_job(job),
+            status=_label_job(job, primary=data.primary),
             last=format_ago(job.ended, data.now) if job.ended else None,
             took=f"{1000 * job.spent_seconds / total:.0f} ms" if total else "",
             error=job.error,
         )
 
 
-def _label_job(job: PeriodicJob) -> StatusLabel:
+def _label_job(job: PeriodicJob, *, primary: bool) -> StatusLabel:
+    if job.where is JobPlace.PRIMARY and not primary:
+        return StatusLabel("left to the primary", Tone.IDLE, "○")
     if job.error:
         return StatusLabel(f"failed {format_plural(job.failed, 'time')}", Tone.RED, "▲")
     if not job.done:

@@ -121,6 +121,10 @@ class LastSeen:
     def get(self, key: TaskKey) -> datetime | None:
         return self._heard.get(key)
 
+    def items(self) -> Iterable[tuple[TaskKey, datetime]]:
+        """Of all tasks, and of some that have ended."""
+        return self._heard.items()
+
     def has_silent(self, now: datetime, after: timedelta) -> bool:
         """Whether there is a task that was silent for longer than that, ended or not."""
         if self._since and now - self._since <= after:

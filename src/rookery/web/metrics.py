@@ -114,6 +114,9 @@ class MetricsSnapshot:
     primary: bool
     ask: AskStats
     storage: StorageStats
+    other_instances: int = 0
+    commits_behind: int = 0
+    activity_age: float = 0.0
 
 
 def render_metrics(shown: MetricsSnapshot, *more: Collector) -> bytes:
@@ -129,6 +132,10 @@ class _Snapshot(Collector):
         shown = self._shown
         yield InfoMetricFamily("rookery_build", "This build", value={"version": __version__})
         yield GaugeMetricFamily("rookery_primary", "1 on the primary", value=float(shown.primary))
+        others, age = shown.other_instances, shown.activity_age
+        yield _gauge("rookery_other_instances", "Other servers that live on the database", others)
+        yield _gauge("rookery_events_behind", "Commits the bus has not heard", shown.commits_behind)
+        yield _gauge("rookery_activity_age_seconds", "Age of what the primary published", age)
         yield _requests(shown.answers)
         yield _request_seconds(shown.times)
         yield _gauge("rookery_requests_inside", "Requests being answered", shown.inside)

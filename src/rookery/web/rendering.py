@@ -129,8 +129,10 @@ class Templates:
         *,
         simulated_fleet: bool = False,
         trouble: Callable[[], str] = str,
+        notice: Callable[[], str] = str,
     ) -> None:
-        """`trouble` is what every page has to tell of the server's disk."""
+        """`trouble` is what every page has to tell of the server's disk, `notice` of how old
+        figures are."""
         self._environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(TEMPLATES),
             autoescape=True,
@@ -144,6 +146,7 @@ class Templates:
         self._environment.globals["has_page"] = self._has_page
         self._pages: frozenset[str] = frozenset()
         self._environment.globals["trouble"] = trouble
+        self._environment.globals["notice"] = notice
         self._environment.globals["simulated_fleet"] = simulated_fleet
 
     def know_pages(self, paths: Iterable[str]) -> None:

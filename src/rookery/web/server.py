@@ -230,6 +230,7 @@ async def _answer_requests(
 
 async def _stop(site: Site, server: HttpServer) -> None:
     """Everything up to the drain, which the server does when told to end."""
+    await site.hand_over()
     site.lifecycle.stop()
     site.log.info("stopping", streams=site.streams.end_all(), threads=_threads_held(site.threads))
     await site.stop_jobs()

@@ -22,12 +22,14 @@ from rookery.boundary.watch import LoopMeter, LoopWatch
 from rookery.caches import ExpiringCache, Refresher
 from rookery.db.fence import LeaseRow, is_outage
 from rookery.db.listening import ChangeNotices, Channel, ListeningStats
+from rookery.farm.activity import ActivityKeeping
 from rookery.farm.engines import EngineRows, Engines
 from rookery.farm.events import Bus
 from rookery.farm.figures import FarmFigureReader, FigureRows
 from rookery.farm.findings import FindingRows
 from rookery.farm.fleet import Fleet
 from rookery.farm.hosts import MachineRoster
+from rookery.farm.instances import InstanceRows, Surroundings
 from rookery.farm.jobs import Chores, PeriodicJob, Reachability
 from rookery.farm.primary import Store
 from rookery.farm.privacy import Privacy
@@ -98,6 +100,7 @@ class Storage:
     """Everything that is kept: in PostgreSQL and in folders, or in memory for tests."""
 
     fleet: Store
+    instances: InstanceRows
     users: Users
     tokens: Tokens
     ended_sessions: EndedSessions
@@ -191,7 +194,9 @@ class Site:
         self.listening_stats: Callable[[], ListeningStats | None] = lambda: None
         self.connections: Callable[[], int] = lambda: 0
         self.read_lease: Callable[[], Awaitable[LeaseRow | None]] = _no_lease
-        self.stop_jobs: Callable[[], Awaitable[None]] = _no_jobs
+        self.hand_over: Callable[[], Awaitable[None]] = _do_nothing
+        """Lets another process be primary, before this one stops."""
+        self.stop_jobs: Callable[[], Awaitable[None]] = _do_nothing
 
     @property
     def role(self) -> str:
@@ -258,6 +263,12 @@ class Site:
         self.figures = FarmFigureReader(fleet, storage.figures, clock)
         self.late_games = LateGames(storage.statistics, fleet.views, clock)
         self.waiting_line = WaitingLine(fleet)
+        self.instances = storage.instances
+        self.around: Callable[[], Surroundings] = Surroundings
+        """Who else serves the same database."""
+        self.activity_keeping = ActivityKeeping(
+            fleet, self.threads.cpu, lambda: self.around().others > 0
+        )
         self.task_gate = Gate("request_task", self.settings.task_semaphore_size)
         self.event_gate = Gate("events", self.settings.event_streams)
         self.event_places = Places(self.event_gate)
@@ -403,6 +414,7 @@ class Site:
             self.assets,
             simulated_fleet=settings.simulated_fleet,
             trouble=self.describe_trouble,
+            notice=self.activity_keeping.describe_age,
         )
         self.front_end = FrontEnd(self.assets, self.threads, clock, self.log, settings)
         self.turns = Turns()
@@ -452,5 +464,5 @@ async def _no_lease() -> None:
     """Where there is one process alone."""
 
 
-async def _no_jobs() -> None:
-    """Where none were started."""
+async def _do_nothing() -> None:
+    """Where no jobs were started, and nobody else serves."""

@@ -46,6 +46,9 @@ class Dying:
             raise ConnectionError
         return _Dying(self, await self._store.take())
 
+    async def publish(self, part: str, body: bytes | None) -> None:
+        """Nobody looks."""
+
     async def close(self) -> None:
         """The process is dead: it writes nothing more."""
 

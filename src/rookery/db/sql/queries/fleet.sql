@@ -596,3 +596,21 @@ INSERT INTO done_commands (key, run) VALUES ($1, $2) ON CONFLICT (key) DO NOTHIN
 -- name: done_commands_run
 -- The run that a command was about, if it was carried out.
 SELECT run FROM done_commands WHERE key = $1;
+
+-- name: activity_put
+-- What only the primary has in memory, for others to show.
+INSERT INTO fleet_activity (part, at, changed, body)
+VALUES ($1, clock_timestamp(), clock_timestamp(), $2)
+ON CONFLICT (part) DO UPDATE SET at = excluded.at, changed = excluded.changed, body = excluded.body;
+
+-- name: activity_touch
+-- What was published before still holds.
+UPDATE fleet_activity SET at = clock_timestamp() WHERE part = $1;
+
+-- name: activity_read
+-- What the primary published last: how old it is, and the whole of it unless that is known.
+SELECT
+    extract(epoch FROM clock_timestamp() - at)::float8 AS age, changed,
+    CASE WHEN changed IS DISTINCT FROM $2::timestamptz THEN body END AS body
+FROM fleet_activity
+WHERE part = $1;

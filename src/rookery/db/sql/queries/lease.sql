@@ -24,10 +24,11 @@ SET epoch = $1, holder = $2, address = $3,
     expires_at = clock_timestamp() + make_interval(secs => $4);
 
 -- name: lease_renew
--- The holder's heartbeat; changes nothing when another has taken over.
+-- The holder's heartbeat; changes nothing when another has taken over. It is not waited for to reach
+-- a disk or a standby: one that is lost with a server costs a takeover, and nothing else.
 UPDATE lease
 SET expires_at = clock_timestamp() + make_interval(secs => $2)
-WHERE epoch = $1
+WHERE epoch = $1 AND set_config('synchronous_commit', 'off', true) = 'off'
 RETURNING epoch;
 
 -- name: lease_release
@@ -38,3 +39,7 @@ WITH released AS (
     RETURNING epoch
 )
 SELECT pg_notify('lease', 'released') FROM released;
+
+-- name: lease_tell
+-- Tells all processes something about the lease.
+SELECT pg_notify('lease', $1);

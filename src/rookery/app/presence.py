@@ -1,0 +1,98 @@
+"""This process as one of several servers on a database: what it tells the others of itself, and
+how it hands over to one of them.
+
+    primary --asked, or about to stop--> nothing new is taken --all is committed--> lease let go
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from rookery import __version__
+from rookery.db.fence import Lease
+from rookery.db.listening import Channel
+from rookery.db.pool import AWAY, make_event_log
+from rookery.farm.instances import Instance, InstanceFigures, Presence, read_step_down
+from rookery.web.site import Site
+
+
+@asynccontextmanager
+async def keep_listed(site: Site, lease: Lease, schema: int) -> AsyncIterator[Presence]:
+    """Among the servers of its database for the length of the block."""
+    started = site.clock.now()
+
+    def describe() -> Instance:
+        return Instance(
+            name=lease.instance,
+            address=lease.address,
+            version=__version__,
+            schema=schema,
+            role=site.role,
+            started=started,
+            figures=take_figures(site),
+        )
+
+    presence = Presence(site.instances, describe, make_event_log(site.log))
+    site.around = lambda: presence.around
+    handover = Handover(site, lease)
+    site.hand_over = handover.before_stop
+    site.changes.subscribe(Channel.LEASE, handover.hear, lambda: None)
+    async with presence.kept():
+        yield presence
+
+
+def take_figures(site: Site) -> InstanceFigures:
+    """How this process does."""
+    watch = site.watch
+    return InstanceFigures(
+        loop_lag_seconds=watch.take_recent() if watch else 0.0,
+        commits_behind=max(0, site.around().sequence - site.bus.sequence),
+        changes_waiting=site.fleet.primary.commit_stats().waiting,
+        requests=site.traffic.inside,
+        streams=len(site.streams),
+        connections=site.connections(),
+    )
+
+
+TAKEN_OVER_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """How this process gives being primary to another."""
+
+    site: Site
+    lease: Lease
+
+    def hear(self, text: str) -> None:
+        """What somebody tells of the lease; only `rookery step-down` asks for anything."""
+        asked = read_step_down(text)
+        if asked is None:
+            return
+        primary = self.site.fleet.primary
+        if asked.to and asked.to != self.lease.instance:
+            primary.hold_back()
+        if asked.holder == self.lease.instance:
+            primary.spawn(self._step_down())
+
+    async def before_stop(self) -> None:
+        """Where another process lives, it is primary before this one stops answering."""
+        if not self.site.around().others or not self.site.is_primary():
+            return
+        try:
+            before = await self.lease.read()
+            if await self._give():
+                async with asyncio.timeout(TAKEN_OVER_SECONDS):
+                    await self.lease.wait_for_next(before.epoch)
+        except AWAY as error:
+            self.site.log.warning("not_taken_over", why=repr(error))
+
+    async def _step_down(self) -> None:
+        await self._give()
+
+    async def _give(self) -> bool:
+        given = await self.site.fleet.primary.step_down(self.lease.release)
+        if given:
+            self.site.log.info("stepped_down")
+        return given

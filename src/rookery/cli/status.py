@@ -1,0 +1,105 @@
+"""`rookery status` and `rookery step-down`: the servers on one database, asked of the database."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated
+
+from rookery.cli.db import THE_DATABASE, Database, DatabaseSettings, open_database
+from rookery.cli.options import AsJson, Column, option, print_json, print_table
+from rookery.db.fence import Lease, LeaseRow
+from rookery.errors import Complaint
+from rookery.farm.instances import Instance, InstanceRows, StepDown
+
+WAIT_SECONDS = 15.0
+
+
+class NoStepDown(Complaint):
+    """Nobody can step down, or nobody has taken over."""
+
+
+def _ago(each: object) -> str:
+    assert isinstance(each, Instance)
+    return f"{each.silent_seconds:.0f} s ago" if each.is_alive else "SILENT"
+
+
+COLUMNS: tuple[Column, ...] = (
+    ("NAME", "{.name}"),
+    ("ROLE", "{.role}"),
+    ("HEARD", _ago),
+    ("VERSION", "{.version}"),
+    ("SCHEMA", "{.schema}"),
+    ("ADDRESS", "{.address}"),
+    ("LOOP LAG", lambda each: f"{1000 * each.figures.loop_lag_seconds:.0f} ms"),
+    ("EVENTS BEHIND", "{.figures.commits_behind}"),
+    ("COMMIT QUEUE", "{.figures.changes_waiting}"),
+    ("REQUESTS", "{.figures.requests}"),
+    ("STREAMS", "{.figures.streams}"),
+)
+
+
+async def status(*, json: AsJson = False, database: DatabaseSettings = THE_DATABASE) -> int:
+    """Show the servers on the database: who is primary, versions, lag and queues.
+
+    The exit code is 1 while nobody is primary.
+    """
+    async with open_database(database) as opened:
+        lease, found = await _lease(opened).read(), await _instances(opened).list_all()
+    if json:
+        print_json({"primary": asdict(lease), "instances": [asdict(each) for each in found]})
+        return 0 if lease.live else 1
+    holder = f"{lease.holder} at {lease.address}" if lease.live else "nobody"
+    print(f"primary: {holder} (takeover {lease.epoch})")
+    print_table(COLUMNS, found)
+    return 0 if lease.live else 1
+
+
+async def step_down(
+    *,
+    to: Annotated[str, option("the server that is to be primary (default: any)", "NAME")] = "",
+    database: DatabaseSettings = THE_DATABASE,
+) -> int:
+    """Let another server be primary: no call fails, those that come meanwhile wait a moment.
+
+    examples:
+
+      rookery step-down
+      rookery step-down --to farm2-1a2b3c4d
+    """
+    async with open_database(database) as opened:
+        lease, rows = _lease(opened), _instances(opened)
+        before = await lease.read()
+        check_step_down(before, await rows.list_all(), to)
+        await rows.ask_step_down(StepDown(before.holder, to))
+        after = await _wait_for_another(lease, before)
+    print(f"{after.holder} is primary now, at {after.address}.")
+    return 0
+
+
+def check_step_down(lease: LeaseRow, found: Sequence[Instance], to: str) -> None:
+    """Raises NoStepDown where there is nobody to step down, or nobody to take over."""
+    others = [each.name for each in found if each.is_alive and each.name != lease.holder]
+    if not lease.live:
+        raise NoStepDown("Nobody is primary just now.")
+    if to == lease.holder:
+        raise NoStepDown(f"{to} is primary already.")
+    if not others:
+        raise NoStepDown("There is no other server on this database that could take over.")
+    if to and to not in others:
+        raise NoStepDown(f"There is no server {to}; those that live are: {', '.join(others)}.")
+
+
+async def _wait_for_another(lease: Lease, before: LeaseRow) -> LeaseRow:
+    try:
+        async with asyncio.timeout(WAIT_SECONDS):
+            return await lease.wait_for_next(before.epoch)
+    except TimeoutError:
+        raise NoStepDown(f"{before.holder} has not stepped down; its log may say why.") from None
+
+
+def _instances(opened: Database) -> InstanceRows:
+    return InstanceRows(opened.pool, opened.queries)
+
+
+def _lease(opened: Database) -> Lease:
+    return Lease(opened.pool, opened.queries, instance="command", address="")

@@ -1,0 +1,126 @@
+"""What only the primary has in memory, published every few seconds for processes that are not.
+
+    primary: figures, signs of life, machines that wait --encoded in a thread--> two rows
+    others:  figures, read when they changed;  machines, read when somebody asks for them
+
+Theory of operation. Figures change once a minute, so that mostly only their age is written. Signs
+of life and machines that wait change all the time; a machine's own words are encoded once and kept
+with it. A server that is alone publishes nothing. All of it is for display: nothing is decided by
+it, and a primary that takes over starts from rows.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from rookery.boundary.domains import Domain, runs
+from rookery.farm.fleet import Fleet
+from rookery.farm.primary import PrimaryTerm
+from rookery.farm.published import (
+    EncodedMachine,
+    InThread,
+    PublishedFigures,
+    decode_figures,
+    encode_figures,
+    encode_machines,
+)
+from rookery.farm.reads import FIGURES, MACHINES
+from rookery.farm.views import RunSpeed
+from rookery.rules.machines import MachineState
+
+PUBLISH_SECONDS = 5.0
+OLD_SECONDS = 15.0
+"""What is older than this is shown with its age."""
+MOST_MACHINES = 50_000
+MACHINES_AT_ONCE = 500
+
+
+@runs(Domain.THREAD, "values are gathered in slices on the loop, encoded and decoded in a thread")
+class ActivityKeeping:
+    """The job: the primary publishes while others live, and all others read."""
+
+    def __init__(self, fleet: Fleet, in_thread: InThread, has_others: Callable[[], bool]) -> None:
+        self._fleet = fleet
+        self._primary = fleet.primary
+        self._in_thread = in_thread
+        self._has_others = has_others
+        self._published: object = None
+        self._read: datetime | None = None
+
+    async def __call__(self) -> None:
+        term = self._primary.present_term()
+        if term is None:
+            await self._follow()
+        else:
+            self._fleet.activity.since = None
+            if self._has_others():
+                await self._publish(term)
+
+    @property
+    def age_seconds(self) -> float:
+        """How old the figures are that another process published; 0 in the primary."""
+        since = self._fleet.activity.since
+        return (self._primary.clock.now() - since).total_seconds() if since else 0.0
+
+    def describe_age(self) -> str:
+        """What every page has to tell of figures that are too old; empty where they are not."""
+        age = self.age_seconds
+        return f"what machines do is shown as of {age:.0f} s ago" if age > OLD_SECONDS else ""
+
+    async def _publish(self, term: PrimaryTerm) -> None:
+        await self._publish_figures(term)
+        seen, waiting = tuple(term.working.last_seen.items()), list[EncodedMachine]()
+        states = tuple(term.working.machines.states())[-MOST_MACHINES:]
+        for start in range(0, len(states), MACHINES_AT_ONCE):
+            part = states[start : start + MACHINES_AT_ONCE]
+            waiting += [_describe(each) for each in part if not _plays(term, each)]
+            await asyncio.sleep(0)
+        body = await self._in_thread(lambda: encode_machines(seen, waiting))
+        await self._primary.publish(MACHINES, body)
+
+    async def _publish_figures(self, term: PrimaryTerm) -> None:
+        shown = self._fleet.activity
+        speeds, paces, colours = shown.speeds, shown.user_paces, shown.residual_colours
+        # The jobs that work them out make new ones each time.
+        what = (term, id(speeds), id(paces), id(colours), shown.waiting_machines)
+        if what == self._published:
+            await self._primary.publish(FIGURES, None)
+            return
+        count = shown.waiting_machines
+        body = await self._in_thread(
+            lambda: encode_figures(
+                PublishedFigures(
+                    {run: (speed.nps, speed.games_per_minute) for run, speed in speeds.items()},
+                    dict(paces),
+                    count,
+                    [(*key, colour) for key, colour in colours.items()],
+                )
+            )
+        )
+        await self._primary.publish(FIGURES, body)
+        self._published = what
+
+    async def _follow(self) -> None:
+        found = await self._primary.reads.published(FIGURES, self._read)
+        if found is None:
+            return
+        shown = self._fleet.activity
+        shown.since = self._primary.clock.now() - timedelta(seconds=found.age)
+        if (body := found.body) is not None:
+            figures = await self._in_thread(lambda: decode_figures(body))
+            shown.speeds = {run: RunSpeed(*pair) for run, pair in figures.speeds.items()}
+            shown.user_paces = figures.user_paces
+            shown.waiting_machines = figures.waiting_machines
+            shown.residual_colours = {
+                (run, task): colour for run, task, colour in figures.residual_colours
+            }
+            self._read = found.changed
+
+
+def _plays(term: PrimaryTerm, state: MachineState) -> bool:
+    return state.task is not None and term.working.task(state.task) is not None
+
+
+def _describe(state: MachineState) -> EncodedMachine:
+    failed = {run: at.timestamp() for run, at in state.failed.items()}
+    return state.machine.encoded, state.asked.timestamp(), state.last, failed

@@ -1,0 +1,65 @@
+"""The rows by which several servers know of one another."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.farm.instances import GONE_SECONDS, Instance, InstanceFigures, InstanceRows
+from tests.database import pool_on
+from tests.storage.farm.stores import opened
+
+pytestmark = pytest.mark.anyio
+
+FIRST = Instance(
+    "a", "http://a:1", "0.1", 3, "primary", datetime(2030, 1, 1, tzinfo=UTC), InstanceFigures()
+)
+SECOND = replace(FIRST, name="b", role="secondary", figures=InstanceFigures(commits_behind=7))
+LONG_AGO = "UPDATE instances SET seen = seen - interval '11 seconds' WHERE name = 'a'"
+
+
+async def test_servers_learn_of_one_another(database: Target, queries: Queries) -> None:
+    async with pool_on(database) as pool:
+        rows = InstanceRows(pool, queries)
+        assert (await rows.put(SECOND)).others == 0
+        assert (await rows.put(FIRST)).others == 1
+        found = await rows.list_all()
+        assert [(each.name, each.is_alive) for each in found] == [("a", True), ("b", True)]
+        assert found[1].figures == SECOND.figures
+
+
+async def test_one_that_is_silent_for_long_is_taken_for_dead(
+    database: Target, queries: Queries
+) -> None:
+    async with pool_on(database) as pool:
+        rows = InstanceRows(pool, queries)
+        await rows.put(FIRST)
+        await pool.execute(LONG_AGO)
+        assert (await rows.put(SECOND)).others == 0
+        silent = {each.name: each.silent_seconds for each in await rows.list_all()}
+        assert silent["b"] < GONE_SECONDS < silent["a"]
+
+
+async def test_one_that_stops_is_gone_at_once(database: Target, queries: Queries) -> None:
+    async with pool_on(database) as pool:
+        rows = InstanceRows(pool, queries)
+        await rows.put(FIRST)
+        await rows.remove("a")
+        assert await rows.list_all() == ()
+
+
+async def test_what_is_published_is_sent_once_to_who_knows_it(
+    database: Target, queries: Queries
+) -> None:
+    async with opened(database, queries) as store:
+        await store.take()
+        await store.publish("figures", b"some")
+        first = await store.reads.published("figures")
+        assert first is not None
+        assert first.body == b"some"
+        await store.publish("figures", None)
+        second = await store.reads.published("figures", first.changed)
+        assert second is not None
+        assert (second.changed, second.body) == (first.changed, None)
