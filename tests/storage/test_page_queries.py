@@ -1,6 +1,7 @@
-"""A page sends as many statements with ten times the data."""
+"""A page sends as many statements with ten times the data: to the letter, and every page."""
 
-from collections.abc import AsyncIterator
+import hashlib
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -8,22 +9,31 @@ from random import Random
 
 import httpx
 import pytest
+from starlette.routing import Route
 
 from rookery.app.build import build
-from rookery.app.routes import create_app
+from rookery.app.routes import create_app, page_routes
 from rookery.boundary.offload import Threads
 from rookery.clock import SystemClock
 from rookery.db.fence import Lease, hold_primacy
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.farm.seeding import FarmSeed, SeedSize, read_ideas
+from rookery.farm.seeding import FarmSeed, SeedSize, invent_users, read_ideas
 from rookery.farm.store import open_fleet_store
+from rookery.model.engine import EngineRecord
+from rookery.model.kinds import SprtTest
+from rookery.notify.outbox import ChannelForm, NotificationChannel
 from rookery.people.passwords import Passwords
-from rookery.people.users import User, Users
+from rookery.people.users import ORDINARY
+from rookery.rules.answers import Changes, HeldTask
+from rookery.rules.lifecycle import Actor
+from rookery.rules.notifications import NotificationKind
 from rookery.settings import Settings
+from rookery.web.site import Site
 from rookery.web.steps import Process
 from tests.database import pool_on
-from tests.fakes import RecordedLog
+from tests.fakes import HandClock, RecordedLog
+from tests.pages.games import packed_games
 from tests.people import BORIS
 from tests.storage.query_count import counted_statements, noted_statements
 from tests.twins.sites import PASSWORD
@@ -32,78 +42,164 @@ from tests.wire.test_login import log_in
 pytestmark = pytest.mark.anyio
 
 PAGES = (
-    "/machines",
-    "/machines?q=core&state=playing",
-    "/machines/{machine}",
-    "/log",
-    "/log?q=a&action=failed_task",
-    "/errors?days=30",
-    "/engines",
-    "/engines/Stockfish",
-    "/nets?q=nn",
-    "/books",
-    "/server",
+    *("/", "/live", "/tests", "/tests?text=a&user=birk", "/tests/new", "/tests/new?clone={passed}"),
+    *("/runs/{pending}", "/runs/{playing}", "/runs/{playing}/live", "/runs/{passed}"),
+    *("/runs/{passed}/tasks", "/runs/{playing}/tasks", "/runs/{passed}/stats"),
+    *("/runs/{passed}/elo", "/runs/{passed}/elo/live", "/runs/{passed}/samples.csv"),
+    *("/runs/{passed}/games", "/runs/{passed}/games/0/0", "/runs/{passed}/diff"),
+    *("/runs/{passed}/compare?with={playing}", "/machines", "/machines?q=core&state=playing"),
+    *("/machines/{machine}", "/machines/add", "/log", "/log/live", "/log?q=a&action=failed_task"),
+    *("/errors?days=30", "/engines", "/engines/new", "/engines/Stockfish", "/engines/Wren0/edit"),
+    *("/engines/Stockfish/progress", "/nets?q=nn", "/books", "/books/book0.epd", "/programs"),
+    *("/users", "/users/birk", "/profile", "/profile/notifications", "/tokens"),
+    *("/teams", "/teams/team0", "/contributors", "/ask", "/ask/{chat}", "/server", "/sprt", "/api"),
 )
-LITTLE, MUCH = SeedSize(3, 4, 2), SeedSize(30, 40, 20)
-MOST = 10
-NOT_ALWAYS = 4
-"""Statements that a page sends now and then, such as a look at the session every other second, or
-only where it has something to show."""
-
-
-async def make_approver() -> User:
-    hashed = await Passwords(Threads(), SystemClock(), b"key").hash(PASSWORD)
-    return replace(BORIS, password_hash=hashed)
-
-
-async def seed(database: Target, queries: Queries, size: SeedSize, chance: int) -> None:
-    await Threads().io(read_ideas)
-    farm = FarmSeed(Random(chance), SystemClock().now(), size)
-    async with pool_on(database, "seed") as pool:
-        lease = Lease(pool, queries, instance="seed", address="")
-        async with hold_primacy(lease, force=True), open_fleet_store(pool, queries, lease) as store:
-            commits = await store.take()
-            for changes in await Threads().cpu(lambda: list(farm.invent_runs())):
-                await commits.wait_committed(commits.put(changes))
+FIXED = frozenset(
+    {
+        *("/login", "/signup", "/login/reset", "/login/new-password", "/confirm", "/unsubscribe"),
+        *("/static/{digest}/{name}", "/theme", "/robots.txt", "/favicon.ico", "/upload"),
+        *("/tests/live_elo/{run_id}", "/tests/tasks/{run_id}", "/tests/stats/{run_id}"),
+        *("/tests/view/{run_id}", "/tests/run", "/tests/finished", "/tests/machines", "/actions"),
+        *("/contributors/monthly", "/nns", "/user", "/user_management", "/rate_limits"),
+        *("/tests/user/{user}", "/user/{user}", "/workers/{worker}", "/sprt_calc"),
+    }
+)
+"""Forms that show no data, fixed files, and addresses that lead to another page."""
+LITTLE, MUCH = SeedSize(13, 6, 4), SeedSize(130, 60, 40)
+MOST = 11
+FORGOTTEN_SECONDS = 61
+"""After so long nothing is remembered, so that every page sends all it ever sends."""
+OPENING = b"rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - id one;\n"
+GAMES = packed_games(2)
+Counts = dict[str, int]
 
 
 @asynccontextmanager
-async def browse(database: Target, folder: Path) -> AsyncIterator[httpx.AsyncClient]:
-    """A browser at the server of this database."""
+async def open_server(database: Target, folder: Path, clock: HandClock) -> AsyncIterator[Site]:
     settings = Settings(data=folder, database_url=database.dsn)
-    process = Process(Threads(), SystemClock(), RecordedLog())
+    process = Process(Threads(), clock, RecordedLog())
     async with build(settings, process) as site:
         process.lifecycle.started()
-        transport = httpx.ASGITransport(await site.threads.io(create_app, site))
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            yield client
+        yield site
 
 
-async def count_queries(database: Target, folder: Path) -> dict[str, int]:
-    """How many statements each page sends, once the server has warmed up."""
-    found: dict[str, int] = {}
-    async with browse(database, folder) as client:
+async def seed(database: Target, queries: Queries, farm: FarmSeed) -> list[Changes]:
+    """Runs with their tasks, written as the command writes them."""
+    await Threads().io(read_ideas)
+    async with pool_on(database, "seed") as pool:
+        lease = Lease(pool, queries, instance="seed", address="")
+        async with hold_primacy(lease, force=True), open_fleet_store(pool, queries, lease) as store:
+            commits, written = await store.take(), []
+            for changes in await Threads().cpu(lambda: list(farm.invent_runs())):
+                await commits.wait_committed(commits.put(changes))
+                written.append(changes)
+    return written
+
+
+async def fill(site: Site, numbers: range) -> None:
+    """One of everything else for each number."""
+    actor, now = Actor("boris", approver=True), site.clock.now()
+    for number in numbers:
+        for name, pending in ((f"user{number}", False), (f"new{number}", True)):
+            await site.users.add(replace(BORIS, name=name, email=f"{name}@x.org", pending=pending))
+        team = await site.teams.create(f"team{number}", actor)
+        await site.engines.put(EngineRecord(name=f"Wren{number}", team=team.name), actor)
+        await site.accounts.create_token("boris", ORDINARY, note=f"token {number}")
+        chat = await site.ask.chats.create("boris", f"chat {number}", temporary=False)
+        await site.ask.chats.remember(chat, "boris", "Why?", "So.", (), begin=False)
+        kinds, where = frozenset({NotificationKind.FINISHED}), f"https://x.org/{number}"
+        await site.channels.add(
+            NotificationChannel(0, "boris", ChannelForm.JSON, where, "", kinds, True, now, 0, now)
+        )
+        await upload(site, number)
+
+
+async def upload(site: Site, number: int) -> None:
+    net = b"net %d" % number
+    name = f"nn-{hashlib.sha256(net).hexdigest()[:12]}.nnue"
+    await site.nets.upload(give(net), name, "boris")
+    await site.books.upload(give(OPENING), f"book{number}.epd", "boris")
+    await site.programs.upload(give(b"\x7fELF%d" % number), f"program{number}", "boris")
+
+
+async def upload_games(site: Site, written: list[Changes]) -> None:
+    """Games, and logs of a failure, of every run that has tasks."""
+    for changes in written:
+        run = changes.runs[0]
+        await site.subscriptions.put(run.id, "boris", following=True)
+        for task in changes.tasks[:1]:
+            await site.games.upload(task, GAMES)
+            held = HeldTask(run.id, task.id, task.machine)
+            await site.logs.store(held, "/api/failed_task", "It broke.")
+            await site.fleet.log_message(task.machine, "It broke.", held)
+    await site.accounting()
+
+
+async def give(content: bytes) -> AsyncIterator[bytes]:
+    yield content
+
+
+async def count_statements(site: Site, clock: HandClock, names: Mapping[str, str]) -> Counts:
+    """How many statements each page sends where nothing is remembered."""
+    found: Counts = {}
+    app = await site.threads.io(create_app, site)
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         await log_in(client, username="boris")
-        workers = (await client.get("/api/v1/workers")).json()["workers"]
         for page in PAGES:
-            path = page.format(machine=workers[0]["name"])
-            await client.get(path)
+            path = page.format_map(names)
+            clock.move(seconds=FORGOTTEN_SECONDS)
             with counted_statements() as sent:
                 answer = await client.get(path)
-            assert answer.status_code == 200, path
+            assert answer.status_code == 200, (path, answer.text[-600:])
             found[page] = len(sent)
     return found
+
+
+async def find_names(site: Site, written: list[Changes]) -> dict[str, str]:
+    """What stands in the addresses of pages: a run in each state, a machine, a conversation."""
+    runs = [changes.runs[0] for changes in written]
+    playing = next(run for run in runs if run.tally.workers and isinstance(run.kind, SprtTest))
+    tasks = await site.fleet.views.tasks_at_play((playing.id,))
+    return {
+        "pending": next(run.id for run in runs if not run.status.approved),
+        "playing": playing.id,
+        "passed": next(r.id for r in runs if r.status.finished and isinstance(r.kind, SprtTest)),
+        "machine": tasks[0].machine.short_name,
+        "chat": (await site.ask.chats.of("boris"))[0].id,
+    }
+
+
+async def add_people(site: Site) -> None:
+    hashed = await Passwords(Threads(), SystemClock(), b"key").hash(PASSWORD)
+    for user in (replace(BORIS, password_hash=hashed), *invent_users(site.clock.now(), "none")):
+        await site.users.add(user)
 
 
 async def test_a_page_sends_as_many_statements_with_ten_times_the_data(
     database: Target, queries: Queries, tmp_path: Path
 ) -> None:
+    clock, counts = HandClock(), list[Counts]()
     with noted_statements():
-        await seed(database, queries, LITTLE, 1)
-        async with pool_on(database) as pool:
-            await Users(pool, queries).add(await make_approver())
-        little = await count_queries(database, tmp_path)
-        await seed(database, queries, MUCH, 2)
-        much = await count_queries(database, tmp_path)
-    assert {page: count for page, count in much.items() if count > little[page] + NOT_ALWAYS} == {}
-    assert max(much.values()) <= MOST
+        for size, numbers in ((LITTLE, range(1)), (MUCH, range(1, 10))):
+            written = await seed(database, queries, FarmSeed(Random(2), clock.now(), size))
+            async with open_server(database, tmp_path, clock) as site:
+                if not counts:
+                    await add_people(site)
+                await fill(site, numbers)
+                await upload_games(site, written)
+                counts.append(await count_statements(site, clock, await find_names(site, written)))
+    little, much = counts
+    assert {page: (little[page], much[page]) for page in PAGES if little[page] != much[page]} == {}
+    assert max(much.values()) <= MOST, much
+
+
+def test_every_page_is_counted() -> None:
+    shown = [
+        route
+        for route in page_routes()
+        if isinstance(route, Route) and "GET" in (route.methods or ()) and route.path not in FIXED
+    ]
+    paths = [page.partition("?")[0] for page in PAGES]
+    missing = [each.path for each in shown if not any(map(each.path_regex.match, paths))]
+    assert missing == []
