@@ -8,6 +8,7 @@ of accessibility or whose console complains is named at the end, and the exit co
 import argparse
 import html
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -48,6 +49,7 @@ PAGES = (
     "/runs/{passed}/stats",
     "/runs/{passed}/elo",
     "/runs/{passed}/games",
+    "/runs/{passed}/games/{game}",
     "/runs/{passed}/compare?with={failed}",
     "/tests/new?clone={passed}",
     "/machines",
@@ -71,6 +73,7 @@ PAGES = (
     "/tokens",
     "/sprt",
     "/server",
+    "/programs",
     "/api",
     "/nowhere",
 )
@@ -136,7 +139,15 @@ def find_names(address: str) -> dict[str, str]:
     machines = read_json(f"{address}/api/v1/workers")["workers"]
     if machines:
         names["machine"] = machines[0]["name"]
-    return {word: name or some for word, name in names.items()}
+    found = {word: name or some for word, name in names.items()}
+    return found | {"game": find_game(address, found["passed"])}
+
+
+def find_game(address: str, run: str) -> str:
+    """The first game that the page of a run's games leads to."""
+    with urllib.request.urlopen(f"{address}/runs/{run}/games") as answer:
+        links = re.findall(rf'/runs/{run}/games/(\d+/\d+)"', answer.read().decode())
+    return next(iter(links), "0/0")
 
 
 def states_of(run: dict[str, Any]) -> Iterator[str]:

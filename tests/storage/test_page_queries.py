@@ -52,7 +52,8 @@ PAGES = (
     *("/errors?days=30", "/engines", "/engines/new", "/engines/Stockfish", "/engines/Wren0/edit"),
     *("/engines/Stockfish/progress", "/nets?q=nn", "/books", "/books/book0.epd", "/programs"),
     *("/users", "/users/birk", "/profile", "/profile/notifications", "/tokens"),
-    *("/teams", "/teams/team0", "/contributors", "/ask", "/ask/{chat}", "/server", "/sprt", "/api"),
+    *("/teams", "/teams/team0", "/contributors", "/ask", "/ask/{chat}", "/server", "/sprt"),
+    *("/api", "/docs", "/docs/why"),
 )
 FIXED = frozenset(
     {

@@ -20,8 +20,9 @@ async def test_a_team_is_made_joined_led_and_left() -> None:
         made = await send(sven, "/teams", name="owls")
         assert made.headers["location"] == "/teams/owls"
         assert (await send(sven, "/teams", name="owls")).status_code == 400
-        await send(sven, "/teams/owls/add", user="nobody")
-        assert "There is no user named nobody." in (await sven.get("/teams/owls")).text
+        refused = await send(sven, "/teams/owls/add", user="nobody")
+        assert 'id="user-error">There is no user named nobody.' in refused.text
+        assert 'value="nobody"' in refused.text
         await send(sven, "/teams/owls/leave")
         assert "name another one first" in (await sven.get("/teams/owls")).text
         await send(sven, "/teams/owls/add", user="olga", lead="1")

@@ -18,6 +18,7 @@ from rookery.boundary.domains import Domain, Entry, inventory, runs
 from rookery.pages import ask, contributors, frame, profile, teams, tokens, users
 from rookery.pages.accounts import login, logout, sign_up
 from rookery.pages.api_reference import routes as api_reference_routes
+from rookery.pages.doc_pages import routes as doc_routes
 from rookery.pages.engine_edit import routes as engine_form_routes
 from rookery.pages.engines import routes as engine_routes
 from rookery.pages.errors import routes as error_routes
@@ -106,6 +107,7 @@ def page_routes() -> list[BaseRoute]:
         *given_file_routes(),
         *server_page_routes(),
         *api_reference_routes(),
+        *doc_routes(),
         Route("/tests/view/{run_id}", old_address, methods=["GET"]),
         *frame.routes(),
         *ask.routes(),

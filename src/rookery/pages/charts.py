@@ -28,6 +28,8 @@ MARKS = 4
 MOST_BEYOND = 0.25
 """So far beyond its bounds a ratio is drawn, in widths between them."""
 
+WIDEST = 2.5
+"""Bands up to so many times as wide as the last one are shown whole, as in run_charts.js."""
 MOST_PATHS = 40
 """Of a tune's parameters; the table below shows all of them."""
 RATE_POINTS = 24
@@ -135,17 +137,18 @@ def _draw_llr_chart(kind: SprtTest, samples: Sequence[ChartPoint]) -> Chart:
 
 
 def _draw_elo_chart(samples: Sequence[ChartPoint], elo: ShownElo | None) -> Chart:
-    """With its 95 % band. Early estimates go anywhere, so that the later half sets the scale."""
+    """With its 95 % band. Early estimates go anywhere, so that bands up to so many times as wide
+    as the last one set the scale."""
     found = [(float(one.games), estimate_fixed_elo(one.pentanomial)) for one in samples]
     if elo is not None:
         found[-1] = found[-1][0], elo
     line = [(x, each.middle) for x, each in found]
-    steady = found[len(found) // 2 :]
-    low = min(0.0, *(each.low for _, each in steady))
-    high = max(0.0, *(each.high for _, each in steady))
-    field = _make_area(line[-1][0], low, high)
-    edges = [(x, each.high) for x, each in found] + [(x, each.low) for x, each in reversed(found)]
     last = found[-1][1]
+    most = WIDEST * (last.high - last.low)
+    steady = [each for _, each in found if each.high - each.low <= most]
+    low, high = min(each.low for each in steady), max(each.high for each in steady)
+    field = _make_area(line[-1][0], min(0.0, low), max(0.0, high))
+    edges = [(x, each.high) for x, each in found] + [(x, each.low) for x, each in reversed(found)]
     return _draw_chart(
         "elo",
         "Elo over games",

@@ -45,6 +45,9 @@ class TeamView:
     may_lead: bool
     is_member: bool
     engines: tuple[EngineRecord, ...]
+    typed: str = ""
+    error: str = ""
+    """What is wrong with the user that was typed."""
 
 
 @runs(Domain.THREAD, "teams are in memory; the page is rendered in a thread")
@@ -71,9 +74,12 @@ async def make_team(request: Request) -> Response:
 
 @runs(Domain.THREAD, "teams are in memory; the page is rendered in a thread")
 async def show_team(request: Request) -> Response:
-    viewer, site = await viewer_of(request), site_of(request)
-    if viewer is None:
-        return redirect_to(LOGIN)
+    viewer = await viewer_of(request)
+    return redirect_to(LOGIN) if viewer is None else await _show_team(request, viewer)
+
+
+async def _show_team(request: Request, viewer: Actor, typed: str = "", error: str = "") -> Response:
+    site = site_of(request)
     with translated_errors():
         team = site.teams.by_name(str(request.path_params["team"]), viewer)
     shown = site.privacy.catalogue(viewer.name).engines.values()
@@ -83,8 +89,10 @@ async def show_team(request: Request) -> Response:
         may_lead=viewer.approver or viewer.name in team.leads,
         is_member=viewer.name in team.members,
         engines=tuple(record for record in shown if record.team == team.name),
+        typed=typed,
+        error=error,
     )
-    return await render_page(request, "team.html", view)
+    return await render_page(request, "team.html", view, 400 if error else 200)
 
 
 async def _show_list(request: Request, viewer: Actor, name: str = "", error: str = "") -> Response:
@@ -101,7 +109,7 @@ async def _show_list(request: Request, viewer: Actor, name: str = "", error: str
 Command = Callable[[Site, str, Actor, Form], Awaitable[str]]
 
 
-@runs(Domain.LOOP, "awaits one write")
+@runs(Domain.THREAD, "awaits one write; a refused form is rendered in a thread")
 async def change_team(request: Request) -> Response:
     """Carries a command out; the page that follows says what came of it."""
     viewer, session = await viewer_of(request), session_of(request.scope)
@@ -118,6 +126,8 @@ async def change_team(request: Request) -> Response:
         with translated_errors():
             session.flash(await command(site_of(request), name, viewer, form))
     except HttpFault as refused:
+        if command is _add:
+            return await _show_team(request, viewer, _user_in(form), str(refused))
         session.flash(str(refused), "error")
         return redirect_to(f"{HERE}/{name}")
     return redirect_to(HERE if command is _leave and not viewer.approver else f"{HERE}/{name}")

@@ -1,7 +1,7 @@
 """People with an account: the list for approvers, and a page of each for everybody."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
@@ -31,7 +31,7 @@ from rookery.protocol.people import UserChange
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 from rookery.web.callers import find_tasks_at_play, translated_errors
-from rookery.web.faults import BadRequest, Forbidden, HttpFault, NotFound
+from rookery.web.faults import Forbidden, HttpFault, NotFound
 from rookery.web.scope import Form, is_local, request_info_of, session_of
 from rookery.web.site import Site
 
@@ -166,7 +166,36 @@ class UserView:
     cores: str
     more_runs: bool
     runs: tuple[LinkedRun, ...]
+    limits: "TypedLimits"
+
+
+@dataclass(frozen=True, slots=True)
+class TypedLimits:
+    """The form of an account's limits: what stands in it, and what is wrong with it by field."""
+
+    machine_limit: str
     upload_mb: str
+    approver: bool
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_user(cls, user: User) -> "TypedLimits":
+        quota = "" if user.upload_mb is None else str(user.upload_mb)
+        return cls(str(user.machine_limit), quota, is_approver(user))
+
+    @classmethod
+    def of_form(cls, form: Form) -> "TypedLimits":
+        machines, quota = (form.text(each).strip()[:20] for each in ("machine_limit", "upload_mb"))
+        errors = {}
+        if not _is_number(machines, MOST_MACHINES):
+            errors["machine_limit"] = f"A whole number from 0 to {MOST_MACHINES:,}."
+        if quota and not _is_number(quota, MOST_MB):
+            errors["upload_mb"] = f"A whole number from 0 to {MOST_MB:,}, or nothing."
+        return cls(machines, quota, form.ticked("approver"), errors)
+
+
+def _is_number(text: str, most: int) -> bool:
+    return text.isascii() and text.isdigit() and int(text) <= most
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +209,16 @@ class UserData:
     finished: tuple[Run, ...]
     tasks: tuple[Task, ...]
     now: datetime
+    typed: TypedLimits | None = None
 
 
 @runs(Domain.THREAD, "awaits three queries; the page is rendered in a thread")
 async def show_user(request: Request) -> Response:
+    return await _show_user(request, None)
+
+
+async def _show_user(request: Request, typed: TypedLimits | None) -> Response:
+    """With the form as it was typed where that was refused."""
     site, viewer = site_of(request), await account_of(request)
     user = await _find_user(request, viewer)
     name = None if viewer is None else viewer.name
@@ -203,8 +238,10 @@ async def show_user(request: Request) -> Response:
         finished,
         tuple(task for task in tasks if task.machine.user == user.name),
         site.clock.now(),
+        typed,
     )
-    return await render_page_in_thread(request, "user.html", make_user_view, data)
+    status = 400 if typed else 200
+    return await render_page_in_thread(request, "user.html", make_user_view, data, status)
 
 
 async def _find_user(request: Request, viewer: User | None) -> User:
@@ -239,7 +276,7 @@ def make_user_view(data: UserData) -> UserView:
         cores=format_plural(cores, "core"),
         more_runs=len(runs_) > MOST_SHOWN,
         runs=tuple(_link_run(run, data.now) for run in runs_[:MOST_SHOWN]),
-        upload_mb="" if user.upload_mb is None else str(user.upload_mb),
+        limits=data.typed or TypedLimits.of_user(user),
     )
 
 
@@ -260,7 +297,7 @@ def _link_run(run: Run, now: datetime) -> LinkedRun:
 Command = Callable[[Site, str, str, Form], Awaitable[str]]
 
 
-@runs(Domain.LOOP, "awaits one write")
+@runs(Domain.THREAD, "awaits one write; a refused form is rendered in a thread")
 async def change_account(request: Request) -> Response:
     """Carries a command out; the page that follows says what came of it."""
     session, name = session_of(request.scope), str(request.path_params["user"])
@@ -272,6 +309,8 @@ async def change_account(request: Request) -> Response:
     if not is_approver(viewer):
         raise Forbidden(ONLY_APPROVERS)
     form = request_info_of(request.scope).form
+    if command is _change_limits and (typed := TypedLimits.of_form(form)).errors:
+        return await _show_user(request, typed)
     place = HERE if command is _reject else f"{HERE}/{name}"
     if is_local(form.text("next")):
         place = form.text("next")
@@ -316,22 +355,12 @@ async def _change_limits(site: Site, name: str, by: str, form: Form) -> str:
     user = await site.users.by_name(name)
     if user is None:
         raise UnknownUser(name)
-    machines = _read_number(form, "machine_limit", "The machine limit", MOST_MACHINES)
-    quota = form.text("upload_mb").strip()
-    mb: int | Literal["default"] = "default"
-    if quota:
-        mb = _read_number(form, "upload_mb", "The quota in MB", MOST_MB)
-    groups = user.groups | {APPROVERS} if form.ticked("approver") else user.groups - {APPROVERS}
-    wanted = UserChange(machine_limit=machines, groups=tuple(sorted(groups)))
+    typed = TypedLimits.of_form(form)
+    mb: int | Literal["default"] = int(typed.upload_mb) if typed.upload_mb else "default"
+    groups = user.groups | {APPROVERS} if typed.approver else user.groups - {APPROVERS}
+    wanted = UserChange(machine_limit=int(typed.machine_limit), groups=tuple(sorted(groups)))
     await site.accounts.change(name, wanted, upload_mb=mb, by=by)
     return f"The account {name} is changed."
-
-
-def _read_number(form: Form, field: str, called: str, most: int) -> int:
-    text = form.text(field).strip()
-    if not (text.isascii() and text.isdigit() and int(text[:10]) <= most):
-        raise BadRequest(f"{called} is a whole number from 0 to {most:,}.")
-    return int(text)
 
 
 COMMANDS: Mapping[str, Command] = {

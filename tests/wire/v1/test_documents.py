@@ -100,10 +100,3 @@ async def test_documents_count_towards_the_quota(tmp_path: Path) -> None:
     async with open_api(files=tmp_path, upload_quota_mb=1) as api:
         assert (await give(api, b"a" * 600_000)).status_code == 201
         assert (await give(api, b"b" * 600_000)).status_code == 413
-
-
-async def test_a_page_of_our_docs_can_be_read(api: Api) -> None:
-    shown = await api.get("/docs/why")
-    assert shown.headers["content-type"] == "text/plain; charset=utf-8"
-    assert shown.text.startswith("# ")
-    assert (await api.get("/docs/..%2Fpyproject")).status_code == 404

@@ -3,10 +3,19 @@
 const board = document.getElementById("board");
 const text = document.getElementById("pgn");
 
+// The sides as the page calls them; runners write their commits.
+function named(pgn) {
+  for (const colour of ["White", "Black"]) {
+    const name = board.dataset[colour.toLowerCase()].replace(/["\\]/g, "");
+    pgn = pgn.replace(new RegExp(`^\\[${colour} "[^"]*"\\]`, "m"), () => `[${colour} "${name}"]`);
+  }
+  return pgn;
+}
+
 async function show() {
   const { default: makeViewer } = await import(board.dataset.viewer);
   makeViewer(board, {
-    pgn: text.textContent.replace(/\{[^}]*\}/g, ""), // scores have a list of their own
+    pgn: named(text.textContent.replace(/\{[^}]*\}/g, "")), // scores have a list of their own
     orientation: board.dataset.orientation,
     scrollToMove: false,
     keyboardToMove: true,

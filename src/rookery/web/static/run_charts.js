@@ -3,8 +3,9 @@
 
 const live = document.getElementById("live");
 const api = `/api/v1/runs/${live.dataset.run}`;
-const PAUSE = 5000; // between two fetches, however fast games come in
+const PAUSE = 15000; // between two fetches, however fast games come in
 const HIGH = 200;
+const WIDEST = 2.5;
 const PATHS = 40; // lines that an eye can still follow
 const charts = new Map();
 let chosen = "";
@@ -29,12 +30,15 @@ function line(label, name, more = {}) {
   return { label, stroke: colour(name), width: 2, points: { show: false }, value: fixed(2), ...more };
 }
 
-// Early estimates go anywhere: unless somebody zooms in, the later half sets the scale.
+// Early estimates go anywhere: unless somebody zooms in, bands up to WIDEST times that of the last
+// one set the scale (as pages/charts.py does).
 function steady(u) {
   const [from, to] = u.series[0].idxs ?? [0, u.data[0].length - 1];
   const all = from === 0 && to === u.data[0].length - 1;
-  const start = all ? Math.floor(to / 2) : from;
-  const low = Math.min(0, ...u.data[2].slice(start, to + 1)), high = Math.max(0, ...u.data[3].slice(start, to + 1));
+  const wide = (place) => u.data[3][place] - u.data[2][place];
+  const counts = (place) => place >= from && place <= to && (!all || wide(place) <= WIDEST * wide(to));
+  const edges = [2, 3].map((series) => u.data[series].filter((_, place) => counts(place)));
+  const low = Math.min(0, ...edges[0]), high = Math.max(0, ...edges[1]);
   return [low - 0.05 * (high - low), high + 0.05 * (high - low)];
 }
 

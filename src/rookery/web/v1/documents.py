@@ -17,7 +17,6 @@ from rookery.protocol.codec import BadParameter, Reader
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
 from rookery.web.callers import read_page, read_switch, require_bearer, translated_errors
-from rookery.web.faults import NotFound
 from rookery.web.openapi import Operation, described
 from rookery.web.scope import DOCUMENTS
 from rookery.web.v1.files import store_body
@@ -156,16 +155,6 @@ def _entry(upload: StoredUpload) -> AskDocument:
         status=upload.state,
         problem=upload.problem,
     )
-
-
-@runs(Domain.LOOP, "gives a text from memory; the files are read once, in a thread")
-async def show_doc_page(request: Request) -> Response:
-    """A page of our own docs, as it was written."""
-    pages = await site_of(request).indexer.load_pages()
-    page = pages.get(f"doc/{request.path_params['name']}")
-    if page is None:
-        raise NotFound("There is no such page.")
-    return Response(page.text, media_type=TEXT)
 
 
 def document_routes(root: str) -> list[BaseRoute]:

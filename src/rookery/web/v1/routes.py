@@ -146,5 +146,4 @@ def _ask_routes() -> list[BaseRoute]:
     return [
         Route(f"{ASK_ROOT}/similar", ask.find_similar, methods=["GET"]),
         *(route for root in (ASK_ROOT, "") for part in parts for route in part(root)),
-        Route("/docs/{name}", documents.show_doc_page, methods=["GET"]),
     ]

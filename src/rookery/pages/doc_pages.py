@@ -1,0 +1,133 @@
+"""Rookery's own docs, as pages: the Markdown of their files with links between them.
+
+HTML in a text is shown as text, pictures by their words, and what leads out of the docs to a file
+of the sources is no link.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.ask.corpus import DocPage
+from rookery.boundary.domains import Domain, runs
+from rookery.pages.page import render_page_in_thread
+from rookery.web.answers import site_of
+from rookery.web.faults import NotFound
+
+HERE = "/docs"
+FIRST = ("why", "quickstart", "first-engine", "engines", "worker", "operate", "api", "ask")
+"""What most people read, in this order; the rest follows by name."""
+ELSEWHERE = ("http://", "https://", "mailto:", "#", "/")
+NO_SIGNS = re.compile(r"[^\w\- ]")
+
+
+@dataclass(frozen=True, slots=True)
+class DocSection:
+    """A heading of the page, to go to."""
+
+    id: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocView:
+    name: str
+    title: str
+    body: Markup
+    sections: tuple[DocSection, ...]
+    pages: tuple[tuple[str, str], ...]
+    """Of all docs: the name and the title."""
+
+
+@runs(Domain.THREAD, "the files are read once, in a thread; rendered in a thread")
+async def doc_page(request: Request) -> Response:
+    name = str(request.path_params.get("name", FIRST[0]))
+    pages = {page.name: page for page in (await site_of(request).indexer.load_pages()).values()}
+    page = pages.get(name.removesuffix(".md"))
+    if page is None:
+        raise NotFound("There is no such page.")
+    if name.endswith(".md"):
+        return PlainTextResponse(page.text)
+    return await render_page_in_thread(request, "docs.html", make_doc_view, (page, pages))
+
+
+def make_doc_view(data: tuple[DocPage, Mapping[str, DocPage]]) -> DocView:
+    page, pages = data
+    markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    tokens = markdown.parse(page.text)
+    sections = tuple(_name_headings(tokens))
+    for token in tokens:
+        token.children = [*_turn_links(token.children or (), pages)]
+        if token.type == "table_open":
+            # A wide one is scrolled, also by keyboard.
+            token.attrSet("tabindex", "0")
+    html = markdown.renderer.render(tokens, markdown.options, {})
+    ordered = sorted(pages, key=lambda each: (_find_rank(each), each))
+    return DocView(
+        name=page.name,
+        title=find_title(page),
+        body=Markup(html),  # noqa: S704 - HTML in the text was made text
+        sections=sections,
+        pages=tuple((each, find_title(pages[each])) for each in ordered),
+    )
+
+
+def find_title(page: DocPage) -> str:
+    first = page.text.partition("\n")[0]
+    return first.removeprefix("# ").strip() if first.startswith("# ") else page.name
+
+
+def _find_rank(name: str) -> int:
+    return FIRST.index(name) if name in FIRST else len(FIRST)
+
+
+def _name_headings(tokens: Iterable[Token]) -> Iterator[DocSection]:
+    """Gives headings the ids that links in Markdown go by, and tells those of the second level."""
+    opened: Token | None = None
+    for token in tokens:
+        if opened is not None:
+            title = "".join(each.content for each in token.children or ())
+            name = NO_SIGNS.sub("", title.lower()).replace(" ", "-")
+            opened.attrSet("id", name)
+            if opened.tag == "h2":
+                yield DocSection(name, title)
+        opened = token if token.type == "heading_open" else None
+
+
+def _turn_links(tokens: Iterable[Token], pages: Mapping[str, DocPage]) -> Iterator[Token]:
+    leads = True
+    for token in tokens:
+        if token.type == "image":
+            yield Token("text", "", 0, content=token.content)
+            continue
+        if token.type == "link_open":
+            address = find_address(str(token.attrGet("href") or ""), pages)
+            leads = bool(address)
+            token.attrSet("href", address)
+        if leads or not token.type.startswith("link_"):
+            yield token
+
+
+def find_address(address: str, pages: Mapping[str, DocPage]) -> str:
+    """Where a link of the docs leads on this server; empty where that is not here."""
+    if address.startswith(ELSEWHERE):
+        return address
+    file, _, place = address.partition("#")
+    name = file.removesuffix(".md")
+    if name not in pages or name == file:
+        return ""
+    return f"{HERE}/{name}#{place}" if place else f"{HERE}/{name}"
+
+
+def routes() -> list[BaseRoute]:
+    return [
+        Route(HERE, doc_page, methods=["GET"]),
+        Route(f"{HERE}/{{name}}", doc_page, methods=["GET"]),
+    ]
