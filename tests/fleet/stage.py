@@ -47,19 +47,31 @@ def come_first() -> bool:
         os.nice(NICE - os.nice(0))
     except PermissionError:
         return False
-    raise_session("self")
+    raise_session(os.getpid())
     with contextlib.suppress(OSError):
         subprocess.run(["ionice", "-c1", "-n2", f"-p{os.getpid()}"], check=False)
     return True
 
 
-def raise_session(pid: int | str) -> None:
+def is_first() -> bool:
+    """Asked in any thread: each has a niceness of its own."""
+    return os.getpriority(os.PRIO_PROCESS, os.getpid()) < 0
+
+
+def be_punctual() -> None:
+    """The generator alone runs whenever it has something to do, as if on a machine of its own;
+    asked once the server runs. What it starts from then on is ordinary."""
+    if is_first():
+        policy = os.SCHED_RR | os.SCHED_RESET_ON_FORK
+        os.sched_setscheduler(0, policy, os.sched_param(1))
+
+
+def raise_session(pid: int) -> None:
     """Where the kernel shares the processor out among sessions, one is as nice as a file says,
     whatever its processes are."""
-    if os.nice(0) > 0:
-        return
-    with contextlib.suppress(OSError):
-        Path(f"/proc/{pid}/autogroup").write_text(str(NICE))
+    if is_first():
+        with contextlib.suppress(OSError):
+            Path(f"/proc/{pid}/autogroup").write_text(str(NICE))
 
 
 @dataclass(slots=True)
@@ -133,6 +145,7 @@ async def staged(data: Path, *, users: int, runs: int) -> AsyncIterator[Stage]:
         await add_users(data, campaign.fleet.account.name, users)
         await submit(campaign, runs)
         await asyncio.to_thread(stage.come_first)
+        be_punctual()
         yield stage
 
 
