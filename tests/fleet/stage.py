@@ -91,9 +91,11 @@ class Stage:
         return self.campaign.fleet.ledger
 
     def workers(self, number: int) -> Iterator[CheapWorker]:
+        """Each user's one after the other, so that new users come evenly, too: their passwords have
+        to be hashed."""
         password = self.campaign.fleet.account.password
         for each in range(number):
-            yield CheapWorker(each, f"crowd{each % self.users}", password)
+            yield CheapWorker(each, f"crowd{each * self.users // number}", password)
 
     def usage(self) -> Usage:
         server = self.campaign.server
