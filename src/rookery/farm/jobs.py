@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
 from typing import TypeVar
@@ -73,6 +73,7 @@ class Chores:
         self._activity = fleet.activity
         self._in_thread = in_thread
         self._checked = ""
+        self._seen = datetime.min.replace(tzinfo=UTC)
 
     @runs(Domain.LOOP_CPU, "looks at 50 silent tasks at a time; awaits the commit")
     async def end_dead_tasks(self) -> None:
@@ -123,8 +124,10 @@ class Chores:
 
     @runs(Domain.LOOP_CPU, "goes through 200 tasks at a time; awaits the commit")
     async def write_last_seen(self) -> None:
+        """Of those that were heard since the last time: of a large fleet that is half."""
+        after, self._seen = self._seen, self._primary.clock.now()
         async for run, tasks in portions(self._primary.term().working):
-            await self._primary.answer(partial(_note_last_seen, run.id, tasks))
+            await self._primary.answer(partial(_note_last_seen, run.id, tasks, after))
 
     @runs(Domain.LOOP, "chooses one run, whose sums are awaited")
     async def check_sums(self) -> None:
@@ -172,10 +175,10 @@ def _take_back(tasks: Iterable[Task], term: PrimaryTerm, now: datetime) -> Decis
 
 
 def _note_last_seen(
-    run_id: str, tasks: Iterable[Task], term: PrimaryTerm, _now: datetime
+    run_id: str, tasks: Iterable[Task], after: datetime, term: PrimaryTerm, _now: datetime
 ) -> Decision[None]:
     times = ((task.id, term.working.last_seen.get((run_id, task.id))) for task in tasks)
-    seen = tuple(TaskSeen(run_id, task_id, at) for task_id, at in times if at)
+    seen = tuple(TaskSeen(run_id, task_id, at) for task_id, at in times if at and at >= after)
     return Decision(None, Changes(seen=seen))
 
 

@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.farm.jobs import Chores, PeriodicJob, Reachability, SumsDisagree, attempt
+from rookery.farm.jobs import (
+    Chores,
+    PeriodicJob,
+    Reachability,
+    SumsDisagree,
+    _note_last_seen,
+    attempt,
+)
 from rookery.model.kinds import Report
 from rookery.rules.answers import GO_ON
 from rookery.stats.residuals import Colour
@@ -115,6 +122,16 @@ async def test_signs_of_life_are_written_in_bulk(farm: MemoryFarm) -> None:
     await farm.fleet.beat(call_of(task))
     await Chores(farm.fleet).write_last_seen()
     assert await farm.store.reads.last_seen(task.run) == {0: farm.clock.now()}
+
+
+async def test_of_tasks_that_were_not_heard_since_nothing_is_written(farm: MemoryFarm) -> None:
+    await farm.submit()
+    task = await farm.granted()
+    heard, term = farm.clock.now(), farm.fleet.primary.term()
+    farm.clock.move(seconds=30)
+    now = farm.clock.now()
+    assert _note_last_seen(task.run, [task], heard, term, now).changes.seen
+    assert not _note_last_seen(task.run, [task], now, term, now).changes.seen
 
 
 async def test_machines_that_never_came_back_are_forgotten(farm: MemoryFarm) -> None:
