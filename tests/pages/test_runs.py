@@ -127,5 +127,8 @@ def test_a_page_goes_on_after_its_server_came_back(
             tab.open(first.address + RUN)
             tab.ask("document.getElementById('games').textContent = 'old'")
             port = first.place[1]
+        told = "document.getElementById('connection')"
+        tab.until(f"!{told}.hidden && /[0-9] s ago/.test({told}.textContent)")
         with running_server(tmp_path, port, module="tests.pages.scene"):
             tab.until(f"{GAMES} > 0")
+            tab.until(f"{told}.hidden")

@@ -24,7 +24,6 @@ from rookery.web.packing import GZIP_HEAD, pack_piece, takes_gzip
 from rookery.web.site import Site
 from rookery.web.v1.events import (
     AGAIN_SECONDS,
-    COMMENT,
     FAREWELL,
     HEADERS,
     KEEP_ALIVE_SECONDS,
@@ -41,7 +40,9 @@ FindPart = Callable[[Actor | None], Awaitable[RenderedPart]]
 """The newest part for a viewer; raises NotFound where this viewer may see it no longer."""
 
 PACKED_HEADERS = {**HEADERS, "content-encoding": "gzip"}
-PACKED_COMMENT = pack_piece(COMMENT)
+ALIVE = b"event: alive\ndata:\n\n"
+"""What a page's script hears where nothing has changed: a line may be dead without a word."""
+PACKED_ALIVE = pack_piece(ALIVE)
 PACKED_FAREWELL = pack_piece(FAREWELL)
 
 
@@ -139,15 +140,15 @@ class PartStream:
                 raise
             subscription.put_back(before)
             await asyncio.sleep(AGAIN_SECONDS)
-            return self._comment
+            return self._alive
         if part.text == self._sent:
-            return self._comment
+            return self._alive
         self._sent = part.text
         return part.packed_event if self._packed else part.event
 
     @property
-    def _comment(self) -> bytes:
-        return PACKED_COMMENT if self._packed else COMMENT
+    def _alive(self) -> bytes:
+        return PACKED_ALIVE if self._packed else ALIVE
 
     async def _look_again(self, site: Site) -> bool:
         """Who looks may have been blocked meanwhile, or may see and do other things."""

@@ -61,9 +61,16 @@ class RunHeading:
         return tuple(list_run_tabs(self))
 
 
+def cut_bench(message: str) -> str:
+    """A commit's message without its last line where that tells the bench, which the settings show
+    by itself."""
+    text, _, last = message.strip().rpartition("\n")
+    return text.rstrip() if last.lower().startswith("bench:") else message.strip()
+
+
 def make_run_heading(run: Run, now: datetime, tab: str = "") -> RunHeading:
     new, base = name_sides(run)
-    info, message = run.plan.info.strip(), run.plan.sides[0].message.strip()
+    info, message = run.plan.info.strip(), cut_bench(run.plan.sides[0].message)
     return RunHeading(
         run=run,
         new=new,

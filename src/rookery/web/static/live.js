@@ -4,15 +4,18 @@
 const place = document.getElementById("live");
 const WITHOUT_STREAM = 4000; // between two fetches where the server has no stream for us
 const AGAIN = 30000; // after a stream that was refused
+const SILENCE = 40000; // the server says something every fifteen seconds; after this the line is dead
 
 let stream = null;
 let timer = 0;
-let lost = 0; // since when nothing is heard of the server
+let heard = Date.now(); // when the server said something last
+let lost = 0; // since when it is known to be out of reach
 
 // Quiet at first: most connections are back before anybody would notice.
 function hear(well) {
   const told = document.getElementById("connection");
-  lost = well ? 0 : lost || Date.now();
+  if (well) heard = Date.now();
+  lost = well ? 0 : lost || heard;
   const seconds = Math.round((Date.now() - lost) / 1000);
   told.hidden = !lost || seconds < 3;
   told.lastElementChild.textContent = seconds < 120 ? `${seconds} s ago` : `${Math.round(seconds / 60)} min ago`;
@@ -85,7 +88,11 @@ function listen() {
   hush();
   stream = new EventSource(place.dataset.fragment);
   stream.addEventListener("open", () => hear(true));
-  stream.addEventListener("part", (event) => show(event.data));
+  stream.addEventListener("alive", () => hear(true));
+  stream.addEventListener("part", (event) => {
+    hear(true);
+    show(event.data);
+  });
   stream.addEventListener("error", () => {
     hear(false);
     if (stream.readyState !== EventSource.CLOSED) return; // it tries again by itself
@@ -100,8 +107,16 @@ function hush() {
 }
 
 if (place) {
-  document.addEventListener("visibilitychange", () => (document.hidden ? hush() : listen()));
+  document.addEventListener("visibilitychange", () => {
+    heard = Date.now();
+    if (document.hidden) hush();
+    else listen();
+  });
   addEventListener("pagehide", hush);
-  setInterval(() => lost && hear(false), 1000);
+  setInterval(() => {
+    const dead = stream && !lost && Date.now() - heard > SILENCE;
+    if (lost || dead) hear(false);
+    if (dead) listen();
+  }, 1000);
   if (!document.hidden) listen();
 }

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from rookery.farm.views import RunSpeed
 from rookery.model.task import Task
-from rookery.pages.home import (
+from rookery.pages.home_view import (
     HomeData,
     HomeFilters,
     is_first_hour,
