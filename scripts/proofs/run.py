@@ -42,6 +42,7 @@ MINUTES: Mapping[str, int] = {
     "promotion": 5,
     "reconnect": 9,
     "sprt": 13,
+    "storage": 5,
     "syzygy": 1,
     "upgrade": 6,
     "worker_kills": 5,

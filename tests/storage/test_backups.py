@@ -19,7 +19,7 @@ from rookery.files.backups import BackupFolder, BackupTools, back_up, choose_bac
 from rookery.files.blobs import read_blob, write_blob
 from rookery.files.copying import CopyCounts, check_files
 from rookery.files.games import GameRows, GameStore, GameUpload
-from rookery.files.places import open_place
+from rookery.files.places import FOLDER, open_place
 from rookery.logs import SilentLog
 from rookery.settings import Settings
 from tests.database import pool_on
@@ -38,7 +38,7 @@ class Farm:
         self.threads, self.clock, self.pool = Threads(), HandClock(), pool
         self.target, self.queries = target, queries
         settings = Settings(data=folder)
-        self.place = open_place(folder, settings, self.threads, self.clock, SilentLog())
+        self.place = open_place(folder / FOLDER, settings, self.threads, self.clock, SilentLog())
         self.blobs = self.place.blobs("games")
         self.rows = GameRows(pool, queries)
         self.store = GameStore(self.rows, self.blobs, self.threads, self.clock)

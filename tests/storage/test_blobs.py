@@ -21,8 +21,9 @@ from rookery.files.blobs import (
     write_blob,
 )
 from rookery.files.bucket import IN_MEMORY, PART, RANGE, Bucket, BucketAddress, BucketBlobs
-from rookery.files.places import MovingBlobs
+from rookery.files.places import MovingBlobs, open_place
 from rookery.files.storage_health import StorageHealth
+from rookery.settings import Settings
 from tests.bucket_server import BucketServer, answer_ranges
 from tests.fakes import HandClock, RecordedLog
 
@@ -262,3 +263,16 @@ def test_storage_that_hangs_is_given_up(bucket_server: BucketServer, tmp_path: P
             write_blob(blobs, b"games")
     finally:
         bucket_server.go_on()
+
+
+def test_a_shared_folder_that_is_not_there_is_away_and_is_not_made(tmp_path: Path) -> None:
+    shared, settings, clock = tmp_path / "mounted", Settings(data=tmp_path), SystemClock()
+    place = open_place(shared, settings, Threads(), clock, RecordedLog())
+    with pytest.raises(StorageAway, match="No such file"):
+        write_blob(place.blobs("games"), b"games")
+    assert not shared.exists()
+    shared.mkdir()
+    place.health.probe_now()
+    blobs = place.blobs("games")
+    assert read_blob(blobs, write_blob(blobs, b"games")) == b"games"
+    assert [path.name for path in shared.iterdir()] == ["games"]

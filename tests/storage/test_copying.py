@@ -16,7 +16,7 @@ from rookery.db.target import Target
 from rookery.files.blobs import FolderBlobs, read_blob, write_blob
 from rookery.files.copying import CopiedBlob, CopyCounts, check_files, copy_blob, move_files
 from rookery.files.games import GameRows, GameUpload
-from rookery.files.places import FilePlace, MovingBlobs, open_place
+from rookery.files.places import FOLDER, FilePlace, MovingBlobs, open_place
 from rookery.logs import SilentLog
 from rookery.settings import Settings
 from tests.bucket_server import BucketServer
@@ -38,7 +38,7 @@ class TwoPlaces:
     def __init__(self, pool: Pool, queries: Queries, folder: Path, server: BucketServer) -> None:
         self.threads = Threads()
         settings, clock, log = Settings(data=folder), SystemClock(), SilentLog()
-        self.old = open_place(folder / "old", settings, self.threads, clock, log)
+        self.old = open_place(folder / FOLDER, settings, self.threads, clock, log)
         address = server.address(folder.name)
         self.new = open_place(address, settings, self.threads, clock, log)
         self.rows = GameRows(pool, queries)

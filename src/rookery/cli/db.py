@@ -7,11 +7,12 @@ import secrets
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated
 
+import asyncpg
 from cyclopts import Group, Parameter
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -23,10 +24,11 @@ from rookery.db import access, backup, migrations
 from rookery.db.embedded import folder
 from rookery.db.pool import Pool, Queries, open_pool
 from rookery.db.target import Target
-from rookery.files.backups import BackupFolder, BackupTools, choose_backup, put_back
+from rookery.farm.findings import FindingKind, FindingRows
+from rookery.files.backups import BackupFolder, BackupReport, BackupTools, choose_backup, put_back
 from rookery.files.backups import back_up as back_up_all
 from rookery.files.copying import CopyCounts
-from rookery.files.places import open_files
+from rookery.files.places import find_place, make_folder, open_files
 from rookery.logs import SilentLog
 from rookery.people.accounts import Accounts
 from rookery.people.passwords import Passwords
@@ -163,6 +165,7 @@ async def back_up(
     async with open_target(settings) as target:
         with _progress(f"Backing up to {place}"):
             size = await backup.backup(target, place, _programs())
+        await _note_backup(target, DumpedDatabase(place.name, size))
     print(f"Wrote {place} ({size:,} bytes). Files are not in it.")
     return 0
 
@@ -171,6 +174,7 @@ async def _back_up_with_files(target: Target, settings: Settings, folder: Path, 
     place = BackupFolder(await Threads().io(folder.absolute))
     with copy_progress(f"Backing up to {place.path}") as note:
         done = await back_up_all(await _make_tools(target, settings, note), place, keep=keep)
+    await _note_backup(target, done)
     print(
         f"Wrote {place.dump(done.name)} ({done.dump_bytes:,} bytes) with {done.files:,} files"
         f" ({done.file_bytes:,} bytes), {done.copied:,} of them new, in {done.seconds:.1f} s."
@@ -180,8 +184,26 @@ async def _back_up_with_files(target: Target, settings: Settings, folder: Path, 
     return int(bool(done.lost))
 
 
+@dataclass(frozen=True, slots=True)
+class DumpedDatabase:
+    """A backup without files."""
+
+    name: str
+    dump_bytes: int
+
+
+async def _note_backup(target: Target, done: BackupReport | DumpedDatabase) -> None:
+    """For /metrics and `rookery doctor`, which tell how old the latest backup is. A database of
+    another version, which may be backed up all the same, is left as it is."""
+    queries, now = Queries.load(), SystemClock().now()
+    with suppress(asyncpg.PostgresError):
+        async with open_pool(target, instance="command", size=1) as pool:
+            await FindingRows(pool, queries).save(FindingKind.BACKUP, "", done, now)
+
+
 async def _make_tools(target: Target, settings: Settings, note: Note) -> BackupTools:
     threads, clock = Threads(), SystemClock()
+    await threads.io(make_folder, find_place(settings))
     files = await threads.io(open_files, settings, threads, clock, SilentLog())
     return BackupTools(target, Queries.load(), files, _programs(), threads, clock, note)
 
@@ -239,7 +261,10 @@ def timer(
     at: Annotated[str, option("time of day", "HH:MM")] = "03:30",
 ) -> None:
     """Print a systemd service and its timer, which back everything up once a day."""
-    command = f"{Path(sys.argv[0]).absolute()} db backup --folder {folder.absolute()} --keep {keep}"
+    from rookery.cli.worker import quoted, this_program
+
+    words = ("db", "backup", f"--folder={folder.absolute()}", f"--keep={keep}")
+    command = " ".join(map(quoted, (*this_program(), *words)))
     print(TIMER.format(command=command, at=at), end="")
 
 

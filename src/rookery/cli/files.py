@@ -10,7 +10,14 @@ from rookery.cli.options import Column, command_group, option, print_table
 from rookery.errors import Complaint
 from rookery.files.blobs import StorageAway
 from rookery.files.copying import CheckedKind, check_files, move_files
-from rookery.files.places import FilePlace, find_place, open_files, open_place, read_place
+from rookery.files.places import (
+    FilePlace,
+    find_place,
+    make_folder,
+    open_files,
+    open_place,
+    read_place,
+)
 from rookery.files.store import ORPHAN_SECONDS
 from rookery.logs import SilentLog
 
@@ -61,6 +68,7 @@ def _find_ends(opened: Database, threads: Threads, to: str) -> tuple[FilePlace, 
         raise Complaint("Say where to with --to, or set ROOKERY_FILES_OLD_URL to where files were.")
     if source == target:
         raise Complaint(f"The files are in {source} already.")
+    make_folder(target)
     ends = [open_place(place, settings, threads, clock, log) for place in (source, target)]
     return ends[0], ends[1]
 

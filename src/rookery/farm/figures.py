@@ -33,6 +33,8 @@ class CountedRows:
     undelivered: int = 0
     undelivered_seconds: float = 0.0
     given_up: int = 0
+    backup_seconds: float | None = None
+    """The age of the latest backup; None where none was ever made."""
 
 
 class FigureRows(Table):

@@ -1,4 +1,4 @@
-"""What jobs found out, as rows: a document by job and by what it is about."""
+"""What jobs and commands found out, as rows: a document by job and by what it is about."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -21,6 +21,8 @@ class FindingKind(StrEnum):
     """By engine: what its accepted tests add up to."""
     BOOKS = "books"
     """Under an empty name: the official books."""
+    BACKUP = "backup"
+    """Under an empty name: the latest backup."""
 
 
 class FindingRows(Table):

@@ -160,9 +160,12 @@ class Bucket:
         with _translated_errors():
             return str(obstore.sign(self._store, "GET", path, timedelta(seconds=seconds)))
 
-    def probe(self) -> None:
-        """Writes a small object; raises StorageAway."""
-        self.put(PROBE, io.BytesIO(b"rookery"), {})
+    def probe(self, writes: bool) -> None:
+        """Asks for a small object, or writes it; raises StorageAway."""
+        if writes:
+            self.put(PROBE, io.BytesIO(b"rookery"), {})
+        else:
+            self.has(PROBE)
 
 
 def _make_store(address: BucketAddress, seconds: int, *, whole: int) -> "S3Store":

@@ -1,6 +1,9 @@
 """Where files are: in the data folder, in a folder that several servers share, or in a bucket."""
 
+import secrets
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -9,10 +12,12 @@ from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.db.embedded.folder import Layout
 from rookery.files.blobs import (
+    NO_SPACE,
     Blobs,
     Draft,
     FolderBlobs,
     ListedBlob,
+    StorageAway,
     UnknownBlob,
     remove_unfinished,
 )
@@ -26,7 +31,6 @@ FOLDER = "blobs"
 """Of files in the data folder."""
 SPOOL = "spool"
 """Of what is on its way to a bucket or from it."""
-KINDS = ("games", "logs", "nets", "books", "binaries", "documents")
 PACKED_KINDS = frozenset({"nets"})
 """Stored as gzip streams and fetched from a bucket by others, who have to be told."""
 BUCKET_OPTIONS = frozenset({"endpoint", "region", "style"})
@@ -66,7 +70,7 @@ class FilePlace:
         self._open_blobs = open_blobs
 
     def blobs(self, kind: str) -> Blobs:
-        """The files of one of KINDS."""
+        """The files of one kind, by the name of their folder."""
         return self._open_blobs(kind)
 
 
@@ -77,11 +81,7 @@ def open_place(
     reserve = settings.disk_reserve_mb * MB
     name = str(place)
     if isinstance(place, Path):
-        folder = place
-        health = StorageHealth(name, threads, clock, log)
-        return FilePlace(
-            name, health, lambda kind: FolderBlobs(folder / kind, clock, reserve=reserve)
-        )
+        return _open_folder(place, settings, threads, clock, log)
     bucket = Bucket(place, seconds=settings.files_seconds)
     health = StorageHealth(name, threads, clock, log, probe=bucket.probe)
 
@@ -100,6 +100,24 @@ def open_place(
     return FilePlace(name, health, open_blobs)
 
 
+def _open_folder(
+    folder: Path, settings: Settings, threads: Threads, clock: Clock, log: Log
+) -> FilePlace:
+    """Our own folder is on the disk that everything else is on, too; another one may go away."""
+    reserve = settings.disk_reserve_mb * MB
+
+    def open_blobs(kind: str) -> FolderBlobs:
+        return FolderBlobs(folder / kind, clock, reserve=reserve)
+
+    if folder == settings.data / FOLDER:
+        return FilePlace(str(folder), StorageHealth(str(folder), threads, clock, log), open_blobs)
+    probe = partial(probe_folder, folder)
+    health = StorageHealth(str(folder), threads, clock, log, probe=probe)
+    return FilePlace(
+        str(folder), health, lambda kind: SharedBlobs(open_blobs(kind), folder, health)
+    )
+
+
 def open_files(settings: Settings, threads: Threads, clock: Clock, log: Log) -> FilePlace:
     """The files of a site, which reads what is not there yet from the place before."""
     place = open_place(find_place(settings), settings, threads, clock, log)
@@ -107,6 +125,7 @@ def open_files(settings: Settings, threads: Threads, clock: Clock, log: Log) -> 
         return place
     before = read_place(settings.files_old_url, named="ROOKERY_FILES_OLD_URL")
     old = open_place(before, settings, threads, clock, log)
+    place.health.include(old.health)
     return FilePlace(
         place.name, place.health, lambda kind: MovingBlobs(place.blobs(kind), old.blobs(kind))
     )
@@ -130,11 +149,113 @@ def watched_folders(settings: Settings) -> tuple[WatchedFolder, ...]:
     return tuple(folders)
 
 
+def make_folder(place: Path | BucketAddress) -> None:
+    """Makes a folder for files before it is used for the first time. Later nobody does: one that is
+    gone may not be mounted."""
+    if isinstance(place, Path):
+        place.mkdir(parents=True, exist_ok=True)
+
+
 def tidy_up(settings: Settings) -> None:
     """At the start: removes what processes that died have left in our own folder. A shared one may
     be on a file system without locks, and is tidied up by age."""
+    make_folder(find_place(settings))
     if settings.files_url is None:
         remove_unfinished(settings.data / FOLDER)
+
+
+PROBE = ".probe"
+
+
+def probe_folder(folder: Path, writes: bool) -> None:
+    """Looks at a shared folder, or writes a file into it; blocks, and raises StorageAway. A folder
+    that is not there is not made: it may be one that was not mounted."""
+    with translated_errors():
+        folder.stat()
+        if not writes:
+            return
+        path = folder / f"{PROBE}-{secrets.token_hex(4)}"
+        path.write_bytes(b"rookery")
+        path.unlink()
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Turns errors of a file system that can't be used into StorageAway; a full one is told as
+    such."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in NO_SPACE:
+            raise
+        raise StorageAway(error.strerror or type(error).__name__) from None
+
+
+class SharedBlobs:
+    """Blobs in a folder of another machine, which may not answer."""
+
+    def __init__(self, blobs: FolderBlobs, folder: Path, health: StorageHealth) -> None:
+        self._blobs = blobs
+        self._folder = folder
+        self._health = health
+
+    @contextmanager
+    def _asked(self, call: str) -> Iterator[FolderBlobs]:
+        with self._health.watch(call), translated_errors():
+            yield self._blobs
+
+    def draft(self, key: str = "") -> Draft:
+        with self._asked("draft") as blobs:
+            self._folder.stat()
+            return SharedDraft(blobs.draft(key), self._health)
+
+    def open(self, key: str, start: int = 0) -> BinaryIO:
+        with self._asked("get") as blobs:
+            return blobs.open(key, start)
+
+    def fetch(self, key: str) -> BinaryIO:
+        return self.open(key)
+
+    def has(self, key: str) -> bool:
+        with self._asked("head") as blobs:
+            self._folder.stat()
+            return blobs.has(key)
+
+    def remove(self, key: str) -> None:
+        with self._asked("delete") as blobs:
+            blobs.remove(key)
+
+    def list_all(self, *, older_than_seconds: float = 0.0) -> Iterator[ListedBlob]:
+        with self._asked("list") as blobs:
+            self._folder.stat()
+            yield from blobs.list_all(older_than_seconds=older_than_seconds)
+
+    def sign(self, key: str, seconds: int) -> str:
+        return self._blobs.sign(key, seconds)
+
+
+class SharedDraft:
+    """A draft in such a folder."""
+
+    def __init__(self, draft: Draft, health: StorageHealth) -> None:
+        self._draft = draft
+        self._health = health
+
+    def write(self, data: bytes) -> None:
+        with self._health.watch("write"), translated_errors():
+            self._draft.write(data)
+
+    def open(self) -> BinaryIO:
+        with self._health.watch("get"), translated_errors():
+            return self._draft.open()
+
+    def keep(self) -> str:
+        with self._health.watch("put"), translated_errors():
+            return self._draft.keep()
+
+    def drop(self) -> None:
+        with suppress(OSError):
+            self._draft.drop()
 
 
 class MovingBlobs:

@@ -4,7 +4,8 @@
 
 A call that fails has waited for its time limit already. From then on every other call is refused at
 once, so that uploads are told to try again and threads stay free, until a probe, which a job makes
-every few seconds, has written something. Each change is logged once.
+every few seconds, has written something. Each change is logged once. A probe of storage that is
+there only asks, which notices that it went away before somebody else does.
 """
 
 from collections import Counter
@@ -31,7 +32,7 @@ class StorageStats:
     failures: dict[str, int]
 
 
-def _need_nothing() -> None:
+def _need_nothing(_writes: bool) -> None:
     """The probe of storage that never goes away."""
 
 
@@ -45,15 +46,17 @@ class StorageHealth:
         clock: Clock,
         log: Log | None = None,
         *,
-        probe: Callable[[], None] = _need_nothing,
+        probe: Callable[[bool], None] = _need_nothing,
     ) -> None:
-        """`probe` writes to the storage, blocks, and raises StorageAway."""
+        """`probe` asks the storage for something, or writes to it where it is told to; it blocks,
+        and raises StorageAway."""
         self._place = place
         self._threads = threads
         self._clock = clock
         self._log = log or SilentLog()
         self._probe = probe
         self._lock = Lock()
+        self._others: list[StorageHealth] = []
         self._reason = ""
         self._since = 0.0
         self._calls: Counter[str] = Counter()
@@ -73,10 +76,14 @@ class StorageHealth:
             self._note_failure(call, str(error))
             raise
 
+    def include(self, other: "StorageHealth") -> None:
+        """Probes another place along with this one, and tells its troubles."""
+        self._others.append(other)
+
     def describe_trouble(self) -> str:
         """A clause for pages and health probes; empty while the storage answers."""
         if not (reason := self._reason):
-            return ""
+            return next(filter(None, (each.describe_trouble() for each in self._others)), "")
         minutes = int((self._clock.seconds() - self._since) // 60)
         since = f" for {minutes} min" if minutes else ""
         return f"the storage of files is away{since} ({reason}), uploads and downloads wait for it"
@@ -91,9 +98,11 @@ class StorageHealth:
         await self._threads.files(self.probe_now)
 
     def probe_now(self) -> None:
-        """The same; blocks."""
+        """The same; blocks. Storage that was away has to show that it can be written to."""
+        for other in self._others:
+            other.probe_now()
         try:
-            self._probe()
+            self._probe(bool(self._reason))
         except StorageAway as error:
             self._note_failure("probe", str(error))
         else:

@@ -1,5 +1,6 @@
 """The farm's own figures and those of its process, as Prometheus metric families."""
 
+import math
 from collections.abc import Iterator
 
 from prometheus_client import ProcessCollector
@@ -62,6 +63,12 @@ def _rows(rows: CountedRows) -> Iterator[Metric]:
     yield _gauge("rookery_outbox_waiting", "Not told to everybody yet", rows.undelivered)
     yield _gauge("rookery_outbox_oldest_seconds", "Age of the oldest", rows.undelivered_seconds)
     yield _gauge("rookery_outbox_failed_last_day", "Deliveries given up", rows.given_up)
+    age = rows.backup_seconds
+    yield _gauge(
+        "rookery_backup_age_seconds",
+        "Since the latest backup; infinite where none was made",
+        math.inf if age is None else age,
+    )
 
 
 def _gauge(name: str, purpose: str, value: float) -> Metric:

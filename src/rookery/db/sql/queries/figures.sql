@@ -27,7 +27,11 @@ SELECT
         SELECT count(*) FROM outbox
         JOIN deliveries ON deliveries.notification = outbox.id
         WHERE outbox.at > now() - interval '1 day' AND deliveries.state = 'failed'
-    ) AS given_up
+    ) AS given_up,
+    (
+        SELECT extract(epoch FROM now() - made)::float8 FROM findings
+        WHERE kind = 'backup' AND about = ''
+    ) AS backup_seconds
 FROM (
     SELECT
         count(*) AS undelivered,
