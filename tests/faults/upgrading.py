@@ -137,9 +137,19 @@ class Upgrading:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def replace(self, old: RookeryProcess, new: RookeryProcess) -> None:
-        """The old one is asked to stop, and the new one takes over."""
+        """The old one, which stands by nobody and forwards nothing, is asked to stop, and the new
+        one takes over."""
         assert await asyncio.to_thread(old.stop) == 0
         await self.follow(new)
+
+    async def replace_unnoticed(self, old: RookeryProcess, new: RookeryProcess) -> int:
+        """The fleet calls the new one, which stands by, before the old one is asked to stop: how
+        many calls had no answer from then on."""
+        await self.follow(new)
+        refused = self.fleet.lines.refused
+        assert await asyncio.to_thread(old.stop) == 0
+        await self.wrote_again()
+        return self.fleet.lines.refused - refused
 
     @asynccontextmanager
     async def listening_for_silence(self) -> AsyncIterator[Silence]:

@@ -83,6 +83,7 @@ class Connections:
         ).encode()
 
     async def _exchange(self, request: bytes) -> Answer:
+        port = self.port
         line = (
             self._free.pop()
             if self._free
@@ -96,7 +97,10 @@ class Connections:
         except BaseException:
             line[1].close()
             raise
-        self._free.append(line)
+        if port == self.port:
+            self._free.append(line)
+        else:
+            line[1].close()  # to where the server was when the call began
         answer = json.loads(body)
         if not isinstance(answer, dict):
             raise ValueError(body[:100])

@@ -41,6 +41,15 @@ GONE = "UPDATE lease SET expires_at = '-infinity'"
 EARLIER = Migration(1, "earlier", "CREATE TABLE schema_migrations (number integer)")
 
 
+def live_instance(name: str, schema: int, seen: str = "clock_timestamp()") -> str:
+    row = f"'{name}', '', '', {schema}, 'secondary', now(), {seen}, '{{}}'"
+    return f"; INSERT INTO instances VALUES ({row})"
+
+
+def gone_instance(name: str) -> str:
+    return live_instance(name, 1, "clock_timestamp() - interval '11 seconds'")
+
+
 def applied(migration: Migration) -> Applied:
     return Applied(migration.number, migration.name, migration.checksum, migration.needs)
 
@@ -148,15 +157,23 @@ async def test_a_contracting_migration_is_put_off_while_an_older_server_is_live(
     database: Target, queries: Queries
 ) -> None:
     later = [*KNOWN, NEXT, CONTRACTION]
-    await statement(database, LIVE)
+    await statement(database, LIVE + live_instance("older", KNOWN[-1].number))
     assert await migrations.migrate(database, queries, later) == (NEXT,)
-    with pytest.raises(OlderServersLive, match=r"these servers still use: old\."):
+    with pytest.raises(OlderServersLive, match=r"these servers still use: old, older\."):
         await migrations.migrate(database, queries, later, must_finish=True)
-    await statement(database, GONE)
+    await statement(database, GONE + "; DELETE FROM instances")
     assert await migrations.migrate(database, queries, later) == (CONTRACTION,)
     with pytest.raises(SchemaNewer):
         await migrations.migrate(database, queries, KNOWN)
     assert await migrations.migrate(database, queries, [*KNOWN, NEXT]) == ()
+
+
+async def test_servers_that_are_new_enough_or_gone_do_not_put_it_off(
+    database: Target, queries: Queries
+) -> None:
+    await statement(database, LIVE + live_instance("old", NEXT.number) + gone_instance("gone"))
+    both = (NEXT, CONTRACTION)
+    assert await migrations.migrate(database, queries, [*KNOWN, *both]) == both
 
 
 async def test_an_index_that_was_broken_off_is_made_anew(

@@ -41,5 +41,12 @@ FROM pg_index JOIN pg_class ON pg_class.oid = pg_index.indexrelid
 WHERE NOT pg_index.indisvalid AND pg_class.relnamespace = 'public'::regnamespace;
 
 -- name: migrations_older_servers
--- Live servers whose code does not know a migration.
-SELECT holder AS name FROM lease WHERE expires_at > clock_timestamp() AND $1::integer > 0;
+-- Live servers whose code does not know a migration. Code from before the table of instances has no
+-- row there: the holder of a lease without one is as old as can be.
+SELECT name FROM instances
+WHERE schema < $1 AND seen > clock_timestamp() - interval '10 seconds'
+UNION ALL
+SELECT holder FROM lease
+WHERE expires_at > clock_timestamp()
+    AND NOT EXISTS (SELECT FROM instances WHERE instances.name = lease.holder)
+ORDER BY name;
