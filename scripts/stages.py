@@ -96,7 +96,7 @@ class Program:
     needed: bool = True
 
     def find(self) -> str | None:
-        places = f"{os.environ.get('PATH', '')}:/usr/games"
+        places = f"{os.environ.get('PATH', '')}:/usr/games:/usr/sbin"
         return next(filter(None, (shutil.which(each, path=places) for each in self.commands)), None)
 
     def is_there(self) -> bool:
@@ -110,6 +110,7 @@ PROGRAMS = (
     Program(("chromium", "chromium-browser", "google-chrome"), ("chromium",), "the page tests"),
     Program(("stockfish",), ("stockfish",), "matches of a second real engine", needed=False),
     Program(("bwrap",), ("bubblewrap",), "the tests of the sandbox"),
+    Program(("nginx",), ("nginx-light",), "the tests of proxies"),
     Program(("cc",), ("gcc", "libc6-dev", "python3-dev"), "the ASGI server in C"),
 )
 

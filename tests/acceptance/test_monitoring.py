@@ -1,4 +1,4 @@
-"""What deploy/monitoring asks for is what a server tells."""
+"""What deploy/monitoring asks for is what a server tells, and what the doctor finds on one."""
 
 import json
 import re
@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.rookery_process import PROJECT, run_rookery
+from tests.commands import run_command
+from tests.rookery_process import PROJECT, RookeryProcess, run_rookery
 
 FOLDER = PROJECT / "deploy" / "monitoring"
 METRIC = re.compile(r"\b(?:rookery|process)_[a-z_]+\b")
@@ -17,13 +18,18 @@ SAMPLE = re.compile(r"^([a-z_]+)", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The text of /metrics of a server that has just started."""
-    with run_rookery(tmp_path_factory.mktemp("monitoring") / "data") as server:
-        server.get("/healthz")  # so that a request has been counted
-        status, text = server.get("/metrics")
-        assert status == 200
-        yield text
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RookeryProcess]:
+    with run_rookery(tmp_path_factory.mktemp("monitoring") / "data") as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def told(server: RookeryProcess) -> str:
+    """The text of /metrics."""
+    server.get("/healthz")  # so that a request has been counted
+    status, text = server.get("/metrics")
+    assert status == 200
+    return text
 
 
 def alert_rules() -> list[dict[str, Any]]:
@@ -64,3 +70,18 @@ def test_no_metric_is_told_twice(told: str) -> None:
 def test_prometheus_is_told_of_the_rules_beside_it() -> None:
     named = yaml.safe_load((FOLDER / "prometheus.yml").read_text())["rule_files"]
     assert [Path(name).name for name in named] == ["alerts.yml"]
+
+
+def test_the_doctor_looks_at_a_running_installation(server: RookeryProcess) -> None:
+    found = run_command("doctor", "--json", data=server.data)
+    levels = {each["name"]: each["level"] for each in json.loads(found.stdout)}
+    assert found.returncode == 0, found.stdout
+    well = ("disk", "database", "durability", "clock", "connections", "schema", "primary")
+    assert {name: levels[name] for name in well} == dict.fromkeys(well, "ok")
+    assert (levels["backup"], levels["approvers"]) == ("warn", "warn")
+
+
+def test_the_doctor_says_that_there_is_no_database(tmp_path: Path) -> None:
+    found = run_command("doctor", data=tmp_path / "nothing")
+    assert found.returncode == 1
+    assert "There is no database in" in found.stdout

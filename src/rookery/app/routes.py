@@ -63,7 +63,7 @@ from rookery.web.middleware import (
     SessionCookie,
 )
 from rookery.web.openapi import make_openapi, openapi
-from rookery.web.probes import healthz, metrics, readyz
+from rookery.web.probes import callerz, healthz, metrics, readyz
 from rookery.web.short_path import ShortPath
 from rookery.web.site import Site
 from rookery.web.to_primary import Forwarding, know_commands_again
@@ -169,6 +169,7 @@ def other_routes() -> list[BaseRoute]:
         *page_routes(),
         Route("/healthz", healthz, methods=["GET"]),
         Route("/readyz", readyz, methods=["GET"]),
+        Route("/callerz", callerz, methods=["GET"]),
         Route("/metrics", metrics, methods=["GET"]),
         Route("/openapi.json", openapi, methods=["GET"]),
         *handout_routes(),

@@ -81,6 +81,9 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
         Command("status", "rookery.cli.status:status", "show the servers on a database"),
         Command("step-down", "rookery.cli.status:step_down", "let another server be primary"),
         Command("db", "rookery.cli.db:db", "migrate, back up, restore or open the database"),
+        Command(
+            "doctor", "rookery.cli.doctor:doctor", "check an installation and what is before it"
+        ),
         Command("demo", "rookery.cli.demo:demo", "fill an empty farm with invented data"),
         Command("boundaries", "rookery.cli.boundaries:boundaries", "list what runs where"),
     ),

@@ -183,6 +183,11 @@ async def _session(target: Target, queries: Queries, log: EventLog) -> AsyncIter
         await connection.close(timeout=5)
 
 
+async def count_applied(connection: OwnConnection, queries: Queries) -> int:
+    """How many migrations a database has; none where it is new."""
+    return len(await _load_applied(connection, queries))
+
+
 async def _load_applied(connection: OwnConnection, queries: Queries) -> list[Applied]:
     if not await connection.fetchval(queries["migrations_begun"]):
         return []

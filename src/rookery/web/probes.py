@@ -1,6 +1,8 @@
-"""/healthz says that the loop turns, /readyz that there is a use in sending requests."""
+"""/healthz says that the loop turns, /readyz that there is a use in sending requests, /callerz whom
+this server takes the caller for."""
 
 from dataclasses import replace
+from datetime import datetime
 
 import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -13,6 +15,7 @@ from rookery.web.bodies import json_answer
 from rookery.web.farm_metrics import FarmCollector
 from rookery.web.metrics import MetricsSnapshot, render_metrics
 from rookery.web.openapi import Operation, described
+from rookery.web.scope import header, request_info_of
 from rookery.web.site import Site
 
 
@@ -32,6 +35,17 @@ class Ready(msgspec.Struct, omit_defaults=True):
     warning: str = ""
 
 
+class Caller(msgspec.Struct):
+    """A caller as this server sees it, and the time here. `proxied`: a proxy that is trusted has
+    said who it is."""
+
+    address: str
+    scheme: str
+    host: str
+    proxied: bool
+    time: datetime
+
+
 @described(Operation("Whether the process lives", {200: Alive}))
 @runs(Domain.LOOP, "a constant")
 async def healthz(_request: Request) -> Response:
@@ -49,6 +63,21 @@ async def readyz(request: Request) -> Response:
     warning = "" if reason else readiness.warning
     answer = Ready(ready=not reason, role=role, reason=reason, warning=warning)
     return json_answer(answer, status, headers)
+
+
+@described(Operation("Whom the server takes the caller for", {200: Caller}))
+@runs(Domain.LOOP, "a few fields of this very request")
+async def callerz(request: Request) -> Response:
+    """Tells the caller about itself alone: what a proxy in between has made of its request."""
+    info = request_info_of(request.scope)
+    seen = Caller(
+        address=info.client,
+        scheme="https" if info.secure else "http",
+        host=header(request.scope, b"host"),
+        proxied=info.proxied,
+        time=site_of(request).clock.now(),
+    )
+    return json_answer(seen, headers={"cache-control": "no-store"})
 
 
 # /metrics: the figures of this process for Prometheus.

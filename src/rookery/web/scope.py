@@ -67,7 +67,7 @@ WORKER_PATHS = frozenset(
     }
 )
 # Asked by load balancers and monitors, also while the server starts and stops.
-PROBE_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
+PROBE_PATHS = frozenset({"/healthz", "/readyz", "/callerz", "/metrics"})
 PROGRAM_PATHS = PROBE_PATHS | {"/openapi.json"}
 # What people upload is larger than anything else they send.
 BINARIES_PATH = "/api/v1/binaries"

@@ -1,0 +1,66 @@
+"""What the doctor's checks come out as, and how they are told."""
+
+import enum
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+
+from rookery.cli.options import print_json, print_table
+
+CLOCK_WARN_SECONDS, CLOCK_FAIL_SECONDS = 1.0, 10.0
+
+
+class Level(enum.StrEnum):
+    """How a check came out."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """One line of the doctor: what was looked at, what was found, and what to do unless all is
+    well."""
+
+    name: str
+    level: Level
+    found: str
+    advice: str = ""
+
+
+def well(name: str, found: str) -> CheckResult:
+    return CheckResult(name, Level.OK, found)
+
+
+def warned(name: str, found: str, advice: str) -> CheckResult:
+    return CheckResult(name, Level.WARN, found, advice)
+
+
+def failed(name: str, found: str, advice: str) -> CheckResult:
+    return CheckResult(name, Level.FAIL, found, advice)
+
+
+def judge_clock(
+    name: str, whose: str, there: datetime, before: datetime, after: datetime
+) -> CheckResult:
+    """How far a clock is off that was read between two moments of ours, beyond what can't be
+    known."""
+    off = max(timedelta(), before - there, there - after).total_seconds()
+    if off < CLOCK_WARN_SECONDS:
+        return well(name, f"{whose} and this one agree")
+    found = f"{whose} is {off:.1f} s off"
+    advice = "let both machines ask a time server"
+    return (failed if off >= CLOCK_FAIL_SECONDS else warned)(name, found, advice)
+
+
+def tell(results: Iterable[CheckResult], *, as_json: bool) -> None:
+    if as_json:
+        print_json([asdict(each) for each in results])
+        return
+    rows = [(each.level.value, each.name, _sentence(each)) for each in results]
+    print_table([("", "{0[0]}"), ("what", "{0[1]}"), ("found", "{0[2]}")], rows)
+
+
+def _sentence(result: CheckResult) -> str:
+    return f"{result.found}: {result.advice}" if result.advice else result.found
