@@ -378,7 +378,25 @@ SETTINGS: Mapping[str, Setting] = {
 
 def read_settings(flags: Mapping[str, str | None] | None = None) -> Settings:
     """The settings of this process, from its environment and flags."""
-    return Settings.read(os.environ, flags)
+    return Settings.read(read_secret_files(os.environ), flags)
+
+
+def read_secret_files(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment with secrets in the place of the files that hold them, as containers have
+    them: ROOKERY_SMTP_PASSWORD_FILE stands for ROOKERY_SMTP_PASSWORD."""
+    found = dict(environment)
+    for name in map(variable_name, sorted(SECRET)):
+        path = found.pop(f"{name}_FILE", None)
+        if path is None:
+            continue
+        if name in found:
+            raise SettingsError(f"{name} and {name}_FILE are both set; unset one")
+        try:
+            found[name] = Path(path).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is no text"
+            raise SettingsError(f"{name}_FILE: {path} can't be read ({reason})") from None
+    return found
 
 
 def variable_name(name: str) -> str:

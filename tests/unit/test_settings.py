@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from rookery.settings import SETTINGS, Settings, SettingsError, flag_name, variable_name
+from rookery.settings import (
+    SETTINGS,
+    Settings,
+    SettingsError,
+    flag_name,
+    read_secret_files,
+    variable_name,
+)
 from tests.twins.sites import make_site
 
 
@@ -110,3 +117,20 @@ def test_lists_are_split_at_commas() -> None:
 
 def test_a_flag_is_named_like_its_field() -> None:
     assert flag_name("threadpool_tokens") == "--threadpool-tokens"
+
+
+def test_a_secret_may_lie_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("postgresql://anna:5ecret@db/games\n")
+    read = read_secret_files({"ROOKERY_DATABASE_URL_FILE": str(tmp_path / "secret")})
+    assert Settings.read(read).database_url == "postgresql://anna:5ecret@db/games"
+
+
+def test_a_secret_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"ROOKERY_SMTP_PASSWORD_FILE.*No such file"):
+        read_secret_files({"ROOKERY_SMTP_PASSWORD_FILE": str(tmp_path / "none")})
+
+
+def test_a_secret_is_given_once() -> None:
+    both = {"ROOKERY_GITHUB_TOKEN": "a", "ROOKERY_GITHUB_TOKEN_FILE": "/dev/null"}
+    with pytest.raises(SettingsError, match="both set"):
+        read_secret_files(both)

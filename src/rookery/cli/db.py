@@ -261,7 +261,7 @@ def timer(
     at: Annotated[str, option("time of day", "HH:MM")] = "03:30",
 ) -> None:
     """Print a systemd service and its timer, which back everything up once a day."""
-    from rookery.cli.worker import quoted, this_program
+    from rookery.cli.systemd import quoted, this_program
 
     words = ("db", "backup", f"--folder={folder.absolute()}", f"--keep={keep}")
     command = " ".join(map(quoted, (*this_program(), *words)))

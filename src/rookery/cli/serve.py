@@ -15,6 +15,8 @@ from rookery.boundary import detect
 from rookery.boundary.detect import Violation
 from rookery.boundary.offload import Threads
 from rookery.cli.db import SETTINGS_GROUP, DatabaseSettings, setting, switch
+from rookery.cli.options import as_words, option
+from rookery.cli.systemd import server_unit, tell_service_manager
 from rookery.errors import Complaint
 from rookery.logs import Log, logger, start_logs
 from rookery.settings import Settings
@@ -53,7 +55,13 @@ class ServeSettings(DatabaseSettings):
 NOTHING_SET = ServeSettings()
 
 
-def serve(*, flags: ServeSettings = NOTHING_SET) -> int:
+def serve(
+    *,
+    flags: ServeSettings = NOTHING_SET,
+    print_systemd_unit: Annotated[
+        bool, option("print a unit that keeps this server running, with these flags")
+    ] = False,
+) -> int:
     """Start the server, and an embedded PostgreSQL unless another one is named.
 
     Ctrl-C or SIGTERM stops both; SIGUSR1 writes every thread's stack to stderr.
@@ -63,8 +71,17 @@ def serve(*, flags: ServeSettings = NOTHING_SET) -> int:
       rookery serve
       rookery serve --host 0.0.0.0 --base-url https://farm.example.org
       rookery serve --database-url postgresql://rookery@db.example.org/rookery
+      rookery serve --data /srv/rookery-data --print-systemd-unit > rookery.service
     """
-    return run_site(flags.read())
+    settings = flags.read()
+    if print_systemd_unit:
+        print(server_unit(as_words(flags), settings.data), end="")
+        return 0
+    return run_site(
+        settings,
+        ready=lambda _address: tell_service_manager("READY=1"),
+        leave=lambda: tell_service_manager("STOPPING=1"),
+    )
 
 
 COLLECTED_AFTER = (100_000, 50, 100)

@@ -4,12 +4,12 @@ What a worker consists of is imported once one is started, so that its help is t
 """
 
 import asyncio
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 from rookery.cli.options import BadArgument, as_words, option
+from rookery.cli.systemd import quoted, this_program
 from rookery.cli.worker_settings import (
     THERE,
     WorkerFlags,
@@ -125,21 +125,3 @@ def unit(settings: WorkerSettings, words: Sequence[str]) -> str:
     """The systemd unit that starts this program with the same words."""
     command = " ".join(map(quoted, (*this_program(), "worker", *words)))
     return UNIT.format(command=command, seconds=int(settings.grace) + EXTRA_STOP_SECONDS)
-
-
-def this_program() -> tuple[str, ...]:
-    """The command that starts the newest version of this program."""
-    from rookery.worker.renewal.renewal import installed_here
-
-    if installed := installed_here():
-        return (str(installed.place.launcher),)
-    program = Path(sys.argv[0])
-    if program.name in ("rookery", "rookery.exe") and program.exists():
-        return (str(program.absolute()),)
-    return (sys.executable, "-m", "rookery.cli.main")
-
-
-def quoted(word: str) -> str:
-    """A word as systemd reads it: quoted, with % and $ doubled."""
-    plain = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
-    return f'"{plain}"' if plain != word or " " in word or not word else word

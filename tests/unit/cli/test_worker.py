@@ -7,7 +7,8 @@ from typing import cast
 import pytest
 
 from rookery.cli.options import BadArgument, as_words, parse_again
-from rookery.cli.worker import quoted, unit, worker
+from rookery.cli.systemd import quoted
+from rookery.cli.worker import unit, worker
 from rookery.cli.worker_settings import (
     WorkerFlags,
     WorkerSettings,

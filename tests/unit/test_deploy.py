@@ -1,0 +1,74 @@
+"""What deploy/ has for containers: linted, and true of this repository."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rookery.settings import SECRET, SETTINGS, variable_name
+
+PROJECT = Path(__file__).resolve().parents[2]
+DEPLOY = PROJECT / "deploy"
+CONTAINERFILES = sorted(DEPLOY.glob("Containerfile.*"))
+COPIED = re.compile(r"^COPY (?!--from)(.+) \S+$", re.MULTILINE)
+BASE = re.compile(r"^FROM (\S+)", re.MULTILINE)
+SERVERS = ("rookery-a", "rookery-b")
+
+
+def compose() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    return found
+
+
+@pytest.mark.parametrize("path", CONTAINERFILES, ids=lambda path: path.name)
+def test_hadolint_has_nothing_to_say(path: Path) -> None:
+    hadolint = Path(sys.executable).with_name("hadolint")
+    said = subprocess.run(
+        [hadolint, "--no-color", path], capture_output=True, text=True, check=False
+    )
+    assert (said.returncode, said.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("path", CONTAINERFILES, ids=lambda path: path.name)
+def test_an_image_copies_what_there_is_and_runs_as_nobody_special(path: Path) -> None:
+    text = path.read_text()
+    sources = [word for words in COPIED.findall(text) for word in words.split()]
+    assert len(sources) >= 4
+    assert [word for word in sources if not (PROJECT / word).exists()] == []
+    assert text.count("--require-hashes") == 1
+    assert re.findall(r"^USER (\S+)", text, re.MULTILINE) == ["10001:10001"]
+    assert len(set(BASE.findall(text))) == 1
+
+
+def test_everything_that_a_service_names_is_declared() -> None:
+    found = compose()
+    for service in found["services"].values():
+        volumes = {each.split(":")[0] for each in service.get("volumes", ())}
+        named = {each for each in volumes if not each.startswith(".")}
+        assert named <= found["volumes"].keys()
+        assert all((DEPLOY / each).exists() for each in volumes - named)
+        assert set(service.get("secrets", ())) <= found["secrets"].keys()
+        assert set(service.get("depends_on", ())) <= found["services"].keys()
+        assert service["restart"] == "unless-stopped"
+
+
+def test_the_instances_differ_in_their_name_alone() -> None:
+    first, second = (yaml.safe_dump(compose()["services"][name]) for name in SERVERS)
+    assert first.replace("rookery-a", "rookery-b").replace("data-a", "data-b") == second
+
+
+def test_what_the_instances_are_told_are_settings() -> None:
+    known = {variable_name(name) for name in SETTINGS}
+    known |= {f"{variable_name(name)}_FILE" for name in SECRET}
+    told = compose()["services"]["rookery-a"]["environment"]
+    assert told.keys() <= known
+    # The proxy is where the instances are told that it is, and no password is in plain sight.
+    assert (
+        told["ROOKERY_TRUSTED_PROXIES"]
+        == compose()["networks"]["farm"]["ipam"]["config"][0]["subnet"]
+    )
+    assert "ROOKERY_DATABASE_URL" not in told
