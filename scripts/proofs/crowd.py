@@ -29,6 +29,7 @@ STEP_SECONDS = 15.0
 STEP_PERIODS = 2
 FASTER = 1.25
 CLEAN_SECONDS = 0.100
+ALONE_CALLS = 5_000
 MOST_CORES = 0.5
 TROUBLES = ("busy", "503", "error", "lost")
 
@@ -96,8 +97,8 @@ async def prove(wanted: Wanted, folder: Path, *, first: bool) -> int:
         say(report(wanted, watch, began, ended, dead, first=first))
         say(limit(watch, steps))
         say(minute_table(watch))
-        rate = crowd.mix.calls * wanted.workers / len(ENDPOINTS)
-        say(cost_table(await watch.costs(rate), rate))
+        rate = Mix().faster(wanted.faster).calls * wanted.workers / len(ENDPOINTS)
+        say(cost_table(await watch.costs(rate, ALONE_CALLS), rate))
         lines.close()
         audit = await stage.campaign.audit()
         say(ending(crowd, audit))

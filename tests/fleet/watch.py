@@ -94,12 +94,12 @@ class Watch:
             (now.generator_cpu - then.generator_cpu) / seconds,
         )
 
-    async def costs(self, rate: float = ALONE_RATE) -> dict[str, Cost]:
+    async def costs(self, rate: float = ALONE_RATE, calls: int = ALONE_CALLS) -> dict[str, Cost]:
         """Of each endpoint, called alone at a steady rate by workers that have a task; asked after
         the end. A report comes last: it ends half of the tasks."""
         found = {}
         self.crowd.figures = Figures()
-        playing = [worker for worker in self.workers if worker.is_playing][:ALONE_CALLS]
+        playing = [worker for worker in self.workers if worker.is_playing][:calls]
         for endpoint in sorted(ENDPOINTS, key=lambda name: name == "update_task"):
             found[endpoint] = await self._cost(playing, endpoint, rate)
         return found
