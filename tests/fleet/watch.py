@@ -10,12 +10,21 @@ from dataclasses import dataclass, field
 from tests.fleet.arrivals import Arrivals
 from tests.fleet.audit import Audit
 from tests.fleet.crowd import CheapWorker, Crowd
-from tests.fleet.figures import ENDPOINTS, Figures, Minute
+from tests.fleet.figures import (
+    ENDPOINTS,
+    LATENESS,
+    MOST_LAG_SECONDS,
+    Figures,
+    Minute,
+    percentile,
+)
 from tests.fleet.stage import Stage
 from tests.fleet.usage import Usage
 
 ALONE_CALLS = 2_000
 ALONE_RATE = 200.0
+SAMPLED = 10
+"""Of how many calls one is told of while the generator is at work."""
 FIRST_EVERY_SECONDS = 10.0
 """New processes of PostgreSQL are put before others' as well."""
 
@@ -72,7 +81,8 @@ class Watch:
                 await asyncio.to_thread(self.stage.come_first)
                 await asyncio.sleep(min(left, FIRST_EVERY_SECONDS))
             await self._look()
-            print(minute_row(self, len(self.looks) - 1), file=sys.stderr, flush=True)
+            row = minute_row(self, len(self.looks) - 1, one_in=SAMPLED)
+            print(row, file=sys.stderr, flush=True)
 
     async def end(self) -> None:
         await self.crowd.stop()
@@ -127,14 +137,15 @@ MINUTE_HEAD = (
 )
 
 
-def minute_row(watch: Watch, number: int) -> str:
+def minute_row(watch: Watch, number: int, *, one_in: int = 1) -> str:
     """What was seen between two looks; `number` is the later one's, from one."""
     minute, look = watch.figures.minutes[number - 1], watch.looks[number]
     p99 = [
-        f"{1000 * watch.figures.of(endpoint, [minute]).p99:.1f}"
+        f"{1000 * watch.figures.of(endpoint, [minute], one_in=one_in).p99:.1f}"
         for endpoint in ("beat", "update_task", "request_version", "request_task")
     ]
-    usage, lag = look.usage, f"{1000 * minute.lag:.1f}" + (" void" if minute.is_void else "")
+    late = percentile(sorted(minute.lags[::one_in]), LATENESS)
+    usage, lag = look.usage, f"{1000 * late:.1f}" + (" void" if late > MOST_LAG_SECONDS else "")
     shares = [f"{share:.0%}" for share in watch.spent(number - 1, number)]
     cells = [
         str(number),
