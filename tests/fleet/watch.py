@@ -25,7 +25,7 @@ ALONE_CALLS = 2_000
 ALONE_RATE = 200.0
 SAMPLED = 10
 """Of how many calls one is told of while the generator is at work."""
-FIRST_EVERY_SECONDS = 10.0
+FIRST_EVERY_SECONDS = 30.0
 """New processes of PostgreSQL are put before others' as well."""
 
 
