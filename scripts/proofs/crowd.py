@@ -101,7 +101,7 @@ async def prove(wanted: Wanted, folder: Path, *, first: bool) -> int:
         dead = await stage.campaign.dead_tasks()
         say(report(wanted, watch, began, ended, dead, first=first))
         say(limit(watch, steps))
-        say(minute_table(watch))
+        say(line.replace("| minute |", "| 15 s |") for line in minute_table(watch))
         rate = Mix().faster(wanted.faster).calls * wanted.workers / len(ENDPOINTS)
         say(cost_table(await watch.costs(rate, ALONE_CALLS), rate))
         lines.close()
@@ -112,7 +112,8 @@ async def prove(wanted: Wanted, folder: Path, *, first: bool) -> int:
         minute.counts[name, what] for minute in steady for name in ENDPOINTS for what in TROUBLES
     )
     share = watch.spent(began, ended)[0]
-    return 1 if audit.wrong or dead or refused or share > MOST_CORES else 0
+    void = not figures.sound(began, ended)
+    return 1 if audit.wrong or dead or refused or void or share > MOST_CORES else 0
 
 
 def report(
@@ -149,10 +150,10 @@ def limit(watch: Watch, steps: list[tuple[bool, int]]) -> Iterator[str]:
         troubles = Counter(
             {what: sum(minute.counts[name, what] for name in ENDPOINTS) for what in TROUBLES}
         )
-        why = ", ".join(f"{count} {what}" for what, count in troubles.items() if count)
-        why += " generator lagged" if minute.is_void else ""
+        why = [f"{count} {what}" for what, count in troubles.items() if count]
+        why += ["the generator lagged"] if minute.is_void else []
         yield (
-            f"| {minute.calls / STEP_SECONDS:,.0f} | {'yes' if clean else f'no {why}'.strip()}"
+            f"| {minute.calls / STEP_SECONDS:,.0f} | {'yes' if clean else ', '.join(('no', *why))}"
             f" | {1000 * slowest:.0f} | {shares[0]:.0%} | {shares[1]:.0%} | {shares[2]:.0%}"
             f" | {sum(shares) / 2:.0%} |"
         )

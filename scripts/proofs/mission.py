@@ -61,7 +61,8 @@ async def prove(wanted: Wanted, folder: Path, *, first: bool) -> int:
         audit = await stage.campaign.audit()
         say(ending(crowd, audit))
         bad = watch.figures.total("busy") + watch.figures.total("503")
-        return 1 if audit.wrong or dead or bad else 0
+        void = not watch.figures.sound()
+        return 1 if audit.wrong or dead or bad or void else 0
 
 
 def report(wanted: Wanted, watch: Watch, dead: int, *, first: bool) -> Iterator[str]:
