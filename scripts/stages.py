@@ -22,8 +22,8 @@ BIN = Path(sys.executable).parent
 # A stage over its budget is marked; one that takes this many times its budget hangs and is ended.
 PATIENCE = 6
 LEAST_PATIENCE = 300
-# Most tests wait for processes and databases: three stages at once keep two cores busy.
-LANES = 3
+# Most tests wait for processes and databases: four stages at once keep two cores busy.
+LANES = 4
 # Tests start hundreds of processes; where nothing compiled is kept, each compiles all it imports.
 KEEPING = {"PYTHONDONTWRITEBYTECODE": ""}
 DETECTION = {"ROOKERY_DETECT_BLOCKING": "1"}
@@ -156,7 +156,7 @@ FIRST = (
 # Run beside each other, the longest first; what stands in one line needs what stands before it.
 CHAINS = (
     (
-        Stage("asgi", 180, ("asgi/scripts/test",), {"PYTHON": sys.executable}),
+        Stage("asgi", 240, ("asgi/scripts/test",), {"PYTHON": sys.executable}),
         # Rookery and rookery-asgi in one environment, no lock's and for the next stage alone.
         tool("together", 60, "python", "scripts/together.py"),
         Stage("mongoose", 60, on_mongoose(), {"ROOKERY_HTTP": "mongoose"} | DETECTION),
@@ -171,9 +171,9 @@ CHAINS = (
     (tier("storage", 180),),
     (tier("wire", 180),),
     (tier("pages", 150),),
-    (tier("outside", 30),),
+    (tier("outside", 60),),
     # schemathesis hooks itself into every run and takes a second to load.
-    (tier("unit", 10, "-p", "no:schemathesis"),),
+    (tier("unit", 90, "-p", "no:schemathesis"),),
 )
 # After all others: it adds up what the measured tiers left.
 LAST = (Stage("coverage", 10, prepare=report_coverage),)

@@ -14,6 +14,7 @@ import pytest
 from tests.acceptance.checkout import PROJECT
 from tests.engines import planted
 from tests.engines.matches import MOVER
+from tests.forks import run_forked
 from tests.process_table import remaining_processes
 
 pytestmark = pytest.mark.timeout(120)
@@ -31,9 +32,7 @@ def command(*words: object) -> list[str]:
 
 
 def rookery(folder: Path, *words: object) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        command(*words), cwd=folder, env=environment(), capture_output=True, text=True, check=False
-    )
+    return run_forked(command(*words), cwd=folder, env=environment())
 
 
 def engine(path: Path, *words: str) -> str:

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
+import jinja2
+from jinja2.bccache import Bucket
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
@@ -72,6 +74,23 @@ SIMULATED = Policy(simulated=True)
 SETTINGS = Settings(task_semaphore_size=5, upload_mb=16, upload_quota_mb=0, front_end=False)
 ASSETS = read_assets()
 WHEEL = own_wheel().signed(bytes(32))
+
+
+class CompiledTemplates(jinja2.BytecodeCache):
+    """What one site has compiled serves the next: a page needs three, and most sites show one."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key in self._codes:
+            bucket.bytecode_from_string(self._codes[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._codes[bucket.key] = bucket.bytecode_to_string()
+
+
+COMPILED = CompiledTemplates()
 
 
 class NobodyOutside:
@@ -188,6 +207,7 @@ def make_site(
         is_primary=rules.is_primary,
         database_answers=database_answers,
     )
+    site.templates._environment.bytecode_cache = COMPILED
     site.trusts = rules.trusts
     site.is_outage = lambda _error: False
     site.process, site.store, site.rules, site.blobs = process, store, rules, games
@@ -306,18 +326,23 @@ def _browser(app: Starlette) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=transport, base_url="http://localhost")
 
 
+_hashes: dict[str, str] = {}
+"""By password: to make one takes as long as a whole test."""
+
+
 async def make_user(site: Site, name: str = "ada") -> User:
     """A user with the password of this module."""
     passwords = Passwords(site.threads, site.clock, KEY)
     user = User(
         name=name,
         email=f"{name}@example.org",
-        password_hash=await passwords.hash(PASSWORD),
+        password_hash=_hashes.get(PASSWORD) or await passwords.hash(PASSWORD),
         groups=frozenset(),
         blocked=False,
         pending=False,
         machine_limit=16,
         created=datetime(2030, 1, 1, tzinfo=UTC),
     )
+    _hashes[PASSWORD] = user.password_hash
     await site.users.add(user)
     return user

@@ -20,6 +20,7 @@ from tests.twins.sites import SETTINGS, MemorySite, make_site, running
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "dev" / "boundaries.md"
+Measured = tuple[MemorySite, Mapping[str, LoopTime]]
 
 
 def sketched() -> tuple[Starlette, MemorySite]:
@@ -31,12 +32,18 @@ def sketched() -> tuple[Starlette, MemorySite]:
     return create_app(site), site
 
 
-def measured(app: Starlette, site: MemorySite) -> Mapping[str, LoopTime]:
+@pytest.fixture(scope="module")
+def measured() -> Measured:
+    """A site of which every part was at work, and what that took of the loop."""
+    app, site = sketched()
+    # One that is alone publishes nothing.
+    site.around = lambda: Surroundings(others=1)
+
     async def measure() -> Mapping[str, LoopTime]:
         async with running(site):
             return await boundaries.measure(app, site)
 
-    return asyncio.run(measure())
+    return site, asyncio.run(measure())
 
 
 def test_the_page_is_what_the_code_declares() -> None:
@@ -65,17 +72,15 @@ def test_the_matrix_counts_every_entry_once() -> None:
     assert rows[0].startswith("| routes for workers |")
 
 
-def test_the_table_shows_domains_and_measured_loop_time() -> None:
-    app, site = sketched()
-    shown = text_table(declared_inventory(), measured(app, site))
+def test_the_table_shows_domains_and_measured_loop_time(measured: Measured) -> None:
+    shown = text_table(declared_inventory(), measured[1])
     (line,) = [line for line in shown.splitlines() if " GET /healthz " in line]
     assert str(boundaries.CALLS) in line.split()
     assert " µs " in line
 
 
-def test_what_is_declared_for_the_loop_was_not_seen_in_threads() -> None:
-    app, site = sketched()
-    times = measured(app, site)
+def test_what_is_declared_for_the_loop_was_not_seen_in_threads(measured: Measured) -> None:
+    _, times = measured
     on_loop = [
         one.name
         for one in declared_inventory()
@@ -86,11 +91,8 @@ def test_what_is_declared_for_the_loop_was_not_seen_in_threads() -> None:
     assert [name for name, domain in seen.items() if domain is Domain.THREAD] == []
 
 
-def test_what_is_declared_for_threads_was_seen_there() -> None:
-    app, site = sketched()
-    # One that is alone publishes nothing.
-    site.around = lambda: Surroundings(others=1)
-    times = measured(app, site)
+def test_what_is_declared_for_threads_was_seen_there(measured: Measured) -> None:
+    site, times = measured
     jobs = {one.name: one.domain for one in declared_inventory() if one.kind == "job"}
     assert [job.name for job in site.jobs if job.done != 1] == []
     seen = {name for name in jobs if measured_domain(times[name]) is Domain.THREAD}

@@ -108,7 +108,7 @@ async def test_the_style_sheet_may_be_kept_for_ever() -> None:
 
 async def test_ready_only_with_a_database() -> None:
     async with open_site() as site:
-        assert (await site.browser.get("/readyz")).json() == {"ready": True}
+        assert (await site.browser.get("/readyz")).json() == {"ready": True, "role": "primary"}
     async with open_site(make_site(database_answers=no_database)) as site:
         answer = await site.browser.get("/readyz")
         assert answer.status_code == 503

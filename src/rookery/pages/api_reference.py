@@ -3,7 +3,7 @@ document that scripts read."""
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,13 +97,13 @@ class ApiView:
 
 @runs(Domain.THREAD, "the document is read and the page rendered in a thread")
 async def api_page(request: Request) -> Response:
-    data = (bytes(request.app.state.openapi), address_of(request))
+    data = (request.app.state.make_openapi, address_of(request))
     return await render_page_in_thread(request, "api.html", make_api_view, data)
 
 
-def make_api_view(data: tuple[bytes, str]) -> ApiView:
-    document, address = data
-    read: Schema = msgspec.json.decode(document)
+def make_api_view(data: tuple[Callable[[], bytes], str]) -> ApiView:
+    make_document, address = data
+    read: Schema = msgspec.json.decode(make_document())
     components: Schema = read["components"]["schemas"]
     groups: defaultdict[str, list[EndpointView]] = defaultdict(list)
     for path, methods in read["paths"].items():

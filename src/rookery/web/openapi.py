@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -12,6 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from rookery import __version__
 from rookery.boundary.domains import Domain, runs
+from rookery.web.answers import site_of
 from rookery.web.faults import ErrorBody
 from rookery.web.session import COOKIE
 
@@ -157,6 +159,7 @@ def _parameter(name: str, place: str, kind: type) -> dict[str, object]:
     return {"name": name, "in": place, "required": place == "path", "schema": _schema(kind)}
 
 
+@cache
 def _schema(kind: type) -> dict[str, Any]:
     (schema,), _ = msgspec.json.schema_components([kind], ref_template=_REFERENCE)
     return schema
@@ -165,6 +168,7 @@ def _schema(kind: type) -> dict[str, Any]:
 # /openapi.json: what the JSON routes take and give.
 
 
-@runs(Domain.LOOP, "bytes made at the start")
+@runs(Domain.THREAD, "the document is made for the first who asks")
 async def openapi(request: Request) -> Response:
-    return Response(request.app.state.openapi, media_type="application/json")
+    document = await site_of(request).threads.cpu(request.app.state.make_openapi)
+    return Response(document, media_type="application/json")
