@@ -201,13 +201,13 @@ def _translated_errors(*, missing_is_away: bool = False) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         if missing_is_away or "NoSuchBucket" in str(error):
-            raise StorageAway(_explain(error)) from None
+            raise StorageAway(explain(error)) from None
         raise
     except (BaseError, OSError, ValueError) as error:
-        raise StorageAway(_explain(error)) from None
+        raise StorageAway(explain(error)) from None
 
 
-def _explain(error: Exception) -> str:
+def explain(error: Exception) -> str:
     """Why a call failed, in few words: obstore tells the whole request and its inner errors."""
     text = str(error)
     for sign, words in (
