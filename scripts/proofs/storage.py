@@ -144,9 +144,20 @@ async def _tell(
         f" acknowledged; disagreements of rows and ledger: {len(wrong)}; calls other than uploads"
         f" that were refused: {refused}. Files and rows:\n\n```\n{checked.stdout}```"
     )
-    for word in wrong[:20]:
+    for word in (*wrong[:20], *await asyncio.to_thread(_list_warnings, campaign)):
         print(word, file=sys.stderr)
     return int(bool(wrong or refused or checked.returncode))
+
+
+def _list_warnings(campaign: Campaign) -> list[str]:
+    """What the server complained of, how often, for whoever wonders."""
+    events = campaign.server.events() if campaign.server else []
+    told = Counter(
+        f"{one['event']} {one.get('why', one.get('reason', ''))}"
+        for one in events
+        if one["level"] in {"warning", "error"}
+    )
+    return [f"{count} times {event}" for event, count in told.most_common(12)]
 
 
 def main() -> int:
