@@ -113,7 +113,8 @@ class CommandCampaign:
             times = counted[each.action, each.about]
             if times > 1 or (each.is_done and times != 1):
                 wrong.append(f"{each} happened {times} times")
-            if not each.is_done and (each.status != 503 or "primary" not in each.text):
+            told = "Try again" in each.text or "primary" in each.text
+            if not each.is_done and (each.status != 503 or not told):
                 wrong.append(f"{each} was refused without saying why")
         return wrong
 

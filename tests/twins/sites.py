@@ -178,6 +178,7 @@ def make_site(
     files: Path | None = None,
     policy: Policy = SIMULATED,
     database_answers: Callable[[], Awaitable[None]] = answer_at_once,
+    tokens: MemoryTokens | None = None,
 ) -> MemorySite:
     """Workers of tests make their results up, unless the policy says that they play. Files lie in
     a folder where one is given, because only those are sent piece by piece."""
@@ -188,7 +189,7 @@ def make_site(
         Rules(),
         MemoryBlobs(),
     )
-    storage = make_storage(users, store, games, files, process.clock)
+    storage = make_storage(users, store, games, files, process.clock, tokens)
     bus = Bus(store.reads)
     store.hears.append(bus)
     site = MemorySite(
@@ -218,7 +219,12 @@ def make_site(
 
 
 def make_storage(
-    users: MemoryUsers, store: MemoryStore, games: MemoryBlobs, files: Path | None, clock: Clock
+    users: MemoryUsers,
+    store: MemoryStore,
+    games: MemoryBlobs,
+    files: Path | None,
+    clock: Clock,
+    tokens: MemoryTokens | None = None,
 ) -> Storage:
     def blobs(name: str) -> MemoryBlobs | FolderBlobs:
         if files is not None:
@@ -230,7 +236,7 @@ def make_storage(
         fleet=store,
         instances=MemoryInstances(),
         users=users,
-        tokens=MemoryTokens(users),
+        tokens=tokens or MemoryTokens(users),
         ended_sessions=MemoryEndedSessions(),
         teams=MemoryTeams(),
         audit=MemoryAudit(store.rows),

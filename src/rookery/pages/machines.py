@@ -11,6 +11,7 @@ from rookery.http_client import is_loopback
 from rookery.pages.page import redirect_to, render_page, viewer_of
 from rookery.people.users import Scope
 from rookery.web.answers import address_of, site_of
+from rookery.web.scope import session_of
 
 # How a machine joins: the lines to paste, with or without a fresh token in them.
 
@@ -85,9 +86,6 @@ HERE = "/machines/add"
 NOTE = "made on the page for adding a machine"
 
 
-SECRET_SECONDS = 600.0
-
-
 @runs(Domain.THREAD, "the token is written, the page rendered in a thread")
 async def add_machine(request: Request) -> Response:
     """A post makes a token and leads to where it is shown, once: a reload makes no second one."""
@@ -97,12 +95,11 @@ async def add_machine(request: Request) -> Response:
     if request.method == "POST":
         minted = await site.accounts.create_token(viewer.name, frozenset({Scope.WORKER}), note=NOTE)
         key = _name_secret(viewer.name, minted.token.id)
-        site.fresh_secrets.put(key, minted.secret, SECRET_SECONDS)
+        session_of(request.scope).keep_secret(key, minted.secret, site.clock.now())
         return redirect_to(f"{HERE}?made={minted.token.id}")
     made = request.query_params.get("made", "")
     key = _name_secret(viewer.name, made)
-    token = site.fresh_secrets.get(key) or "" if made else ""
-    site.fresh_secrets.forget(key)
+    token = session_of(request.scope).take_secret(key, site.clock.now())
     if made and not token:
         return redirect_to(HERE)
     view = make_machines_view(address_of(request), viewer.name, token, site.fingerprint)

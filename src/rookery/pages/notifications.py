@@ -114,7 +114,7 @@ async def _show(
         ),
         approver=is_approver(user),
         all_users=all_users,
-        secret=_take_secret(site, key, {str(each.id) for each in channels}, made),
+        secret=_take_secret(request, key, {str(each.id) for each in channels}, made),
     )
     if form is not None:
         chosen = frozenset(value for name, value in form.fields if name == "kind")
@@ -128,13 +128,11 @@ async def _show(
     return await render_page(request, "notifications.html", view, 400 if errors else 200)
 
 
-def _take_secret(site: Site, key: str, own: set[str], made: str) -> str:
+def _take_secret(request: Request, key: str, own: set[str], made: str) -> str:
     """The secret of a webhook just made, shown this once to its owner."""
     if made not in own:
         return ""
-    secret = site.fresh_secrets.get(key) or ""
-    site.fresh_secrets.forget(key)
-    return secret
+    return session_of(request.scope).take_secret(key, site_of(request).clock.now())
 
 
 def list_kinds(user: User) -> tuple[tuple[NotificationKind, str], ...]:
@@ -201,7 +199,8 @@ async def add_webhook(request: Request) -> Response:
         return await _show(request, user, form, errors)
     channel = _make_channel(site, user, ChannelForm(form.text("form")), address, kinds)
     number = await site.channels.add(channel)
-    site.fresh_secrets.put(f"webhook {number}", channel.secret, 300.0)
+    secret = f"webhook {number}", channel.secret
+    session_of(request.scope).keep_secret(*secret, site.clock.now())
     return redirect_to(f"{HERE}?made={number}")
 
 

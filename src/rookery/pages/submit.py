@@ -154,7 +154,7 @@ async def new_test(request: Request) -> Response:
     return await _show(request, await _look(request, bearer, data, ask_outside=True))
 
 
-@runs(Domain.THREAD, "lengths are worked out in a thread", needs_primary=True)
+@runs(Domain.THREAD, "lengths are worked out in a thread")
 async def preview_test(request: Request) -> Response:
     """The panel beside the form, while somebody types. Branches are looked up only when the script
     says that one is typed to its end."""

@@ -21,7 +21,6 @@ from rookery.web.v1.me import revoke_own_token
 
 HERE = "/tokens"
 LOGIN = f"/login?next={HERE}"
-SECRET_SECONDS = 300.0
 """How long the page that follows has to show what was made."""
 LONGEST_NOTE = 200
 
@@ -118,7 +117,7 @@ async def make_token(request: Request) -> Response:
         return await _show(request, user, form, refused.errors)
     except Complaint as refused:
         return await _show(request, user, form, {"scopes": str(refused)})
-    site.fresh_secrets.put(minted.token.id, minted.secret, SECRET_SECONDS)
+    session_of(request.scope).keep_secret(minted.token.id, minted.secret, site.clock.now())
     return redirect_to(f"{HERE}?made={minted.token.id}")
 
 
@@ -161,12 +160,10 @@ async def _show(
 
 def _take_secret(request: Request, own: set[str]) -> tuple[str, str]:
     """The id that the address names and its secret, where it is the reader's and was not shown."""
-    secrets, made = site_of(request).fresh_secrets, request.query_params.get("made", "")
+    made = request.query_params.get("made", "")
     if made not in own:
         return "", ""
-    secret = secrets.get(made) or ""
-    secrets.forget(made)
-    return made, secret
+    return made, session_of(request.scope).take_secret(made, site_of(request).clock.now())
 
 
 def _list_scopes(user: User) -> list[tuple[Scope, str]]:

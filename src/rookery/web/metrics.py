@@ -26,6 +26,7 @@ from rookery.farm.commits import CommitStats
 from rookery.farm.events import BusStats
 from rookery.farm.jobs import PeriodicJob
 from rookery.files.storage_health import StorageStats
+from rookery.web.forwarding import ForwardingStats
 
 # Seconds. A worker gives up after 30.
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -114,6 +115,7 @@ class MetricsSnapshot:
     primary: bool
     ask: AskStats
     storage: StorageStats
+    forwarding: ForwardingStats
     other_instances: int = 0
     commits_behind: int = 0
     activity_age: float = 0.0
@@ -155,6 +157,7 @@ class _Snapshot(Collector):
         yield from _index(shown.index, shown.bus.sequence)
         yield from _ask(shown.ask)
         yield from _storage(shown.storage)
+        yield from _forwarding(shown.forwarding)
 
 
 def _gauge(name: str, purpose: str, value: float) -> Metric:
@@ -328,3 +331,14 @@ def _storage(storage: StorageStats) -> Iterator[Metric]:
     yield _gauge("rookery_files_away", "1 while the storage of files is away", storage.is_away)
     yield _by_name(_COUNTER, "rookery_files_calls", "Calls of it", storage.calls.items())
     yield _by_name(_COUNTER, "rookery_files_failures", "Of those, failed", storage.failures.items())
+
+
+def _forwarding(done: ForwardingStats) -> Iterator[Metric]:
+    """What this instance has sent to the primary; nothing, where it is primary itself."""
+    words = {"sent": done.sent, "repeated": done.repeated, "refused": done.refused}
+    calls = CounterMetricFamily("rookery_forwarded_calls", "Calls to the primary", labels=["what"])
+    for what, number in words.items():
+        calls.add_metric([what], number)
+    yield calls
+    yield _gauge("rookery_forwarding", "Calls that the primary has to answer", done.inside)
+    yield _gauge("rookery_forwarding_connections", "Connections to the primary", done.connections)

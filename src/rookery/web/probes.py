@@ -123,6 +123,7 @@ def take_snapshot(site: Site) -> MetricsSnapshot:
         primary=site.is_primary(),
         ask=site.ask.stats(),
         storage=site.storage_health.stats(),
+        forwarding=site.forwarder.stats(),
         other_instances=site.around().others,
         commits_behind=max(0, site.around().sequence - site.bus.sequence),
         activity_age=site.activity_keeping.age_seconds,

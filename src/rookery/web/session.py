@@ -8,7 +8,7 @@ import hmac
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import itsdangerous
 import msgspec
@@ -20,6 +20,7 @@ from rookery.people.login import describe_block
 from rookery.people.users import EndedSessions, User, Users, is_approver
 
 MOST_FLASHES = 5
+SECRET_LASTING = timedelta(minutes=10)
 
 
 class Flash(msgspec.Struct, frozen=True, array_like=True):
@@ -27,6 +28,16 @@ class Flash(msgspec.Struct, frozen=True, array_like=True):
 
     text: str
     kind: str = "info"
+
+
+class FreshSecret(msgspec.Struct, frozen=True, array_like=True):
+    """The secret of a token or a webhook just made, for the page that follows, whichever instance
+    shows it. It is kept nowhere else than with the person whose it is."""
+
+    name: str
+    text: str
+    until: int
+    """Seconds since 1970."""
 
 
 class SessionData(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -38,6 +49,7 @@ class SessionData(msgspec.Struct, frozen=True, omit_defaults=True):
     csrf: str = msgspec.field(default="", name="c")
     keep: bool = msgspec.field(default=False, name="k")
     flashes: tuple[Flash, ...] = msgspec.field(default=(), name="f")
+    secret: FreshSecret | None = msgspec.field(default=None, name="s")
 
 
 NOTHING = SessionData()
@@ -116,6 +128,19 @@ class Session:
         if flashes:
             self._set(msgspec.structs.replace(self.data, flashes=()))
         return flashes
+
+    def keep_secret(self, name: str, text: str, now: datetime) -> None:
+        """For the page that follows; it takes the place of one that was not shown."""
+        fresh = FreshSecret(name, text, int((now + SECRET_LASTING).timestamp()))
+        self._set(msgspec.structs.replace(self.data, secret=fresh))
+
+    def take_secret(self, name: str, now: datetime) -> str:
+        """The secret of that name, which is not shown again, or an empty text."""
+        fresh = self.data.secret
+        if fresh is None or fresh.name != name:
+            return ""
+        self._set(msgspec.structs.replace(self.data, secret=None))
+        return fresh.text if now.timestamp() < fresh.until else ""
 
     def _set(self, data: SessionData) -> None:
         _ = self.data  # what was loaded is needed to know what changed

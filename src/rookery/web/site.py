@@ -228,8 +228,6 @@ class Site:
             storage.users, storage.tokens, passwords, clock, secrets.token_bytes, audit
         )
         self.profiles = Profiles(self.accounts)
-        self.fresh_secrets: ExpiringCache[str, str] = ExpiringCache(clock, most=MOST_REMEMBERED)
-        """Of tokens just made, by their ids, until the page that follows has shown them."""
         self.sign_up = SignUp(self.accounts, is_open=self.settings.sign_up)
         self.login = Login(storage.users, passwords, clock)
         trust = TrustedUsers(

@@ -55,7 +55,7 @@ async def create_run(request: Request) -> Response:
         "Look at a run without creating it", {200: v1.Preview}, body=SubmittedArgs, bearer=True
     )
 )
-@runs(Domain.THREAD, "lengths are worked out in a thread", needs_primary=True)
+@runs(Domain.THREAD, "lengths are worked out in a thread")
 async def preview_run(request: Request) -> Response:
     site = site_of(request)
     bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
