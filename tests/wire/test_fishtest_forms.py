@@ -177,3 +177,30 @@ async def test_the_books_hash_is_known_without_being_told() -> None:
     async with script() as ada:
         run = await ada.site.parts.fleet.views.known_run(await ada.submit())
         assert run.plan.book_sri not in ("", SRI)
+
+
+async def test_the_forms_about_people_and_machines_are_taken() -> None:
+    async with script(approver=True) as ada:
+        await make_user(ada.site.parts, "eve")
+        blocked = await ada.post("/user/eve", user="eve", blocked="1", message="why")
+        assert blocked.status_code == 302
+        eve = await ada.site.parts.users.by_name("eve")
+        assert eve is not None
+        assert eve.blocked
+        await ada.post("/workers/eve-4cores-abcd1234", submit="Submit", blocked="on", message="hot")
+        assert await ada.site.parts.fleet.views.blocks() == {"eve-4cores-abcd1234": "hot"}
+        await ada.post("/workers/eve-4cores-abcd1234", submit="Submit")
+        assert await ada.site.parts.fleet.views.blocks() == {}
+
+
+async def test_a_profile_is_changed_by_fishtests_form() -> None:
+    async with script() as ada:
+        repo = "https://github.com/ada/Stockfish"
+        fields = {"user": "ada", "old_password": PASSWORD, "tests_repo": repo}
+        both = {"password": "", "password2": "", "email": "ada@x.org"}
+        assert (await ada.post("/user", **fields, **both)).status_code == 302
+        user = await ada.site.parts.users.by_name("ada")
+        assert user is not None
+        assert (user.email, user.repositories["Stockfish"]) == ("ada@x.org", repo)
+        wrong = await ada.post("/user", **{**fields, **both, "password": "a", "password2": "b"})
+        assert "The two passwords differ." in wrong.text

@@ -22,7 +22,9 @@ async def api() -> AsyncIterator[Api]:
         yield opened
 
 
-@pytest.mark.parametrize("path", ["/live", "/runs/{}/live", "/runs/{}/elo/live", "/log/live"])
+@pytest.mark.parametrize(
+    "path", ["/live", "/runs/{}/live", "/runs/{}/elo/live", "/log/live", "/machines/live"]
+)
 async def test_a_part_is_sent_at_once(api: Api, path: str) -> None:
     run_id = await api.submitted()
     here = path.format(run_id)

@@ -26,6 +26,7 @@ from rookery.pages.errors import routes as error_routes
 from rookery.pages.finished import routes as finished_routes
 from rookery.pages.fishtest_addresses import routes as fishtest_address_routes
 from rookery.pages.fishtest_forms import routes as fishtest_routes
+from rookery.pages.fishtest_people import routes as fishtest_people_routes
 from rookery.pages.games import routes as game_routes
 from rookery.pages.given_files import routes as given_file_routes
 from rookery.pages.home import routes as home_routes
@@ -119,6 +120,7 @@ def page_routes() -> list[BaseRoute]:
         *contributors.routes(),
         *submit_routes(),
         *fishtest_routes(),
+        *fishtest_people_routes(),
         *fishtest_address_routes(),
         *sprt_routes(),
         *progress_routes(),

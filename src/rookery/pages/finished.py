@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Route
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.privacy import name_of
 from rookery.farm.read_values import FinishedRunsQuery
+from rookery.farm.reads import FleetReads
 from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.model.run import DisplayState, Run
 from rookery.pages.filters import find_end_of_day, read_day, read_text, read_word
@@ -26,6 +27,7 @@ HERE = "/tests"
 PAGE_SIZE = 50
 MOST_COUNTED = 5000
 MOST_OPEN = 50
+TOO_LONG = "The search took too long. Narrow it down by days, by user or by engine."
 RESULTS = (("", "any"), ("passed", "passed"), ("positive", "failed, yet positive"))
 
 
@@ -123,6 +125,7 @@ class RunListData:
     total: int
     engines: tuple[str, ...]
     speeds: Mapping[str, RunSpeed]
+    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +144,7 @@ class RunListView:
     pager: Pager
     may_see_deleted: bool
     is_own: bool
+    trouble: str
 
 
 def make_list_view(data: RunListData) -> RunListView:
@@ -162,6 +166,7 @@ def make_list_view(data: RunListData) -> RunListView:
         pager=_make_pager(address, data),
         may_see_deleted=viewer is not None,
         is_own=viewer is not None and viewer.name == filters.user,
+        trouble=data.trouble,
     )
 
 
@@ -201,7 +206,7 @@ async def _load(site: Site, viewer: Actor | None, filters: ListFilters) -> RunLi
     privacy, reads = site.privacy, site.reads
     hidden = privacy.hidden(name_of(viewer))
     query = filters.make_query(hidden)
-    finished = await reads.finished(query)
+    finished, total, trouble = await _load_finished(reads, query)
     open_runs = []
     if filters.page == 1:
         for run in await site.fleet.views.active():
@@ -215,10 +220,21 @@ async def _load(site: Site, viewer: Actor | None, filters: ListFilters) -> RunLi
         site.clock.now(),
         tuple(open_runs),
         tuple(privacy.visible_part(viewer, run) for run in finished),
-        await reads.count_finished(query, MOST_COUNTED),
+        total,
         tuple(sorted(privacy.catalogue(name_of(viewer)).engines)),
         dict(site.fleet.activity.speeds),
+        trouble,
     )
+
+
+async def _load_finished(
+    reads: FleetReads, query: FinishedRunsQuery
+) -> tuple[tuple[Run, ...], int, str]:
+    """A page of them, how many there are, and what to say where that took too long."""
+    try:
+        return await reads.finished(query), await reads.count_finished(query, MOST_COUNTED), ""
+    except TimeoutError:
+        return (), 0, TOO_LONG
 
 
 def routes() -> list[BaseRoute]:

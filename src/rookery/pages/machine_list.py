@@ -25,20 +25,25 @@ from rookery.pages.formatting import (
     format_plural,
 )
 from rookery.pages.listing import ListAddress, Pager, make_pager, read_page
+from rookery.pages.live import answer_live
 from rookery.pages.machine_rows import (
     BLOCKED,
     RESIDUALS,
     compare_speed,
     label_machine,
 )
-from rookery.pages.page import render_page_in_thread, viewer_of
+from rookery.pages.page import render_page_in_thread, render_part, viewer_of
 from rookery.pages.run_row import StatusLabel
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 from rookery.web.callers import is_concerned, translated_errors
+from rookery.web.fragments import RenderedPart
+from rookery.web.site import Site
 
 HERE = "/machines"
 ROWS = 100
+PAUSE_SECONDS = 10.0
+"""Between two pictures of all machines, which are thousands."""
 MOST_BLOCKED = 200
 STATES = ("playing", "waiting", "away", "different")
 
@@ -119,17 +124,35 @@ class MachineListView:
     pager: Pager
     mine: str
     is_empty: bool
+    live: str
+    """Where the part that moves is fetched."""
 
 
 @runs(Domain.THREAD, "what is in memory is copied on the loop, folded and rendered in a thread")
 async def machine_list(request: Request) -> Response:
-    data = await _load(request)
+    viewer, filters = await viewer_of(request), read_machine_filters(request.query_params)
+    data = await _load(site_of(request), viewer, filters)
     return await render_page_in_thread(request, "machine_list.html", make_machine_list_view, data)
 
 
-async def _load(request: Request) -> MachineListData:
-    site, viewer = site_of(request), await viewer_of(request)
-    filters = read_machine_filters(request.query_params)
+@runs(Domain.THREAD, "what is in memory is copied on the loop, folded and rendered in a thread")
+async def machine_list_live(request: Request) -> Response:
+    """The rows of the list, for the script of its page."""
+    site, filters = site_of(request), read_machine_filters(request.query_params)
+
+    async def find(viewer: Actor | None) -> RenderedPart:
+        async def render() -> RenderedPart:
+            data = await _load(site, viewer, filters)
+            return await render_part(site, "machine_list_live.html", make_machine_list_view, data)
+
+        # One's own machines stand first, and why one is blocked its owner reads.
+        key = ("machines", filters, viewer, site.privacy.hidden(name_of(viewer)))
+        return await site.shared_parts.find_newest(key, lambda: site.bus.seen, render)
+
+    return await answer_live(request, find, pause=PAUSE_SECONDS)
+
+
+async def _load(site: Site, viewer: Actor | None, filters: MachineFilters) -> MachineListData:
     with translated_errors():
         hidden = site.privacy.hidden(name_of(viewer))
         active = await site.fleet.views.active()
@@ -168,6 +191,7 @@ def make_machine_list_view(data: MachineListData) -> MachineListView:
         pager=make_pager(filters.address, page, ROWS, total),
         mine=_address_mine(data),
         is_empty=not data.roster.hosts and not data.blocks,
+        live=f"{HERE}/live{filters.address.change(page=page).removeprefix(HERE)}",
     )
 
 
@@ -309,8 +333,13 @@ def _list_blocked(data: MachineListData) -> tuple[BlockedRow, ...]:
 
 def _address_mine(data: MachineListData) -> str:
     viewer = data.viewer
-    return "" if viewer is None else MachineFilters(user=viewer.name).address.change()
+    if viewer is None or viewer.name == data.filters.user:
+        return ""
+    return MachineFilters(user=viewer.name).address.change()
 
 
 def routes() -> list[BaseRoute]:
-    return [Route(HERE, machine_list, methods=["GET"])]
+    return [
+        Route(HERE, machine_list, methods=["GET"]),
+        Route(f"{HERE}/live", machine_list_live, methods=["GET"]),
+    ]

@@ -59,7 +59,7 @@ async def change_password(request: Request) -> Response:
     new = form.text("password")[:LONGEST_PASSWORD]
     errors: Errors = {"password2": DIFFERENT} if new != form.text("password2") else {}
     wanted = MeChange(current_password=_present(form, "password"), password=new)
-    return await _apply(request, wanted, "password", errors, "Your password is changed.")
+    return await apply_change(request, wanted, "password", errors, "Your password is changed.")
 
 
 @runs(Domain.THREAD, "the present password is checked in a thread")
@@ -67,7 +67,7 @@ async def change_email(request: Request) -> Response:
     form = request_info_of(request.scope).form
     email = form.text("email").strip()[:LONGEST_ADDRESS]
     wanted = MeChange(current_password=_present(form, "email"), email=email)
-    return await _apply(request, wanted, "email", {}, "Your e-mail address is changed.")
+    return await apply_change(request, wanted, "email", {}, "Your e-mail address is changed.")
 
 
 @runs(Domain.THREAD, "awaits one write; a refused form is rendered in a thread")
@@ -80,10 +80,10 @@ async def change_repositories(request: Request) -> Response:
         if name.startswith("repositories.")
     }
     wanted = MeChange(repositories=given)
-    return await _apply(request, wanted, "repositories", {}, "Your repositories are stored.")
+    return await apply_change(request, wanted, "repositories", {}, "Your repositories are stored.")
 
 
-async def _apply(
+async def apply_change(
     request: Request, wanted: MeChange, part: str, errors: Errors, done: str
 ) -> Response:
     """Changes the account, or shows the form again with what is wrong beside its field."""

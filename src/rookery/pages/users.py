@@ -299,9 +299,13 @@ Command = Callable[[Site, str, str, Form], Awaitable[str]]
 
 @runs(Domain.THREAD, "awaits one write; a refused form is rendered in a thread")
 async def change_account(request: Request) -> Response:
+    return await act_on_account(request, str(request.path_params["command"]))
+
+
+async def act_on_account(request: Request, word: str) -> Response:
     """Carries a command out; the page that follows says what came of it."""
     session, name = session_of(request.scope), str(request.path_params["user"])
-    command, viewer = COMMANDS.get(str(request.path_params["command"])), await account_of(request)
+    command, viewer = COMMANDS.get(word), await account_of(request)
     if command is None:
         raise NotFound
     if viewer is None:
