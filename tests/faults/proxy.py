@@ -1,5 +1,5 @@
-"""A proxy on the database's socket that cuts one connection at a chosen moment, once, or holds a
-COMMIT back for good."""
+"""A proxy on the database's socket that cuts one connection at a chosen moment, once, holds a
+COMMIT back for good, or lets nothing through for a while."""
 
 import asyncio
 import contextlib
@@ -34,6 +34,9 @@ class Proxy:
         self._behind = behind
         self._armed: Cut | None = None
         self._held = False
+        self.is_open = asyncio.Event()
+        """Cleared while nothing is passed on, in either direction."""
+        self.is_open.set()
         self.holding = asyncio.Event()
         """Set once a COMMIT is being held back."""
         self._serving: set[asyncio.Task[None]] = set()
@@ -103,6 +106,7 @@ class _Session:
             await self._pass_start()
             while True:
                 kind, body = await _message(self._client)
+                await self._proxy.is_open.wait()
                 if self._breaks_before(kind, body):
                     return
                 if kind == b"Q" and body == COMMIT:
@@ -116,6 +120,7 @@ class _Session:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             while True:
                 kind, body = await _message(self._server)
+                await self._proxy.is_open.wait()
                 committed = self._committing and kind == b"C" and body == COMMITTED
                 if committed and self._cut is Cut.COMMIT_REPLIED:
                     return

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from collections import Counter
 from typing import Any
 
 Answer = dict[str, Any]
@@ -31,6 +32,8 @@ class Connections:
         self.refused = 0
         self.written = 0.0
         """When the latest call began whose answer had to wait for a commit."""
+        self.under_way: Counter[int] = Counter()
+        """Calls by the port that they were sent to."""
         self._free: list[Line] = []
         self._room = asyncio.Semaphore(most)
 
@@ -84,11 +87,14 @@ class Connections:
 
     async def _exchange(self, request: bytes) -> Answer:
         port = self.port
-        line = (
-            self._free.pop()
-            if self._free
-            else await asyncio.open_connection("127.0.0.1", self.port)
-        )
+        self.under_way[port] += 1
+        try:
+            return await self._exchange_at(port, request)
+        finally:
+            self.under_way[port] -= 1
+
+    async def _exchange_at(self, port: int, request: bytes) -> Answer:
+        line = self._free.pop() if self._free else await asyncio.open_connection("127.0.0.1", port)
         try:
             line[1].write(request)
             head = await line[0].readuntil(b"\r\n\r\n")

@@ -540,6 +540,9 @@ class MemoryStore:
             hearer.begin(self.rows.sequence)
         return self.commits
 
+    def abandon(self, reason: str) -> None:
+        self.commits.lose(reason)
+
     async def publish(self, part: str, body: bytes | None) -> None:
         if body is not None:
             self.rows.published[part] = body

@@ -37,6 +37,7 @@ async def keep_listed(site: Site, lease: Lease, schema: int) -> AsyncIterator[Pr
     site.around = lambda: presence.around
     handover = Handover(site, lease)
     site.hand_over = handover.before_stop
+    lease.on_expiry(handover.give_up)
     site.changes.subscribe(Channel.LEASE, handover.hear, lambda: None)
     async with presence.kept():
         yield presence
@@ -75,6 +76,12 @@ class Handover:
             primary.hold_back()
         if asked.holder == self.lease.instance:
             primary.spawn(self._step_down())
+
+    def give_up(self, reason: str) -> None:
+        """The lease has run out. Where others live, one of them is primary by now, and calls that
+        wait here are for that one; who is alone waits for its database."""
+        if self.site.around().others:
+            self.site.fleet.primary.lost(reason)
 
     async def before_stop(self) -> None:
         """Where another process lives, it is primary before this one stops answering."""

@@ -117,6 +117,7 @@ SHARED_LEASE_SECONDS = 3.0
 RENEWALS_PER_LEASE = 3
 TAKEOVER_SECONDS = 10.0
 NEXT_SECONDS = 0.05
+EXPIRY_SECONDS = 0.25
 
 
 class LeaseHeld(Problem):
@@ -170,6 +171,8 @@ class Lease:
         self._epoch: int | None = None
         self._valid_until = 0.0
         self._report_loss: Callable[[str], object] | None = None
+        self._report_expiry: Callable[[str], object] | None = None
+        self._expiry_told = False
         # A renewal that a takeover of our own overtook would look like another's takeover.
         self._lock = asyncio.Lock()
 
@@ -177,6 +180,18 @@ class Lease:
         """Registers a callback for the moment when another process has taken over, with the
         reason."""
         self._report_loss = report
+
+    def on_expiry(self, report: Callable[[str], object]) -> None:
+        """Registers a callback for the moment when the lease has run out because it could not be
+        renewed: another process may be primary from then on."""
+        self._report_expiry = report
+
+    def note_expiry(self) -> None:
+        """To be called now and then; tells of each expiry once."""
+        has_expired = self._epoch is not None and not self.is_held()
+        if has_expired and not self._expiry_told and self._report_expiry is not None:
+            self._report_expiry("The lease has run out and could not be renewed.")
+        self._expiry_told = has_expired
 
     def is_held(self) -> bool:
         """Whether this process may still answer as primary; checked at each answer."""
@@ -314,13 +329,16 @@ async def hold_primacy(lease: Lease, *, force: bool, log: EventLog = quiet) -> A
 @asynccontextmanager
 async def keep_renewed(lease: Lease, *, log: EventLog = quiet) -> AsyncIterator[Lease]:
     """Renews the lease whenever it is held, and gives it back in the end."""
-    heartbeat = asyncio.create_task(_beat(lease, log), name="lease heartbeat")
+    tasks = (
+        asyncio.create_task(_beat(lease, log), name="lease heartbeat"),
+        asyncio.create_task(_watch_expiry(lease), name="lease expiry"),
+    )
     try:
         yield lease
     finally:
-        heartbeat.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await heartbeat
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
         await _release(lease, log)
 
 
@@ -345,6 +363,13 @@ async def _beat(lease: Lease, log: EventLog) -> None:
         except FencedOff as fenced:
             # `is_held` says no, and every answer with it, until the lease is taken anew.
             log("primacy_lost", reason=str(fenced))
+
+
+async def _watch_expiry(lease: Lease) -> None:
+    """Beside the heartbeat, which waits for a database that does not answer."""
+    while True:
+        await asyncio.sleep(EXPIRY_SECONDS)
+        lease.note_expiry()
 
 
 async def _release(lease: Lease, log: EventLog) -> None:

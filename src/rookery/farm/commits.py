@@ -233,6 +233,10 @@ class GroupCommit:
         except TimeoutError:
             self._log("commits_not_flushed", waiting=self._waiting, backlog=len(self._backlog))
 
+    def abandon(self, reason: str) -> None:
+        """Tells all who wait that nobody knows what becomes of it, also of what is in flight."""
+        self._lose(reason)
+
     async def end(self, reason: str) -> None:
         """Takes nothing more and lets the round in flight end; all else that waits is lost."""
         self._ending = True
@@ -302,7 +306,8 @@ class GroupCommit:
         except Exception as error:  # noqa: BLE001 whatever it was, the outcome is not to be trusted
             self._lose(repr(error))
         else:
-            self._end_well(round_, self._loop.time() - started)
+            if not self._is_lost:
+                self._end_well(round_, self._loop.time() - started)
 
     def _end_well(self, round_: Round, seconds: float) -> None:
         size = round_.gathered.changes

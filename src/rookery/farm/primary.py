@@ -128,6 +128,10 @@ class Store(Protocol):
         """Shows other processes what only memory has; None: what was shown before still holds."""
         ...
 
+    def abandon(self, reason: str) -> None:
+        """Tells all who wait for a commit that nobody knows what becomes of it."""
+        ...
+
     async def close(self) -> None:
         """Writes what was put and ends."""
         ...
@@ -202,6 +206,7 @@ class Primary:
         if self._term is not None:
             self._log.warning("fleet_commit_failed", reason=reason)
             self._lose(self._term)
+            self._store.abandon(reason)
 
     @property
     def is_serving(self) -> bool:

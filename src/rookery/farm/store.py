@@ -159,6 +159,11 @@ class FleetStore:
         )
         return self._commits
 
+    def abandon(self, reason: str) -> None:
+        """All who wait for a commit are told that nobody knows what becomes of it."""
+        if self._commits is not None:
+            self._commits.abandon(reason)
+
     async def publish(self, part: str, body: bytes | None) -> None:
         """Behind the fence, and not waited for to reach the disk."""
         assert self._fence is not None, "there is a term"

@@ -290,13 +290,14 @@ class Forwarder:
         """Follow the lease. A primary that can't be reached is not sent anything; calls under way
         are left to it until another process is primary."""
         row = await self._read_row()
-        if row is None or not row.live or row.address in ("", self.own_address):
-            self._retire_link()
-            return
-        if row.epoch != self._epoch:
+        if row is not None and row.live and row.epoch != self._epoch:
+            # Also where this process itself has taken over: who was primary may never answer.
             self._retire_link()
             self._drop_retired()
             self._epoch = row.epoch
+        if row is None or not row.live or row.address in ("", self.own_address):
+            self._retire_link()
+            return
         if self._link is None:
             await self._open_link(row.address)
 

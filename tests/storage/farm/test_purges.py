@@ -46,6 +46,9 @@ class Dying:
             raise ConnectionError
         return _Dying(self, await self._store.take())
 
+    def abandon(self, reason: str) -> None:
+        """Nobody waits."""
+
     async def publish(self, part: str, body: bytes | None) -> None:
         """Nobody looks."""
 
