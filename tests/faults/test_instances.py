@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rookery.client.client import Client
 from rookery.db.target import Target
-from tests.commands import run_command
+from rookery.model.plan import Modification
+from tests.commands import add_user, run_command
+from tests.faults.test_events import Reading
 from tests.rookery_process import RookeryProcess, run_rookery
+from tests.submissions import SPRT, body
 
 TAKEOVER_SECONDS = 5.0
 PAGES = ("/", "/tests", "/machines", "/contributors", "/api/v1/runs", "/server", "/login")
@@ -70,3 +74,24 @@ def test_a_primary_that_is_stopped_hands_over_before_it_ends(
             each["event"] for each in first.events()
         ].index("stopping")
         assert role_of(second) == "primary"
+
+
+def test_a_stream_of_events_goes_on_over_a_takeover_and_misses_nothing(
+    database: Target, tmp_path: Path
+) -> None:
+    shared = {"ROOKERY_DATABASE_URL": database.dsn}
+    with two_servers(database, tmp_path) as (first, second):
+        add_user("boris", first.data, "--approver", settings=shared)
+        made = run_command("token", "create", "--user", "boris", data=first.data, settings=shared)
+        token = made.stdout.splitlines()[-1]
+        client = Client.at(first.address, token)
+        run = client.submit(body(sprt=SPRT)).id
+        reading = Reading(second.address, f"?run={run}")
+        client.modify(run, Modification(priority=7))
+        reading.until(lambda told: told.priority == 7)
+        client.modify(run, Modification(priority=8))
+        # Most likely before it has told anybody.
+        first.kill()
+        reading.until(lambda told: told.priority == 8)
+        Client.at(second.address, token).modify(run, Modification(priority=9))
+        reading.until(lambda told: told.priority == 9)

@@ -44,11 +44,14 @@ async def keep_listed(site: Site, lease: Lease, schema: int) -> AsyncIterator[Pr
 
 
 def take_figures(site: Site) -> InstanceFigures:
-    """How this process does."""
-    watch = site.watch
+    """How this process does. What the bus has not heard two seconds after it was committed, it will
+    not hear any more."""
+    watch, behind = site.watch, max(0, site.around().sequence - site.bus.sequence)
+    if behind:
+        site.bus.miss()
     return InstanceFigures(
         loop_lag_seconds=watch.take_recent() if watch else 0.0,
-        commits_behind=max(0, site.around().sequence - site.bus.sequence),
+        commits_behind=behind,
         changes_waiting=site.fleet.primary.commit_stats().waiting,
         requests=site.traffic.inside,
         streams=len(site.streams),

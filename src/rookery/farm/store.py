@@ -61,8 +61,11 @@ class Notices:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, sequence: int) -> None:
-        """Of commits before this one, listeners may not have been told."""
+        """Of commits before this one, listeners may not have been told, because the primary before
+        us died with its notice: they are told the number, and catch up."""
         self._told = self._sequence = max(self._sequence, sequence)
+        if sequence:
+            self._due.set()
 
     def add(self, sequence: int, runs: Iterable[str]) -> None:
         self._sequence = max(self._sequence, sequence)

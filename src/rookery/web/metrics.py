@@ -136,7 +136,9 @@ class _Snapshot(Collector):
         yield GaugeMetricFamily("rookery_primary", "1 on the primary", value=float(shown.primary))
         others, age = shown.other_instances, shown.activity_age
         yield _gauge("rookery_other_instances", "Other servers that live on the database", others)
-        yield _gauge("rookery_events_behind", "Commits the bus has not heard", shown.commits_behind)
+        yield _gauge(
+            "rookery_commits_behind", "Commits the bus has not heard", shown.commits_behind
+        )
         yield _gauge("rookery_activity_age_seconds", "Age of what the primary published", age)
         yield _requests(shown.answers)
         yield _request_seconds(shown.times)
