@@ -60,6 +60,9 @@ def tier(name: str, budget: int, *words: str) -> Stage:
         python += ["-m", "slipcover", "--json", "--source", "src/rookery"]
         python += ["--out", str(figures_of(name))]
         words = ("-W", "ignore::pytest.PytestAssertRewriteWarning", *words)
+    if name != "wire":
+        # It hooks itself into every run and takes a second to load.
+        words = ("-p", "no:schemathesis", *words)
     command = (*python, "-m", "pytest", "-q", *words, f"tests/{name}")
     return Stage(name, budget, command, DETECTION)
 
@@ -149,12 +152,11 @@ FIRST = (
     Stage("programs", 240, prepare=install_programs),
     tool("style", 10, "ruff", "check", "."),
     tool("format", 10, "ruff", "format", "--check", "."),
-    tool("types", 90, "mypy"),
-    tool("imports", 20, "lint-imports", "--no-cache"),
 )
 
 # Run beside each other, the longest first; what stands in one line needs what stands before it.
 CHAINS = (
+    (tool("types", 90, "mypy"), tool("imports", 20, "lint-imports", "--no-cache")),
     (
         Stage("asgi", 240, ("asgi/scripts/test",), {"PYTHON": sys.executable}),
         # Rookery and rookery-asgi in one environment, no lock's and for the next stage alone.
@@ -172,8 +174,7 @@ CHAINS = (
     (tier("wire", 180),),
     (tier("pages", 150),),
     (tier("outside", 60),),
-    # schemathesis hooks itself into every run and takes a second to load.
-    (tier("unit", 90, "-p", "no:schemathesis"),),
+    (tier("unit", 90),),
 )
 # After all others: it adds up what the measured tiers left.
 LAST = (Stage("coverage", 10, prepare=report_coverage),)
