@@ -8,8 +8,10 @@ import httpx
 import pytest
 
 from rookery import books
+from rookery.files.blobs import StorageAway
 from tests.people import BORIS, OLGA, SVEN
 from tests.submissions import SPRT, body
+from tests.twins.files import MemoryBlobs, MemoryDraft
 from tests.wire.apis import Api, open_api
 
 pytestmark = pytest.mark.anyio
@@ -104,3 +106,27 @@ async def test_a_run_that_needs_most_of_a_book_is_warned_about(api: Api) -> None
     wish = body(book="mine.epd", book_sri=None, sprt=SPRT, num_games=None)
     said = (await api.post("/api/v1/runs", BORIS, wish)).json()["warnings"]
     assert any("mine.epd has 100" in warning for warning in said)
+
+
+class AwayBlobs(MemoryBlobs):
+    """Storage that does not answer."""
+
+    def draft(self, key: str = "") -> MemoryDraft:
+        raise StorageAway(key)
+
+    def has(self, key: str) -> bool:
+        raise StorageAway(key)
+
+
+async def test_while_the_storage_is_away_people_are_told_to_come_again(api: Api) -> None:
+    await put(api)
+    api.site.books.blobs = AwayBlobs()
+    given, fetched = (
+        await put(api, path="/api/v1/books/other.epd"),
+        await api.get("/api/book/mine.epd"),
+    )
+    for answer in (given, fetched):
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "15")
+    assert "storage of files" in given.json()["error"]
+    listed = (await api.get("/api/v1/books")).json()["books"]
+    assert "mine.epd" in {book["name"] for book in listed}

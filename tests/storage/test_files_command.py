@@ -1,0 +1,49 @@
+"""`rookery files`, as a person would call it."""
+
+import hashlib
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.commands import add_user, run_command
+
+NET = b"a net" * 1000
+NAME = f"nn-{hashlib.sha256(NET).hexdigest()[:12]}.nnue"
+
+
+def files(*words: str, data: Path, url: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    settings = {"ROOKERY_FILES_URL": str(url)} if url else None
+    return run_command("files", *words, data=data, settings=settings)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A farm with one net."""
+    folder = tmp_path_factory.mktemp("files")
+    (folder / NAME).write_bytes(NET)
+    add_user("olga", folder / "data")
+    line = ("net", "add", str(folder / NAME), "--user", "olga")
+    assert run_command(*line, data=folder / "data").returncode == 0
+    return folder / "data"
+
+
+def test_files_are_moved_and_then_nothing_is_missing(data: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    said = files("move", "--to", str(new), data=data)
+    assert said.returncode == 0, said.stderr
+    assert "Copied 1 files" in said.stdout
+    assert f"ROOKERY_FILES_URL={new}" in said.stdout
+    assert f"ROOKERY_FILES_OLD_URL={data / 'blobs'}" in said.stdout
+    assert files("check", data=data, url=new).returncode == 0
+
+
+def test_a_file_that_is_missing_is_named(data: Path, tmp_path: Path) -> None:
+    said = files("check", data=data, url=tmp_path)
+    assert (said.returncode, "missing: nets/" in said.stdout) == (1, True)
+
+
+def test_a_move_to_nowhere_is_refused(data: Path) -> None:
+    said = files("move", data=data)
+    assert said.returncode != 0
+    assert "--to" in said.stderr
