@@ -9,11 +9,15 @@ from starlette.applications import Starlette
 
 from rookery.clock import Clock
 from rookery.db.fence import LeaseRow
+from rookery.web.limits import read_hosts
 from rookery.web.serving import ListenAddress, address_of, bind_socket
 from tests.http_servers import http_backend
 from tests.twins.farm import MemoryRows, MemoryStore
 from tests.twins.people import MemoryUsers
 from tests.twins.sites import MemorySite, OpenSite, make_site, open_site
+
+SECONDARY_HOST = "node-b.example"
+"""A name that the secondary alone answers to."""
 
 
 class SharedLease:
@@ -55,6 +59,7 @@ def make_secondary(
     site = make_site(clock=clock, users=users, store=MemoryStore(rows))
     site.rules.primary = False
     site.forwarder.own_address = "http://192.0.2.200:1"
+    site.hosts = read_hosts(None, (SECONDARY_HOST,))
     site.read_lease = lease.read
     return site
 

@@ -14,7 +14,7 @@ from tests.people import BORIS, OLGA
 from tests.ports import kept_port
 from tests.submissions import SPRT, body
 from tests.twins.cutting import cutting
-from tests.twins.instances import SharedLease, open_secondary, served
+from tests.twins.instances import SECONDARY_HOST, SharedLease, open_secondary, served
 from tests.twins.sites import OpenSite
 from tests.wire.apis import Api, open_api
 
@@ -121,6 +121,16 @@ async def test_nothing_is_forwarded_twice(
     answer = await instances.post("/api/v1/runs/none/stop")
     assert answer.status_code == 503
     assert instances.primary.site.forwarder.stats().sent == 0
+
+
+async def test_a_name_that_only_the_secondary_has_is_good_for_commands_too(
+    instances: Instances,
+) -> None:
+    headers = {**await instances.primary.headers(BORIS), "host": SECONDARY_HOST}
+    answer = await instances.secondary.browser.post("/api/v1/runs/none/stop", headers=headers)
+    assert answer.status_code == 404
+    answer = await instances.primary.visitor.post("/api/v1/runs/none/stop", headers=headers)
+    assert answer.status_code == 400
 
 
 async def test_a_call_waits_for_a_primary_and_is_answered_by_it(instances: Instances) -> None:

