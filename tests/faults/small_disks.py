@@ -4,22 +4,25 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from rookery.db.embedded.folder import PORT, Layout, recorded
+from rookery.db.target import socket_target
+from tests.faults.processes import Owner
 from tests.faults.server_campaign import made_account
 from tests.fleet.audit import Audit
 from tests.fleet.connections import Connections
 from tests.fleet.fleet import SimulatedFleet
 from tests.fleet.worker import Faults
-from tests.rookery_process import LIMIT_SECONDS, SIMULATED, RookeryProcess
+from tests.rookery_process import COMMAND, LIMIT_SECONDS, SIMULATED, RookeryProcess
 from tests.wire.test_authorisation import OPENING
 from tests.wire.worker.farm import worker_info
 
@@ -54,9 +57,22 @@ async def small_disks(data: Path) -> AsyncIterator[int]:
 
 
 def beside(holder: int) -> tuple[str, ...]:
-    """The command, where the small disks are seen."""
+    """What makes a command see the small disks."""
     joined = (f"--target={holder}", "--user", "--mount", "--preserve-credentials")
-    return ("nsenter", *joined, sys.executable, "-m", "rookery.cli.main")
+    return ("nsenter", *joined)
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """How the server is started."""
+
+    data: Path
+    command: tuple[str, ...]
+    settings: dict[str, str]
+
+    def start(self) -> RookeryProcess:
+        words = ("serve",)
+        return RookeryProcess(words, self.data, self.command, detect=False, settings=self.settings)
 
 
 @dataclass(slots=True)
@@ -66,6 +82,7 @@ class SmallDiskFarm:
     data: Path
     holder: int
     fleet: SimulatedFleet
+    serving: Serving
     server: RookeryProcess
     restarts: int = 0
     seen: list[RookeryProcess] = field(default_factory=list)
@@ -144,7 +161,7 @@ class SmallDiskFarm:
 
     async def start_again(self) -> None:
         self.seen.append(self.server)
-        self.server = await asyncio.to_thread(_serve, self.data, self.holder)
+        self.server = await asyncio.to_thread(self.serving.start)
         with suppress(AssertionError):  # it has ended for want of space
             self.follow(await asyncio.to_thread(self.server.until, "ready"))
 
@@ -154,10 +171,6 @@ class SmallDiskFarm:
     def end(self) -> None:
         for server in (*self.seen, self.server):
             server.end()
-
-
-def _serve(data: Path, holder: int) -> RookeryProcess:
-    return RookeryProcess(("serve",), data, beside(holder), detect=False, settings=SETTINGS)
 
 
 def _answer_to(request: urllib.request.Request) -> tuple[int, str]:
@@ -171,20 +184,45 @@ def _answer_to(request: urllib.request.Request) -> tuple[int, str]:
 
 
 @asynccontextmanager
-async def farm_on_small_disks(folder: Path, *, runs: int) -> AsyncIterator[SmallDiskFarm]:
-    data, lines = folder / "small, full", Connections()
-    async with small_disks(data) as holder:
-        account = await asyncio.to_thread(made_account, data, command=beside(holder))
-        lines.token = account.token
-        fleet = SimulatedFleet(account, lines, faults=FEW_UPLOADS)
-        server = await asyncio.to_thread(_serve, data, holder)
-        farm = SmallDiskFarm(data, holder, fleet, server)
-        keeping = asyncio.create_task(farm.keep_serving())
-        try:
-            farm.follow(await asyncio.to_thread(server.until, "ready"))
-            await fleet.submit(runs)
-            yield farm
-        finally:
-            keeping.cancel()
-            lines.close()
-            await asyncio.to_thread(farm.end)
+async def farm_on_small_disks(
+    folder: Path, *, runs: int, external: bool = False
+) -> AsyncIterator[SmallDiskFarm]:
+    """With its own database and files on them, or with an external database alone, whose disk the
+    server does not see."""
+    data = folder / "small, full"
+    async with small_disks(data) as holder, AsyncExitStack() as stack:
+        serving = Serving(data, (*beside(holder), *COMMAND), SETTINGS)
+        if external:
+            owner = await asyncio.to_thread(Owner, data, "hold", prefix=beside(holder))
+            stack.push_async_callback(asyncio.to_thread, owner.end)
+            await asyncio.to_thread(owner.until, "open")
+            seen = Path(f"/proc/{holder}/root{data}")
+            address = {"ROOKERY_DATABASE_URL": await asyncio.to_thread(_find_database, seen)}
+            serving = Serving(folder / "server", COMMAND, SETTINGS | address)
+        yield await stack.enter_async_context(_farm(data, holder, serving, runs))
+
+
+@asynccontextmanager
+async def _farm(
+    data: Path, holder: int, serving: Serving, runs: int
+) -> AsyncIterator[SmallDiskFarm]:
+    make = partial(made_account, serving.data, settings=serving.settings, command=serving.command)
+    account, lines = await asyncio.to_thread(make), Connections()
+    lines.token = account.token
+    fleet = SimulatedFleet(account, lines, faults=FEW_UPLOADS)
+    server = await asyncio.to_thread(serving.start)
+    farm = SmallDiskFarm(data, holder, fleet, serving, server)
+    keeping = asyncio.create_task(farm.keep_serving())
+    try:
+        farm.follow(await asyncio.to_thread(server.until, "ready"))
+        await fleet.submit(runs)
+        yield farm
+    finally:
+        keeping.cancel()
+        lines.close()
+        await asyncio.to_thread(farm.end)
+
+
+def _find_database(data: Path) -> str:
+    """The address of an embedded server, as that of an external one."""
+    return socket_target(str(recorded(Layout(data))), PORT, "rookery", "rookery").dsn

@@ -33,11 +33,11 @@ async def test_old_and_new_run_side_by_side_and_take_over_from_one_another(
             new = await farm.start(later)
             await farm.until_migrated(newest)
             await farm.wrote_again()
-            await farm.replace(farm.servers[0], new)
+            await farm.replace(farm.servers[0], new, unnoticed=False)
             # An upgrade that is taken back: this version knows two migrations fewer.
             back = await farm.start(Version())
             await asyncio.to_thread(back.until, "schema_newer")
-            assert await farm.replace_unnoticed(new, back) == 0
+            assert await farm.replace(new, back, unnoticed=True) == 0
         audit = await farm.audit()
         assert audit.wrong == ()
         assert audit.replayed > 0

@@ -40,6 +40,16 @@ class Version:
     command: tuple[str, ...] = COMMAND
     source: Path = PROJECT / "src"
 
+    @property
+    def stands_by(self) -> bool:
+        """Whether it forwards to another primary and hands over when it stops."""
+        return (self.source / "rookery" / "farm" / "instances.py").exists()
+
+    @property
+    def migrations(self) -> Path:
+        """The folder of those that it brings."""
+        return self.source / "rookery" / "db" / "sql" / "migrations"
+
 
 def check_out(commit: str, folder: Path) -> Version:
     """The code of an earlier commit, from the history of this clone."""
@@ -74,8 +84,8 @@ def later_version(folder: Path) -> Version:
 
 
 def newest_migration(folder: Path) -> int:
-    """Of a later version."""
-    return load_migrations(folder)[-1].number
+    """The last one in a folder; 1 where a version has none yet, but one schema."""
+    return max((each.number for each in load_migrations(folder)), default=1)
 
 
 @dataclass(slots=True)
@@ -136,19 +146,18 @@ class Upgrading:
             assert time.monotonic() < now + LIMIT_SECONDS, "nothing is written any more"
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def replace(self, old: RookeryProcess, new: RookeryProcess) -> None:
-        """The old one, which stands by nobody and forwards nothing, is asked to stop, and the new
-        one takes over."""
-        assert await asyncio.to_thread(old.stop) == 0
-        await self.follow(new)
-
-    async def replace_unnoticed(self, old: RookeryProcess, new: RookeryProcess) -> int:
-        """The fleet calls the new one, which stands by, before the old one is asked to stop: how
-        many calls had no answer from then on."""
-        await self.follow(new)
+    async def replace(self, old: RookeryProcess, new: RookeryProcess, *, unnoticed: bool) -> int:
+        """The old one is asked to stop and the new one takes over: how many calls had no answer.
+        Unnoticed where the old one hands over: the fleet calls the new one before that, which
+        forwards."""
+        if unnoticed:
+            await self.follow(new)
         refused = self.fleet.lines.refused
         assert await asyncio.to_thread(old.stop) == 0
-        await self.wrote_again()
+        if unnoticed:
+            await self.wrote_again()
+        else:
+            await self.follow(new)
         return self.fleet.lines.refused - refused
 
     @asynccontextmanager

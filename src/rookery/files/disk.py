@@ -23,7 +23,7 @@ from rookery.logs import Log, SilentLog
 MB = 10**6
 LEAST_FREE = 32 * MB
 """PostgreSQL takes its log in portions of 16 MB, and stops where it can't have the next."""
-FAILED_SECONDS = 30.0
+FAILED_SECONDS = 10.0
 """A failed write counts as a full disk for this long: that of an external database can't be
 measured."""
 NO_SPACE_MESSAGES = ("No space left on device", "DiskFullError", "Disk quota exceeded")

@@ -85,7 +85,7 @@ async def test_a_write_that_failed_for_want_of_room_counts_for_a_while(error: Ex
     place = Place()
     assert place.disk.note_error(error)
     assert place.disk.space is DiskSpace.FULL
-    place.clock.move(seconds=29)
+    place.clock.move(seconds=9)
     assert await place.room(10**12) is DiskSpace.FULL
     place.clock.move(seconds=2)
     assert await place.room(10**12) is DiskSpace.ENOUGH
