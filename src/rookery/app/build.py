@@ -14,6 +14,7 @@ from starlette.applications import Starlette
 
 from rookery import __version__
 from rookery.app.jobs import make_jobs
+from rookery.app.parts import make_outside, make_storage, policy_of, read_all_assets
 from rookery.app.presence import keep_listed
 from rookery.app.routes import create_app
 from rookery.app.steps import (
@@ -36,14 +37,7 @@ from rookery.app.steps import (
     UNFINISHED_UPLOADS,
     WATCH,
 )
-from rookery.ask.history import FOLDER as HISTORIES
-from rookery.ask.history import GitHistories, HistoryRows
-from rookery.ask.indexing import CorpusRows
-from rookery.ask.passage_index import PassageIndex
-from rookery.ask.retrieval import Bm25Retriever
-from rookery.ask.sessions import ChatRows
-from rookery.ask.thesaurus import Lexicon, read_lexicon
-from rookery.ask.uploads import UploadRows
+from rookery.ask.thesaurus import read_lexicon
 from rookery.boundary.bridge import open_bridge
 from rookery.boundary.offload import Threads
 from rookery.boundary.watch import Blockage, Holdup, LoopWatch
@@ -70,39 +64,18 @@ from rookery.db.pool import (
     read_own_address,
 )
 from rookery.db.target import Problem, Target
-from rookery.farm.engines import EngineRows
 from rookery.farm.events import Bus
-from rookery.farm.figures import FigureRows
-from rookery.farm.findings import FindingRows
-from rookery.farm.instances import InstanceRows
 from rookery.farm.jobs import run_jobs
-from rookery.farm.primary import Store
 from rookery.farm.reads import FleetReads
-from rookery.farm.statistics_rows import SpeedRows, Statistics
 from rookery.farm.store import open_fleet_store, publish_notice
-from rookery.files.access import FileAccessRows
 from rookery.files.blobs import StorageAway
-from rookery.files.books import BookRows
 from rookery.files.disk import MB, Disk, free_bytes
-from rookery.files.engine_files import NetRows, ProgramRows
-from rookery.files.games import GameRows
-from rookery.files.places import FilePlace, open_files, tidy_up, watched_folders
-from rookery.files.worker_logs import LogRows
+from rookery.files.places import open_files, tidy_up, watched_folders
 from rookery.logs import Log
 from rookery.model.events import about_system
-from rookery.notify.outbox import Channels, Outbox, Subscriptions
-from rookery.people.teams import TeamRows
-from rookery.people.users import Audit, EndedSessions, Tokens, Users
-from rookery.rules.eligibility import Policy
 from rookery.settings import Settings
-from rookery.sources.git import FetchPolicy, Git
-from rookery.sources.github import GitHub, RemoteSources
-from rookery.sources.grants import GrantRows
-from rookery.sources.mirrors import Mirrors
-from rookery.web.front_end import find_folders, read_fetched
 from rookery.web.metrics import PoolStats
-from rookery.web.rendering import Assets, read_assets
-from rookery.web.site import Site, Storage
+from rookery.web.site import Site
 from rookery.web.steps import Process, StepRunner
 from rookery.web.wheel import own_wheel
 
@@ -357,82 +330,6 @@ async def open_fleet(site: Site) -> AsyncIterator[None]:
     finally:
         await site.fleet.primary.close()
         await _note_stop(site)
-
-
-def make_storage(
-    settings: Settings,
-    process: Process,
-    pool: Pool,
-    queries: Queries,
-    store: Store,
-    lexicon: Lexicon,
-    files: FilePlace,
-) -> Storage:
-    """Rows in PostgreSQL, files where the settings say."""
-    return Storage(
-        fleet=store,
-        instances=InstanceRows(pool, queries),
-        users=Users(pool, queries),
-        tokens=Tokens(pool, queries),
-        ended_sessions=EndedSessions(pool, queries),
-        teams=TeamRows(pool, queries),
-        audit=Audit(pool, queries),
-        engines=EngineRows(pool, queries),
-        speeds=SpeedRows(pool, queries),
-        statistics=Statistics(pool, queries),
-        repositories=GrantRows(pool, queries),
-        file_access=FileAccessRows(pool, queries),
-        games=GameRows(pool, queries),
-        nets=NetRows(pool, queries),
-        books=BookRows(pool, queries),
-        programs=ProgramRows(pool, queries),
-        worker_logs=LogRows(pool, queries),
-        channels=Channels(pool, queries),
-        subscriptions=Subscriptions(pool, queries),
-        outbox=Outbox(pool, queries),
-        findings=FindingRows(pool, queries),
-        figures=FigureRows(pool, queries),
-        passages=PassageIndex(pool, queries, lexicon.stop_words, process.threads.cpu),
-        retriever=Bm25Retriever(pool, queries, lexicon.stop_words, lexicon.thesaurus.widen),
-        corpus=CorpusRows(pool, queries),
-        histories=HistoryRows(pool, queries),
-        history_reader=GitHistories(settings.data / HISTORIES, make_git(settings)),
-        documents=UploadRows(pool, queries),
-        stop_words=lexicon.stop_words,
-        chats=ChatRows(pool, queries),
-        files=files.blobs,
-        storage_health=files.health,
-    )
-
-
-def read_all_assets(settings: Settings) -> Assets:
-    """The files of the pages, with those that an earlier start has fetched."""
-    assets = read_assets()
-    if settings.front_end:
-        assets.add(read_fetched(find_folders(settings.data)))
-    return assets
-
-
-def make_outside(settings: Settings, process: Process) -> RemoteSources:
-    """Where this server finds commits and their files."""
-    mirrors = Mirrors(settings.data / "sources", make_git(settings))
-    github = GitHub(process.clock, api=settings.github_api, token=settings.github_token)
-    return RemoteSources(mirrors, github, process.clock)
-
-
-def make_git(settings: Settings) -> Git:
-    """Git as this server may use it."""
-    policy = FetchPolicy(frozenset(settings.git_schemes), frozenset(settings.git_hosts))
-    return Git(policy, settings.git_credentials)
-
-
-def policy_of(settings: Settings) -> Policy:
-    """Which machines get tasks on this site."""
-    return Policy(
-        limit_by_address=settings.limit_per_address,
-        cores_per_user=settings.cores_per_user,
-        simulated=settings.simulated_fleet,
-    )
 
 
 def _pool_stats(pool: Pool) -> PoolStats:

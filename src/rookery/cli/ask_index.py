@@ -13,7 +13,7 @@ from typing import Annotated
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from rookery.app.build import make_git
+from rookery.app.parts import make_git
 from rookery.ask.history import (
     FOLDER,
     CommitLog,

@@ -15,7 +15,6 @@ from datetime import datetime, timedelta
 
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.fleet import Fleet
-from rookery.farm.primary import PrimaryTerm
 from rookery.farm.published import (
     EncodedMachine,
     InThread,
@@ -25,6 +24,7 @@ from rookery.farm.published import (
     encode_machines,
 )
 from rookery.farm.reads import FIGURES, MACHINES
+from rookery.farm.terms import PrimaryTerm
 from rookery.farm.views import RunSpeed
 from rookery.rules.machines import MachineState
 

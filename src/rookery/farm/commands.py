@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from rookery.farm.primary import KeyedLocks, Primary, PrimaryTerm
+from rookery.farm.primary import KeyedLocks, Primary
+from rookery.farm.terms import PrimaryTerm
 from rookery.farm.views import FleetViews, UnknownMachine
 from rookery.model.events import Action, about_run, about_worker
 from rookery.model.plan import Modification

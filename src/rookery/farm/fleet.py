@@ -14,9 +14,10 @@ from msgspec.structs import replace as with_fields
 from rookery.caches import ExpiringCache
 from rookery.clock import Chance, Clock, SystemChance
 from rookery.farm.commands import RunCommands
-from rookery.farm.primary import Act, KeyedLocks, Primary, PrimaryTerm, Store, always
+from rookery.farm.primary import KeyedLocks, Primary, always
 from rookery.farm.published import InThread, inline
 from rookery.farm.purges import RunPurges
+from rookery.farm.terms import Act, PrimaryTerm, Store
 from rookery.farm.views import FleetActivity, FleetViews, UnknownRun, UnknownTask
 from rookery.logs import Log
 from rookery.model.events import Action, about_task, about_worker

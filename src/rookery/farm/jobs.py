@@ -15,8 +15,9 @@ from rookery.boundary.domains import Domain, runs
 from rookery.clock import Clock
 from rookery.farm.commits import QueueFull, StateLost
 from rookery.farm.fleet import Fleet
-from rookery.farm.primary import Primary, PrimaryTerm, Rebuilding
+from rookery.farm.primary import Primary, Rebuilding
 from rookery.farm.published import InThread, inline
+from rookery.farm.terms import PrimaryTerm
 from rookery.farm.views import NO_SPEED, RunSpeed, find_waiting_machines
 from rookery.logs import Log
 from rookery.model.run import Run, RunFault, games_per_minute, nodes_per_second

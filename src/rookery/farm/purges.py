@@ -10,8 +10,9 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime
 
-from rookery.farm.primary import KeyedLocks, Primary, PrimaryTerm
+from rookery.farm.primary import KeyedLocks, Primary
 from rookery.farm.published import InThread, inline
+from rookery.farm.terms import PrimaryTerm
 from rookery.farm.views import FleetViews
 from rookery.model.run import Run, RunFault
 from rookery.model.task import Task

@@ -31,11 +31,11 @@ from rookery.farm.fleet import Fleet
 from rookery.farm.hosts import MachineRoster
 from rookery.farm.instances import InstanceRows, Surroundings
 from rookery.farm.jobs import Chores, PeriodicJob, Reachability
-from rookery.farm.primary import Store
 from rookery.farm.privacy import Privacy
 from rookery.farm.read_values import Contribution
 from rookery.farm.statistics import Accounting, LateGames, SpeedKeeping, Speeds
 from rookery.farm.statistics_rows import SpeedRows, Statistics
+from rookery.farm.terms import Store
 from rookery.farm.waiting import WaitingLine
 from rookery.files.access import FileAccess, FileAccessRows
 from rookery.files.blobs import Blobs

@@ -7,7 +7,7 @@ import pytest
 
 from rookery.farm.command_keys import CommandKey, known_as
 from rookery.farm.fleet import Fleet
-from rookery.farm.primary import Store
+from rookery.farm.terms import Store
 from rookery.model.events import Action
 from rookery.model.run import NotApprover
 from tests.makers import BOSS, OWNER, make_run, run_id

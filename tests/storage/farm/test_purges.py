@@ -10,8 +10,8 @@ import pytest
 from rookery.farm import purges
 from rookery.farm.commits import CommitQueue, CommitStats, StateLost
 from rookery.farm.fleet import Fleet
-from rookery.farm.primary import Store
 from rookery.farm.reads import FleetReads
+from rookery.farm.terms import Store
 from rookery.model.events import Action
 from rookery.model.kinds import Report
 from rookery.model.run import Run
