@@ -42,6 +42,11 @@ def test_html_in_a_text_is_shown_as_text() -> None:
     assert "<img" not in shown
 
 
+def test_an_empty_corner_of_a_table_is_no_heading() -> None:
+    shown = make_doc_view((DocPage("a", "| | b |\n|---|---|\n| c | d |\n"), PAGES)).body
+    assert shown.count("<th>") == 1
+
+
 @pytest.mark.parametrize(
     ("address", "found"),
     [

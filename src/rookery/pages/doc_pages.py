@@ -5,7 +5,7 @@ of the sources is no link.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
@@ -63,6 +63,7 @@ def make_doc_view(data: tuple[DocPage, Mapping[str, DocPage]]) -> DocView:
     markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     tokens = markdown.parse(page.text)
     sections = tuple(_name_headings(tokens))
+    _drop_empty_headings(tokens)
     for token in tokens:
         token.children = [*_turn_links(token.children or (), pages)]
         if token.type == "table_open":
@@ -99,6 +100,13 @@ def _name_headings(tokens: Iterable[Token]) -> Iterator[DocSection]:
             if opened.tag == "h2":
                 yield DocSection(name, title)
         opened = token if token.type == "heading_open" else None
+
+
+def _drop_empty_headings(tokens: Sequence[Token]) -> None:
+    """A corner of a table where nothing stands is no heading."""
+    for before, cell, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if before.type == "th_open" and not cell.content:
+            before.tag = after.tag = "td"
 
 
 def _turn_links(tokens: Iterable[Token], pages: Mapping[str, DocPage]) -> Iterator[Token]:
