@@ -167,8 +167,8 @@ JOBS = (
     DeclaredJob(
         "official books",
         BOOKS_SECONDS,
-        PRIMARY,
-        ONCE,
+        ANY,
+        "the primary fetches the list, the others read what it wrote",
         OfficialBookList.keep_current,
         lambda site: site.official_books.keep_current,
     ),
@@ -231,8 +231,8 @@ JOBS = (
     DeclaredJob(
         "notifications",
         SEND_SECONDS,
-        PRIMARY,
-        ONCE,
+        ANY,
+        "each process mails the letters it was asked for; the outbox is the primary's",
         Sender.send_due,
         lambda site: site.sender.send_due,
     ),

@@ -156,7 +156,8 @@ class _Snapshot(Collector):
         yield from _commits(shown.commits)
         yield from _bus(shown.bus)
         yield from _listening(shown.listening)
-        yield from _index(shown.index, shown.bus.sequence)
+        if shown.primary:
+            yield from _index(shown.index, shown.bus.sequence)
         yield from _ask(shown.ask)
         yield from _storage(shown.storage)
         yield from _forwarding(shown.forwarding)
