@@ -44,6 +44,7 @@ MINUTES: Mapping[str, int] = {
     "sprt": 13,
     "storage": 5,
     "syzygy": 1,
+    "takeover": 30,
     "upgrade": 6,
     "worker_kills": 5,
 }
