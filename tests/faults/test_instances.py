@@ -70,9 +70,8 @@ def test_a_primary_that_is_stopped_hands_over_before_it_ends(
 ) -> None:
     with two_servers(database, tmp_path) as (first, second):
         assert first.stop() == 0
-        assert [each["event"] for each in first.events()].index("stepped_down") < [
-            each["event"] for each in first.events()
-        ].index("stopping")
+        told = [each["event"] for each in first.events()]
+        assert told.index("stepped_down") < told.index("stopping")
         assert role_of(second) == "primary"
 
 

@@ -60,6 +60,7 @@ def take_figures(site: Site) -> InstanceFigures:
 
 
 TAKEN_OVER_SECONDS = 2.0
+ASK_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +89,21 @@ class Handover:
 
     async def before_stop(self) -> None:
         """Where another process lives, it is primary before this one stops answering."""
-        if not self.site.around().others or not self.site.is_primary():
+        if not self.site.is_primary():
             return
         try:
-            before = await self.lease.read()
-            if await self._give():
+            async with asyncio.timeout(ASK_SECONDS):
+                before, has_others = await self.lease.read(), await self._has_others()
+            if has_others and await self._give():
                 async with asyncio.timeout(TAKEN_OVER_SECONDS):
                     await self.lease.wait_for_next(before.epoch)
         except AWAY as error:
             self.site.log.warning("not_taken_over", why=repr(error))
+
+    async def _has_others(self) -> bool:
+        """Asked now, because one may have come since this process told last that it lives."""
+        found = await self.site.instances.list_all()
+        return any(each.is_alive and each.name != self.lease.instance for each in found)
 
     async def _step_down(self) -> None:
         await self._give()
