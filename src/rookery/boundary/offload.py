@@ -12,6 +12,7 @@ ended, so that no limit is exceeded by threads nobody waits for. Long functions 
 
 import asyncio
 import math
+import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -133,6 +134,11 @@ class _Work(Generic[T]):
                 self._release()
 
 
+HASHING_THREADS = min(2, max(1, (os.cpu_count() or 1) // 2))
+"""Half of the processors at the most: whoever tries wrong passwords from ever other addresses keeps
+these busy, and the database needs one, too."""
+
+
 class Threads:
     """The worker threads of one app, by kind: `io`, `files`, `cpu` and `hash`."""
 
@@ -142,7 +148,7 @@ class Threads:
         tokens: int = 200,
         files: int = 64,
         cpu: int = 2,
-        hashing: int = 2,
+        hashing: int = HASHING_THREADS,
         hash_queue: int = 64,
     ) -> None:
         self._io = _Lane("io", tokens)
