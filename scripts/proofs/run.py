@@ -43,6 +43,7 @@ MINUTES: Mapping[str, int] = {
     "reconnect": 9,
     "sprt": 13,
     "storage": 5,
+    "subscribers": 3,
     "syzygy": 1,
     "takeover": 30,
     "upgrade": 6,

@@ -28,6 +28,7 @@ from tests.faults.several_servers import SeveralServers, Strike, several_servers
 RUNS = 6
 PARTS = 4
 MOST_SECONDS = 5.0
+EVENTS = 25
 HEAD = (
     "| servers | the primary was | times | no answer for, least / median / most, s"
     " | calls without an answer |\n|" + "---|" * 5
@@ -70,7 +71,16 @@ async def strike_all(
         outcomes[what].seconds.append(seconds)
         outcomes[what].unanswered += farm.lines.refused - before
         told.tell(number, f"{what.value}, {seconds:.1f} s without an answer")
+        if seconds > MOST_SECONDS:
+            tell_events(farm)
     return outcomes
+
+
+def tell_events(farm: SeveralServers) -> None:
+    """What the servers said last, where a takeover took too long."""
+    for member in farm.members:
+        for event in member.process.events()[-EVENTS:]:
+            print(member.port, event, file=sys.stderr)
 
 
 async def find_wrong(farm: SeveralServers) -> list[str]:

@@ -99,6 +99,8 @@ class SeveralServers:
     members: list[Member] = field(default_factory=list)
     repeated: int = 0
     """Commands whose server died before it answered."""
+    avoided: int = 0
+    """The port of a server that was just stopped or cut off."""
     silence: float = 0.0
     """Seconds, the longest since the last strike."""
     refused: int = 0
@@ -139,11 +141,19 @@ class SeveralServers:
         if what is Strike.KILLED:
             await asyncio.to_thread(primary.process.end)
         elif what is Strike.STOPPED:
+            self._avoid(primary)
             primary.process.process.send_signal(signal.SIGSTOP)
         elif what is Strike.CUT_OFF:
+            self._avoid(primary)
             primary.proxy.is_open.clear()
         else:
             await self._step_down()
+
+    def _avoid(self, member: Member) -> None:
+        """New calls go to others, as if a proxy knew at once; those under way stay where they
+        are. Else all workers would soon wait for the one that does not answer."""
+        self.lines.ports = [port for port in self.lines.ports if port != member.port]
+        self.avoided = member.port
 
     async def _listen(self) -> None:
         heard, since, self.silence = self.lines.written, time.monotonic(), 0.0
@@ -155,6 +165,7 @@ class SeveralServers:
                 heard, since = self.lines.written, now
 
     async def _undo(self, what: Strike, former: Member) -> None:
+        self.avoided = 0
         if what is Strike.KILLED:
             self.members.remove(former)
             await self.start()
@@ -214,7 +225,7 @@ class SeveralServers:
                 self.lines.ports = [
                     member.port
                     for member, ready in zip(tuple(self.members), answers, strict=False)
-                    if ready
+                    if ready and member.port != self.avoided
                 ]
                 await asyncio.sleep(PROBE_SECONDS)
 
