@@ -23,7 +23,7 @@ from tests.fleet.crowd import CheapWorker, Crowd, Mix
 from tests.fleet.figures import Figures, lag_line, table
 from tests.fleet.lines import OwnLines
 from tests.fleet.stage import Stage, come_first, staged
-from tests.fleet.watch import ending, say
+from tests.fleet.watch import ending, say, stop_collecting
 
 ARRIVAL_SECONDS = 120.0
 OTHERS_BEAT = 10.0
@@ -77,6 +77,11 @@ class Scene:
         self.others = Crowd(self.lines[1], stage.ledger, Figures(), beats)
         every = list(stage.workers(wanted.workers + wanted.others))
         self._returning, self._others = every[: wanted.workers], every[wanted.workers :]
+        self._strangers = [
+            CheapWorker(STRANGERS + each, f"crowd{each % (2 * wanted.users)}", f"wrong {each}")
+            for each in range(int(wanted.wrong * wanted.seconds))
+        ]
+        stop_collecting()
 
     async def arrive(self, seconds: float) -> None:
         """For the first time, when every password has to be hashed once."""
@@ -116,19 +121,13 @@ class Scene:
 
     async def _try_wrong(self) -> int:
         """Half of them as version requests, half as task requests; names that exist and do not."""
-        number = int(self._wanted.wrong * self._wanted.seconds)
-        strangers = [
-            CheapWorker(
-                STRANGERS + each, f"crowd{each % (2 * self._wanted.users)}", f"wrong {each}"
-            )
-            for each in range(number)
-        ]
+        strangers = self._strangers
         crowds = [Crowd(self.lines[2], self._stage.ledger, Figures(), Mix()) for _ in range(2)]
         await asyncio.gather(
             crowds[0].call_only(strangers[::2], "request_version", self._wanted.wrong / 2),
             crowds[1].call_only(strangers[1::2], "request_task", self._wanted.wrong / 2),
         )
-        return number
+        return len(strangers)
 
 
 async def prove(wanted: Wanted, folder: Path, *, first: bool) -> int:

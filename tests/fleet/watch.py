@@ -64,9 +64,7 @@ class Watch:
     async def begin(self, arrivals: Arrivals) -> None:
         """The first look, and everybody told when to come."""
         self.workers = list(self.stage.workers(arrivals.workers))
-        # What a hundred thousand workers hold would be looked over again and again.
-        gc.freeze()
-        gc.disable()
+        stop_collecting()
         await self._look()
         now = self.figures.began = time.monotonic()
         for worker, moment in zip(self.workers, arrivals.moments(), strict=True):
@@ -128,6 +126,12 @@ class Watch:
             each * (server - idle * (before.server_cpu - idle_from.server_cpu)),
             each * (postgres - idle * (before.postgres_cpu - idle_from.postgres_cpu)),
         )
+
+
+def stop_collecting() -> None:
+    """What a hundred thousand workers hold would be looked over again and again meanwhile."""
+    gc.freeze()
+    gc.disable()
 
 
 MINUTE_HEAD = (
