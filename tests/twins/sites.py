@@ -33,7 +33,8 @@ from rookery.settings import Settings
 from rookery.sources.commits import Archive, Commit, SourceError
 from rookery.sources.survey import MainCommit, SourcePlace
 from rookery.web.rendering import read_assets
-from rookery.web.site import Site, Storage
+from rookery.web.site import Site
+from rookery.web.site_parts import Storage
 from rookery.web.steps import Process, Step, StepRunner
 from rookery.web.wheel import own_wheel
 from tests.fakes import RecordedLog

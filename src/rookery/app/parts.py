@@ -35,7 +35,7 @@ from rookery.sources.grants import GrantRows
 from rookery.sources.mirrors import Mirrors
 from rookery.web.front_end import find_folders, read_fetched
 from rookery.web.rendering import Assets, read_assets
-from rookery.web.site import Storage
+from rookery.web.site_parts import Storage
 from rookery.web.steps import Process
 
 

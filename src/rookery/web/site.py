@@ -7,49 +7,38 @@ the database, the lease and the files in their order and makes the site from the
 import secrets
 import socket
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from rookery.ask.ask import Ask
-from rookery.ask.history import Histories, HistoryKeeping, HistoryReader, HistoryRows
-from rookery.ask.indexing import CorpusRows, Indexer, read_doc_pages
-from rookery.ask.passage_index import PassageIndex
-from rookery.ask.passages import Retriever
-from rookery.ask.sessions import ChatRows
-from rookery.ask.uploads import UploadRows, Uploads
-from rookery.boundary.bridge import Bridge
+from rookery.ask.history import Histories, HistoryKeeping
+from rookery.ask.indexing import Indexer, read_doc_pages
+from rookery.ask.uploads import Uploads
 from rookery.boundary.offload import Gate
-from rookery.boundary.watch import LoopMeter, LoopWatch
+from rookery.boundary.watch import LoopMeter
 from rookery.caches import ExpiringCache, Refresher
 from rookery.db.fence import LeaseRow, is_outage
-from rookery.db.listening import ChangeNotices, Channel, ListeningStats
+from rookery.db.listening import ChangeNotices, Channel
 from rookery.farm.activity import ActivityKeeping
-from rookery.farm.engines import EngineRows, Engines
+from rookery.farm.engines import Engines
 from rookery.farm.events import Bus
-from rookery.farm.figures import FarmFigureReader, FigureRows
-from rookery.farm.findings import FindingRows
+from rookery.farm.figures import FarmFigureReader
 from rookery.farm.fleet import Fleet
 from rookery.farm.hosts import MachineRoster
-from rookery.farm.instances import InstanceRows, Surroundings
-from rookery.farm.jobs import Chores, PeriodicJob, Reachability
+from rookery.farm.instances import Surroundings
+from rookery.farm.jobs import Chores, Reachability
 from rookery.farm.privacy import Privacy
 from rookery.farm.read_values import Contribution
 from rookery.farm.statistics import Accounting, LateGames, SpeedKeeping, Speeds
-from rookery.farm.statistics_rows import SpeedRows, Statistics
-from rookery.farm.terms import Store
 from rookery.farm.waiting import WaitingLine
-from rookery.files.access import FileAccess, FileAccessRows
-from rookery.files.blobs import Blobs
-from rookery.files.books import BookRows, BookStore
+from rookery.files.access import FileAccess
+from rookery.files.books import BookStore
 from rookery.files.disk import Disk
-from rookery.files.engine_files import NetRows, NetStore, ProgramRows, ProgramStore
+from rookery.files.engine_files import NetStore, ProgramStore
 from rookery.files.game_insights import GameInsightsReader
-from rookery.files.games import GameRows, GameStore
-from rookery.files.storage_health import StorageHealth
+from rookery.files.games import GameStore
 from rookery.files.store import MB
-from rookery.files.worker_logs import LogRows, LogStore
+from rookery.files.worker_logs import LogStore
 from rookery.model.engine import EngineRecord
 from rookery.notify.mail import Letters, MailServer
-from rookery.notify.outbox import Channels, Outbox, Subscriptions
 from rookery.notify.sending import Sender
 from rookery.notify.webhooks import Webhooks
 from rookery.people.accounts import Accounts
@@ -63,8 +52,8 @@ from rookery.people.links import LinkSigner
 from rookery.people.login import Login, PasswordResets, SignUp, WorkerCredentials
 from rookery.people.passwords import Passwords
 from rookery.people.profiles import Profiles
-from rookery.people.teams import TeamRows, Teams
-from rookery.people.users import Audit, EndedSessions, Tokens, User, Users
+from rookery.people.teams import Teams
+from rookery.people.users import User
 from rookery.protocol.ed25519 import fingerprint
 from rookery.rules.answers import ComplaintWeight
 from rookery.rules.eligibility import Policy
@@ -72,7 +61,7 @@ from rookery.settings import Settings
 from rookery.sources.commits import Archives, Commits
 from rookery.sources.diffs import Diffs
 from rookery.sources.github import SourceAccess
-from rookery.sources.grants import GrantedRepositories, GrantRows
+from rookery.sources.grants import GrantedRepositories
 from rookery.sources.official_books import OfficialBookList
 from rookery.sources.progress import ProgressKeeping
 from rookery.sources.reviews import Reviews
@@ -83,9 +72,10 @@ from rookery.web.fragments import SharedParts
 from rookery.web.front_end import FrontEnd
 from rookery.web.internal_calls import InternalKey
 from rookery.web.limits import RequestBounds, read_hosts, read_proxies
-from rookery.web.metrics import PoolStats, Traffic
+from rookery.web.metrics import Traffic
 from rookery.web.rendering import Assets, Templates
 from rookery.web.session import CookieSigner, LoggedOutSessions, SessionCheck
+from rookery.web.site_parts import LateParts, Storage
 from rookery.web.steps import Process, Readiness
 from rookery.web.turns import Turns
 from rookery.web.wheel import Wheel
@@ -95,46 +85,7 @@ ASKING_SECONDS = 45.0
 MOST_REMEMBERED = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Storage:
-    """Everything that is kept: in PostgreSQL and in folders, or in memory for tests."""
-
-    fleet: Store
-    instances: InstanceRows
-    users: Users
-    tokens: Tokens
-    ended_sessions: EndedSessions
-    teams: TeamRows
-    audit: Audit
-    engines: EngineRows
-    speeds: SpeedRows
-    statistics: Statistics
-    repositories: GrantRows
-    file_access: FileAccessRows
-    games: GameRows
-    nets: NetRows
-    books: BookRows
-    programs: ProgramRows
-    worker_logs: LogRows
-    channels: Channels
-    subscriptions: Subscriptions
-    outbox: Outbox
-    findings: FindingRows
-    figures: FigureRows
-    passages: PassageIndex
-    retriever: Retriever
-    corpus: CorpusRows
-    histories: HistoryRows
-    history_reader: HistoryReader
-    documents: UploadRows
-    stop_words: frozenset[str]
-    chats: ChatRows
-    files: Callable[[str], Blobs]
-    """The files of one kind, by the name of their folder."""
-    storage_health: StorageHealth
-
-
-class Site:
+class Site(LateParts):
     """One per process. Tests may exchange parts before the site is used."""
 
     def __init__(
@@ -155,6 +106,7 @@ class Site:
         database_answers: Callable[[], Awaitable[None]],
     ) -> None:
         """`database_answers` raises, or takes too long, when the database does not answer."""
+        super().__init__()
         self.settings = settings
         self.threads = process.threads
         self.clock = process.clock
@@ -186,17 +138,6 @@ class Site:
         self._make_notifications(storage, session_key)
         self._make_web(storage, session_key, database_answers)
         self._follow_changes()
-        # Opened later, or never in tests.
-        self.bridge: Bridge | None = None
-        self.watch: LoopWatch | None = None
-        self.jobs: tuple[PeriodicJob, ...] = ()
-        self.pool_stats: Callable[[], PoolStats | None] = lambda: None
-        self.listening_stats: Callable[[], ListeningStats | None] = lambda: None
-        self.connections: Callable[[], int] = lambda: 0
-        self.read_lease: Callable[[], Awaitable[LeaseRow | None]] = _no_lease
-        self.hand_over: Callable[[], Awaitable[None]] = _do_nothing
-        """Lets another process be primary, before this one stops."""
-        self.stop_jobs: Callable[[], Awaitable[None]] = _do_nothing
 
     @property
     def role(self) -> str:
@@ -456,11 +397,3 @@ class Site:
         await self.file_access.load()
         await self.repositories.load()
         await self.official_books.load()
-
-
-async def _no_lease() -> None:
-    """Where there is one process alone."""
-
-
-async def _do_nothing() -> None:
-    """Where no jobs were started, and nobody else serves."""
