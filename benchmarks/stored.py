@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rookery.db import migrations
 from rookery.db.embedded.server import open_server
-from rookery.db.fence import Lease
+from rookery.db.lease import Lease
 from rookery.db.pool import Queries, open_pool
 from rookery.farm.store import FleetStore
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rookery.db import migrations
 from rookery.db.embedded.server import open_server
-from rookery.db.fence import Lease
+from rookery.db.lease import Lease
 from rookery.db.pool import AWAY, Queries, open_pool
 from rookery.db.target import Problem, set_hook
 from rookery.farm.commits import CommitQueue, StateLost

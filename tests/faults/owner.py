@@ -14,7 +14,8 @@ from pathlib import Path
 
 from rookery.db import migrations
 from rookery.db.embedded.server import EmbeddedServer, open_server
-from rookery.db.fence import Fence, Lease, OutcomeUnknown
+from rookery.db.fence import Fence, OutcomeUnknown
+from rookery.db.lease import Lease
 from rookery.db.pool import AWAY, Pool, Queries, open_pool
 from rookery.db.target import Problem, set_hook
 

@@ -11,7 +11,8 @@ import sys
 
 from rookery.db.embedded.cluster import USER
 from rookery.db.embedded.folder import PORT
-from rookery.db.fence import Fence, Lease
+from rookery.db.fence import Fence
+from rookery.db.lease import Lease
 from rookery.db.pool import AWAY, Queries, open_pool
 from rookery.db.target import Problem, set_hook, socket_target
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.db.fence import Lease
+from rookery.db.lease import Lease
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from tests.database import pool_on

@@ -11,7 +11,7 @@ from rookery.boundary.offload import Threads
 from rookery.db import migrations
 from rookery.db.backup import BackupFailed, NotEmpty, Programs, RestoreFailed, backup, restore
 from rookery.db.embedded import folder
-from rookery.db.fence import Lease
+from rookery.db.lease import Lease
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.people.users import User, Users

@@ -3,7 +3,8 @@
 import asyncpg
 import pytest
 
-from rookery.db.fence import Fence, FencedOff, Lease
+from rookery.db.fence import Fence, FencedOff
+from rookery.db.lease import Lease
 from rookery.db.pool import Pool, Queries
 from rookery.db.target import Target
 from tests.database import pool_on

@@ -3,7 +3,8 @@
 import asyncpg
 import pytest
 
-from rookery.db.fence import FencedOff, Lease, LeaseHeld, TakeoverBlocked
+from rookery.db.fence import FencedOff
+from rookery.db.lease import Lease, LeaseHeld, TakeoverBlocked
 from rookery.db.pool import Pool, Queries, application_name
 from rookery.db.target import Target
 from tests.database import pool_on

@@ -15,7 +15,7 @@ from rookery.app.build import build
 from rookery.app.routes import create_app, page_routes
 from rookery.boundary.offload import Threads
 from rookery.clock import SystemClock
-from rookery.db.fence import Lease, hold_primacy
+from rookery.db.lease import Lease, hold_primacy
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.seeding import FarmSeed, SeedSize, invent_users, read_ideas

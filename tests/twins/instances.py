@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, closing
 from starlette.applications import Starlette
 
 from rookery.clock import Clock
-from rookery.db.fence import LeaseRow
+from rookery.db.lease import LeaseRow
 from rookery.web.limits import read_hosts
 from rookery.web.serving import ListenAddress, address_of, bind_socket
 from tests.http_servers import http_backend

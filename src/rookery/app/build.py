@@ -43,7 +43,6 @@ from rookery.boundary.offload import Threads
 from rookery.boundary.watch import Blockage, Holdup, LoopWatch
 from rookery.clock import SystemClock
 from rookery.db import access, migrations
-from rookery.db.fence import LEASE_SECONDS, Lease, hold_primacy, keep_renewed
 from rookery.db.keys import (
     SEAL_FILE,
     WHEEL_FILE,
@@ -52,6 +51,7 @@ from rookery.db.keys import (
     load_wheel_secret,
     read_key_file,
 )
+from rookery.db.lease import LEASE_SECONDS, Lease, hold_primacy, keep_renewed
 from rookery.db.listening import Channel, Listening
 from rookery.db.migrations import Migration
 from rookery.db.pool import (

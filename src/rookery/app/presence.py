@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from rookery import __version__
-from rookery.db.fence import Lease
+from rookery.db.lease import Lease
 from rookery.db.listening import Channel
 from rookery.db.pool import AWAY, make_event_log
 from rookery.farm.instances import Instance, InstanceFigures, Presence, read_step_down

@@ -29,7 +29,7 @@ from rookery.boundary.offload import Threads
 from rookery.cli.db import THE_DATABASE, Database, DatabaseSettings, open_database
 from rookery.cli.options import BadArgument, Column, option, print_table
 from rookery.clock import SystemClock
-from rookery.db.fence import Lease
+from rookery.db.lease import Lease
 from rookery.farm.engines import EngineRows
 from rookery.model.engine import BUILT_IN, source_address
 from rookery.sources.commits import SourceError

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rookery.boundary.offload import Threads
 from rookery.cli.db import THE_DATABASE, Database, DatabaseSettings, open_database
 from rookery.cli.options import BadArgument, command_group, option
-from rookery.db.fence import Lease, LeaseHeld, hold_primacy
+from rookery.db.lease import Lease, LeaseHeld, hold_primacy
 from rookery.errors import Complaint
 from rookery.farm.engines import EngineRows
 from rookery.farm.seeding import FarmSeed, SeedSize, invent_engines, invent_users, read_ideas

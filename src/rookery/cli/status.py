@@ -7,7 +7,7 @@ from typing import Annotated
 
 from rookery.cli.db import THE_DATABASE, Database, DatabaseSettings, open_database
 from rookery.cli.options import AsJson, Column, option, print_json, print_table
-from rookery.db.fence import Lease, LeaseRow
+from rookery.db.lease import Lease, LeaseRow
 from rookery.errors import Complaint
 from rookery.farm.instances import Instance, InstanceRows, StepDown
 

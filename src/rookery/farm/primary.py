@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary
 from msgspec.structs import replace
 
 from rookery.clock import Clock
-from rookery.db.fence import LeaseHeld
+from rookery.db.lease import LeaseHeld
 from rookery.farm.command_keys import leave_key, present_key
 from rookery.farm.commits import CommitStats, QueueFull, StateLost
 from rookery.farm.read_values import Snapshot

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from rookery.db.fence import Fence, Lease
+from rookery.db.fence import Fence
+from rookery.db.lease import Lease
 from rookery.db.pool import AWAY, EventLog, Pool, Queries, quiet
 from rookery.farm.commits import (
     STANDARD_LIMITS,

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from rookery import __version__
 from rookery.boundary.domains import Domain, runs
-from rookery.db.fence import LeaseRow
+from rookery.db.lease import LeaseRow
 from rookery.farm.commits import StateLost
 from rookery.farm.instances import Instance
 from rookery.farm.jobs import JobPlace, PeriodicJob

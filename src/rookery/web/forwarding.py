@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from rookery.db.fence import LeaseRow
+from rookery.db.lease import LeaseRow
 from rookery.logs import Log
 from rookery.web.faults import NotPrimary, Unavailable
 from rookery.web.internal_calls import AGAIN, FORWARDED, ForwardedCall, InternalKey

@@ -15,7 +15,8 @@ from rookery.ask.uploads import Uploads
 from rookery.boundary.offload import Gate
 from rookery.boundary.watch import LoopMeter
 from rookery.caches import ExpiringCache, Refresher
-from rookery.db.fence import LeaseRow, is_outage
+from rookery.db.fence import is_outage
+from rookery.db.lease import LeaseRow
 from rookery.db.listening import ChangeNotices, Channel
 from rookery.farm.activity import ActivityKeeping
 from rookery.farm.engines import Engines

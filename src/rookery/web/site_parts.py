@@ -11,7 +11,7 @@ from rookery.ask.sessions import ChatRows
 from rookery.ask.uploads import UploadRows
 from rookery.boundary.bridge import Bridge
 from rookery.boundary.watch import LoopWatch
-from rookery.db.fence import LeaseRow
+from rookery.db.lease import LeaseRow
 from rookery.db.listening import ListeningStats
 from rookery.farm.engines import EngineRows
 from rookery.farm.figures import FigureRows

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Protocol
 
-from rookery.db.fence import Lease
+from rookery.db.lease import Lease
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.commits import STANDARD_LIMITS, CommitLimits, CommitQueue

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.db.fence import Lease
+from rookery.db.lease import Lease
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.action_log import action_columns

@@ -7,7 +7,8 @@ from time import monotonic
 import asyncpg
 import pytest
 
-from rookery.db.fence import FencedOff, Lease
+from rookery.db.fence import FencedOff
+from rookery.db.lease import Lease
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.commits import CommitLimits, StateLost
