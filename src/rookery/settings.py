@@ -7,7 +7,6 @@ a value that can't be read, stops the start and is named.
 
 import difflib
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,20 @@ from pathlib import Path
 import platformdirs
 
 from rookery.errors import Complaint
+from rookery.setting_values import (
+    integer,
+    one_of,
+    read_address,
+    read_database,
+    read_endpoint,
+    read_files_place,
+    read_path,
+    read_repository,
+    read_switch,
+    read_text,
+    read_words,
+    some_of,
+)
 
 PREFIX = "ROOKERY_"
 # Never shown, not even when they can't be read.
@@ -38,91 +51,6 @@ class SettingsError(Complaint):
 
 def _data_folder() -> Path:
     return platformdirs.user_data_path("rookery", appauthor=False)
-
-
-def _path(text: str) -> Path:
-    if not text:
-        raise ValueError("a folder's path")
-    return Path(text).expanduser().absolute()
-
-
-def _text(text: str) -> str:
-    if not text.strip():
-        raise ValueError("some text")
-    return text.strip()
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(",") if word.strip())
-
-
-def _switch(text: str) -> bool:
-    states = {"1": True, "true": True, "yes": True, "on": True, "": False}
-    states |= {"0": False, "false": False, "no": False, "off": False}
-    if text.lower() not in states:
-        raise ValueError("1 or 0")
-    return states[text.lower()]
-
-
-def _integer(low: int, high: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not re.fullmatch(r"[0-9]{1,9}", text) or not low <= int(text) <= high:
-            raise ValueError(f"a whole number from {low} to {high}")
-        return int(text)
-
-    return read
-
-
-def _some_of(*choices: str) -> Callable[[str], tuple[str, ...]]:
-    def read(text: str) -> tuple[str, ...]:
-        found = _words(text)
-        if not set(found) <= set(choices):
-            raise ValueError("some of " + ", ".join(choices) + ", by comma")
-        return found
-
-    return read
-
-
-def _one_of(*choices: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in choices:
-            raise ValueError("one of " + ", ".join(choices))
-        return text
-
-    return read
-
-
-def _address(text: str) -> str:
-    if not re.fullmatch(r"https?://[^/?#\s@]+", text.rstrip("/")):
-        raise ValueError("an address such as https://tests.example.org")
-    return text.rstrip("/")
-
-
-def _repository(text: str) -> str:
-    """Empty for none."""
-    if text == "off":
-        return ""
-    if not re.fullmatch(r"[a-z]{2,10}://[^\s?#]{1,500}", text):
-        raise ValueError("the address of a git repository, or off")
-    return text
-
-
-def _endpoint(text: str) -> str:
-    if not re.fullmatch(r"https?://[^/?#\s@]+(/[^?#\s]*)?", text):
-        raise ValueError("an address such as https://api.example.org/v1")
-    return text.rstrip("/")
-
-
-def _database(text: str) -> str:
-    if not re.match(r"postgres(ql)?://", text):
-        raise ValueError("an address such as postgresql://user@host/name")
-    return text
-
-
-def _files_place(text: str) -> str:
-    if not re.match(r"/|file:///|s3://[^/@?#\s]", text):
-        raise ValueError("a folder's path, or an address such as s3://bucket/prefix")
-    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,148 +159,161 @@ class Settings:
 
 
 SETTINGS: Mapping[str, Setting] = {
-    "data": Setting(_path, "folder for the database and files"),
-    "database_url": Setting(_database, "an external PostgreSQL 15+ instead of the embedded one"),
-    "host": Setting(_text, "address to listen on"),
-    "port": Setting(_integer(0, 65535), "port to listen on; 0 takes a free one"),
+    "data": Setting(read_path, "folder for the database and files"),
+    "database_url": Setting(
+        read_database, "an external PostgreSQL 15+ instead of the embedded one"
+    ),
+    "host": Setting(read_text, "address to listen on"),
+    "port": Setting(integer(0, 65535), "port to listen on; 0 takes a free one"),
     "http": Setting(
-        _one_of("uvicorn", "mongoose"),
+        one_of("uvicorn", "mongoose"),
         "what carries HTTP: uvicorn, or mongoose with rookery-asgi installed too",
     ),
-    "base_url": Setting(_address, "the address people and workers use, if not this machine's"),
+    "base_url": Setting(read_address, "the address people and workers use, if not this machine's"),
     "internal_url": Setting(
-        _address, "where other processes on the same database reach this one, if not by its host"
+        read_address,
+        "where other processes on the same database reach this one, if not by its host",
     ),
     "lease_seconds": Setting(
-        _integer(2, 60), "seconds after which a primary that is not heard of is taken over from"
+        integer(2, 60), "seconds after which a primary that is not heard of is taken over from"
     ),
-    "allowed_hosts": Setting(_words, "further host names to answer to, by comma"),
-    "trusted_proxies": Setting(_words, "proxies whose X-Forwarded-For counts, by comma"),
-    "threadpool_tokens": Setting(_integer(8, 2000), "threads for blocking work"),
-    "task_semaphore_size": Setting(_integer(1, 100), "task requests that may wait for a thread"),
-    "event_streams": Setting(_integer(1, 100_000), "streams of events that may be open at once"),
-    "cross_approval": Setting(_switch, "1: approvers can't approve runs of their own"),
-    "login_to_view": Setting(_switch, "1: only those with an account see anything of the site"),
-    "sign_up": Setting(_switch, "0: nobody signs up, accounts are made by `rookery user add`"),
+    "allowed_hosts": Setting(read_words, "further host names to answer to, by comma"),
+    "trusted_proxies": Setting(read_words, "proxies whose X-Forwarded-For counts, by comma"),
+    "threadpool_tokens": Setting(integer(8, 2000), "threads for blocking work"),
+    "task_semaphore_size": Setting(integer(1, 100), "task requests that may wait for a thread"),
+    "event_streams": Setting(integer(1, 100_000), "streams of events that may be open at once"),
+    "cross_approval": Setting(read_switch, "1: approvers can't approve runs of their own"),
+    "login_to_view": Setting(read_switch, "1: only those with an account see anything of the site"),
+    "sign_up": Setting(read_switch, "0: nobody signs up, accounts are made by `rookery user add`"),
     "idle_account_days": Setting(
-        _integer(0, 3650), "days after which an account that was never used is removed; 0: never"
+        integer(0, 3650), "days after which an account that was never used is removed; 0: never"
     ),
     "stop_run_cpu_hours": Setting(
-        _integer(0, 10**9 - 1), "hours given to the fleet that make a worker's word stop a run"
+        integer(0, 10**9 - 1), "hours given to the fleet that make a worker's word stop a run"
     ),
     "complaint_cpu_hours": Setting(
-        _integer(0, 10**9 - 1), "hours given to the fleet that make a complaint about a run count"
+        integer(0, 10**9 - 1), "hours given to the fleet that make a complaint about a run count"
     ),
     "complaint_days": Setting(
-        _integer(0, 3650), "days after which a new account's complaints about runs count"
+        integer(0, 3650), "days after which a new account's complaints about runs count"
     ),
-    "limit_per_address": Setting(_switch, "1: the machine limit counts per address, not per user"),
+    "limit_per_address": Setting(
+        read_switch, "1: the machine limit counts per address, not per user"
+    ),
     "cores_per_user": Setting(
-        _integer(1, 10**9 - 1), "cores of one user that may play at once; with many machines, more"
+        integer(1, 10**9 - 1), "cores of one user that may play at once; with many machines, more"
     ),
-    "front_end": Setting(_switch, "0: fetches no packages for charts and boards; pages do without"),
+    "front_end": Setting(
+        read_switch, "0: fetches no packages for charts and boards; pages do without"
+    ),
     # ROOKERY_SIMULATED_FLEET, for checks and proofs.
     "simulated_fleet": Setting(
-        _switch, "1: results count though no games can be played so fast; for simulated fleets"
+        read_switch, "1: results count though no games can be played so fast; for simulated fleets"
     ),
     "mind_github_quota": Setting(
-        _switch, "0: machines near their GitHub limit get new runs all the same"
+        read_switch, "0: machines near their GitHub limit get new runs all the same"
     ),
     "nets_url": Setting(
-        _address, "another server that gives nets, to which their readers are sent"
+        read_address, "another server that gives nets, to which their readers are sent"
     ),
     "books_repository": Setting(
-        _repository,
+        read_repository,
         "where `books.json` lists the books that official workers fetch; off: nobody is asked",
     ),
     "upload_mb": Setting(
-        _integer(1, 100_000), "largest program or book that may be uploaded, in MB"
+        integer(1, 100_000), "largest program or book that may be uploaded, in MB"
     ),
     "upload_quota_mb": Setting(
-        _integer(0, 10**9 - 1), "nets, programs and books that one user may keep, in MB; 0: any"
+        integer(0, 10**9 - 1), "nets, programs and books that one user may keep, in MB; 0: any"
     ),
     "disk_reserve_mb": Setting(
-        _integer(0, 10**9 - 1), "free space of the disk that uploads leave to the database, in MB"
+        integer(0, 10**9 - 1), "free space of the disk that uploads leave to the database, in MB"
     ),
     "files_url": Setting(
-        _files_place,
+        read_files_place,
         "where files are: a folder that servers share, or s3://bucket/prefix?endpoint=…",
     ),
     "files_old_url": Setting(
-        _files_place, "where files were before; what the new place lacks is read from there"
+        read_files_place, "where files were before; what the new place lacks is read from there"
     ),
-    "files_seconds": Setting(_integer(1, 60), "seconds that S3 storage may take for a request"),
+    "files_seconds": Setting(integer(1, 60), "seconds that S3 storage may take for a request"),
     "files_redirect": Setting(
-        _switch, "1: who fetches a net, book or program is sent to a signed address of the storage"
+        read_switch,
+        "1: who fetches a net, book or program is sent to a signed address of the storage",
     ),
-    "head_seconds": Setting(_integer(1, 600), "seconds within which a request's head must come"),
+    "head_seconds": Setting(integer(1, 600), "seconds within which a request's head must come"),
     "body_seconds": Setting(
-        _integer(1, 30), "seconds for a small body, or for the next piece of a large one"
+        integer(1, 30), "seconds for a small body, or for the next piece of a large one"
     ),
     "git_schemes": Setting(
-        _some_of("https", "http", "ssh", "git", "file"),
+        some_of("https", "http", "ssh", "git", "file"),
         "how commits may be looked up, by comma: https, http, ssh, git, file",
     ),
-    "git_hosts": Setting(_words, "git servers inside this network that may be asked, by comma"),
-    "git_credentials": Setting(_path, "file of git's `store` helper, for sources of engines"),
-    "mirror_sources": Setting(_switch, "1: workers get all sources from this server"),
-    "github_token": Setting(_text, "shown to GitHub, for a larger quota of calls"),
-    "github_api": Setting(_address, "where GitHub's API is"),
-    "ask_thesaurus": Setting(_path, "file with words that mean the same, for questions to Ask"),
-    "smtp_host": Setting(_text, "server that takes mail of this site; without one none is sent"),
-    "smtp_port": Setting(_integer(1, 65535), "port of that server"),
+    "git_hosts": Setting(read_words, "git servers inside this network that may be asked, by comma"),
+    "git_credentials": Setting(read_path, "file of git's `store` helper, for sources of engines"),
+    "mirror_sources": Setting(read_switch, "1: workers get all sources from this server"),
+    "github_token": Setting(read_text, "shown to GitHub, for a larger quota of calls"),
+    "github_api": Setting(read_address, "where GitHub's API is"),
+    "ask_thesaurus": Setting(read_path, "file with words that mean the same, for questions to Ask"),
+    "smtp_host": Setting(
+        read_text, "server that takes mail of this site; without one none is sent"
+    ),
+    "smtp_port": Setting(integer(1, 65535), "port of that server"),
     "smtp_tls": Setting(
-        _one_of("starttls", "tls", "none"),
+        one_of("starttls", "tls", "none"),
         "how mail is encrypted on its way to that server: starttls, tls or none",
     ),
-    "smtp_user": Setting(_text, "name to log in there with, if it asks for one"),
-    "smtp_password": Setting(_text, "password to log in there with"),
-    "mail_from": Setting(_text, "address that mail of this site comes from"),
+    "smtp_user": Setting(read_text, "name to log in there with, if it asks for one"),
+    "smtp_password": Setting(read_text, "password to log in there with"),
+    "mail_from": Setting(read_text, "address that mail of this site comes from"),
     "webhook_hosts": Setting(
-        _words, "hosts inside this network that webhooks may call, by comma; http will do for them"
+        read_words,
+        "hosts inside this network that webhooks may call, by comma; http will do for them",
     ),
     "ask_backend": Setting(
-        _one_of("extractive", "openai", "ollama"),
+        one_of("extractive", "openai", "ollama"),
         "who answers: extractive (no model), openai (any compatible endpoint) or ollama",
     ),
     "ask_pipeline": Setting(
-        _one_of("direct", "threaded", "llamaindex"),
+        one_of("direct", "threaded", "llamaindex"),
         "how answers are made: direct (on the loop), threaded or llamaindex (in threads)",
     ),
-    "ask_model_url": Setting(_endpoint, "where the model is, such as https://api.example.org/v1"),
-    "ask_model": Setting(_text, "the model's name"),
-    "ask_api_key": Setting(_text, "shown to the model's endpoint"),
-    "ask_connect_seconds": Setting(_integer(1, 60), "seconds to reach the model"),
-    "ask_first_seconds": Setting(_integer(1, 600), "seconds until the model begins to answer"),
-    "ask_next_seconds": Setting(_integer(1, 600), "seconds between two pieces of its answer"),
-    "ask_answer_seconds": Setting(_integer(1, 3600), "seconds for an answer in all"),
-    "ask_context_tokens": Setting(_integer(500, 1_000_000), "tokens that a model is given to read"),
-    "ask_answer_tokens": Setting(_integer(50, 100_000), "tokens that a model may answer"),
+    "ask_model_url": Setting(
+        read_endpoint, "where the model is, such as https://api.example.org/v1"
+    ),
+    "ask_model": Setting(read_text, "the model's name"),
+    "ask_api_key": Setting(read_text, "shown to the model's endpoint"),
+    "ask_connect_seconds": Setting(integer(1, 60), "seconds to reach the model"),
+    "ask_first_seconds": Setting(integer(1, 600), "seconds until the model begins to answer"),
+    "ask_next_seconds": Setting(integer(1, 600), "seconds between two pieces of its answer"),
+    "ask_answer_seconds": Setting(integer(1, 3600), "seconds for an answer in all"),
+    "ask_context_tokens": Setting(integer(500, 1_000_000), "tokens that a model is given to read"),
+    "ask_answer_tokens": Setting(integer(50, 100_000), "tokens that a model may answer"),
     "ask_model_questions": Setting(
-        _integer(0, 10**9 - 1), "questions of one user and day that reach the model; 0: any number"
+        integer(0, 10**9 - 1), "questions of one user and day that reach the model; 0: any number"
     ),
     "ask_visitor_questions": Setting(
-        _integer(0, 10**9 - 1), "questions per hour and address without an account; 0: none"
+        integer(0, 10**9 - 1), "questions per hour and address without an account; 0: none"
     ),
-    "ask_answers": Setting(_integer(1, 1000), "answers that are made at once; more are refused"),
-    "ask_connections": Setting(_integer(1, 9), "connections to the database that Ask uses at once"),
-    "ask_sessions": Setting(_integer(1, 1000), "conversations that one user keeps"),
-    "ask_messages": Setting(_integer(2, 10_000), "messages of a conversation that are kept"),
+    "ask_answers": Setting(integer(1, 1000), "answers that are made at once; more are refused"),
+    "ask_connections": Setting(integer(1, 9), "connections to the database that Ask uses at once"),
+    "ask_sessions": Setting(integer(1, 1000), "conversations that one user keeps"),
+    "ask_messages": Setting(integer(2, 10_000), "messages of a conversation that are kept"),
     "ask_temporary_hours": Setting(
-        _integer(1, 10_000), "hours after which an unnamed conversation is removed"
+        integer(1, 10_000), "hours after which an unnamed conversation is removed"
     ),
     "ask_retention_days": Setting(
-        _integer(0, 36_500), "days after which an unused conversation is removed; 0: never"
+        integer(0, 36_500), "days after which an unused conversation is removed; 0: never"
     ),
     "log_format": Setting(
-        _one_of("auto", "console", "json"), "how log lines look: auto, console or json"
+        one_of("auto", "console", "json"), "how log lines look: auto, console or json"
     ),
     "log_level": Setting(
-        _one_of("debug", "info", "warning", "error"),
+        one_of("debug", "info", "warning", "error"),
         "least level logged: debug, info, warning or error",
     ),
-    "access_log": Setting(_switch, "1: log a line for each request"),
-    "detect_blocking": Setting(_switch, "1: complain about calls that block the event loop"),
+    "access_log": Setting(read_switch, "1: log a line for each request"),
+    "detect_blocking": Setting(read_switch, "1: complain about calls that block the event loop"),
 }
 
 

@@ -1,0 +1,93 @@
+"""How the text of a setting becomes its value: a reader for each kind of setting.
+
+A reader raises ValueError with what it takes ("1 or 0"), for a sentence that names the setting.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+
+def read_path(text: str) -> Path:
+    if not text:
+        raise ValueError("a folder's path")
+    return Path(text).expanduser().absolute()
+
+
+def read_text(text: str) -> str:
+    if not text.strip():
+        raise ValueError("some text")
+    return text.strip()
+
+
+def read_words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def read_switch(text: str) -> bool:
+    states = {"1": True, "true": True, "yes": True, "on": True, "": False}
+    states |= {"0": False, "false": False, "no": False, "off": False}
+    if text.lower() not in states:
+        raise ValueError("1 or 0")
+    return states[text.lower()]
+
+
+def integer(low: int, high: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,9}", text) or not low <= int(text) <= high:
+            raise ValueError(f"a whole number from {low} to {high}")
+        return int(text)
+
+    return read
+
+
+def some_of(*choices: str) -> Callable[[str], tuple[str, ...]]:
+    def read(text: str) -> tuple[str, ...]:
+        found = read_words(text)
+        if not set(found) <= set(choices):
+            raise ValueError("some of " + ", ".join(choices) + ", by comma")
+        return found
+
+    return read
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in choices:
+            raise ValueError("one of " + ", ".join(choices))
+        return text
+
+    return read
+
+
+def read_address(text: str) -> str:
+    if not re.fullmatch(r"https?://[^/?#\s@]+", text.rstrip("/")):
+        raise ValueError("an address such as https://tests.example.org")
+    return text.rstrip("/")
+
+
+def read_repository(text: str) -> str:
+    """Empty for none."""
+    if text == "off":
+        return ""
+    if not re.fullmatch(r"[a-z]{2,10}://[^\s?#]{1,500}", text):
+        raise ValueError("the address of a git repository, or off")
+    return text
+
+
+def read_endpoint(text: str) -> str:
+    if not re.fullmatch(r"https?://[^/?#\s@]+(/[^?#\s]*)?", text):
+        raise ValueError("an address such as https://api.example.org/v1")
+    return text.rstrip("/")
+
+
+def read_database(text: str) -> str:
+    if not re.match(r"postgres(ql)?://", text):
+        raise ValueError("an address such as postgresql://user@host/name")
+    return text
+
+
+def read_files_place(text: str) -> str:
+    if not re.match(r"/|file:///|s3://[^/@?#\s]", text):
+        raise ValueError("a folder's path, or an address such as s3://bucket/prefix")
+    return text
