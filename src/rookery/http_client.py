@@ -9,7 +9,6 @@ preferred to httpx because it brings no further package to workers and needs no 
 
 import base64
 import contextlib
-import ipaddress
 import socket
 import ssl
 import threading
@@ -20,13 +19,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Protocol
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import urllib3
 from urllib3.connection import HTTPConnection
 
 from rookery import __version__
-from rookery.errors import Complaint
+from rookery.http_failures import CallRefused, failing, too_large
+from rookery.http_places import find_proxy, origin_of, public_address, split_web_address, target_of
 
 SECONDS = 30.0
 WHOLE_CALL_SECONDS = 300.0
@@ -37,34 +36,6 @@ CHUNK_BYTES = 2**18
 MOST_REDIRECTS = 5
 REDIRECTS = (301, 302, 303, 307, 308)
 FIRST_REFUSAL = 300
-ALLOWING = "--allow-private-sources lets it be asked"
-
-
-class CallFailed(Complaint):
-    """A call over HTTP that did not bring what it was made for."""
-
-
-class NoAnswer(CallFailed):
-    """There is no answer, or none that can be read: another attempt may bring one."""
-
-    def __init__(self, sentence: str = "", reason: str = "") -> None:
-        super().__init__(sentence)
-        self.reason = reason
-        """Why, in a few words."""
-
-
-class CallRefused(CallFailed):
-    """The server answered, and the answer is no."""
-
-    def __init__(self, sentence: str = "", status: int = 0, text: str = "") -> None:
-        super().__init__(sentence)
-        self.status = status
-        self.text = text
-        """The server's own words."""
-
-
-class UnsafeAnswer(CallRefused):
-    """An answer that is not taken: too large, or from this machine's own network."""
 
 
 class HeldCall:
@@ -224,7 +195,7 @@ class HttpClient:
         at = url
         for _ in range(MOST_REDIRECTS + 1):
             with (
-                _failing(f"{url} can't be fetched"),
+                failing(f"{url} can't be fetched"),
                 self._sent("GET", at, None, headers or {}, self.seconds, None) as answer,
             ):
                 if answer.status not in REDIRECTS:
@@ -251,7 +222,7 @@ class HttpClient:
         is connected to, under the name of the URL and by no proxy."""
         seconds = self.seconds + (held.seconds if held else 0.0)
         with (
-            _failing(f"No server answers at {_origin(url)}"),
+            failing(f"No server answers at {origin_of(url)}"),
             self._sent(method, url, body, headers or {}, seconds, held, at) as answer,
         ):
             yield HttpStream(answer, self.largest, whole_seconds + seconds)
@@ -267,12 +238,12 @@ class HttpClient:
         held: HeldCall | None,
         at: str = "",
     ) -> Iterator[urllib3.BaseHTTPResponse]:
-        place = _web_address(url)
-        proxy = None if at else _proxy_for(place)
+        place = split_web_address(url)
+        proxy = None if at else find_proxy(place)
         with _proxied(place, proxy, self._trust) if proxy else self._direct(place, at) as pool:
             if held:
                 held.watch(pool)
-            target = _target(place, whole=proxy is not None)
+            target = target_of(place, whole=proxy is not None)
             answer = pool.urlopen(
                 method, target, body=body, headers=self._headers(place, body, headers),
                 redirect=False, retries=False, assert_same_host=False, preload_content=False,
@@ -336,80 +307,6 @@ def copy_at_most(source: Readable, target: IO[bytes], most_bytes: int) -> None:
         target.write(data)
 
 
-def too_large(most_bytes: int) -> UnsafeAnswer:
-    return UnsafeAnswer(f"A file is larger than {most_bytes / 2**20:.0f} MiB")
-
-
-# Where calls go.
-
-NAT64 = ipaddress.ip_network("64:ff9b::/96")
-"""IPv6 addresses that lead to the IPv4 address in their last four bytes."""
-
-
-def is_web_address(address: str) -> bool:
-    try:
-        place = urlsplit(address)
-    except ValueError:
-        return False
-    return place.scheme in ("http", "https")
-
-
-def is_public(address: str) -> bool:
-    """Whether an IP address is one for everybody: not of this machine or of a network around it."""
-    # Without the interface that IPv6 may name.
-    found = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv6Address):
-        inner = found.ipv4_mapped or found.sixtofour
-        if found in NAT64:
-            inner = ipaddress.IPv4Address(found.packed[-4:])
-        return is_public(str(inner)) if inner else found.is_global and not found.is_multicast
-    return found.is_global and not found.is_multicast
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host's name can only be this machine's own."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def public_address(host: str, port: int) -> str:
-    """Where a host is: looked up once, so that what is connected to is what was looked at."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = [str(entry[4][0]) for entry in found]
-    if not all(map(is_public, addresses)):
-        raise UnsafeAnswer(f"{host} lies in this machine's own network ({ALLOWING})")
-    return addresses[0]
-
-
-def _web_address(url: str) -> SplitResult:
-    place = urlsplit(url)
-    if place.scheme not in ("http", "https") or not place.hostname:
-        raise ValueError("its address does not begin with http:// or https://")
-    return place
-
-
-def _target(place: SplitResult, *, whole: bool) -> str:
-    """A proxy is told the whole address, except of what it can't look into."""
-    bare = place._replace(path=place.path or "/", fragment="")
-    if not (whole and place.scheme == "http"):
-        bare = bare._replace(scheme="", netloc="")
-    return bare.geturl()
-
-
-def _origin(url: str) -> str:
-    return "/".join(url.split("/")[: 3 if "://" in url else 1])
-
-
-def _proxy_for(place: SplitResult) -> SplitResult | None:
-    """The proxy that the environment names for a place."""
-    found = getproxies().get(place.scheme)
-    if not found or proxy_bypass(place.netloc.rpartition("@")[2]):
-        return None
-    return urlsplit(found if "://" in found else f"http://{found}")
-
-
 def _proxied(
     place: SplitResult, proxy: SplitResult, trust: ssl.SSLContext
 ) -> urllib3.HTTPConnectionPool:
@@ -420,37 +317,3 @@ def _proxied(
     bare = f"{proxy.scheme}://{proxy.netloc.rpartition('@')[2]}"
     manager = urllib3.ProxyManager(bare, proxy_headers=headers, ssl_context=trust)
     return manager.connection_from_host(place.hostname, place.port, place.scheme)
-
-
-# Why calls fail.
-
-
-@contextlib.contextmanager
-def _failing(what: str) -> Iterator[None]:
-    """Whatever goes wrong is NoAnswer, with the cause behind the library's own errors."""
-    try:
-        yield
-    except (OSError, ValueError, urllib3.exceptions.HTTPError) as error:
-        reason = reason_of(error)
-        raise NoAnswer(f"{what}: {reason}", reason) from cause_of(error)
-
-
-def cause_of(error: BaseException) -> BaseException:
-    """What is inside of the library's own error, which says little."""
-    while isinstance(error, urllib3.exceptions.HTTPError):
-        inside = (error.__cause__, *reversed(error.args))
-        inner = next((each for each in inside if isinstance(each, Exception)), None)
-        if inner is None:
-            break
-        error = inner
-    return error
-
-
-def reason_of(error: BaseException) -> str:
-    """Why a call failed, in a few words."""
-    cause = cause_of(error)
-    if isinstance(cause, TimeoutError | urllib3.exceptions.TimeoutError):
-        return "it takes too long"
-    if isinstance(cause, OSError) and cause.strerror:
-        return cause.strerror
-    return str(cause) or type(cause).__name__

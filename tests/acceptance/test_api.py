@@ -15,7 +15,7 @@ import pytest
 
 from rookery.client.client import Client
 from rookery.client.transport import HttpApiTransport
-from rookery.http_client import CallRefused
+from rookery.http_failures import CallRefused
 from rookery.model.engine import EngineRecord, PresetRecord
 from rookery.model.run import DisplayState
 from rookery.protocol import v1

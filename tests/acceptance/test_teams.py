@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rookery.client.client import Client
-from rookery.http_client import CallRefused
+from rookery.http_failures import CallRefused
 from rookery.model.engine import EngineRecord
 from rookery.protocol import v1
 from tests.commands import add_user, run_command

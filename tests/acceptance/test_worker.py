@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from rookery import __version__
-from rookery.http_client import HeldCall, NoAnswer
+from rookery.http_client import HeldCall
+from rookery.http_failures import NoAnswer
 from rookery.protocol.worker_requests import REQUEST_TASK, UPDATE_TASK
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.preparing import RoundOutcome

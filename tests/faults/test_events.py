@@ -14,7 +14,7 @@ import msgspec
 from rookery.client.client import Client
 from rookery.client.following import Sent, events_in
 from rookery.client.transport import HttpApiTransport
-from rookery.http_client import CallRefused
+from rookery.http_failures import CallRefused
 from rookery.model.plan import Modification
 from rookery.protocol import v1
 from tests.commands import add_user, run_command

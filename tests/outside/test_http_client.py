@@ -9,7 +9,8 @@ from typing import ClassVar
 
 import pytest
 
-from rookery.http_client import CallRefused, HttpClient, NoAnswer, UnsafeAnswer
+from rookery.http_client import HttpClient
+from rookery.http_failures import CallRefused, NoAnswer, UnsafeAnswer
 from tests.web_servers import web_server
 
 PACKED = gzip.compress(b"0" * 1_000_000)

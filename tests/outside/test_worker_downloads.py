@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.http_client import UnsafeAnswer
+from rookery.http_failures import UnsafeAnswer
 from rookery.worker.server import HttpTransport
 from tests.web_servers import web_server
 

@@ -4,7 +4,8 @@ import pytest
 from urllib3 import HTTPConnectionPool
 from urllib3.exceptions import ProtocolError, ReadTimeoutError, SSLError
 
-from rookery.http_client import cause_of, is_loopback, is_public, is_web_address, reason_of
+from rookery.http_failures import cause_of, reason_of
+from rookery.http_places import is_loopback, is_public, is_web_address
 
 POOL = HTTPConnectionPool("farm.example.org")
 

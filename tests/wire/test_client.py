@@ -16,7 +16,7 @@ from rookery.books import demo_path
 from rookery.cli import main as frame
 from rookery.cli.login import ServerFlags
 from rookery.client.client import Client
-from rookery.http_client import CallFailed, CallRefused, NoAnswer
+from rookery.http_failures import CallFailed, CallRefused, NoAnswer
 from rookery.model.plan import Modification
 from rookery.model.run import DisplayState
 from rookery.protocol import v1

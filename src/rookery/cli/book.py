@@ -13,7 +13,9 @@ import msgspec
 
 from rookery.cli.login import THE_SERVER, ServerFlags
 from rookery.cli.options import BadArgument, Column, command_group, if_known, option, print_json
-from rookery.http_client import CallFailed, CallRefused, HttpClient, is_web_address
+from rookery.http_client import HttpClient
+from rookery.http_failures import CallFailed, CallRefused
+from rookery.http_places import is_web_address
 from rookery.protocol import v1
 
 book = command_group(

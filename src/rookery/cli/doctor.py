@@ -15,7 +15,7 @@ from rookery.db.connecting import OwnConnection, connect
 from rookery.db.pool import Queries
 from rookery.db.target import Problem, Target
 from rookery.files.disk import free_bytes
-from rookery.http_client import is_web_address
+from rookery.http_places import is_web_address
 from rookery.people.users import APPROVERS
 from rookery.settings import Settings
 

@@ -13,7 +13,9 @@ import msgspec
 
 from rookery.cli.check_results import CheckResult, failed, judge_clock, warned, well
 from rookery.cli.login import ServerFlags
-from rookery.http_client import CallFailed, HttpAnswer, HttpClient, is_loopback, is_public
+from rookery.http_client import HttpAnswer, HttpClient
+from rookery.http_failures import CallFailed
+from rookery.http_places import is_loopback, is_public
 from rookery.web.probes import Caller, Ready
 
 SECONDS = 10.0

@@ -33,7 +33,8 @@ from rookery.cli.options import (
 )
 from rookery.client.client import Client
 from rookery.client.transport import HttpApiTransport
-from rookery.http_client import SECONDS, CallRefused
+from rookery.http_client import SECONDS
+from rookery.http_failures import CallRefused
 from rookery.protocol import people, v1
 
 SERVER = "ROOKERY_SERVER"

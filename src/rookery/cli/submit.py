@@ -22,7 +22,7 @@ from rookery.cli.submit_fields import (
 )
 from rookery.cli.watch import watch
 from rookery.client.client import Client
-from rookery.http_client import CallRefused
+from rookery.http_failures import CallRefused
 from rookery.protocol import v1
 from rookery.protocol.runs import fold
 

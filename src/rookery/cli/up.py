@@ -24,7 +24,7 @@ from rookery.cli.serve import NOTHING_SET, ServeSettings, run_site
 from rookery.client.client import Client
 from rookery.db.embedded.folder import make_folder
 from rookery.errors import Complaint
-from rookery.http_client import CallFailed
+from rookery.http_failures import CallFailed
 from rookery.model.events import SYSTEM, Action, about_user
 from rookery.model.run import DisplayState
 from rookery.people.bearers import Bearer

@@ -15,7 +15,9 @@ from rookery.cli.options import BadArgument, print_rows, print_table
 from rookery.cli.worker_settings import WorkerSettings, config_file, credentials, from_file
 from rookery.cli.worker_start import make_identity
 from rookery.client.client import Client
-from rookery.http_client import CallFailed, CallRefused, HttpClient, NoAnswer, is_web_address
+from rookery.http_client import HttpClient
+from rookery.http_failures import CallFailed, CallRefused, NoAnswer
+from rookery.http_places import is_web_address
 from rookery.match.fastchess import find_fastchess
 from rookery.model.engine import FLEDGLING, STOCKFISH, EngineRecord
 from rookery.worker.engines import workshop

@@ -3,6 +3,6 @@ the server."""
 
 from rookery.client.client import Client
 from rookery.client.following import Following
-from rookery.http_client import CallFailed, CallRefused, NoAnswer
+from rookery.http_failures import CallFailed, CallRefused, NoAnswer
 
 __all__ = ["CallFailed", "CallRefused", "Client", "Following", "NoAnswer"]

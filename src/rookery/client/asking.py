@@ -7,7 +7,7 @@ import msgspec
 
 from rookery.client.following import Sent, events_in
 from rookery.client.transport import not_rookery
-from rookery.http_client import CallFailed
+from rookery.http_failures import CallFailed
 from rookery.protocol.ask import AskEvent, AskQuery, DoneEvent, ErrorEvent, SourceList, TokenEvent
 
 STREAM = "/api/v1/ask/query/stream"

@@ -10,7 +10,7 @@ import msgspec
 
 from rookery.client.transport import ApiTransport, HttpApiTransport, not_rookery
 from rookery.errors import Complaint
-from rookery.http_client import CallRefused
+from rookery.http_failures import CallRefused
 from rookery.model.engine import EngineRecord
 from rookery.model.plan import Modification
 from rookery.protocol import people, v1, v1_insights

@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 
 from rookery.client.transport import not_rookery
-from rookery.http_client import CallRefused, NoAnswer
+from rookery.http_failures import CallRefused, NoAnswer
 from rookery.protocol import v1
 
 EVENTS = "/api/v1/events"

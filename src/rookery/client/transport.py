@@ -7,15 +7,8 @@ from typing import Protocol
 
 import msgspec
 
-from rookery.http_client import (
-    FIRST_REFUSAL,
-    SECONDS,
-    CallFailed,
-    CallRefused,
-    HttpClient,
-    NoAnswer,
-    basic,
-)
+from rookery.http_client import FIRST_REFUSAL, SECONDS, HttpClient, basic
+from rookery.http_failures import CallFailed, CallRefused, NoAnswer
 
 UNAUTHORIZED = 401
 WHERE_FROM = " Commands take a token from `rookery login`, --token-file or ROOKERY_TOKEN."

@@ -16,7 +16,8 @@ import msgspec
 
 from rookery.clock import Clock
 from rookery.errors import Complaint
-from rookery.http_client import CallFailed, HttpClient
+from rookery.http_client import HttpClient
+from rookery.http_failures import CallFailed
 from rookery.notify.outbox import ChannelForm, NotificationChannel
 from rookery.notify.wording import describe_notification, link_to
 from rookery.rules.notifications import Notification

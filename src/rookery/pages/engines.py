@@ -14,7 +14,7 @@ from rookery.boundary.domains import Domain, runs
 from rookery.farm.engines import BUILT_IN_NAMES, UnknownEngine
 from rookery.farm.privacy import name_of
 from rookery.farm.read_values import FinishedRunsQuery
-from rookery.http_client import is_web_address
+from rookery.http_places import is_web_address
 from rookery.model.engine import EngineRecord
 from rookery.model.presets import list_presets
 from rookery.model.run import Run

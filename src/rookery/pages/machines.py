@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.http_client import is_loopback
+from rookery.http_places import is_loopback
 from rookery.pages.page import redirect_to, render_page, viewer_of
 from rookery.people.users import Scope
 from rookery.web.answers import address_of, site_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
-from rookery.http_client import is_public
+from rookery.http_places import is_public
 from rookery.sources.commits import SourceError, UnknownRevision
 
 # Which addresses git may connect to.

@@ -11,7 +11,8 @@ from typing import Protocol
 import msgspec
 
 from rookery.clock import Clock
-from rookery.http_client import FIRST_REFUSAL, REDIRECTS, CallFailed, HttpAnswer, HttpClient
+from rookery.http_client import FIRST_REFUSAL, REDIRECTS, HttpAnswer, HttpClient
+from rookery.http_failures import CallFailed
 from rookery.protocol.user_documents import QuotaDocument
 from rookery.rules.review import SourceFacts
 from rookery.sources.commits import (

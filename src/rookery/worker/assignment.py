@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET, Raw
 
-from rookery.http_client import NoAnswer
+from rookery.http_failures import NoAnswer
 from rookery.match.job import OFFICIAL_DRAW, OFFICIAL_RESIGN, Adjudication, EngineSpec, Setup
 from rookery.model.engine import STOCKFISH, EngineRecord
 from rookery.model.plan import Plan, Side

@@ -14,7 +14,7 @@ from statistics import fmean
 from msgspec import UNSET
 
 from rookery.boundary.offload import Threads
-from rookery.http_client import CallRefused, NoAnswer
+from rookery.http_failures import CallRefused, NoAnswer
 from rookery.match.fastchess import FastchessMatch
 from rookery.match.fastchess_command import (
     FastchessFiles,

@@ -13,7 +13,8 @@ from time import monotonic
 from typing import Protocol
 
 from rookery.boundary.offload import Threads
-from rookery.http_client import LARGEST_FILE, CallRefused, NoAnswer, UnsafeAnswer, copy_at_most
+from rookery.http_client import LARGEST_FILE, copy_at_most
+from rookery.http_failures import CallRefused, NoAnswer, UnsafeAnswer
 from rookery.match.job import EngineSpec
 from rookery.match.openings import BookFault, OpeningBook
 from rookery.model.engine import EngineRecord, time_factor

@@ -16,7 +16,7 @@ from typing import Self, TypeVar
 from msgspec import UNSET, UnsetType
 
 from rookery.boundary.offload import Threads
-from rookery.http_client import CallRefused, NoAnswer
+from rookery.http_failures import CallRefused, NoAnswer
 from rookery.match.job import GameEnded, Termination
 from rookery.match.pgn import pgn_text
 from rookery.model.bounds import LONGEST_MESSAGE

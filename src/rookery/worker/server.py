@@ -9,15 +9,8 @@ from urllib.parse import urljoin
 from msgspec import UNSET, UnsetType
 
 from rookery import __version__
-from rookery.http_client import (
-    LARGEST_FILE,
-    SECONDS,
-    CallRefused,
-    HeldCall,
-    HttpClient,
-    NoAnswer,
-    basic,
-)
+from rookery.http_client import LARGEST_FILE, SECONDS, HeldCall, HttpClient, basic
+from rookery.http_failures import CallRefused, NoAnswer
 from rookery.model.machine import WorkerInfo
 from rookery.model.task import Provenance, Results
 from rookery.protocol import worker_answers, worker_requests

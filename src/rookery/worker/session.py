@@ -14,7 +14,8 @@ from msgspec import UNSET
 from rookery import __version__
 from rookery.boundary.bridge import call_soon
 from rookery.errors import Complaint
-from rookery.http_client import CallRefused, HeldCall, NoAnswer
+from rookery.http_client import HeldCall
+from rookery.http_failures import CallRefused, NoAnswer
 from rookery.match.job import MatchFault
 from rookery.model.task import Provenance
 from rookery.protocol.worker_answers import WAITING, RookeryServer, TaskAnswer, VersionAnswer

@@ -7,7 +7,7 @@ import pytest
 
 from rookery.client.following import Following, Sent, events_in
 from rookery.farm.views import NO_SPEED
-from rookery.http_client import CallFailed, CallRefused, NoAnswer
+from rookery.http_failures import CallFailed, CallRefused, NoAnswer
 from rookery.web.v1.runs import make_details
 from tests.makers import make_run
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from rookery.http_client import NoAnswer
+from rookery.http_failures import NoAnswer
 from rookery.match.job import OFFICIAL
 from rookery.model.engine import STOCKFISH
 from rookery.model.plan import Draw, Resign

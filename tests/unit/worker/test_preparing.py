@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.http_client import CallRefused, HeldCall, NoAnswer
+from rookery.http_client import HeldCall
+from rookery.http_failures import CallRefused, NoAnswer
 from rookery.model.engine import EngineRecord
 from rookery.worker.engines.orders import BenchFailed, BenchResult, NotOffered, TaskFailed
 from rookery.worker.preparing import EnginePreparation, ServerDownloads

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.http_client import HeldCall, NoAnswer
+from rookery.http_client import HeldCall
+from rookery.http_failures import NoAnswer
 from rookery.protocol.ed25519 import public_key, sign
 from rookery.protocol.worker_answers import RookeryServer, wheel_message
 from rookery.worker.renewal.installation import InstallFolder, is_open_to_all

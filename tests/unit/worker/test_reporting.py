@@ -6,7 +6,7 @@ from pathlib import Path
 
 import chess
 
-from rookery.http_client import CallRefused, NoAnswer
+from rookery.http_failures import CallRefused, NoAnswer
 from rookery.match.job import GameEnded, GameResult, PlayedMove, Termination
 from rookery.worker.reporting import CUT, EngineFailures, GameFile, Heartbeat, shorten_log
 from tests.unit.worker.test_assignment import granted

@@ -24,14 +24,8 @@ import msgspec
 
 from rookery.ask.answering.grounds import AnswerFailed, Grounds
 from rookery.ask.passages import FoundPassage
-from rookery.http_client import (
-    FIRST_REFUSAL,
-    CallFailed,
-    HeldCall,
-    HttpClient,
-    HttpStream,
-    NoAnswer,
-)
+from rookery.http_client import FIRST_REFUSAL, HeldCall, HttpClient, HttpStream
+from rookery.http_failures import CallFailed, NoAnswer
 from rookery.protocol.ask import ChatMessage
 
 CHARACTERS_PER_TOKEN = 3

@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from rookery.boundary.offload import Threads
-from rookery.http_client import ALLOWING, is_public
+from rookery.http_places import ALLOWING, is_public
 from rookery.worker.sandbox.enclosure import PORT
 
 MOST_HEAD = 65_536

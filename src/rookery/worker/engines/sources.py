@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from rookery.boundary.offload import Threads
-from rookery.http_client import ALLOWING
+from rookery.http_places import ALLOWING
 from rookery.match.processors import usable_processors
 from rookery.model.engine import EngineRecord
 from rookery.worker.engines.cache import (

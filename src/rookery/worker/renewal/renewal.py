@@ -8,7 +8,7 @@ from pathlib import Path
 
 import rookery
 from rookery.boundary.offload import Threads
-from rookery.http_client import CallRefused, NoAnswer
+from rookery.http_failures import CallRefused, NoAnswer
 from rookery.protocol.ed25519 import fingerprint, is_signed
 from rookery.protocol.worker_answers import RookeryServer, wheel_message
 from rookery.worker.renewal.installation import (

@@ -1,0 +1,77 @@
+"""Where calls over HTTP go: which addresses are of the web, public, or this machine's own; what a
+server or proxy is told of them."""
+
+import ipaddress
+import socket
+from urllib.parse import SplitResult, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from rookery.http_failures import UnsafeAnswer
+
+ALLOWING = "--allow-private-sources lets it be asked"
+NAT64 = ipaddress.ip_network("64:ff9b::/96")
+"""IPv6 addresses that lead to the IPv4 address in their last four bytes."""
+
+
+def is_web_address(address: str) -> bool:
+    try:
+        place = urlsplit(address)
+    except ValueError:
+        return False
+    return place.scheme in ("http", "https")
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address is one for everybody: not of this machine or of a network around it."""
+    # Without the interface that IPv6 may name.
+    found = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(found, ipaddress.IPv6Address):
+        inner = found.ipv4_mapped or found.sixtofour
+        if found in NAT64:
+            inner = ipaddress.IPv4Address(found.packed[-4:])
+        return is_public(str(inner)) if inner else found.is_global and not found.is_multicast
+    return found.is_global and not found.is_multicast
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host's name can only be this machine's own."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def public_address(host: str, port: int) -> str:
+    """Where a host is: looked up once, so that what is connected to is what was looked at."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = [str(entry[4][0]) for entry in found]
+    if not all(map(is_public, addresses)):
+        raise UnsafeAnswer(f"{host} lies in this machine's own network ({ALLOWING})")
+    return addresses[0]
+
+
+def split_web_address(url: str) -> SplitResult:
+    place = urlsplit(url)
+    if place.scheme not in ("http", "https") or not place.hostname:
+        raise ValueError("its address does not begin with http:// or https://")
+    return place
+
+
+def target_of(place: SplitResult, *, whole: bool) -> str:
+    """A proxy is told the whole address, except of what it can't look into."""
+    bare = place._replace(path=place.path or "/", fragment="")
+    if not (whole and place.scheme == "http"):
+        bare = bare._replace(scheme="", netloc="")
+    return bare.geturl()
+
+
+def origin_of(url: str) -> str:
+    return "/".join(url.split("/")[: 3 if "://" in url else 1])
+
+
+def find_proxy(place: SplitResult) -> SplitResult | None:
+    """The proxy that the environment names for a place."""
+    found = getproxies().get(place.scheme)
+    if not found or proxy_bypass(place.netloc.rpartition("@")[2]):
+        return None
+    return urlsplit(found if "://" in found else f"http://{found}")
