@@ -56,16 +56,10 @@ from rookery.web.faults import HttpFault
 from rookery.web.guards import BlockedUsers, ClosedSite, CsrfGuard, RequestLimits, ShutdownGuard
 from rookery.web.handout import handout_routes, read_scripts
 from rookery.web.inventory import list_parts, list_steps, meter_routes
-from rookery.web.middleware import (
-    Errors,
-    HeadRequests,
-    Measure,
-    RequestState,
-    SecurityHeaders,
-    SessionCookie,
-)
+from rookery.web.middleware import Errors, HeadRequests, SecurityHeaders, SessionCookie
 from rookery.web.openapi import make_openapi, openapi
 from rookery.web.probes import callerz, healthz, metrics, readyz
+from rookery.web.request_log import Measure, RequestState
 from rookery.web.short_path import ShortPath
 from rookery.web.site import Site
 from rookery.web.to_primary import Forwarding, know_commands_again

@@ -1,36 +1,21 @@
 """The last net: whatever is raised inside becomes an answer in the right shape."""
 
 import asyncio
-from collections.abc import Mapping
-from functools import lru_cache
-from itertools import count
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, runs
-from rookery.farm.command_keys import CommandKey
 from rookery.web.answers import answer_error, stopping_answer
-from rookery.web.internal_calls import FORWARDED, ForwardedCall
 from rookery.web.scope import (
-    Audience,
-    RequestInfo,
     add_headers,
     as_get,
-    audience_in,
     header,
-    header_values,
     is_http,
     method_of,
-    path_of,
-    peer_of,
     remember_route,
     request_info_of,
-    scheme_of,
-    set_request_info,
     set_session,
     status_in,
-    target_of,
-    template_of,
 )
 from rookery.web.session import (
     KEPT,
@@ -113,180 +98,6 @@ def _without_body(send: Send) -> Send:
         await send(message)
 
     return stripped
-
-
-# Counts and times every answer by route, names the request in it, and logs it where wanted.
-
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-BROKEN_OFF = 0
-
-
-class RequestLog:
-    """Counts requests by route, and logs each where the access log is on."""
-
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._traffic = site.traffic
-
-    def add_arrival(self) -> None:
-        """Count a request that is being handled now."""
-        self._traffic.inside += 1
-
-    def drop_arrival(self) -> None:
-        """Take back an arrival: the request is handled again from its beginning."""
-        self._traffic.inside -= 1
-
-    def add_request(self, scope: Scope, info: RequestInfo, status: int) -> None:
-        route, path, method = template_of(scope), path_of(scope), method_of(scope)
-        self.add_response(route, path, method, status, info.started, info.client, info.request_id)
-
-    def add_response(
-        self,
-        route: str,
-        path: str,
-        method: str,
-        status: int,
-        started: float,
-        client: str,
-        request_id: str,
-    ) -> None:
-        """Count a request that was answered, or broken off."""
-        self._traffic.inside -= 1
-        seconds = self._site.clock.seconds() - started
-        # Anybody can invent methods, but not counters.
-        counted = method if method in _METHODS else "other"
-        self._traffic.note(route, counted, status, seconds)
-        if self._site.settings.access_log:
-            self._site.log.info(
-                "request",
-                method=method,
-                path=path,
-                status=status,
-                ms=round(seconds * 1000, 3),
-                client=client,
-                request=request_id,
-            )
-
-
-@runs(Domain.LOOP, "two clock readings and a counter")
-class Measure:
-    """Measures every request, also those that other middleware answers."""
-
-    def __init__(self, app: ASGIApp, site: Site) -> None:
-        self.app = app
-        self._request_log = RequestLog(site)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not is_http(scope):
-            await self.app(scope, receive, send)
-            return
-        info, status = request_info_of(scope), BROKEN_OFF
-
-        async def noting(message: Message) -> None:
-            nonlocal status
-            started = status_in(message)
-            if started is not None:
-                status = started
-                add_headers(message, [(b"x-request-id", info.request_id.encode())])
-            await send(message)
-
-        self._request_log.add_arrival()
-        try:
-            await self.app(scope, receive, noting)
-        finally:
-            self._request_log.add_request(scope, info, status)
-
-
-# Gives each request its identity: an id, its start, and who is at the other end.
-
-
-class RequestIdentifier:
-    """Gives each request its id, a word chosen at the start of the process and a running number,
-    and finds out who sent it."""
-
-    def __init__(self, site: Site, word: str) -> None:
-        self._clock = site.clock
-        self._internal = site.internal_key
-        self._word = word
-        self._numbers = count(1)
-        # The same few proxies and thousands of clients call again and again.
-        self._trust = lru_cache(maxsize=4096)(site.proxies.trust)
-        self._seen_through = lru_cache(maxsize=32_768)(site.proxies.client)
-
-    def identify(self, scope: Scope) -> RequestInfo:
-        if forwarded := self._forwarded(scope):
-            return RequestInfo(
-                request_id=forwarded.request_id,
-                started=self._clock.seconds(),
-                client=forwarded.client,
-                secure=forwarded.secure,
-                audience=audience_in(scope),
-                proxied=True,
-                forwarded=forwarded,
-                command=CommandKey(forwarded.key, forwarded.repeated) if forwarded.key else None,
-            )
-        peer = peer_of(scope)
-        through = self._trust(peer)
-        return RequestInfo(
-            request_id=self.next_id(),
-            started=self._clock.seconds(),
-            client=self._client(scope, peer) if through else peer,
-            secure=_is_secure(scope, through),
-            audience=audience_in(scope),
-            proxied=through,
-        )
-
-    def next_id(self) -> str:
-        return f"{self._word}-{next(self._numbers)}"
-
-    def client(self, peer: str, forwarded: bytes | None) -> tuple[str, bool]:
-        """The address of the client, and whether a trusted proxy stands before it; for requests
-        that name who they were forwarded for once at the most."""
-        through = self._trust(peer)
-        if not through or forwarded is None:
-            return peer, through
-        return self._seen_through(peer, (forwarded.decode("latin-1"),)), through
-
-    def verify(self, target: bytes, headers: Mapping[bytes, bytes]) -> ForwardedCall | None:
-        """Who a posted call is for, where another instance has sent it on."""
-        value = headers.get(FORWARDED)
-        if value is None:
-            return None
-        return self._internal.verify("POST", target, headers.get(b"host", b""), value)
-
-    def _forwarded(self, scope: Scope) -> ForwardedCall | None:
-        values, hosts = header_values(scope, FORWARDED), header_values(scope, b"host")
-        if len(values) != 1 or len(hosts) > 1:
-            return None
-        host = hosts[0] if hosts else b""
-        return self._internal.verify(method_of(scope), target_of(scope), host, values[0])
-
-    def _client(self, scope: Scope, peer: str) -> str:
-        lines = header_values(scope, b"x-forwarded-for")
-        return self._seen_through(peer, tuple(line.decode("latin-1") for line in lines))
-
-
-@runs(Domain.LOOP, "a few fields per request")
-class RequestState:
-    """Each request is met once, at the outermost; those of people take turns."""
-
-    def __init__(self, app: ASGIApp, site: Site, word: str) -> None:
-        self.app = app
-        self._identifier = RequestIdentifier(site, word)
-        self._turns = site.turns
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if is_http(scope):
-            info = self._identifier.identify(scope)
-            set_request_info(scope, info)
-            if info.audience is Audience.PERSON:
-                await self._turns.take()
-        await self.app(scope, receive, send)
-
-
-def _is_secure(scope: Scope, through_proxy: bool) -> bool:
-    forwarded = header(scope, b"x-forwarded-proto") if through_proxy else ""
-    return (forwarded or scheme_of(scope)).strip().lower() == "https"
 
 
 # Tells browsers what the pages need, which is little, and to forbid the rest.

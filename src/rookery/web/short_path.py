@@ -47,8 +47,8 @@ from rookery.web.forwarding import COUNTRY, OutgoingCall
 from rookery.web.guards import HostCheck
 from rookery.web.internal_calls import AGAIN, FORWARDED, ForwardedCall
 from rookery.web.inventory import named_routes
-from rookery.web.middleware import BROKEN_OFF, RequestIdentifier, RequestLog
 from rookery.web.primary_link import AnswerLost, Reply
+from rookery.web.request_log import BROKEN_OFF, RequestIdentifier, RequestLog
 from rookery.web.scope import (
     RequestInfo,
     body_in,
