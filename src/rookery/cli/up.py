@@ -151,16 +151,7 @@ def up(*, flags: UpFlags = ALL_OF_IT, serving: ServeSettings = NOTHING_SET) -> i
     leaving = threading.Event()
 
     async def prepare(site: Site) -> None:
-        if site.front_end.is_missing:
-            screen.step("Fetching charts and the board for the pages, once")
-            await site.front_end.fetch_within(FETCH_SECONDS)
-        screen.step("Preparing accounts and the first test")
-        first = await site.users.count() == 0
-        start.password = await provide_administrator(site, reset=flags.reset_password) or ""
-        if first and not flags.no_demo and await becomes_primary(site):
-            start.demo = await begin_demo(site)
-        if not flags.no_worker:
-            start.token = await provide_token(site, settings.data)
+        await prepare_start(site, flags, screen, start)
 
     def ready(address: str) -> None:
         near, known_as = reachable(address), settings.base_url or reachable(address)
@@ -183,6 +174,23 @@ def up(*, flags: UpFlags = ALL_OF_IT, serving: ServeSettings = NOTHING_SET) -> i
     failed = f"Stopped; the log says what failed: {log_of(settings)}"
     screen.say(failed if code else "Stopped.")
     return code
+
+
+async def prepare_start(
+    site: Site, flags: UpFlags, screen: StartScreen, start: StartReport
+) -> None:
+    """Makes what a start needs before the server answers: charts, the administrator's account, the
+    first test, the worker's token."""
+    if site.front_end.is_missing:
+        screen.step("Fetching charts and the board for the pages, once")
+        await site.front_end.fetch_within(FETCH_SECONDS)
+    screen.step("Preparing accounts and the first test")
+    first = await site.users.count() == 0
+    start.password = await provide_administrator(site, reset=flags.reset_password) or ""
+    if first and not flags.no_demo and await becomes_primary(site):
+        start.demo = await begin_demo(site)
+    if not flags.no_worker:
+        start.token = await provide_token(site, site.settings.data)
 
 
 @contextlib.contextmanager

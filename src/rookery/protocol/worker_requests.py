@@ -24,8 +24,8 @@ Pgn = Annotated[bytes, Meta(max_length=LARGEST_PGN)]
 Slots = Annotated[int, Meta(ge=0, le=MOST_SLOTS)]
 
 
-class Caller(Struct, frozen=True, gc=False):
-    """The part of worker_info that request_version needs."""
+class WorkerOwner(Struct, frozen=True, gc=False):
+    """Whose worker calls: the part of worker_info that request_version needs."""
 
     user: Word = field(name="username")
 
@@ -34,7 +34,7 @@ class Credentials(Struct, frozen=True, gc=False):
     """The body of request_version, and the credentials in any larger body."""
 
     password: Secret
-    worker_info: Caller
+    worker_info: WorkerOwner
 
 
 class TaskRequest(Struct, frozen=True, gc=False, kw_only=True):

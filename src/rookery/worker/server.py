@@ -135,7 +135,7 @@ class ServerCalls:
 
     def version(self) -> worker_answers.VersionAnswer:
         body = worker_requests.Credentials(
-            self.account.password, worker_requests.Caller(self.account.username)
+            self.account.password, worker_requests.WorkerOwner(self.account.username)
         )
         return self._said("/api/request_version", body, worker_answers.VERSION)
 
