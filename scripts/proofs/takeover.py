@@ -54,7 +54,7 @@ class Outcomes:
 def arguments() -> Wanted:
     parser = argparse.ArgumentParser(prog="scripts/prove takeover", description=__doc__)
     parser.add_argument("--times", type=int, default=20, help="strikes of each kind")
-    parser.add_argument("--workers", type=int, default=40)
+    parser.add_argument("--workers", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--servers", type=int, nargs="+", default=(2, 3))
     parsed = parser.parse_args()

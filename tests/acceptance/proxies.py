@@ -64,7 +64,8 @@ class Proxy:
 
 
 def write_nginx(folder: Path, port: int, upstreams: Sequence[str]) -> list[str]:
-    """The example with the least changes that make it one of this machine's."""
+    """The example with the least changes that make it one of this machine's; the project's path
+    may have blanks."""
     second = upstreams[-1]
     text = (DEPLOY / "nginx.conf").read_text()
     for here, there in (
@@ -72,8 +73,8 @@ def write_nginx(folder: Path, port: int, upstreams: Sequence[str]) -> list[str]:
         ("rookery-b:8000", second),
         ("listen 80;", f"listen unix:{folder}/plain;"),
         ("listen 443 ssl", f"listen 127.0.0.1:{port} ssl"),
-        ("/etc/ssl/farm.example.org/fullchain.pem", str(CERTIFICATE)),
-        ("/etc/ssl/farm.example.org/privkey.pem", str(CERTIFICATE)),
+        ("/etc/ssl/farm.example.org/fullchain.pem", f'"{CERTIFICATE}"'),
+        ("/etc/ssl/farm.example.org/privkey.pem", f'"{CERTIFICATE}"'),
     ):
         assert here in text, here
         text = text.replace(here, there)

@@ -151,7 +151,7 @@ async def test_two_hundred_streams_of_a_model_end_well_or_with_an_error_and_leak
     pipeline: str, tmp_path: Path, database: Target
 ) -> None:
     chosen: dict[str, object] = {"ask_pipeline": pipeline, "ask_backend": "openai"}
-    limits: dict[str, object] = {"ask_model": "tiny", "ask_next_seconds": 1}
+    limits: dict[str, object] = {"ask_model": "tiny", "ask_next_seconds": 4}
     async with open_model("whole,breaks,garbage,hangs", pause=0.01) as model:
         address: dict[str, object] = {"ask_model_url": model.url, "ask_model_questions": 0}
         async with (

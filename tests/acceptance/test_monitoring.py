@@ -73,6 +73,7 @@ def test_prometheus_is_told_of_the_rules_beside_it() -> None:
 
 
 def test_the_doctor_looks_at_a_running_installation(server: RookeryProcess) -> None:
+    server.until("ready")
     found = run_command("doctor", "--json", data=server.data)
     levels = {each["name"]: each["level"] for each in json.loads(found.stdout)}
     assert found.returncode == 0, found.stdout
@@ -82,6 +83,6 @@ def test_the_doctor_looks_at_a_running_installation(server: RookeryProcess) -> N
 
 
 def test_the_doctor_says_that_there_is_no_database(tmp_path: Path) -> None:
-    found = run_command("doctor", data=tmp_path / "nothing")
+    found = run_command("doctor", data=tmp_path / "nothing", first=True)
     assert found.returncode == 1
     assert "There is no database in" in found.stdout

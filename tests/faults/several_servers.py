@@ -124,6 +124,8 @@ class SeveralServers:
     async def strike(self, what: Strike) -> float:
         """Gives the longest time in which no call was answered that needed a commit. In the end
         there are as many servers as before."""
+        # Calls are to be under way at all servers, also at one that was just started.
+        await asyncio.sleep(self.chance.uniform(1, 3))
         primary, epoch = await self.find_primary()
         listening = asyncio.create_task(self._listen())
         try:
@@ -133,7 +135,6 @@ class SeveralServers:
         finally:
             listening.cancel()
         seconds = self.silence
-        await asyncio.sleep(self.chance.uniform(0, 2))
         await self._undo(what, primary)
         return seconds
 

@@ -59,8 +59,9 @@ def ledger_of_moment(whole: Ledger, before: Mapping[Key, Results], found: set[Ke
 
 
 async def test_a_backup_of_a_busy_server_restores_to_what_the_ledger_allows(
-    tmp_path: Path, bucket: BucketServer
+    tmp_path: Path, bucket: BucketServer, may_block_the_loop: None
 ) -> None:
+    """The books are audited on this very loop, which serves nobody."""
     backups, there = tmp_path / "backups", tmp_path / "there"
     settings = SIMULATED | CREDENTIALS | {"ROOKERY_FILES_URL": bucket.url()}
     async with campaign_on(tmp_path / "here", runs=4, more=settings) as campaign:

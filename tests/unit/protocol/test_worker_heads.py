@@ -60,7 +60,7 @@ def test_no_filling_makes_a_head_slow(filling: bytes) -> None:
     with pytest.raises(WireFault):
         scan_head(head).read_credentials()
     # It takes about a millisecond; what goes over the head again and again takes seconds.
-    assert time.thread_time() - began < 0.2
+    assert time.thread_time() - began < 1
 
 
 def taken_apart(text: LongText, rest: bytes, step: int) -> bytes:
