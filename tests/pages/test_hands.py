@@ -64,8 +64,7 @@ def test_menus_and_the_search_are_reached_by_keys(tab: Tab, scene: Server) -> No
 
 def test_a_chart_tells_what_is_under_the_mouse_and_zooms(tab: Tab, scene: Server) -> None:
     tab.open(scene.address + RUN)
-    if not tab.ask("typeof uPlot === 'function'"):
-        pytest.skip("the packages of the charts are not fetched in this environment")
+    assert tab.ask("typeof uPlot === 'function'"), "scripts/test fetches the packages of the charts"
     tab.until("document.querySelector('#chart-elo .u-over')")
     left, top, width = tab.ask(
         "(() => { const e = document.querySelector('#chart-elo .u-over');"
