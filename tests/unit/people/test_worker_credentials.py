@@ -1,19 +1,21 @@
 """Worker credentials: checked at every call, hashed almost never."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.people.login import (
-    AccountBlocked,
-    Throttled,
-    VerifiedUser,
-    WorkerCredentials,
-    WrongCredentials,
-)
+from rookery.people.login import AccountBlocked, Throttled, WrongCredentials
 from rookery.people.passwords import Passwords
 from rookery.people.users import User
+from rookery.people.worker_credentials import (
+    REREAD_SECONDS,
+    REREADS_PER_SPAN,
+    USER_SECONDS,
+    VerifiedUser,
+    WorkerCredentials,
+)
 from tests.fakes import HandClock
 from tests.people import make_ada
 from tests.twins.people import MemoryUsers
@@ -147,6 +149,55 @@ async def test_a_seal_that_was_kept_needs_no_hashing_after_a_restart() -> None:
     scene.credentials.adopt_seals([seal, ""])
     assert (await scene.check()).seal == seal
     assert scene.passwords.checks == 1
+
+
+async def test_a_row_that_is_read_again_verifies_who_was_verified_before() -> None:
+    scene = Scene(make_ada())
+    assert await scene.credentials.reread("ada", "right") is None
+    verified = await scene.check()
+    scene.clock.move(minutes=2)
+    assert scene.credentials.find_verified("ada", "right") is None
+    assert await scene.credentials.reread("ada", "right") == verified
+    assert scene.credentials.find_verified("ada", "right") == verified
+
+
+async def test_reading_a_row_again_verifies_no_other_password_and_no_token() -> None:
+    scene = Scene(make_ada())
+    await scene.check()
+    await scene.check("rkw_right")
+    for password in ("wrong", "rkw_right"):
+        assert await scene.credentials.reread("ada", password) is None
+    assert await scene.credentials.reread("nobody", "right") is None
+
+
+async def test_users_whose_workers_call_stay_known_without_a_query_in_a_call() -> None:
+    scene = Scene(make_ada())
+    verified = await scene.check()
+    for _ in range(10):
+        scene.clock.move(seconds=REREAD_SECONDS)
+        assert scene.credentials.find_verified("ada", "right") == verified
+        await scene.credentials.reread_callers()
+
+
+async def test_a_block_that_nobody_told_of_counts_when_rows_are_read_again() -> None:
+    scene = Scene(make_ada())
+    await scene.check()
+    scene.credentials.find_verified("ada", "right")
+    await scene.users.save(replace(make_ada(), blocked=True))
+    await scene.credentials.reread_callers()
+    with pytest.raises(AccountBlocked):
+        scene.credentials.find_verified("ada", "right")
+
+
+async def test_users_whose_workers_are_gone_are_not_read_again_for_ever() -> None:
+    scene = Scene(make_ada())
+    await scene.check()
+    scene.credentials.find_verified("ada", "right")
+    for _ in range(2 * REREADS_PER_SPAN):
+        await scene.credentials.reread_callers()
+    scene.clock.move(seconds=2 * USER_SECONDS)
+    await scene.credentials.reread_callers()
+    assert scene.credentials.find_verified("ada", "right") is None
 
 
 async def test_a_kept_seal_is_void_once_the_password_was_changed() -> None:
