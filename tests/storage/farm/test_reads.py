@@ -25,6 +25,7 @@ from tests.storage.farm.stores import (
 pytestmark = pytest.mark.anyio
 
 RUN = make_run("a")
+BOB = make_machine("b", user="bob", modified=True)
 
 
 async def test_the_last_point_up_to_a_time_is_found_for_each_run(store: Store) -> None:
@@ -48,7 +49,7 @@ async def test_who_played_is_summed_up_by_user_and_by_what_they_played_with(stor
         make_task(RUN, 5, machine=make_machine("c", user="eve"), results=NOTHING),
     ]
     await kept(store, changed(played(RUN, *tasks), *tasks))
-    both = (2, pairs(ll=1, even=2, ww=1)), (1, pairs(wd=1))
+    both = (2, pairs(ll=1, even=2, ww=1), 2, 10), (1, pairs(wd=1), 2, 10)
     names = {
         Grouping.USER: ("ada", "bob"),
         Grouping.CPU: ("Ryzen 9", ""),
@@ -60,6 +61,8 @@ async def test_who_played_is_summed_up_by_user_and_by_what_they_played_with(stor
         for by, pair in names.items()
         for name, found in zip(pair, both, strict=True)
     }
+    (most, *_) = await store.reads.contributions(RUN.id, 1)
+    assert (most.all_groups, most.all_games) == (2, 10)
     assert {one.name for one in await store.reads.contributions(RUN.id, 1)} == {
         "ada",
         "Ryzen 9",
@@ -78,17 +81,19 @@ async def test_who_played_is_summed_up_by_user_and_by_what_they_played_with(stor
         (TaskQuery(RUN.id, order=TaskOrder.MACHINE, descending=False), [0, 1, 2]),
         (TaskQuery(RUN.id, state="struck out"), [2]),
         (TaskQuery(RUN.id, state="crashes"), [0]),
+        (TaskQuery(RUN.id, state="differing"), []),
+        (TaskQuery(RUN.id, state="differing", differing=(BOB.long_name,)), [2]),
         (TaskQuery(RUN.id, first=1, count=1), [1]),
     ],
 )
 async def test_tasks_are_searched_sorted_and_paged(
     store: Store, query: TaskQuery, found: list[int]
 ) -> None:
-    ada, bob = make_machine("a", user="ada"), make_machine("b", user="bob")
+    ada = make_machine("a", user="ada")
     tasks = [
         make_task(RUN, 0, machine=ada, results=pairs(ww=1, crashes=1)),
         make_task(RUN, 1, machine=ada, results=pairs(ll=5)),
-        make_task(RUN, 2, machine=bob, results=NOTHING, bad=True),
+        make_task(RUN, 2, machine=BOB, results=NOTHING, bad=True),
     ]
     struck = BadTask(replace(tasks[2], results=pairs(ww=9)), 5.0, Colour.RED)
     await kept(store, changed(played(RUN, *tasks), *tasks))
