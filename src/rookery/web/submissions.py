@@ -1,4 +1,5 @@
-"""New runs: submitted, or only looked at before."""
+"""New runs, for the forms of people and the API alike: read, looked up and judged; then submitted,
+or shown beforehand with their lengths on the machines of now."""
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -7,10 +8,7 @@ from functools import partial
 from typing import ParamSpec, TypeVar
 
 from msgspec import UNSET
-from starlette.requests import Request
-from starlette.responses import Response
 
-from rookery.boundary.domains import Domain, runs
 from rookery.farm.submission import SubmissionContext, created, planned
 from rookery.files.access import FileAccess
 from rookery.model.engine import STOCKFISH
@@ -19,10 +17,10 @@ from rookery.model.machine import Machine
 from rookery.model.plan import Plan
 from rookery.model.run import DisplayState, Run, core_hours, machines_pace
 from rookery.people.bearers import Bearer
-from rookery.people.users import Scope, User
+from rookery.people.users import User
 from rookery.protocol import v1
 from rookery.protocol.codec import require
-from rookery.protocol.runs import PREFIXES, Submission, SubmittedArgs, read_submission, side_key
+from rookery.protocol.runs import PREFIXES, Submission, read_submission, side_key
 from rookery.protocol.user_documents import args_document
 from rookery.sources.submission_checks import (
     SubmissionLookup,
@@ -33,39 +31,8 @@ from rookery.sources.submission_checks import (
     list_remarks,
     needs_lookup,
 )
-from rookery.web.answers import site_of
-from rookery.web.bodies import json_answer, read_body
-from rookery.web.callers import find_tasks_at_play, require_bearer, translated_errors
-from rookery.web.openapi import Operation, described
+from rookery.web.callers import find_tasks_at_play
 from rookery.web.site import Site
-
-
-@described(Operation("Create a run", {201: v1.CreatedRun}, body=SubmittedArgs, bearer=True))
-@runs(Domain.LOOP, "checks some words; a large tune is read in a thread", needs_primary=True)
-async def create_run(request: Request) -> Response:
-    site = site_of(request)
-    bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
-    body = await read_body(request.receive)
-    with translated_errors():
-        return json_answer(await submit_run(site, body, bearer), 201)
-
-
-@described(
-    Operation(
-        "Look at a run without creating it", {200: v1.Preview}, body=SubmittedArgs, bearer=True
-    )
-)
-@runs(Domain.THREAD, "lengths are worked out in a thread")
-async def preview_run(request: Request) -> Response:
-    site = site_of(request)
-    bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
-    body = await read_body(request.receive)
-    with translated_errors():
-        made = await prepare_preview(site, body, bearer)
-        machines = await list_machines_now(site, bearer.user.name)
-    return await site.threads.cpu(
-        lambda: json_answer(make_preview(made.run, made.warnings, machines))
-    )
 
 
 async def submit_run(site: Site, body: bytes, bearer: Bearer) -> v1.CreatedRun:
