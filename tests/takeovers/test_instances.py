@@ -2,9 +2,10 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from rookery.client.client import Client
 from rookery.db.target import Target
@@ -14,14 +15,17 @@ from tests.faults.test_events import Reading
 from tests.rookery_process import RookeryProcess, run_rookery
 from tests.submissions import SPRT, body
 
-TAKEOVER_SECONDS = 5.0
+TAKEOVER_SECONDS = 15.0
+"""Five on a machine that does nothing else (scripts/prove takeover); these tests share theirs."""
 PAGES = ("/", "/tests", "/machines", "/contributors", "/api/v1/runs", "/server", "/login")
 
 
 @contextmanager
-def two_servers(database: Target, folder: Path) -> Iterator[tuple[RookeryProcess, RookeryProcess]]:
-    """The first is primary, the second stands by."""
-    shared = {"ROOKERY_DATABASE_URL": database.dsn}
+def two_servers(
+    database: Target, folder: Path, more: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[tuple[RookeryProcess, RookeryProcess]]:
+    """The first is primary, the second stands by; both have these settings."""
+    shared = {"ROOKERY_DATABASE_URL": database.dsn, **more}
     with run_rookery(folder / "first", settings=shared) as first:
         first.until("ready")
         with run_rookery(folder / "second", settings=shared) as second:

@@ -11,7 +11,7 @@ import pytest
 from rookery.client.client import Client
 from rookery.db.target import Target
 from tests.bucket_server import CREDENTIALS, BucketServer
-from tests.faults.server_campaign import made_account
+from tests.faults.serving import made_account
 from tests.rookery_process import RookeryProcess, run_rookery
 
 NET = b"a net" * 20_000

@@ -24,7 +24,7 @@ def stop(server: RookeryProcess) -> None:
 
 
 def lease_runs_out(database: Target) -> None:
-    """At once, not after its ten seconds. A server that was asleep does not even know."""
+    """At once, not after its seconds. A server that was asleep does not even know."""
     asyncio.run(statement(database, LEASE_RUNS_OUT))
 
 
