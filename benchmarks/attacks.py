@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.faults.server_campaign import made_account
+from tests.faults.serving import made_account
 from tests.rookery_process import run_rookery
 from tests.submissions import SPRT, body
 from tests.wire.worker.farm import worker_info

@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".cache" / "coverage"
 MEASURED = ("unit",)
-FLOOR = 66.8
+FLOOR = 67.4
 """Per cent of the lines. It only rises: the report says when it can be raised. It was 69.5 before
 the web interface came, whose handlers are tested over the wire and in browsers, and 67.5 before
 there were several servers, which are tested as processes."""

@@ -2,82 +2,45 @@
 
 Two farms are seeded, a small and a large one, and served one after the other. A real Chromium opens
 each page as a visitor and as an approver; a page that is wider than its window, that breaks a rule
-of accessibility or whose console complains is named at the end, and the exit code says so.
+of accessibility or whose console complains is named at the end, and the exit code says so. With
+`--docs` it takes the pictures of README and docs anew instead.
 """
 
 import argparse
 import html
-import json
-import re
 import shutil
-import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from scripts.shots_for_docs import take_docs
+from scripts.shots_of_farms import (
+    FARMS,
+    FOR_VISITORS,
+    PAGES,
+    PASSWORD,
+    ServedFarm,
+    find_chat,
+    find_names,
+    serve_farm,
+)
 from tests.forks import PROJECT
 from tests.pages.axe import find_violations
 from tests.pages.chromium import Tab, chromium
-from tests.ports import kept_port
-from tests.rookery_process import COMMAND, environment
 
+PICTURES = PROJECT / "docs" / "pictures"
+NEWCOMER = "newcomer@example.org"
 OUT = PROJECT / ".cache" / "shots"
-PASSWORD = "rookery-demo-farm"
-FARMS = {
-    "little": ("--runs", "4", "--machines", "3", "--history", "3"),
-    "much": ("--runs", "200", "--machines", "10000", "--history", "1000"),
-}
-SIZES = {"desk": (1280, 900), "phone": (390, 844)}
-TALLEST = 2600
-PAGES = (
-    "/",
-    "/tests",
-    "/tests?page=2",
-    "/tests/new",
-    "/runs/{pending}",
-    "/runs/{playing}",
-    "/runs/{passed}",
-    "/runs/{failed}",
-    "/runs/{tune}",
-    "/runs/{passed}/tasks",
-    "/runs/{playing}/tasks",
-    "/runs/{passed}/stats",
-    "/runs/{passed}/elo",
-    "/runs/{passed}/games",
-    "/runs/{passed}/games/{game}",
-    "/runs/{passed}/compare?with={failed}",
-    "/tests/new?clone={passed}",
-    "/machines",
-    "/machines/{machine}",
-    "/machines/add",
-    "/contributors",
-    "/engines",
-    "/engines/Stockfish",
-    "/engines/Stockfish/progress",
-    "/engines/new",
-    "/ask",
-    "/log",
-    "/errors",
-    "/nets",
-    "/books",
-    "/teams",
-    "/users",
-    "/users/birk",
-    "/profile",
-    "/profile/notifications",
-    "/tokens",
-    "/sprt",
-    "/server",
-    "/programs",
-    "/api",
-    "/nowhere",
+SIZES = {"desk": (1280, 900), "tablet": (768, 1024), "phone": (390, 844)}
+LOOKS = (
+    *(("desk", "light"), ("desk", "dark"), ("tablet", "light")),
+    *(("phone", "light"), ("phone", "dark")),
 )
-FOR_VISITORS = ("/", "/login", "/signup", "/login/reset", "/runs/{playing}", "/machines", "/ask")
+"""Tables are tables from 700 px on: the tablet shows whether they fit, which a shade does not
+change."""
+TALLEST = 2600
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,116 +52,60 @@ class Shot:
     faults: tuple[str, ...]
 
 
-@contextmanager
-def served_farm(folder: Path, size: Sequence[str]) -> Iterator[str]:
-    """A seeded farm at an address."""
-    data = str(folder / "data")
-    seed = [*COMMAND, "demo", "seed", *size, "--data", data]
-    subprocess.run(seed, cwd=PROJECT, env=environment(), check=True, stdout=subprocess.DEVNULL)
-    with kept_port() as port, (folder / "serve.log").open("w") as log:
-        line = [*COMMAND, "serve", "--data", data, "--port", str(port)]
-        # With charts and boards, as people have them.
-        settings = environment() | {"ROOKERY_FRONT_END": "1"}
-        server = subprocess.Popen(line, cwd=PROJECT, env=settings, stdout=log, stderr=log)
-        try:
-            wait_until_ready(f"http://127.0.0.1:{port}")
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            server.terminate()
-            server.wait(60)
-
-
-def wait_until_ready(address: str) -> None:
-    deadline = time.monotonic() + 120
-    while True:
-        try:
-            with urllib.request.urlopen(f"{address}/readyz"):
-                return
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.2)
-
-
-def find_names(address: str) -> dict[str, str]:
-    """A run in each state and a machine, for the addresses of pages."""
-    runs = read_json(f"{address}/api/v1/runs?limit=200")["runs"]
-    over = read_json(f"{address}/api/v1/runs?state=finished&limit=200")["runs"]
-    names = {
-        "machine": "none",
-        "pending": "",
-        "playing": "",
-        "passed": "",
-        "failed": "",
-        "tune": "",
-    }
-    for run in (*runs, *over):
-        for word in states_of(run):
-            names[word] = names[word] or run["id"]
-    some = next((each["id"] for each in (*runs, *over)), "0" * 24)
-    machines = read_json(f"{address}/api/v1/workers")["workers"]
-    if machines:
-        names["machine"] = machines[0]["name"]
-    found = {word: name or some for word, name in names.items()}
-    return found | {"game": find_game(address, found["passed"])}
-
-
-def find_game(address: str, run: str) -> str:
-    """The first game that the page of a run's games leads to."""
-    with urllib.request.urlopen(f"{address}/runs/{run}/games") as answer:
-        links = re.findall(rf'/runs/{run}/games/(\d+/\d+)"', answer.read().decode())
-    return next(iter(links), "0/0")
-
-
-def states_of(run: dict[str, Any]) -> Iterator[str]:
-    if run["state"] == "pending":
-        yield "pending"
-    if run["state"] == "active":
-        yield "tune" if run["kind"] == "spsa" else "playing"
-    if run["state"] == "finished" and run["kind"] == "sprt":
-        yield "passed" if run.get("flag") == "green" else "failed"
-
-
-def read_json(address: str) -> dict[str, Any]:
-    with urllib.request.urlopen(address) as answer:
-        found: dict[str, Any] = json.load(answer)
-    return found
-
-
 def log_in(tab: Tab, address: str) -> None:
     tab.open(f"{address}/login")
-    tab.ask("document.querySelector('[name=username]').value = 'alva'")
-    tab.ask(f"document.querySelector('[name=password]').value = {json.dumps(PASSWORD)}")
-    tab.click("main form button[type=submit]")
-    tab.until("location.pathname !== '/login' && document.readyState === 'complete'")
+    fill_form(tab, username="alva", password=PASSWORD)
+    assert tab.ask("location.pathname") != "/login", tab.text()
 
 
-def take_shots(tab: Tab, address: str, farm: str, out: Path, only: str) -> Iterator[Shot]:
-    names = find_names(address)
+def take_shots(tab: Tab, farm: ServedFarm, name: str, out: Path, only: str) -> Iterator[Shot]:
+    names = find_names(farm.address) | get_mailed_links(tab, farm)
     for path in FOR_VISITORS:
         if only in path:
-            yield from take_page(tab, address, path, names, out, f"{farm} visitor")
-    log_in(tab, address)
+            yield from take_page(tab, farm, path, names, out, f"{name} visitor")
+    log_in(tab, farm.address)
+    tab.open(f"{farm.address}/ask")
+    names["chat"] = find_chat(str(tab.ask("document.documentElement.outerHTML")))
     for path in PAGES:
         if only in path:
-            yield from take_page(tab, address, path, names, out, farm)
+            yield from take_page(tab, farm, path, names, out, name)
+
+
+def get_mailed_links(tab: Tab, farm: ServedFarm) -> dict[str, str]:
+    """Somebody signs up and alva has forgotten her password: letters lead to the pages that nothing
+    else leads to."""
+    tab.open(f"{farm.address}/signup")
+    fill_form(tab, username="newcomer", email=NEWCOMER, password=PASSWORD, password2=PASSWORD)
+    tab.open(f"{farm.address}/login/reset")
+    fill_form(tab, who="alva")
+    return {
+        "confirm": farm.find_token(NEWCOMER, "/confirm"),
+        "reset": farm.find_token("alva@", "/login/new-password"),
+        "unsubscribe": farm.find_token("alva@", "/unsubscribe"),
+    }
+
+
+def fill_form(tab: Tab, **fields: str) -> None:
+    for name, text in fields.items():
+        tab.fill(f"main form [name={name}]", text)
+    tab.submit("main form button[type=submit]")
 
 
 def take_page(
-    tab: Tab, address: str, path: str, names: dict[str, str], out: Path, farm: str
+    tab: Tab, farm: ServedFarm, path: str, names: dict[str, str], out: Path, of: str
 ) -> Iterator[Shot]:
-    for size, (width, height) in SIZES.items():
-        for shade in ("light", "dark"):
-            name = f"{farm} {path} {size} {shade}"
-            known = len(tab.complaints())
-            tab.size(width, height, dark=shade == "dark")
-            tab.open(address + path.format_map(names))
-            time.sleep(0.4)
-            tall = min(TALLEST, int(tab.ask("document.documentElement.scrollHeight")))
-            tab.size(width, max(height, tall), dark=shade == "dark")
-            file = out / f"{slug(name)}.png"
-            tab.picture(file)
-            yield Shot(name, file, tuple(find_faults(tab, width, known, path)))
+    for size, shade in LOOKS:
+        width, height = SIZES[size]
+        name = f"{of} {path} {size} {shade}"
+        known = len(tab.complaints())
+        tab.size(width, height, dark=shade == "dark")
+        tab.open(farm.address + path.format_map(names))
+        time.sleep(0.4)
+        tall = min(TALLEST, int(tab.ask("document.documentElement.scrollHeight")))
+        tab.size(width, max(height, tall), dark=shade == "dark")
+        file = out / f"{slug(name)}.png"
+        tab.picture(file)
+        yield Shot(name, file, tuple(find_faults(tab, width, known, path)))
 
 
 def find_faults(tab: Tab, width: int, known: int, path: str) -> Iterator[str]:
@@ -249,6 +156,9 @@ def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/shots", description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=OUT, help="where the pictures go")
     parser.add_argument("--farm", choices=FARMS, action="append", help="one farm only")
+    parser.add_argument(
+        "--docs", action="store_true", help="take the pictures of README and docs anew instead"
+    )
     parser.add_argument("--only", default="", metavar="TEXT", help="pages whose path has TEXT")
     return parser.parse_args()
 
@@ -258,15 +168,19 @@ def main() -> int:
     out: Path = given.out.absolute()
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
+    if given.docs:
+        taken = take_docs(PICTURES, out)
+        print(f"{len(taken)} pictures in {PICTURES}; the texts beside them may quote old numbers")
+        return 0
     shots: list[Shot] = []
     with chromium(out / "profile") as tab:
         for farm in given.farm or FARMS:
             print(f"Seeding the farm with {farm} data.", flush=True)
             folder = out / f"farm_{farm}"
             folder.mkdir()
-            with served_farm(folder, FARMS[farm]) as address:
+            with serve_farm(folder, FARMS[farm]) as served:
                 tab.call("Network.clearBrowserCookies")
-                for shot in take_shots(tab, address, farm, out, given.only):
+                for shot in take_shots(tab, served, farm, out, given.only):
                     print(shot.name, *shot.faults, sep="  ", flush=True)
                     shots.append(shot)
             shutil.rmtree(folder, ignore_errors=True)

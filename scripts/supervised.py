@@ -1,4 +1,4 @@
-"""Runs a program and all it starts: Ctrl-C asks it to end, and nothing of it stays behind.
+"""Runs a program and all it starts: Ctrl-C or SIGTERM ask it to end, and nothing stays behind.
 
 It gets a session of its own, so that Ctrl-C in a terminal reaches us alone and the program is asked
 once, in order, instead of losing its servers under its feet. Whatever it leaves behind becomes our
@@ -7,13 +7,12 @@ child, however deep down it was started, and so it is found, named and ended.
 
 import contextlib
 import ctypes
-import math
 import os
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,29 +47,43 @@ def run(
 ) -> Ending:
     """Runs it to its end and passes on each line that it says."""
     _adopt()
-    child = subprocess.Popen(
-        words,
-        cwd=folder,
-        env=variables,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert child.stdout is not None
-    listener = threading.Thread(target=_pass_on, args=(child.stdout, hear), daemon=True)
-    listener.start()
-    interrupted = False
+    with _counted_interrupts() as interrupts:
+        child = subprocess.Popen(
+            words,
+            cwd=folder,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert child.stdout is not None
+        listener = threading.Thread(target=_pass_on, args=(child.stdout, hear), daemon=True)
+        listener.start()
+        _await(child, lambda: bool(interrupts))
+        if child.poll() is None:
+            _wind_up(child, interrupts)
+        left = _sweep(linger)
+        # Only now: what was left behind may have held the pipe open.
+        listener.join()
+        child.stdout.close()
+        return Ending(child.returncode, left, bool(interrupts))
+
+
+@contextlib.contextmanager
+def _counted_interrupts() -> Iterator[list[int]]:
+    """Ctrl-C and SIGTERM are noted and not raised: raised between the program's start and our
+    waiting for it, they would leave it without anybody who ends it."""
+    heard: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, frame: heard.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
-        _await(child)
-    except KeyboardInterrupt:
-        interrupted = True
-        _wind_up(child)
-    left = _sweep(linger)
-    # Only now: what was left behind may have held the pipe open.
-    listener.join()
-    child.stdout.close()
-    return Ending(child.returncode, left, interrupted)
+        yield heard
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _pass_on(lines: Iterable[str], hear: Callable[[str], object]) -> None:
@@ -83,13 +96,12 @@ def _adopt() -> None:
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def _wind_up(child: "subprocess.Popen[str]") -> None:
-    """Asks it to end; who is asked twice, or takes too long, is not asked again."""
-    with contextlib.suppress(ProcessLookupError):
-        child.send_signal(signal.SIGINT)
-    try:
-        _await(child, WIND_UP_SECONDS)
-    except (TimeoutError, KeyboardInterrupt):
+def _wind_up(child: "subprocess.Popen[str]", interrupts: Sequence[int]) -> None:
+    """Asks it to end; at a second Ctrl-C, or when it takes too long, it is killed."""
+    child.send_signal(signal.SIGINT)
+    deadline = time.monotonic() + WIND_UP_SECONDS
+    _await(child, lambda: len(interrupts) > 1 or time.monotonic() > deadline)
+    if child.poll() is None:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
 
@@ -121,14 +133,11 @@ def _orphans() -> dict[int, str]:
     return found
 
 
-def _await(child: "subprocess.Popen[str]", seconds: float = math.inf) -> None:
-    """Until it has ended. Its orphans are laid to rest meanwhile: who looks whether one is gone
-    would find it dead in the list of processes for ever."""
-    deadline = time.monotonic() + seconds
-    while child.poll() is None:
+def _await(child: "subprocess.Popen[str]", enough: Callable[[], bool]) -> None:
+    """Until it has ended, or enough was waited. Its orphans are laid to rest meanwhile: who looks
+    whether one is gone would find it dead in the list of processes for ever."""
+    while child.poll() is None and not enough():
         _reap(spare=child.pid)
-        if time.monotonic() > deadline:
-            raise TimeoutError
         time.sleep(LOOK_SECONDS)
 
 

@@ -1,7 +1,8 @@
 """Fixtures: one embedded PostgreSQL for the whole run, and a fresh database for each test.
 
 Copying a database costs as much as twenty emptied ones, so a test is given the one of the test
-before it with its rows put back, if that left the schema alone; see tests/rows.py.
+before it with its rows put back, if that left the schema alone; see tests/rows.py. That is done
+over a session that stays: one that begins has to learn every table first.
 
 A conftest that wants them says `from tests.database import *`.
 """
@@ -9,12 +10,11 @@ A conftest that wants them says `from tests.database import *`.
 import asyncio
 import itertools
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import asyncpg
 import pytest
@@ -23,11 +23,10 @@ from rookery.db import migrations
 from rookery.db.embedded.server import open_server
 from rookery.db.pool import Pool, Queries, open_pool
 from rookery.db.target import Target, other_database
-from tests.rows import Shape, put_back, shape_of
+from tests.rows import KeptDatabase, keep, put_back
 
 __all__ = ["anyio_backend", "bare_database", "database", "postgres", "queries"]
 
-T = TypeVar("T")
 Stop = Callable[[], object]
 _numbers = itertools.count(1)
 
@@ -37,8 +36,10 @@ class Postgres:
     """A running server with a migrated database that others are copied from."""
 
     target: Target
+    runner: asyncio.Runner
+    """Of the loop that its kept database has a session on."""
     template: str = "prepared"
-    spare: tuple[Target, Shape] | None = None
+    spare: KeptDatabase | None = None
 
 
 @pytest.fixture(scope="session")
@@ -53,30 +54,32 @@ def queries() -> Queries:
 
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory, queries: Queries) -> Iterator[Postgres]:
-    with running(tmp_path_factory.mktemp("postgres")) as target:
-        server = Postgres(target)
-        asyncio.run(_prepare(server, queries))
+    with running(tmp_path_factory.mktemp("postgres")) as target, asyncio.Runner() as runner:
+        server = Postgres(target, runner)
+        runner.run(_prepare(server, queries))
         yield server
+        if server.spare is not None:
+            runner.run(server.spare.session.close())
 
 
 @pytest.fixture
 def database(postgres: Postgres) -> Iterator[Target]:
     """A database of the test's own, with the present schema and nothing in it."""
-    target, shape = postgres.spare or _run(_copied(postgres))
+    kept = postgres.spare or postgres.runner.run(_copied(postgres))
     postgres.spare = None
-    yield target
-    if _run(put_back(target, shape)):
-        postgres.spare = target, shape
+    yield kept.target
+    if postgres.runner.run(put_back(kept)):
+        postgres.spare = kept
     else:
-        _run(_drop(postgres.target, target))
+        postgres.runner.run(_drop_kept(postgres.target, kept))
 
 
 @pytest.fixture
 def bare_database(postgres: Postgres) -> Iterator[Target]:
     """A database of the test's own without any schema."""
-    target = _run(_copy(postgres.target, "template1"))
+    target = postgres.runner.run(_copy(postgres.target, "template1"))
     yield target
-    _run(_drop(postgres.target, target))
+    postgres.runner.run(_drop(postgres.target, target))
 
 
 @asynccontextmanager
@@ -131,9 +134,13 @@ async def _prepare(server: Postgres, queries: Queries) -> None:
     await migrations.migrate(prepared, queries, migrations.load_migrations())
 
 
-async def _copied(server: Postgres) -> tuple[Target, Shape]:
-    target = await _copy(server.target, server.template)
-    return target, await shape_of(target)
+async def _copied(server: Postgres) -> KeptDatabase:
+    return await keep(await _copy(server.target, server.template))
+
+
+async def _drop_kept(server: Target, kept: KeptDatabase) -> None:
+    await kept.session.close()
+    await _drop(server, kept.target)
 
 
 async def _copy(server: Target, template: str) -> Target:
@@ -145,7 +152,3 @@ async def _copy(server: Target, template: str) -> Target:
 async def _drop(server: Target, target: Target) -> None:
     name = target.connect_args["database"]
     await statement(server, f"DROP DATABASE {name} WITH (FORCE)")
-
-
-def _run(work: Coroutine[object, object, T]) -> T:
-    return asyncio.run(work)

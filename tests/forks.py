@@ -13,6 +13,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, STDOUT, CompletedProcess, Popen, TimeoutExpired
@@ -80,14 +81,22 @@ class Fork:
         return code
 
     def _ended(self, seconds: float | None) -> int | None:
-        if self.returncode is None and select.select([self._answers], [], [], seconds)[0]:
+        if self.returncode is None and self._has_answer(seconds):
             with self._answers:
                 self.returncode = int(self._answers.recv(LONGEST_ANSWER))
         return self.returncode
 
+    def _has_answer(self, seconds: float | None) -> bool:
+        # No `select`: a proof that holds a thousand streams has descriptors beyond its bound.
+        waiting = select.poll()
+        waiting.register(self._answers, select.POLLIN)
+        return bool(waiting.poll(None if seconds is None else 1000 * seconds))
+
     def send_signal(self, number: int) -> None:
+        """Does nothing to a process that has ended, be its end told or on the way to us."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)

@@ -25,7 +25,7 @@ def remaining_processes(mark: Path | str, within: Collection[str] = PLACES) -> d
     """Those that are still there after a while: one that was killed takes a moment to go."""
     deadline = time.monotonic() + LIMIT_SECONDS
     while (left := processes_of(mark, within)) and time.monotonic() < deadline:
-        time.sleep(0.02)
+        time.sleep(0.05)
     return left
 
 

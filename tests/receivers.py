@@ -14,13 +14,23 @@ from aiosmtpd.controller import Controller
 from tests.ports import kept_port
 
 
-@dataclass(slots=True)
+@dataclass
 class MailBox:
     """Letters that a mail server has taken."""
 
     port: int
     letters: list[EmailMessage] = field(default_factory=list)
     refuses: bool = False
+    unknown: frozenset[str] = frozenset()
+    """Recipients that it says there are none of."""
+
+    async def handle_RCPT(  # noqa: N802 - its name
+        self, _server: Any, _session: Any, envelope: Any, address: str, _options: Any
+    ) -> str:
+        if address in self.unknown:
+            return "550 no such user here"
+        envelope.rcpt_tos.append(address)
+        return "250 known"
 
     async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:  # noqa: N802 - its name
         if self.refuses:

@@ -6,6 +6,7 @@ every row says which transaction wrote it; such a database is not used again.
 """
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import asyncpg
 
@@ -35,53 +36,56 @@ WHERE datname = current_database() AND backend_type = 'client backend'
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A database as it was made."""
+Session: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
+
+@dataclass(slots=True)
+class KeptDatabase:
+    """A database as it was made, and our session on it, which no test uses."""
+
+    target: Target
+    session: Session
     catalogue: str
     restoring: str
 
 
-async def shape_of(target: Target) -> Shape:
-    connection = await asyncpg.connect(**target.connect_args)
-    try:
-        catalogue: str = await connection.fetchval(CATALOGUE)
-        return Shape(catalogue, await _restoring(connection))
-    finally:
-        await connection.close()
+async def keep(target: Target) -> KeptDatabase:
+    session = await asyncpg.connect(**target.connect_args)
+    catalogue: str = await session.fetchval(CATALOGUE)
+    return KeptDatabase(target, session, catalogue, await _restoring(session))
 
 
-async def put_back(target: Target, shape: Shape) -> bool:
+async def put_back(kept: KeptDatabase) -> bool:
     """Ends every session, then restores the rows; False when more than rows had changed."""
-    connection = await asyncpg.connect(**target.connect_args)
     try:
-        await connection.fetch(SESSIONS)
-        if await connection.fetchval(CATALOGUE) != shape.catalogue:
-            return False
-        await connection.execute(shape.restoring)
-        return True
-    finally:
-        await connection.close()
+        await kept.session.fetch(SESSIONS)
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+        # The test has ended ours, too.
+        kept.session.terminate()
+        kept.session = await asyncpg.connect(**kept.target.connect_args)
+        await kept.session.fetch(SESSIONS)
+    if await kept.session.fetchval(CATALOGUE) != kept.catalogue:
+        return False
+    await kept.session.execute(kept.restoring)
+    return True
 
 
-async def _restoring(connection: "asyncpg.Connection[asyncpg.Record]") -> str:
+async def _restoring(session: Session) -> str:
     """Deletes what is there, whatever refers to it, and writes what was there at first."""
-    tables = [record[0] for record in await connection.fetch(TABLES)]
+    tables = [record[0] for record in await session.fetch(TABLES)]
     deletions = [f"DELETE FROM {table}" for table in tables]
-    first_rows = [await _insertion(connection, table) for table in tables]
+    first_rows = [await _insertion(session, table) for table in tables]
     counters = [
-        f"SELECT setval('{name}', {start}, false)"
-        for name, start in await connection.fetch(SEQUENCES)
+        f"SELECT setval('{name}', {start}, false)" for name, start in await session.fetch(SEQUENCES)
     ]
     freely = "SET LOCAL session_replication_role = replica; SET LOCAL synchronous_commit = off"
     steps = (freely, *deletions, *first_rows, *counters)
     return f"BEGIN; {'; '.join(filter(None, steps))}; COMMIT"
 
 
-async def _insertion(connection: "asyncpg.Connection[asyncpg.Record]", table: str) -> str:
-    rows = await connection.fetchval(f"SELECT json_agg(t) FROM {table} AS t")
+async def _insertion(session: Session, table: str) -> str:
+    rows = await session.fetchval(f"SELECT json_agg(t) FROM {table} AS t")
     if rows is None:
         return ""
-    quoted = await connection.fetchval("SELECT quote_literal($1::text)", rows)
+    quoted = await session.fetchval("SELECT quote_literal($1::text)", rows)
     return f"INSERT INTO {table} SELECT * FROM json_populate_recordset(null::{table}, {quoted})"

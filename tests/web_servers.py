@@ -12,10 +12,13 @@ LOOK_SECONDS = 0.01
 
 @contextmanager
 def web_server(
-    handler: Callable[..., BaseHTTPRequestHandler], context: ssl.SSLContext | None = None
+    handler: Callable[..., BaseHTTPRequestHandler],
+    context: ssl.SSLContext | None = None,
+    *,
+    port: int = 0,
 ) -> Iterator[str]:
     """The address at which requests are handed to such handlers until the block ends."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
         if context:
             # The handshake is for the thread that serves: who breaks it off stops nobody else.
             server.socket = context.wrap_socket(

@@ -8,21 +8,21 @@ somebody is refused, or the generator can't keep up. Calls come over the lines o
 the ledger is exact, nobody was refused before that and the server took half a core at the most.
 """
 
-import argparse
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 import uvloop
+from scripts.proof import option, read_options, run
 from tests.fleet.arrivals import evenly
 from tests.fleet.crowd import Crowd, Mix
 from tests.fleet.figures import ENDPOINTS, Figures, Minute, lag_line, table
 from tests.fleet.lines import SharedLines
-from tests.fleet.stage import come_first, staged
-from tests.fleet.watch import Watch, cost_table, ending, minute_table, say
+from tests.fleet.stage import come_first, place_in_queue, staged
+from tests.fleet.watch import Watch, ending, minute_table, say
 
 STEP_SECONDS = 15.0
 """A period of the table."""
@@ -30,34 +30,20 @@ CHANCES = 2
 """Periods of which one has to be clean: others work on the machine, too."""
 FASTER = 1.25
 CLEAN_SECONDS = 0.100
-ALONE_CALLS = 5_000
 MOST_CORES = 0.5
 TROUBLES = ("busy", "503", "error", "lost")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    workers: int
-    ramp: float
-    steady: float
-    steps: int
-    faster: float
-    users: int
-    runs: int
-    lines: int
-
-
-def arguments() -> Wanted:
-    parser = argparse.ArgumentParser(prog="scripts/prove crowd", description=__doc__)
-    parser.add_argument("--workers", type=int, default=100_000)
-    parser.add_argument("--ramp", type=float, default=360.0, help="seconds until all are there")
-    parser.add_argument("--steady", type=float, default=180.0, help="seconds at the mix")
-    parser.add_argument("--steps", type=int, default=8, help="times that everybody hastens")
-    parser.add_argument("--faster", type=float, default=1.0, help="fewer, busier workers in a try")
-    parser.add_argument("--users", type=int, default=2_000)
-    parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--lines", type=int, default=128)
-    return Wanted(**vars(parser.parse_args()))
+    workers: int = 100_000
+    ramp: float = option(360.0, "seconds until all are there")
+    steady: float = option(180.0, "seconds at the mix")
+    steps: int = option(8, "times that everybody hastens")
+    faster: float = option(1.0, "fewer, busier workers in a try")
+    users: int = 2_000
+    runs: int = 100
+    lines: int = option(1_024, "connections of the proxy at the most")
 
 
 def is_clean(minute: Minute, figures: Figures) -> bool:
@@ -85,7 +71,7 @@ async def climb(watch: Watch, steps: int) -> list[tuple[bool, int]]:
     return found
 
 
-async def prove(wanted: Wanted, folder: Path, *, first: bool) -> int:
+async def prove(wanted: Wanted, folder: Path) -> int:
     async with staged(folder / "data", users=wanted.users, runs=wanted.runs) as stage:
         lines = SharedLines(stage.port, wanted.lines)
         figures = Figures(STEP_SECONDS)
@@ -99,11 +85,9 @@ async def prove(wanted: Wanted, folder: Path, *, first: bool) -> int:
         steps = await climb(watch, wanted.steps)
         await watch.end()
         dead = await stage.campaign.dead_tasks()
-        say(report(wanted, watch, began, ended, dead, first=first))
+        say(report(wanted, watch, began, ended, dead))
         say(limit(watch, steps))
         say(line.replace("| minute |", "| 15 s |") for line in minute_table(watch))
-        rate = Mix().faster(wanted.faster).calls * wanted.workers / len(ENDPOINTS)
-        say(cost_table(await watch.costs(rate, ALONE_CALLS), rate))
         lines.close()
         audit = await stage.campaign.audit()
         say(ending(crowd, audit))
@@ -116,9 +100,7 @@ async def prove(wanted: Wanted, folder: Path, *, first: bool) -> int:
     return 1 if audit.wrong or dead or refused or void or share > MOST_CORES else 0
 
 
-def report(
-    wanted: Wanted, watch: Watch, began: int, ended: int, dead: int, *, first: bool
-) -> Iterator[str]:
+def report(wanted: Wanted, watch: Watch, began: int, ended: int, dead: int) -> Iterator[str]:
     figures = watch.figures
     chosen, sound = figures.chosen(began, ended), figures.sound(began, ended)
     server, postgres, generator = watch.spent(began, ended)
@@ -127,17 +109,34 @@ def report(
     yield (
         f"{watch.crowd.at_work:,} workers of {wanted.users:,} users, {wanted.runs} runs, after"
         f" {wanted.ramp:.0f} s in which they came: {seconds:.0f} s at {calls / seconds:,.0f} calls"
-        f" a second over {wanted.lines} lines;"
-        f" {'before' if first else 'beside'} whatever else runs on the machine."
+        f" a second over at most {wanted.lines:,} connections;"
+        f" {place_in_queue()} whatever else runs on the machine."
     )
     yield (
         f"Of a core: server {server:.2f}, PostgreSQL {postgres:.2f}, generator {generator:.2f};"
         f" {1000 * server * seconds / max(1, calls):.3f} and"
         f" {1000 * postgres * seconds / max(1, calls):.3f} ms a call. Dead tasks: {dead}."
     )
+    yield speed_line(watch, began, ended)
     yield lag_line(chosen).replace("minutes", f"periods of {STEP_SECONDS:.0f} s")
     yield ""
     yield from table(figures, sound, len(sound) * STEP_SECONDS)
+
+
+def speed_line(watch: Watch, began: int, ended: int) -> str:
+    """The generator does the same for each call, so that what it takes tells how quick the
+    processors are at a time: others may use what they are part of."""
+    calls = [watch.figures.minutes[period].calls for period in range(began, ended)]
+    shares = [watch.spent(period, period + 1) for period in range(began, ended)]
+    costs = [
+        1000 * share[2] * STEP_SECONDS / max(1, n) for n, share in zip(calls, shares, strict=True)
+    ]
+    quick = [share[0] * min(costs) / cost for share, cost in zip(shares, costs, strict=True)]
+    return (
+        f"The generator's work for a call took {min(costs):.2f} to {max(costs):.2f} ms, by how"
+        f" quick the machine was; at its quickest the server would have taken"
+        f" {fmean(quick):.2f} of a core."
+    )
 
 
 def limit(watch: Watch, steps: list[tuple[bool, int]]) -> Iterator[str]:
@@ -159,11 +158,6 @@ def limit(watch: Watch, steps: list[tuple[bool, int]]) -> Iterator[str]:
         )
 
 
-def main() -> int:
-    first = come_first()
-    with tempfile.TemporaryDirectory() as folder:
-        return uvloop.run(prove(arguments(), Path(folder), first=first))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    come_first()
+    sys.exit(run(prove, read_options(Wanted, __doc__), on=uvloop.run))

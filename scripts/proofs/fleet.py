@@ -8,15 +8,14 @@ killed meanwhile, and once its database says nothing for a while. Honest tasks m
 buried while its worker lives.
 """
 
-import argparse
 import asyncio
 import resource
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.progress import Progress
+from scripts.proof import option, read_options, run, tell_findings
 from tests.faults.server_campaign import Campaign, campaign_on
 from tests.fleet.audit import Audit
 from tests.fleet.worker import Pace
@@ -29,21 +28,11 @@ LOOK_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    workers: int
-    seconds: float
-    speed: float
-    kills: int
-    outage: float
-
-
-def arguments() -> Wanted:
-    parser = argparse.ArgumentParser(prog="scripts/prove fleet", description=__doc__)
-    parser.add_argument("--workers", type=int, default=20_000)
-    parser.add_argument("--seconds", type=float, default=240.0, help="a third of it to begin")
-    parser.add_argument("--speed", type=float, default=4.0, help="times as fast as real workers")
-    parser.add_argument("--kills", type=int, default=2)
-    parser.add_argument("--outage", type=float, default=20.0, help="seconds; 0 for none")
-    return Wanted(**vars(parser.parse_args()))
+    workers: int = 20_000
+    seconds: float = option(240.0, "a third of it to begin")
+    speed: float = option(4.0, "times as fast as real workers")
+    kills: int = 2
+    outage: float = option(20.0, "seconds; 0 for none")
 
 
 async def until(moment: float, told: Progress, campaign: Campaign) -> None:
@@ -69,8 +58,7 @@ async def prove(wanted: Wanted, folder: Path) -> int:
             await until(wanted.seconds, told, campaign)
             rate = (fleet.lines.calls - calls) / told.seconds
         audit = await campaign.audit()
-        for word in audit.wrong[:20]:
-            print(word, file=sys.stderr)
+        tell_findings(audit.wrong)
         dead = await campaign.dead_tasks()
         report(campaign, wanted, rate, audit, dead)
         return 1 if audit.wrong or dead else 0
@@ -92,11 +80,6 @@ def report(campaign: Campaign, wanted: Wanted, rate: float, audit: Audit, dead: 
     )
 
 
-def main() -> int:
-    resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, OPEN_FILES))
-    with tempfile.TemporaryDirectory() as folder:
-        return asyncio.run(prove(arguments(), Path(folder)))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, OPEN_FILES))
+    sys.exit(run(prove, read_options(Wanted, __doc__)))

@@ -7,19 +7,18 @@ and these against the ledger of what was acknowledged. No round begins after so 
 holds only if each victim was struck at least five times by then.
 """
 
-import argparse
 import asyncio
 import collections
 import random
 import sys
-import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.progress import Progress
+from scripts.proof import read_options, run_timed, tell_findings
 from tests.faults.server_campaign import MOMENTS, Campaign, campaign_on
+from tests.faults.serving import count_corrections
 from tests.fleet.audit import Audit
 
 VICTIMS = (*MOMENTS, "server", "server", "postgres", "backend")
@@ -30,19 +29,10 @@ RUNS = 10
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    rounds: int
-    minutes: float
-    workers: int
-    seed: int
-
-
-def arguments() -> Wanted:
-    parser = argparse.ArgumentParser(prog="scripts/prove fleet-kills", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=104)
-    parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--workers", type=int, default=40)
-    parser.add_argument("--seed", type=int, default=1)
-    return Wanted(**vars(parser.parse_args()))
+    rounds: int = 104
+    minutes: float = 10.0
+    workers: int = 40
+    seed: int = 1
 
 
 def victims(wanted: Wanted, chance: random.Random) -> Iterator[str]:
@@ -64,8 +54,7 @@ async def round_of(campaign: Campaign, victim: str, chance: random.Random) -> No
 async def balanced(campaign: Campaign) -> bool:
     """Whether nothing is wrong; asked while no worker is at work."""
     audit = await campaign.audit()
-    for word in audit.wrong[:20]:
-        print(word, file=sys.stderr)
+    tell_findings(audit.wrong)
     return not audit.wrong
 
 
@@ -93,7 +82,7 @@ async def prove(wanted: Wanted, folder: Path) -> int:
             if not await part_of(campaign, left, wanted, chance, told):
                 return 1
         audit = await campaign.audit()
-        corrections = await asyncio.to_thread(campaign.corrections)
+        corrections = await asyncio.to_thread(count_corrections, campaign.data)
     deaths = collections.Counter(campaign.deaths)
     report(campaign, deaths, audit, corrections)
     enough = min(LEAST_TIMES, wanted.rounds // len(VICTIMS))
@@ -123,13 +112,5 @@ def report(
     )
 
 
-def main() -> int:
-    wanted, began = arguments(), time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        code = asyncio.run(prove(wanted, Path(folder)))
-    print(f"\n{time.monotonic() - began:.0f} s")
-    return code
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_timed(prove, read_options(Wanted, __doc__)))

@@ -5,43 +5,45 @@
 Both disks are small and of their own; a third of the rounds fills the disk of an external database,
 of which the server knows nothing before a write fails. In each round one of them is filled to the
 last byte at a random moment, stays so for a while, and is emptied. While the database has no space,
-/readyz, a page and workers' calls are to say so; while the files have none, uploads are refused and
-everything else goes on. A server that ends for want of space is started again, as its service
-manager would. In the end the rows are held against the ledger.
+/readyz and a page say so in words that a person understands, which are printed, and a worker is
+refused with a 503 that is no JSON, so that it tries again; while the files have none, a page says
+so, uploads are refused and everything else goes on. A server that ends for want of space is started
+again, as its service manager would. In the end the rows are held against the ledger.
 """
 
-import argparse
 import asyncio
+import html
+import json
 import random
+import re
 import sys
-import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.progress import Progress
+from scripts.proof import read_options, run_timed, tell_findings
 from tests.faults.small_disks import DATABASE, FILES, SmallDiskFarm, farm_on_small_disks
+
+from rookery.files.disk import FAILED_SECONDS, SETTLED_SECONDS
 
 RUNS = 6
 HEAD = (
-    "| round | disk | full for | told after | calls without an answer | writes meanwhile"
-    " | all well after | restarts |\n|" + "---|" * 8
+    "| round | disk | full for | told after | a page told it | a worker was told"
+    " | calls without an answer | writes meanwhile | all well after | restarts |\n|" + "---|" * 10
 )
+TOLD = re.compile(r'<p class="note error" role="status">(.*?)</p>', re.DOTALL)
+DIGITS = re.compile(r"\d+")
+MOST_SECONDS = 30.0
+"""In which a person and a worker have been told, and in which all is well after space was made."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    rounds: int
-    workers: int
-    seed: int
-
-
-def arguments() -> Wanted:
-    parser = argparse.ArgumentParser(prog="scripts/prove full-disk", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--workers", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=1)
-    return Wanted(**vars(parser.parse_args()))
+    rounds: int = 12
+    workers: int = 20
+    seed: int = 1
 
 
 async def expect_told(farm: SmallDiskFarm, disk: str) -> None:
@@ -53,21 +55,57 @@ async def expect_told(farm: SmallDiskFarm, disk: str) -> None:
     await farm.until(lambda status, told: status == 503 and told.startswith("disk full"))
 
 
-async def expect_refused(farm: SmallDiskFarm, disk: str) -> str:
-    """What a person and a worker are told in the middle of it."""
-    page = await farm.call("GET", "/login")
-    if disk == FILES:
-        assert "disk of the files" in page[1], page
-        await farm.wrote_again()
-        return "yes"
-    assert "disk full" in page[1] or not page[0], page
-    status, text = await farm.ask_for_a_task()
-    assert status in {0, 200, 503}, (status, text)
-    assert status != 503 or "disk is full" in text, text
-    return {0: "no (restarting)", 200: "still", 503: "no"}[status]
+def sentence_in(page: str) -> str:
+    """What a person reads of it."""
+    found = TOLD.search(page)
+    return " ".join(html.unescape(found[1]).split()) if found else ""
 
 
-async def play(farm: SmallDiskFarm, number: int, disk: str, chance: random.Random) -> None:
+@dataclass(slots=True)
+class Told:
+    """What people and workers were told, by how often each; figures left out."""
+
+    people: Counter[str]
+    workers: Counter[str]
+
+    async def expect_page(self, farm: SmallDiskFarm, words: str) -> None:
+        """A page has to tell it; also one of a server that is about to be started again."""
+        deadline = time.monotonic() + MOST_SECONDS
+        while words not in (told := sentence_in((await farm.call("GET", "/login"))[1])):
+            assert time.monotonic() < deadline, f"a page tells {told!r}"
+            await asyncio.sleep(0.1)
+        self.people[DIGITS.sub("N", told)] += 1
+
+    async def expect_refusal(self, farm: SmallDiskFarm) -> None:
+        """A worker has to be told to try again, in no JSON; until then it may still be given a
+        task, since PostgreSQL has something left."""
+        deadline = time.monotonic() + MOST_SECONDS
+        while (answer := await farm.ask_for_a_task())[0] != 503:
+            assert answer[0] in (0, 200), answer
+            assert time.monotonic() < deadline, "workers are not refused"
+            await asyncio.sleep(0.1)
+        assert "disk is full" in answer[1], answer
+        try:
+            json.loads(answer[1])
+        except ValueError:
+            self.workers[answer[1].partition("(request")[0].strip()] += 1
+        else:
+            raise AssertionError(f"a worker would take this for a verdict: {answer[1]}")
+
+    async def expect(self, farm: SmallDiskFarm, disk: str) -> tuple[str, str]:
+        """What a person and a worker are told in the middle of it; what was written."""
+        if disk == FILES:
+            await self.expect_page(farm, "disk of the files")
+            await farm.fleet.wrote_again()
+            return "tasks as ever", "yes"
+        await self.expect_page(farm, "disk full")
+        await self.expect_refusal(farm)
+        return "503, no JSON", "no"
+
+
+async def play(
+    farm: SmallDiskFarm, number: int, disk: str, chance: random.Random, said: Told
+) -> None:
     await asyncio.sleep(chance.uniform(0.5, 3))
     held, refused, restarts = chance.uniform(1, 12), farm.fleet.lines.refused, farm.restarts
     await farm.fill(disk)
@@ -75,24 +113,26 @@ async def play(farm: SmallDiskFarm, number: int, disk: str, chance: random.Rando
     await expect_told(farm, disk)
     told = time.monotonic() - full
     await asyncio.sleep(held)
-    writes = await expect_refused(farm, disk)
+    worker, writes = await said.expect(farm, disk)
     await farm.empty(disk)
     emptied = time.monotonic()
     await farm.until(lambda status, told: (status, told) == (200, ""))
-    await farm.wrote_again()
+    await farm.fleet.wrote_again()
     well = time.monotonic() - emptied
+    assert well < MOST_SECONDS, well
     if disk == FILES:
         assert await farm.put_book(f"round{number}") == 200
     print(
         f"| {number} | {'the files' if disk == FILES else 'the database'} | {emptied - full:.1f} s"
-        f" | {told:.1f} s | {farm.fleet.lines.refused - refused:,} | {writes} | {well:.1f} s"
-        f" | {farm.restarts - restarts} |"
+        f" | {told:.1f} s | yes | {worker} | {farm.fleet.lines.refused - refused:,} | {writes}"
+        f" | {well:.1f} s | {farm.restarts - restarts} |"
     )
 
 
 async def prove(wanted: Wanted, folder: Path) -> int:
     """First the server's own database and its files, then an external one."""
     chance, told = random.Random(wanted.seed), Progress(wanted.rounds, "full disks")
+    said = Told(Counter(), Counter())
     last_own = wanted.rounds - wanted.rounds // 3
     own = [(number, FILES if number % 2 else DATABASE) for number in range(1, last_own + 1)]
     other = [(number, DATABASE) for number in range(last_own + 1, wanted.rounds + 1)]
@@ -100,8 +140,16 @@ async def prove(wanted: Wanted, folder: Path) -> int:
         place = folder / str(external)
         place.mkdir()
         print(f"\n{('Its own database', 'An external database')[external]}:\n\n{HEAD}")
-        if not await play_all(place, bool(external), rounds, wanted.workers, chance, told):
+        if not await play_all(place, bool(external), rounds, wanted.workers, chance, told, said):
             return 1
+    for who, sentences in (("a person", said.people), ("a worker", said.workers)):
+        print(f"\nWhat {who} read (N for a figure):\n")
+        print("\n".join(f"- {times} times: {words}" for words, times in sentences.items()))
+    print(
+        "\nSpace on the server's own disk is seen at once. On that of an external database it shows"
+        f" by a commit that succeeds: the last failure counts for {SETTLED_SECONDS:.0f} s more, and"
+        f" for {FAILED_SECONDS:.0f} s where nothing is written."
+    )
     return 0
 
 
@@ -112,12 +160,13 @@ async def play_all(
     workers: int,
     chance: random.Random,
     told: Progress,
+    said: Told,
 ) -> bool:
     """Rounds on one farm; whether the books balance after them."""
     async with farm_on_small_disks(folder, runs=RUNS, external=external) as farm:
         async with farm.fleet.at_work(workers):
             for number, disk in rounds:
-                await play(farm, number, disk, chance)
+                await play(farm, number, disk, chance, said)
                 told.tell(number, f"{farm.fleet.lines.calls:,} calls")
         audit = await farm.audit()
     ledger, lines = farm.fleet.ledger, farm.fleet.lines
@@ -126,18 +175,9 @@ async def play_all(
         f" {ledger.acknowledged_games():,} games acknowledged, {audit.games:,} in the rows, in"
         f" {audit.tasks:,} tasks; disagreements of rows and ledger: {len(audit.wrong)}."
     )
-    for word in audit.wrong[:20]:
-        print(word, file=sys.stderr)
+    tell_findings(audit.wrong)
     return not audit.wrong
 
 
-def main() -> int:
-    wanted, began = arguments(), time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        code = asyncio.run(prove(wanted, Path(folder)))
-    print(f"\n{time.monotonic() - began:.0f} s")
-    return code
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_timed(prove, read_options(Wanted, __doc__)))

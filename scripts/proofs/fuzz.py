@@ -27,7 +27,7 @@ from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from scripts.progress import Progress
 from scripts.proofs.idle import own_mib
-from tests.faults.server_campaign import made_account
+from tests.faults.serving import made_account
 from tests.rookery_process import RookeryProcess, run_rookery
 from tests.slow_texts import GROWTH, PARSERS, Parser, chance_shapes, plain_shapes, too_steep
 from tests.submissions import SPRT, body

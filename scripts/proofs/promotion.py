@@ -2,28 +2,35 @@
 
     scripts/prove promotion [--promotions N] [--workers N] [--seed N] [--asynchronous]
 
-One server with an address of two hosts serves throughout. Before most kills the standby hears
-nothing for a moment, so that the primary dies with commits that the standby never gets. After
-every fifth promotion, and in the end, what the server shows is held against its tasks and these
-against the ledger of what was acknowledged.
+Two Rookery servers with an address of two hosts serve throughout, a primary and one that stands by,
+and the fleet calls both. Before most kills the standby of the database hears nothing for a moment,
+so that the primary dies with commits that the standby never gets. After every promotion, while all
+go on, the rows of the new primary are held against the ledger of what was acknowledged; after every
+fifth, and in the end, with everybody at rest, also what each of the two servers shows.
 With --asynchronous no commit waits for the standby: the books then need not balance, which shows
 what the proof is able to see.
 """
 
-import argparse
 import asyncio
 import random
 import statistics
 import sys
-import tempfile
 import time
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import asyncpg
 from scripts.progress import Progress
-from tests.faults.server_campaign import Campaign, campaign_on
+from scripts.proof import read_options, run_timed, tell_findings
+from tests.faults.serving import end_servers, made_account, start_server, wait_for_port
+from tests.faults.several_servers import SpreadConnections
 from tests.faults.standby import Pair, standby_pair
 from tests.fleet.audit import Audit
+from tests.fleet.fleet import SimulatedFleet
+from tests.fleet.moments import Acknowledged, Sent, find_wrong, read_rows
+from tests.rookery_process import SIMULATED, RookeryProcess
 
 PART = 5
 RUNS = 6
@@ -33,10 +40,10 @@ CUTS = (0.0, 0.3, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    promotions: int
-    workers: int
-    seed: int
-    asynchronous: bool
+    promotions: int = 20
+    workers: int = 40
+    seed: int = 1
+    asynchronous: bool = False
 
 
 @dataclass(slots=True)
@@ -48,61 +55,110 @@ class Times:
     serving: list[float] = field(default_factory=list)
 
 
-def arguments() -> Wanted:
-    parser = argparse.ArgumentParser(prog="scripts/prove promotion", description=__doc__)
-    parser.add_argument("--promotions", type=int, default=20)
-    parser.add_argument("--workers", type=int, default=40)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--asynchronous", action="store_true")
-    return Wanted(**vars(parser.parse_args()))
+@dataclass(slots=True)
+class TwoServers:
+    """A primary and a secondary, and the fleet that calls both."""
+
+    pair: Pair
+    fleet: SimulatedFleet
+    lines: SpreadConnections
+    servers: list[RookeryProcess]
+    compared: int = 0
+    """Promotions after which the rows were held against the ledger."""
+
+    async def get_over_it(self) -> None:
+        """Waits until the next report is acknowledged, by whichever is primary."""
+        await self.fleet.wrote_again(lambda: all(s.process.poll() is None for s in self.servers))
+
+    async def compare(self) -> list[str]:
+        """While all go on: what is in the rows that can't be."""
+        connection = await asyncpg.connect(**self.pair.connect_args)
+        try:
+            before = Acknowledged.of(self.fleet.ledger)
+            rows = await read_rows(connection)
+            sent = Sent.of(self.fleet.ledger)
+        finally:
+            await connection.close()
+        self.compared += 1
+        return find_wrong(rows, before, sent, self.fleet.ledger)
+
+    async def audit(self) -> Audit:
+        """Asked of each server, while nobody is at work."""
+        found = []
+        for port in self.lines.ports:
+            self.lines.only = port
+            found.append(await self.fleet.audit(self.pair.url))
+        self.lines.only = 0
+        differs = ("the servers show different things",) if found[0] != found[1] else ()
+        wrong = (*found[0].wrong, *found[1].wrong, *differs)
+        return replace(found[0], wrong=wrong)
+
+    async def terms(self) -> int:
+        """How often a server has become primary so far."""
+        return int(str(await self.pair.ask("SELECT epoch FROM fence")))
+
+
+@asynccontextmanager
+async def two_servers(pair: Pair, folder: Path, seed: int) -> AsyncIterator[TwoServers]:
+    settings = SIMULATED | {"ROOKERY_DATABASE_URL": pair.url}
+    account = await asyncio.to_thread(made_account, folder / "account", settings=settings)
+    lines = SpreadConnections(random.Random(seed))
+    lines.token = account.token
+    farm = TwoServers(pair, SimulatedFleet(account, lines), lines, [])
+    try:
+        for name in ("one", "two"):
+            farm.servers.append(await start_server(folder / name, settings))
+            lines.ports.append(await wait_for_port(farm.servers[-1]))
+        await farm.fleet.submit(RUNS)
+        yield farm
+    finally:
+        lines.close()
+        await end_servers(farm.servers)
 
 
 async def promote(
-    pair: Pair, campaign: Campaign, chance: random.Random, times: Times, *, asynchronous: bool
+    farm: TwoServers, chance: random.Random, times: Times, *, asynchronous: bool
 ) -> None:
     """At a moment by chance; then the old primary comes back as the standby."""
+    pair = farm.pair
     if asynchronous:
         await asyncio.to_thread(pair.primary.wait_for_standby, False)
     await asyncio.sleep(chance.uniform(0.5, 3))
     times.promoted.append(await pair.fail_over(cut_seconds=chance.choice(CUTS)))
     promoted = time.monotonic()
-    assert campaign.server is not None
-    await campaign.get_over_it(campaign.server)
+    await farm.get_over_it()
     times.serving.append(times.promoted[-1] + time.monotonic() - promoted)
     await pair.attach_standby()
 
 
 async def play_part(
-    pair: Pair, campaign: Campaign, wanted: Wanted, chance: random.Random, times: Times
-) -> Audit:
-    """Some promotions with workers of their own, and the books after them."""
+    farm: TwoServers, wanted: Wanted, chance: random.Random, times: Times
+) -> tuple[str, ...]:
+    """Some promotions with workers of their own; what is wrong after them."""
     told = Progress(wanted.promotions, "promotions")
-    async with campaign.fleet.at_work(wanted.workers):
+    async with farm.fleet.at_work(wanted.workers):
         for _ in range(min(PART, wanted.promotions - len(times.serving))):
-            await promote(pair, campaign, chance, times, asynchronous=wanted.asynchronous)
-            told.tell(len(times.serving), f"{campaign.fleet.lines.calls:,} calls")
-    return await campaign.audit()
+            await promote(farm, chance, times, asynchronous=wanted.asynchronous)
+            told.tell(len(times.serving), f"{farm.lines.calls:,} calls")
+            if wrong := await farm.compare():
+                return tuple(wrong)
+    return (await farm.audit()).wrong
 
 
 async def prove(wanted: Wanted, folder: Path) -> int:
-    chance, times, audit = random.Random(wanted.seed), Times(), None
-    async with (
-        standby_pair() as pair,
-        campaign_on(folder / "data", runs=RUNS, database_url=pair.url) as campaign,
-    ):
+    chance, times = random.Random(wanted.seed), Times()
+    async with standby_pair() as pair, two_servers(pair, folder, wanted.seed) as farm:
         while len(times.serving) < wanted.promotions:
-            audit = await play_part(pair, campaign, wanted, chance, times)
-            if audit.wrong:
-                print(f"wrong after {len(times.serving)} promotions: {len(audit.wrong)} findings")
-                print("\n".join(audit.wrong[:20]))
+            if wrong := await play_part(farm, wanted, chance, times):
+                print(f"wrong after {len(times.serving)} promotions: {len(wrong)} findings")
+                tell_findings(wrong)
                 return 1
-    assert audit is not None
-    report(campaign, times, audit)
+        report(farm, times, await farm.audit(), await farm.terms())
     return 0
 
 
-def report(campaign: Campaign, times: Times, audit: Audit) -> None:
-    ledger, lines = campaign.fleet.ledger, campaign.fleet.lines
+def report(farm: TwoServers, times: Times, audit: Audit, terms: int) -> None:
+    ledger, lines = farm.fleet.ledger, farm.lines
     print("| seconds from the kill of the primary | least | median | most |\n|---|---|---|---|")
     for what, each in (
         ("until the standby was promoted", times.promoted),
@@ -115,17 +171,11 @@ def report(campaign: Campaign, times: Times, audit: Audit) -> None:
         f"\n{len(ledger.entries):,} tasks heard of, {audit.tasks:,} in the rows."
         f"\n{ledger.acknowledged_games():,} games acknowledged, {audit.games:,} in the rows, each"
         " where the ledger has it or one unanswered report further; the overshoot of sequential"
-        f" tests follows from {audit.replayed:,} counted reports in their order."
+        f" tests follows from {audit.replayed:,} counted reports in their order. Rows and ledger"
+        f" compared after {farm.compared} promotions, what both servers show after every {PART}."
+        f"\nIn {terms:,} terms one of the two Rookery servers was primary."
     )
 
 
-def main() -> int:
-    wanted, began = arguments(), time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        code = asyncio.run(prove(wanted, Path(folder)))
-    print(f"\n{time.monotonic() - began:.0f} s")
-    return code
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_timed(prove, read_options(Wanted, __doc__)))

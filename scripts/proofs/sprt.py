@@ -24,7 +24,7 @@ CHUNK = 100
 FEW = 30
 
 # Looks at a running test, in the games after which the data weigh as much as the usual prior.
-LOOKS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+LOOKS = (0.03125, 0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 Rows = list[list[float]]
 Simulation = Callable[[str], Iterable[Sequence[float]]]
@@ -38,7 +38,7 @@ class Ending(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What the outlook told at one look (if anything), and what came."""
+    """What the outlook said at one look, and what came; `told` where it said a chance, too."""
 
     when: float
     told: float
@@ -155,11 +155,10 @@ def told(pace: LlrPace, at: int, llr: float, passed: float, left: float) -> tupl
     spec = pace.spec
     middle, width = (spec.elo0 + spec.elo1) / 2.0, spec.elo1 - spec.elo0
     careless = pace.walk(middle + width * llr / (at * pace.variance), llr).chance_high()
-    forecast = sprt_outlook(pace, llr, at).forecast
-    if forecast is None:
-        return False, passed, left, 0.0, 0.0, 0.0, careless
-    games = forecast.games_left
-    return True, passed, left, forecast.pass_chance, games.early, games.late, careless
+    outlook = sprt_outlook(pace, llr, at)
+    games, forecast = outlook.games_left, outlook.forecast
+    chance = 0.0 if forecast is None else forecast.pass_chance
+    return forecast is not None, passed, left, chance, games.early, games.late, careless
 
 
 def simulate(progress: Progress, key: str, tests: int, one: Simulation) -> Rows:
@@ -233,19 +232,21 @@ def calibration(seen: Sequence[Look]) -> list[str]:
 
 
 def by_look(seen: Sequence[Look], games_per_unit: float) -> list[str]:
-    """How soon there is an answer, whether its range holds, and how it fares against careless."""
+    """How soon a chance is told, how it fares against careless, whether the range of the games to
+    come holds at every look, told or not, and how many times its end is its beginning."""
     lines = [
-        "| games | running | too early | in range | sooner | later | squared error | careless |",
-        "|---|---|---|---|---|---|---|---|",
+        "| games | running | too early | in range | sooner | later | width | error | careless |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for when in LOOKS:
         at = [look for look in seen if look.when == when]
         out = [look for look in at if look.told]
         lines.append(
             f"| {when * games_per_unit:,.0f} | {len(at)} | {1 - len(out) / max(1, len(at)):.0%}"
-            f" | {share([look.in_range for look in out])}"
-            f" | {share([look.games_left < look.early for look in out])}"
-            f" | {share([look.games_left > look.late for look in out])}"
+            f" | {share([look.in_range for look in at])}"
+            f" | {share([look.games_left < look.early for look in at])}"
+            f" | {share([look.games_left > look.late for look in at])}"
+            f" | {mean([look.late / look.early for look in at]):.0f}"
             f" | {mean([(look.chance - look.passed) ** 2 for look in out]):.3f}"
             f" | {mean([(look.careless_chance - look.passed) ** 2 for look in out]):.3f} |"
         )

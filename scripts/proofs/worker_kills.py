@@ -8,7 +8,6 @@ it was told and answered, and no process of the killed worker may be left. It ho
 the engines took a game with them, none took more, and the server was struck in mid-batch.
 """
 
-import argparse
 import os
 import random
 import signal
@@ -21,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scripts.progress import Progress
+from scripts.proof import option, read_options
 from tests.workers.farm import Farm, farm
 from tests.workers.processes import WorkerProcess, until, worker_process
 
@@ -37,17 +37,9 @@ LOOK_SECONDS = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    lives: int
-    minutes: float
-    seed: int
-
-
-def arguments() -> Wanted:
-    parser = argparse.ArgumentParser(prog="scripts/prove worker-kills", description=__doc__)
-    parser.add_argument("--lives", type=int, default=12)
-    parser.add_argument("--minutes", type=float, default=4.5, help="no life begins after that")
-    parser.add_argument("--seed", type=int, default=1)
-    return Wanted(**vars(parser.parse_args()))
+    lives: int = 12
+    minutes: float = option(4.5, "no life begins after that")
+    seed: int = 1
 
 
 def is_gone(pid: int) -> bool:
@@ -186,7 +178,7 @@ def report(killing: Killing) -> int:
 def main() -> int:
     # The database may still be ending when its folder is removed.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
-        return prove(arguments(), Path(scratch))
+        return prove(read_options(Wanted, __doc__), Path(scratch))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,18 @@ def describe_exit(code: int) -> str:
     return f"ended with exit code {code}" + (f" (killed by signal {inner})" if inner else "")
 
 
-# The base of errors whose docstring is their message.
+def make_sentence(words: object) -> str:
+    """An error's words, or others that begin small and end without a stop, as a sentence."""
+    text = str(words)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+# Errors whose docstring is their message.
+
+
+def message_in_docstring(error: type[Exception]) -> str:
+    """The docstring of a class of errors, on one line."""
+    return " ".join((error.__doc__ or "").split())
 
 
 class Fault(Exception):
@@ -32,5 +43,4 @@ class Fault(Exception):
 
     def __init__(self, **fields: object) -> None:
         self.fields = fields
-        words = " ".join((type(self).__doc__ or "").split())
-        super().__init__(words.format(**fields))
+        super().__init__(message_in_docstring(type(self)).format(**fields))

@@ -11,6 +11,9 @@ from rookery.http_failures import UnsafeAnswer
 ALLOWING = "--allow-private-sources lets it be asked"
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
 """IPv6 addresses that lead to the IPv4 address in their last four bytes."""
+GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
+"""All that IPv6 has given out to the public. Outside of it lie old and local ways to write IPv4
+addresses, such as ::127.0.0.1, ::ffff:0:127.0.0.1 and 64:ff9b:1::/48, and networks of a site."""
 
 
 def is_web_address(address: str) -> bool:
@@ -29,7 +32,9 @@ def is_public(address: str) -> bool:
         inner = found.ipv4_mapped or found.sixtofour
         if found in NAT64:
             inner = ipaddress.IPv4Address(found.packed[-4:])
-        return is_public(str(inner)) if inner else found.is_global and not found.is_multicast
+        if inner:
+            return is_public(str(inner))
+        return found in GLOBAL_UNICAST and found.is_global
     return found.is_global and not found.is_multicast
 
 

@@ -33,7 +33,7 @@ PREFIX = "ROOKERY_"
 # Never shown, not even when they can't be read.
 SECRET = frozenset({"database_url", "github_token", "ask_api_key", "smtp_password"})
 # Read by the launcher before there is a Python to read settings with.
-LAUNCHER_VARIABLES = frozenset({"ROOKERY_PYTHON"})
+LAUNCHER_VARIABLES = frozenset({"ROOKERY_PYTHON", "ROOKERY_NO_APT"})
 # Read by the commands that call a server, not by the server.
 CLIENT_VARIABLES = frozenset({"ROOKERY_SERVER", "ROOKERY_TOKEN"})
 # Read by the script that installs a worker, and by the worker it installs.
@@ -180,7 +180,7 @@ SETTINGS: Mapping[str, Setting] = {
     "allowed_hosts": Setting(read_words, "further host names to answer to, by comma"),
     "trusted_proxies": Setting(read_words, "proxies whose X-Forwarded-For counts, by comma"),
     "threadpool_tokens": Setting(integer(8, 2000), "threads for blocking work"),
-    "task_semaphore_size": Setting(integer(1, 100), "task requests that may wait for a thread"),
+    "task_semaphore_size": Setting(integer(1, 100), "task requests that may wait for a hash"),
     "event_streams": Setting(integer(1, 100_000), "streams of events that may be open at once"),
     "cross_approval": Setting(read_switch, "1: approvers can't approve runs of their own"),
     "login_to_view": Setting(read_switch, "1: only those with an account see anything of the site"),
@@ -221,7 +221,7 @@ SETTINGS: Mapping[str, Setting] = {
         "where `books.json` lists the books that official workers fetch; off: nobody is asked",
     ),
     "upload_mb": Setting(
-        integer(1, 100_000), "largest program or book that may be uploaded, in MB"
+        integer(1, 100_000), "largest net, program or book that may be uploaded, in MB"
     ),
     "upload_quota_mb": Setting(
         integer(0, 10**9 - 1), "nets, programs and books that one user may keep, in MB; 0: any"
@@ -234,12 +234,13 @@ SETTINGS: Mapping[str, Setting] = {
         "where files are: a folder that servers share, or s3://bucket/prefix?endpoint=…",
     ),
     "files_old_url": Setting(
-        read_files_place, "where files were before; what the new place lacks is read from there"
+        read_files_place,
+        "the other place of a move: what the first one lacks is read from there",
     ),
     "files_seconds": Setting(integer(1, 60), "seconds that S3 storage may take for a request"),
     "files_redirect": Setting(
         read_switch,
-        "1: who fetches a net, book or program is sent to a signed address of the storage",
+        "1: who fetches a net, book, program or a task's games is sent to a signed address",
     ),
     "head_seconds": Setting(integer(1, 600), "seconds within which a request's head must come"),
     "body_seconds": Setting(

@@ -44,10 +44,12 @@ http {{
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A proxy that runs: its address with TLS, and the authority behind its certificate."""
+    """A proxy that runs: its address with TLS, the authority behind its certificate, and the port
+    where it answers to plain http."""
 
     name: str
     port: int
+    plain: int
     authority: Path
     folder: Path
 
@@ -63,7 +65,7 @@ class Proxy:
         return HTTPSConnection("127.0.0.1", self.port, timeout=LIMIT_SECONDS, context=self.trust)
 
 
-def write_nginx(folder: Path, port: int, upstreams: Sequence[str]) -> list[str]:
+def write_nginx(folder: Path, port: int, plain: int, upstreams: Sequence[str]) -> list[str]:
     """The example with the least changes that make it one of this machine's; the project's path
     may have blanks."""
     second = upstreams[-1]
@@ -71,7 +73,7 @@ def write_nginx(folder: Path, port: int, upstreams: Sequence[str]) -> list[str]:
     for here, there in (
         ("rookery-a:8000", upstreams[0]),
         ("rookery-b:8000", second),
-        ("listen 80;", f"listen unix:{folder}/plain;"),
+        ("listen 80;", f"listen 127.0.0.1:{plain};"),
         ("listen 443 ssl", f"listen 127.0.0.1:{port} ssl"),
         ("/etc/ssl/farm.example.org/fullchain.pem", f'"{CERTIFICATE}"'),
         ("/etc/ssl/farm.example.org/privkey.pem", f'"{CERTIFICATE}"'),
@@ -85,11 +87,13 @@ def write_nginx(folder: Path, port: int, upstreams: Sequence[str]) -> list[str]:
     return [NGINX, "-p", str(folder), "-e", f"{folder}/error.log", "-c", f"{folder}/nginx.conf"]
 
 
-def write_caddy(folder: Path) -> list[str]:
-    """The example, which nothing but the place of its authority is added to."""
+def write_caddy(folder: Path, plain: int) -> list[str]:
+    """The example, but it trusts its authority nowhere else and has another port than 80, which a
+    normal user may not open."""
     text = (DEPLOY / "Caddyfile").read_text()
-    assert "\tadmin off\n" in text
-    text = text.replace("\tadmin off\n", "\tadmin off\n\tskip_install_trust\n")
+    head = "\tadmin off\n"
+    assert head in text
+    text = text.replace(head, f"{head}\tskip_install_trust\n\thttp_port {plain}\n")
     (folder / "Caddyfile").write_text(text)
     return [str(CADDY), "run", "--adapter", "caddyfile", "--config", str(folder / "Caddyfile")]
 
@@ -98,15 +102,20 @@ def write_caddy(folder: Path) -> list[str]:
 def proxied(name: str, folder: Path, upstreams: Sequence[str]) -> Iterator[Proxy]:
     """A proxy before one or two upstreams (host and port), until the block ends."""
     folder.mkdir(parents=True, exist_ok=True)
-    with kept_port() as port, proxied_at(port, name, folder, upstreams) as proxy:
-        yield proxy
+    with kept_port() as port, kept_port() as plain:
+        own = folder / "caddy/pki/authorities/local/root.crt"
+        proxy = Proxy(name, port, plain, CERTIFICATE if name == "nginx" else own, folder)
+        with _running(proxy, upstreams):
+            yield proxy
 
 
 @contextmanager
-def proxied_at(port: int, name: str, folder: Path, upstreams: Sequence[str]) -> Iterator[Proxy]:
-    command = write_nginx(folder, port, upstreams) if name == "nginx" else write_caddy(folder)
-    own = folder / "caddy/pki/authorities/local/root.crt"
-    proxy = Proxy(name, port, CERTIFICATE if name == "nginx" else own, folder)
+def _running(proxy: Proxy, upstreams: Sequence[str]) -> Iterator[None]:
+    folder = proxy.folder
+    if proxy.name == "nginx":
+        command = write_nginx(folder, proxy.port, proxy.plain, upstreams)
+    else:
+        command = write_caddy(folder, proxy.plain)
     settings = {
         "ROOKERY_SITE": proxy.address,
         "ROOKERY_UPSTREAMS": " ".join(upstreams),
@@ -117,7 +126,7 @@ def proxied_at(port: int, name: str, folder: Path, upstreams: Sequence[str]) -> 
         process = subprocess.Popen(command, env=os.environ | settings, stdout=log, stderr=log)
     try:
         wait_until_open(proxy, process)
-        yield proxy
+        yield
     finally:
         process.terminate()
         process.wait(LIMIT_SECONDS)

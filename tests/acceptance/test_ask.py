@@ -6,11 +6,11 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
 import pytest
+from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from rookery.app.build import new_process, open_app
 from rookery.ask.chat import Question
-from rookery.ask.passages import Asker, Document, PassageKind
+from rookery.ask.passages import Asker
 from rookery.ask.pipeline import BridgedSteps, query_rag, query_rag_stream
 from rookery.boundary.errors import OnTheLoop
 from rookery.db.target import Target
@@ -27,6 +27,7 @@ from rookery.protocol.ask import AskAnswer
 from rookery.settings import Settings
 from rookery.web.site import Site
 from tests.acceptance.test_post_mortem import get, serving
+from tests.documents import RAZORING
 from tests.eventually import eventually
 from tests.fakes import RecordedLog
 from tests.model_server import ANSWER, open_model
@@ -35,17 +36,7 @@ from tests.people import OLGA
 pytestmark = pytest.mark.anyio
 
 STREAMS = 200
-RAZOR = Document(
-    key="commit/1",
-    kind=PassageKind.COMMIT,
-    title="Bigger razoring margin",
-    body="Razor more at low depth.",
-    url="/commits/1",
-    engine="Stockfish",
-    engines=("Stockfish",),
-    time=datetime(2026, 3, 1, tzinfo=UTC),
-    commit="1" * 40,
-)
+RAZOR = replace(RAZORING, engine="Stockfish", engines=("Stockfish",))
 WANTED = Question(text="Was razoring tried?", asker=Asker(name="olga"))
 
 

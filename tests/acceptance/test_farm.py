@@ -1,5 +1,6 @@
 """End to end: a server, two workers and real games of every kind of run, all as real processes."""
 
+import json
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -10,7 +11,6 @@ from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import chess
-import httpx
 import pytest
 
 from rookery.model.engine import BenchRecord, EngineRecord, RecipeRecord
@@ -148,7 +148,7 @@ def season(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Season]:
             worker_process(a_farm.relay.address, folder / "two") as two,
         ):
             awaited = [run for name, run in runs.items() if name not in ENDLESS]
-            until(lambda: all(is_over(a_farm, run) for run in awaited), one, seconds=200)
+            until(lambda: all(is_over(a_farm, run) for run in awaited), one, seconds=200, pause=0.5)
             until(lambda: a_farm.games(runs["stopped"]) > 0, one)
             a_farm.client.stop(runs["stopped"])
             one.interrupt()
@@ -222,13 +222,13 @@ def test_a_short_test_begins_at_once_and_counts_for_both_of_two_waiting_workers(
     ):
         until(lambda: all("waiting for work" in worker.said() for worker in (one, two)), one)
         sprt = {"elo0": 0.0, "elo1": 40.0}
-        run_id = a_farm.submit(sprt=sprt, tc="N=100", draw=None, num_games=800_000)
+        run_id = a_farm.submit(sprt=sprt, tc="N=20", draw=None, num_games=800_000)
 
         def players() -> set[str]:
-            tasks = httpx.get(f"{a_farm.server.address}/api/v1/tasks?run={run_id}").json()["tasks"]
+            tasks = json.loads(a_farm.server.get(f"/api/v1/tasks?run={run_id}")[1])["tasks"]
             return {task["worker"] for task in tasks if any(task["results"]["pentanomial"])}
 
-        until(lambda: len(players()) == 2, one)
+        until(lambda: len(players()) == 2, one, pause=0.2)
         assert a_farm.run(run_id).state is DisplayState.ACTIVE
         two.interrupt()
         assert two.ended() == 0, two.said()

@@ -1,8 +1,11 @@
-"""What deploy/monitoring asks for is what a server tells, and what the doctor finds on one."""
+"""What deploy/ asks of a server is what one tells under the names it is asked by, and what the
+doctor finds on one."""
 
 import json
 import re
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +13,17 @@ import pytest
 import yaml
 
 from tests.commands import run_command
-from tests.rookery_process import PROJECT, RookeryProcess, run_rookery
+from tests.rookery_process import LIMIT_SECONDS, PROJECT, RookeryProcess, run_rookery
 
-FOLDER = PROJECT / "deploy" / "monitoring"
+DEPLOY = PROJECT / "deploy"
+FOLDER = DEPLOY / "monitoring"
+PLACE = re.compile(r"rookery-\w+:\d+")
+"""A server as proxies and Prometheus name it in the network that they share."""
+NAMING = ("compose.yaml", "Caddyfile", "nginx.conf", "monitoring/prometheus.yml")
+PROBES = {"/readyz": NAMING[:3], "/metrics": NAMING[3:]}
+"""What is asked for, by the files that say so."""
+OF_CONTAINERS = ("ROOKERY_DATABASE_URL_FILE", "ROOKERY_FILES_URL")
+"""Settings that name what only the containers have."""
 METRIC = re.compile(r"\b(?:rookery|process)_[a-z_]+\b")
 SAMPLE = re.compile(r"^([a-z_]+)", re.MULTILINE)
 
@@ -30,6 +41,35 @@ def told(server: RookeryProcess) -> str:
     status, text = server.get("/metrics")
     assert status == 200
     return text
+
+
+def settings_of_compose() -> dict[str, str]:
+    """What compose.yaml tells an instance, as far as it can be had outside of a container."""
+    text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", (DEPLOY / "compose.yaml").read_text())
+    told = yaml.safe_load(text)["services"]["rookery-a"]["environment"]
+    return {name: value for name, value in told.items() if name not in OF_CONTAINERS}
+
+
+def places_asked() -> dict[str, set[str]]:
+    """By file, the names under which instances are asked."""
+    return {name: set(PLACE.findall((DEPLOY / name).read_text())) for name in NAMING}
+
+
+def status_of(server: RookeryProcess, path: str, host: str) -> int:
+    line = HTTPConnection(server.address.removeprefix("http://"), timeout=LIMIT_SECONDS)
+    line.request("GET", path, headers={"host": host})
+    with closing(line):
+        return line.getresponse().status
+
+
+def test_instances_are_ready_and_scraped_under_every_name_of_the_examples(tmp_path: Path) -> None:
+    asked = places_asked()
+    assert set(map(frozenset, asked.values())) == {frozenset({"rookery-a:8000", "rookery-b:8000"})}
+    with run_rookery(tmp_path / "data", settings=settings_of_compose()) as instance:
+        for path, files in PROBES.items():
+            hosts = {host for name in files for host in asked[name]}
+            found = {host: status_of(instance, path, host) for host in hosts}
+            assert found == dict.fromkeys(hosts, 200), path
 
 
 def alert_rules() -> list[dict[str, Any]]:
@@ -60,6 +100,19 @@ def test_every_alert_says_what_is_wrong_and_what_to_do() -> None:
     for rule in alert_rules():
         assert rule["labels"]["severity"] in {"page", "ticket"}
         assert rule["annotations"].keys() == {"summary", "description"}, rule["alert"]
+
+
+def test_no_panel_lies_over_another() -> None:
+    panels = json.loads((FOLDER / "dashboard.json").read_text())["panels"]
+    taken: set[tuple[int, int]] = set()
+    for panel in panels:
+        place = panel["gridPos"]
+        columns = range(place["x"], place["x"] + place["w"])
+        cells = {(x, y) for x in columns for y in range(place["y"], place["y"] + place["h"])}
+        assert not cells & taken, panel["title"]
+        assert max(columns) < 24
+        taken |= cells
+    assert len({panel["id"] for panel in panels}) == len(panels)
 
 
 def test_no_metric_is_told_twice(told: str) -> None:

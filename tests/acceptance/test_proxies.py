@@ -2,11 +2,13 @@
 untouched, and a worker that plays through each."""
 
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.proxies import Proxy, Upstream, proxied, upstream_at_work
+from tests.acceptance.proxies import LIMIT_SECONDS, Proxy, Upstream, proxied, upstream_at_work
 from tests.commands import run_command
 from tests.ports import kept_port
 from tests.workers.farm import Farm, farm
@@ -48,6 +50,25 @@ def test_the_server_learns_who_called_and_how(proxy: Proxy, upstream: Upstream) 
     assert upstream.headers["x-forwarded-for"] == "127.0.0.1"
     assert upstream.headers["x-forwarded-proto"] == "https"
     assert upstream.headers["host"] == f"127.0.0.1:{proxy.port}"
+
+
+def test_what_callers_claim_about_themselves_is_dropped(proxy: Proxy, upstream: Upstream) -> None:
+    ask(proxy, "/page", x_country_code="XX", forwarded="for=203.0.113.9")
+    assert upstream.headers.keys() & {"x-country-code", "forwarded"} == set()
+
+
+@pytest.mark.parametrize(("method", "status"), [("GET", 301), ("POST", 403)])
+def test_plain_http_leads_people_to_https_and_no_machine_anywhere(
+    proxy: Proxy, upstream: Upstream, method: str, status: int
+) -> None:
+    before = len(upstream.paths)
+    line = HTTPConnection("127.0.0.1", proxy.plain, timeout=LIMIT_SECONDS)
+    line.request(method, "/tests?page=2", headers={"host": "farm.example.org"})
+    with closing(line):
+        answer = line.getresponse()
+    leads = "https://farm.example.org/tests?page=2" if status == 301 else None
+    assert (answer.status, answer.getheader("location")) == (status, leads)
+    assert upstream.paths[before:] == []
 
 
 def test_an_event_comes_before_the_next_is_made(proxy: Proxy, upstream: Upstream) -> None:
@@ -136,6 +157,7 @@ def test_a_worker_plays_through_it_and_the_doctor_finds_nothing(
         monkeypatch.setenv("SSL_CERT_FILE", str(proxy.authority))
         found = run_command("doctor", "--public", proxy.address, "--strict", data=tmp_path)
         assert found.returncode == 0, found.stdout
+        assert "skip  backup, disk" in found.stdout
         run = real.submit(num_games=4)
         with worker_process(proxy.address, tmp_path / "worker") as worker:
             until(lambda: real.games(run) == 4, worker)

@@ -126,3 +126,32 @@ def cmake(folder: Path) -> Repository:
 def cargo(folder: Path) -> Repository:
     files = {"Cargo.toml": CARGO_TOML, "Cargo.lock": CARGO_LOCK, "src/main.rs": RUST}
     return repository(folder, files)
+
+
+KESTRELET = (Path(__file__).parent / "kestrelet.c").read_text()
+"""An engine of one file that plays whole games."""
+KESTRELET_MAKEFILE = """\
+EXE = kestrelet
+CC = cc
+all:
+\t$(CC) -O1 -o $(EXE) kestrelet.c
+"""
+KESTRELET_BENCHES = {"main": 186_629, "piece-places": 1_279_035}
+
+
+def kestrelet(folder: Path) -> Repository:
+    """Two branches; on the second one pieces are valued by their place. Messages name the bench."""
+    folder.mkdir(parents=True)
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    (folder / "Makefile").write_text(KESTRELET_MAKEFILE)
+    texts = {"main": KESTRELET, "piece-places": KESTRELET.replace("PLACES 0", "PLACES 1")}
+    subjects = {"main": "Look two plies ahead", "piece-places": "Value pieces by their place"}
+    for branch, text in texts.items():
+        if branch != "main":
+            git(folder, "checkout", "--quiet", "-b", branch)
+        (folder / "kestrelet.c").write_text(text)
+        message = f"{subjects[branch]}\n\nBench: {KESTRELET_BENCHES[branch]}"
+        git(folder, "add", "--all")
+        git(folder, "commit", "--quiet", "--message", message)
+    git(folder, "checkout", "--quiet", "main")
+    return Repository(str(folder), git(folder, "rev-parse", "HEAD"))

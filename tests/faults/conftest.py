@@ -14,3 +14,9 @@ def bucket(tmp_path: Path) -> Iterator[BucketServer]:
     """An S3 server of the test's own."""
     with serve_bucket(tmp_path / "buckets") as server:
         yield server
+
+
+@pytest.fixture
+def files_in_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what is about the folder itself, though the tests be run with files in S3."""
+    monkeypatch.delenv("ROOKERY_FILES_URL", raising=False)

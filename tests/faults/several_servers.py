@@ -10,32 +10,33 @@ import random
 import secrets
 import signal
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Protocol
 
 import asyncpg
 import httpx
 
 from rookery.db.target import Target
 from tests.commands import run_command
-from tests.faults.command_campaign import BOSS, OWNER, CommandCampaign, SentCommand
+from tests.faults.people import BOSS, OWNER, People, PlannedCommand, SentCommand
 from tests.faults.proxy import Proxy, proxied
-from tests.faults.server_campaign import made_account
+from tests.faults.serving import end_servers, made_account, start_server, wait_for_port
 from tests.fleet.audit import Audit
 from tests.fleet.connections import Answer, Connections
-from tests.fleet.fleet import Account, SimulatedFleet
+from tests.fleet.fleet import SimulatedFleet
 from tests.rookery_process import LIMIT_SECONDS, SIMULATED, RookeryProcess
-from tests.submissions import SPRT, body
 
 LEASE = "SELECT epoch, address, expires_at > clock_timestamp() AS live FROM lease"
 LOOK_SECONDS = 0.01
 PROBE_SECONDS = 0.5
 ANSWER_SECONDS = 60.0
 UNAVAILABLE = 503
+MOST_CALLS = 128
+"""At once, of workers and of machines that are kept waiting."""
 UNPLAYABLE = 16
 """Threads that no simulated worker has: what happens to such a run, people did."""
 
@@ -61,13 +62,35 @@ class Member:
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    def role(self) -> str:
+        return str(json.loads(self.process.get("/readyz")[1]).get("role"))
+
+
+class Questions(Protocol):
+    """What is asked of a server right when it comes back."""
+
+    def put_to(self, address: str) -> AbstractAsyncContextManager[None]:
+        """Asked before the block begins, and for a while after it."""
+        ...
+
+
+class CallHearer(Protocol):
+    """Who is told of every call of a worker, when it is sent and when it was answered."""
+
+    def note_sent(self, path: str, body: bytes, client: str) -> None: ...
+
+    def note_answer(self, path: str, body: bytes, client: str, answer: Answer) -> None: ...
+
 
 class SpreadConnections(Connections):
     """Calls go to any server that answered lately; who is in a call to one that does not waits."""
 
     def __init__(self, chance: random.Random) -> None:
-        super().__init__()
+        super().__init__(most=MOST_CALLS)
         self.ports: list[int] = []
+        self.only = 0
+        """The port of the one server that is called at the moment, if it is one."""
+        self.hearers: list[CallHearer] = []
         self._chance = chance
         self._lines: dict[int, Connections] = {}
 
@@ -75,14 +98,29 @@ class SpreadConnections(Connections):
         for each in self._lines.values():
             each.close()
 
+    async def cut(self, path: str, body: bytes, client: str = "127.0.0.1") -> None:
+        with contextlib.suppress(ConnectionRefusedError):
+            await self._choose().cut(path, body, client)
+
+    async def _call(self, method: str, path: str, body: bytes, client: str) -> Answer:
+        for each in self.hearers:
+            each.note_sent(path, body, client)
+        answer = await super()._call(method, path, body, client)
+        for each in self.hearers:
+            each.note_answer(path, body, client, answer)
+        return answer
+
     async def _exchange(self, request: bytes) -> Answer:
-        if not self.ports:
+        return await self._choose()._exchange(request)
+
+    def _choose(self) -> Connections:
+        if not (self.only or self.ports):
             raise ConnectionRefusedError
-        port = self._chance.choice(self.ports)
+        port = self.only or self._chance.choice(self.ports)
         if port not in self._lines:
             self._lines[port] = Connections()
             self._lines[port].move(port)
-        return await self._lines[port]._exchange(request)
+        return self._lines[port]
 
 
 @dataclass(slots=True)
@@ -93,16 +131,16 @@ class SeveralServers:
     target: Target
     fleet: SimulatedFleet
     lines: SpreadConnections
-    commands: CommandCampaign
+    people: People
     stack: contextlib.AsyncExitStack
     chance: random.Random
+    looking: "asyncpg.Connection[asyncpg.Record]"
+    """Over which the lease is looked at, again and again."""
     members: list[Member] = field(default_factory=list)
     repeated: int = 0
     """Commands whose server died before it answered."""
     avoided: int = 0
     """The port of a server that was just stopped or cut off."""
-    silence: float = 0.0
-    """Seconds, the longest since the last strike."""
     refused: int = 0
     """Commands that were to be sent again in a moment."""
     started: int = 0
@@ -114,33 +152,36 @@ class SeveralServers:
         await asyncio.to_thread(place.mkdir)
         proxy, target = await self.stack.enter_async_context(proxied(self.target, place))
         settings = SIMULATED | {"ROOKERY_DATABASE_URL": target.dsn, "ROOKERY_CROSS_APPROVAL": "1"}
-        make = partial(RookeryProcess, ("serve",), place / "data", detect=False, settings=settings)
-        process = await asyncio.to_thread(make)
-        ready = await asyncio.to_thread(process.until, "ready")
-        member = Member(process, proxy, urlsplit(str(ready["address"])).port or 0)
+        process = await start_server(place / "data", settings)
+        member = Member(process, proxy, await wait_for_port(process))
         self.members.append(member)
         return member
 
-    async def strike(self, what: Strike) -> float:
+    async def remove(self, member: Member) -> None:
+        """Kills it, if it lives."""
+        self.members.remove(member)
+        await end_servers([member.process])
+
+    async def strike(self, what: Strike, questions: "Questions | None" = None) -> float:
         """Gives the longest time in which no call was answered that needed a commit. In the end
-        there are as many servers as before."""
+        there are as many servers as before. Questions are put to a server that was stopped or cut
+        off as it comes back."""
         # Calls are to be under way at all servers, also at one that was just started.
         await asyncio.sleep(self.chance.uniform(1, 3))
         primary, epoch = await self.find_primary()
-        listening = asyncio.create_task(self._listen())
-        try:
+        async with self.fleet.listening_for_silence() as silence:
             await self._hit(what, primary)
             await self._until_another(epoch)
-            await self._until_written(time.monotonic())
-        finally:
-            listening.cancel()
-        seconds = self.silence
+            await self.fleet.wrote_again()
+        if questions is not None and what in (Strike.STOPPED, Strike.CUT_OFF):
+            async with questions.put_to(primary.address):
+                self._let_go_on(what, primary)
         await self._undo(what, primary)
-        return seconds
+        return silence.seconds
 
     async def _hit(self, what: Strike, primary: Member) -> None:
         if what is Strike.KILLED:
-            await asyncio.to_thread(primary.process.end)
+            await self.remove(primary)
         elif what is Strike.STOPPED:
             self._avoid(primary)
             primary.process.process.send_signal(signal.SIGSTOP)
@@ -156,25 +197,20 @@ class SeveralServers:
         self.lines.ports = [port for port in self.lines.ports if port != member.port]
         self.avoided = member.port
 
-    async def _listen(self) -> None:
-        heard, since, self.silence = self.lines.written, time.monotonic(), 0.0
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            now = time.monotonic()
-            self.silence = max(self.silence, now - since)
-            if self.lines.written > heard:
-                heard, since = self.lines.written, now
-
     async def _undo(self, what: Strike, former: Member) -> None:
         self.avoided = 0
         if what is Strike.KILLED:
-            self.members.remove(former)
             await self.start()
-        elif what is Strike.STOPPED:
+        self._let_go_on(what, former)
+        await self.until_all_answer()
+        if what is not Strike.KILLED:
+            await self._until_secondary(former)
+
+    def _let_go_on(self, what: Strike, former: Member) -> None:
+        if what is Strike.STOPPED:
             former.process.process.send_signal(signal.SIGCONT)
         elif what is Strike.CUT_OFF:
             former.proxy.is_open.set()
-        await self.until_all_answer()
 
     async def _step_down(self) -> None:
         settings = {"ROOKERY_DATABASE_URL": self.target.dsn}
@@ -199,16 +235,14 @@ class SeveralServers:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _lease(self) -> asyncpg.Record:
-        connection = await asyncpg.connect(**self.target.connect_args)
-        try:
-            row: asyncpg.Record = await connection.fetchrow(LEASE)
-            return row
-        finally:
-            await connection.close()
+        row = await self.looking.fetchrow(LEASE)
+        assert row is not None
+        return row
 
-    async def _until_written(self, since: float) -> None:
-        while self.lines.written < since:
-            assert time.monotonic() < since + LIMIT_SECONDS, "nothing is written any more"
+    async def _until_secondary(self, former: Member) -> None:
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while await asyncio.to_thread(former.role) != "secondary":
+            assert time.monotonic() < deadline, "the former primary does not stand by"
             await asyncio.sleep(LOOK_SECONDS)
 
     async def until_all_answer(self) -> None:
@@ -222,45 +256,40 @@ class SeveralServers:
         """Keeps the list of servers that answer, as a proxy does."""
         async with httpx.AsyncClient(timeout=1.0, verify=False) as client:
             while True:
-                answers = await asyncio.gather(*(_is_ready(client, m) for m in self.members))
+                members = tuple(self.members)
+                answers = await asyncio.gather(*(_is_ready(client, each) for each in members))
                 self.lines.ports = [
                     member.port
-                    for member, ready in zip(tuple(self.members), answers, strict=False)
+                    for member, ready in zip(members, answers, strict=True)
                     if ready and member.port != self.avoided
                 ]
                 await asyncio.sleep(PROBE_SECONDS)
 
     async def command(self) -> None:
         """Submits, approves, stops and purges tests through one server or another, without end."""
-        commands = self.commands
+        people = self.people
         while True:
             name = f"LTC idea {time.monotonic_ns()}"
-            content = body(sprt=SPRT, info=name, threads=UNPLAYABLE)
-            made = await self._send("new_run", name, "", content, commands.owner)
-            if not made.is_done:
-                continue
-            run = json.loads(made.text)["id"]
-            await self._send("approve_run", run, f"/{run}/approve", {}, commands.boss)
-            await self._send("stop_run", run, f"/{run}/stop", {}, commands.owner)
-            await self._send("purge_run", run, f"/{run}/purge", {}, commands.boss)
+            made = await self.send(people.plan_run(name, threads=UNPLAYABLE))
+            if made.is_done:
+                run = json.loads(made.text)["id"]
+                for action in ("approve_run", "stop_run", "purge_run"):
+                    await self.send(people.plan(action, run))
 
-    async def _send(
-        self, action: str, about: str, path: str, content: object, who: Account
-    ) -> SentCommand:
+    async def send(self, planned: PlannedCommand) -> SentCommand:
         """One command, sent again with the same key until it is answered."""
-        key = {"idempotency-key": secrets.token_hex(16), "authorization": f"Bearer {who.token}"}
+        key = secrets.token_hex(16)
+        self.people.begun[planned.action, planned.about] += 1
         while True:
-            address = f"{self._any()}/api/v1/runs{path}"
             try:
-                answer = await self.commands.client.post(address, json=content, headers=key)
+                sent = await self.people.try_sending(planned, self._any(), key)
             except httpx.HTTPError:
                 self.repeated += 1
                 continue
-            if answer.status_code == UNAVAILABLE:
+            if sent.status == UNAVAILABLE:
                 self.refused += 1
                 continue
-            sent = SentCommand(action, about, answer.status_code, answer.text)
-            self.commands.sent.append(sent)
+            self.people.sent.append(sent)
             return sent
 
     def _any(self) -> str:
@@ -268,20 +297,37 @@ class SeveralServers:
         return f"http://127.0.0.1:{self.chance.choice(ports)}"
 
     @asynccontextmanager
-    async def at_work(self, workers: int) -> AsyncIterator[None]:
-        """Workers and people, for the length of the block."""
-        people = asyncio.create_task(self.command())
+    async def at_work(
+        self, workers: int, *others: Callable[[], Coroutine[None, None, None]]
+    ) -> AsyncIterator[None]:
+        """Workers and people, and what others do, for the length of the block."""
+        people = [asyncio.create_task(each()) for each in (self.command, *others)]
         try:
             async with self.fleet.at_work(workers):
                 yield
         finally:
-            people.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await people
+            for each in people:
+                each.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await each
 
     async def audit(self) -> Audit:
-        """Asked while nobody is at work."""
-        return await self.fleet.audit(self.target.dsn)
+        """Asked of each server, while nobody is at work: all say the same."""
+        found = []
+        for member in self.members:
+            with self.calling_only(member):
+                found.append(await self.fleet.audit(self.target.dsn))
+        assert len({(each.wrong, each.games, each.tasks) for each in found}) == 1, found
+        return found[0]
+
+    @contextmanager
+    def calling_only(self, member: Member) -> Iterator[None]:
+        """The fleet calls no other server for the length of the block."""
+        self.lines.only = member.port
+        try:
+            yield
+        finally:
+            self.lines.only = 0
 
 
 async def _is_ready(client: httpx.AsyncClient, member: Member) -> bool:
@@ -305,9 +351,11 @@ async def several_servers(
         contextlib.AsyncExitStack() as stack,
         httpx.AsyncClient(timeout=ANSWER_SECONDS, verify=False) as client,
     ):
-        commands = CommandCampaign(target, folder, owner, boss, client)
+        people = People(target, owner, boss, client)
         fleet = SimulatedFleet(owner, lines)
-        farm = SeveralServers(folder, target, fleet, lines, commands, stack, chance)
+        looking = await asyncpg.connect(**target.connect_args)
+        stack.push_async_callback(looking.close)
+        farm = SeveralServers(folder, target, fleet, lines, people, stack, chance, looking)
         stack.push_async_callback(_end, farm)
         for _ in range(count):
             await farm.start()
@@ -319,9 +367,9 @@ async def several_servers(
 
 
 async def _submit(farm: SeveralServers, runs: int) -> None:
-    farm.lines.token = farm.commands.owner.token
+    farm.lines.token = farm.people.owner.token
     await farm.fleet.submit(runs)
-    farm.lines.token = farm.commands.boss.token
+    farm.lines.token = farm.people.boss.token
     for run in farm.fleet.runs:
         await farm.lines.post(f"/api/v1/runs/{run}/approve", b"{}")
 
@@ -331,4 +379,4 @@ async def _end(farm: SeveralServers) -> None:
     for member in farm.members:
         member.proxy.is_open.set()
         member.process.process.send_signal(signal.SIGCONT)
-        await asyncio.to_thread(member.process.end)
+    await end_servers(each.process for each in farm.members)

@@ -12,12 +12,11 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from rookery.db.embedded.folder import PORT, Layout, recorded
 from rookery.db.target import socket_target
 from tests.faults.processes import Owner
-from tests.faults.server_campaign import made_account
+from tests.faults.serving import end_servers, made_account, start_server, wait_for_port
 from tests.fleet.audit import Audit
 from tests.fleet.connections import Connections
 from tests.fleet.fleet import SimulatedFleet
@@ -70,9 +69,8 @@ class Serving:
     command: tuple[str, ...]
     settings: dict[str, str]
 
-    def start(self) -> RookeryProcess:
-        words = ("serve",)
-        return RookeryProcess(words, self.data, self.command, detect=False, settings=self.settings)
+    async def start(self) -> RookeryProcess:
+        return await start_server(self.data, self.settings, self.command)
 
 
 @dataclass(slots=True)
@@ -140,12 +138,6 @@ class SmallDiskFarm:
             await asyncio.sleep(LOOK_SECONDS)
             found = await self.ready()
 
-    async def wrote_again(self) -> None:
-        now = time.monotonic()
-        while self.fleet.lines.written < now:
-            assert time.monotonic() < now + LIMIT_SECONDS, "nothing is written any more"
-            await asyncio.sleep(LOOK_SECONDS)
-
     async def audit(self) -> Audit:
         """Asked while nobody is at work. The data folder has a name that no socket may have, so
         that the database's lies where we see it, too."""
@@ -161,16 +153,9 @@ class SmallDiskFarm:
 
     async def start_again(self) -> None:
         self.seen.append(self.server)
-        self.server = await asyncio.to_thread(self.serving.start)
+        self.server = await self.serving.start()
         with suppress(AssertionError):  # it has ended for want of space
-            self.follow(await asyncio.to_thread(self.server.until, "ready"))
-
-    def follow(self, ready: dict[str, object]) -> None:
-        self.fleet.lines.move(urlsplit(str(ready["address"])).port or 0)
-
-    def end(self) -> None:
-        for server in (*self.seen, self.server):
-            server.end()
+            self.fleet.lines.move(await wait_for_port(self.server))
 
 
 def _answer_to(request: urllib.request.Request) -> tuple[int, str]:
@@ -207,20 +192,20 @@ async def _farm(
     data: Path, holder: int, serving: Serving, runs: int
 ) -> AsyncIterator[SmallDiskFarm]:
     make = partial(made_account, serving.data, settings=serving.settings, command=serving.command)
-    account, lines = await asyncio.to_thread(make), Connections()
-    lines.token = account.token
+    account = await asyncio.to_thread(make)
+    lines = Connections(token=account.token)
     fleet = SimulatedFleet(account, lines, faults=FEW_UPLOADS)
-    server = await asyncio.to_thread(serving.start)
+    server = await serving.start()
     farm = SmallDiskFarm(data, holder, fleet, serving, server)
     keeping = asyncio.create_task(farm.keep_serving())
     try:
-        farm.follow(await asyncio.to_thread(server.until, "ready"))
+        lines.move(await wait_for_port(server))
         await fleet.submit(runs)
         yield farm
     finally:
         keeping.cancel()
         lines.close()
-        await asyncio.to_thread(farm.end)
+        await end_servers((*farm.seen, farm.server))
 
 
 def _find_database(data: Path) -> str:

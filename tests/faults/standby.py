@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import asyncpg
@@ -149,10 +150,14 @@ class Pair:
         self.primary, self.standby = self.standby, self.primary
         return time.monotonic() - began
 
+    @property
+    def connect_args(self) -> dict[str, Any]:
+        """How the present primary is reached."""
+        place = {"host": str(self.primary.socket), "port": PORT}
+        return place | {"user": USER, "database": DATABASE, "password": ""}
+
     async def ask(self, sql: str, *, database: str = DATABASE) -> object:
-        connection = await asyncpg.connect(
-            host=str(self.primary.socket), port=PORT, user=USER, database=database, password=""
-        )
+        connection = await asyncpg.connect(**self.connect_args | {"database": database})
         try:
             return await connection.fetchval(sql)
         finally:

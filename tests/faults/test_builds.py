@@ -16,7 +16,9 @@ from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.sandbox.sandbox import Sandbox
 from tests.engines import repositories
+from tests.forks import SOURCES, Fork
 from tests.process_table import remaining_processes
+from tests.rookery_process import COMMAND
 
 SANDBOX = Sandbox(True, build_processes=30)
 PLAIN = Sandbox(False, build_processes=30, permitted=True)
@@ -181,21 +183,21 @@ def test_a_program_is_taken_from_a_cache_that_cannot_be_written(tmp_path: Path) 
 def test_a_trial_that_is_interrupted_twice_ends(tmp_path: Path, seconds: float) -> None:
     files = {"Makefile": f"EXE = tiny\nall:\n\tsleep 600 # {tmp_path}\n"}
     source = repositories.repository(tmp_path / "slow", files)
-    command = (sys.executable, "-m", "rookery.cli.main", "engine", "add", source.url)
-    trial = subprocess.Popen(
-        [*command, "--cache", str(tmp_path / "cache")], stderr=subprocess.PIPE, text=True
-    )
-    try:
-        assert trial.stderr is not None
-        while "Building with make" not in trial.stderr.readline():
-            assert trial.poll() is None
-        time.sleep(1)
-        trial.send_signal(signal.SIGINT)
-        time.sleep(seconds)
-        trial.send_signal(signal.SIGINT)
-        trial.communicate(timeout=60)
-    finally:
-        trial.kill()
-    assert trial.returncode == 130
+    command = [*COMMAND, "engine", "add", source.url, "--cache", str(tmp_path / "cache")]
+    surroundings = os.environ | {"PYTHONPATH": SOURCES}
+    trial = Fork(command, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert trial.stdout is not None
+    with trial.stdout as said:
+        try:
+            while "Building with make" not in said.readline():
+                assert trial.poll() is None
+            time.sleep(1)
+            trial.send_signal(signal.SIGINT)
+            time.sleep(seconds)
+            trial.send_signal(signal.SIGINT)
+            assert trial.wait(60) == 130
+        finally:
+            trial.kill()
+            trial.wait()
     while remaining_processes(tmp_path):
         time.sleep(0.05)

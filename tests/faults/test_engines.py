@@ -15,8 +15,9 @@ import pytest
 from rookery.match.job import EngineSpec, GameResult, MatchFault, Termination
 from tests.engines.matches import MOVER, SHORT, mover, movers_left, play
 from tests.faults.processes import kill, wait_until_gone
-from tests.forks import PROJECT
-from tests.process_table import processes_of
+from tests.forks import PROJECT, SOURCES, Fork, requests
+from tests.process_table import LIMIT_SECONDS, processes_of
+from tests.rookery_process import COMMAND
 
 pytestmark = pytest.mark.anyio
 
@@ -41,6 +42,7 @@ def anyio_backend() -> str:
 @pytest.fixture(autouse=True)
 def nothing_left(anyio_backend: str) -> Iterator[None]:
     """Every test ends with the descriptors it began with, and without engines."""
+    requests()  # whose socket stays open
     before = descriptors()
     yield
     assert descriptors() <= before + 2, "the loop may keep a pair of its own"
@@ -145,7 +147,12 @@ async def test_many_games_with_all_misdeeds_are_scored_rightly() -> None:
             assert not any("misdeed" in line for line in game.lines)
 
 
-def started(folder: Path, *misdeeds: str, kind: str = "match") -> "subprocess.Popen[str]":
+def words_of(folder: Path) -> Path:
+    """What the match of a folder says."""
+    return folder / "said.txt"
+
+
+def started(folder: Path, *misdeeds: str, kind: str = "match") -> Fork:
     """A long match or tune of its own, with its runner process and its engines up."""
     bad = shlex.join((sys.executable, str(MOVER), "--misdeed", *misdeeds))
     (folder / "lines.txt").write_text("Infos,5,0,100,4,0.02\n")
@@ -154,14 +161,14 @@ def started(folder: Path, *misdeeds: str, kind: str = "match") -> "subprocess.Po
         "tune": ("--engine", bad, "--parameters", "lines.txt"),
     }
     words = (kind, *sides[kind], "--tc", "N=1", "--games", "100000", "--concurrency", "1")
-    match = subprocess.Popen(
-        [sys.executable, "-m", "rookery.cli.main", *words],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(PROJECT / "src")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    with words_of(folder).open("wb") as said:
+        match = Fork(
+            [*COMMAND, *words],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": SOURCES},
+            stdout=said,
+            stderr=subprocess.STDOUT,
+        )
     while not any(b"number" in file.read_bytes() for file in folder.glob("*.resume")):
         assert match.poll() is None
         time.sleep(0.02)
@@ -171,7 +178,7 @@ def started(folder: Path, *misdeeds: str, kind: str = "match") -> "subprocess.Po
 def test_a_killed_match_takes_its_engines_with_it(tmp_path: Path) -> None:
     match = started(tmp_path, "stubborn=1")
     match.kill()
-    match.communicate()
+    match.wait()
     wait_until_gone(tmp_path)
 
 
@@ -181,8 +188,8 @@ def test_a_killed_runner_process_ends_the_match_with_a_word(tmp_path: Path) -> N
         pid for pid, words in processes_of(tmp_path).items() if "rookery.match.shard" in words
     )
     kill(runner)
-    _, said = match.communicate()
-    assert match.returncode == 3
+    assert match.wait() == 3
+    said = words_of(tmp_path).read_text()
     assert "A runner process was killed by signal SIGKILL in the middle of its games" in said
     assert "rookery match --resume" in said
     wait_until_gone(tmp_path)
@@ -198,11 +205,11 @@ def test_a_match_that_is_told_to_end_twice_ends(tmp_path: Path, kind: str, secon
     time.sleep(seconds)
     playing.send_signal(signal.SIGTERM)
     try:
-        said, _ = playing.communicate(timeout=30)
+        assert playing.wait(LIMIT_SECONDS) == 130
     finally:
         playing.kill()
-    assert playing.returncode == 130
-    assert f"rookery {kind} --resume" in said
+        playing.wait()
+    assert f"rookery {kind} --resume" in words_of(tmp_path).read_text()
     wait_until_gone(tmp_path)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from rookery.client.client import Client
-from tests.faults.server_campaign import PASSWORD, made_account
+from tests.faults.serving import PASSWORD, made_account
 from tests.large_bodies import MB, high_water_mb, run_at_once, send_body
 from tests.rookery_process import RookeryProcess, run_rookery
 from tests.submissions import body
@@ -45,7 +45,9 @@ def unfinished(data: Path) -> list[Path]:
     return list((data / "blobs").rglob("*.part"))
 
 
-def test_ten_large_uploads_at_once_stay_within_a_little_memory(tmp_path: Path) -> None:
+def test_ten_large_uploads_at_once_stay_within_a_little_memory(
+    tmp_path: Path, files_in_a_folder: None
+) -> None:
     with at_work(tmp_path) as (server, said):
         large = json.dumps(said | {"pgn": b64encode(PACKED).decode()}).encode()
         before = high_water_mb(server.process.pid)
@@ -60,7 +62,9 @@ def test_ten_large_uploads_at_once_stay_within_a_little_memory(tmp_path: Path) -
         assert len(files) == [answer.status for answer in answers].count(200)
 
 
-def test_a_server_that_was_killed_amid_an_upload_leaves_no_piece_of_it(tmp_path: Path) -> None:
+def test_a_server_that_was_killed_amid_an_upload_leaves_no_piece_of_it(
+    tmp_path: Path, files_in_a_folder: None
+) -> None:
     with at_work(tmp_path) as (server, said):
         head = json.dumps(said).encode()[:-1] + b', "pgn": "H4sI'
         asked = b"POST /api/upload_pgn HTTP/1.1\r\nhost: localhost\r\ncontent-length: 90000000\r\n"

@@ -53,6 +53,7 @@ def test_a_second_serve_on_the_folder_says_who_has_it(data: Path) -> None:
 
 def test_the_server_outlives_its_postmaster(data: Path) -> None:
     with run_rookery(data) as server:
+        server.until("ready")
         kill(str(server.until("database_ready")["postmaster"]))
         server.until("database_ready", count=2)
         while server.get("/readyz")[0] != 200:
@@ -62,6 +63,7 @@ def test_the_server_outlives_its_postmaster(data: Path) -> None:
 
 def test_a_hiccup_of_the_database_is_a_warning_without_a_stack_trace(data: Path) -> None:
     with run_rookery(data, detect=False) as server:
+        server.until("ready")
         kill(str(server.until("database_ready")["postmaster"]))
         server.until("database_ready", count=2)
         while server.get("/readyz")[0] != 200:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.server_campaign import MOMENTS, campaign_on
+from tests.faults.serving import count_corrections
 
 pytestmark = pytest.mark.anyio
 
@@ -24,5 +25,5 @@ async def test_the_books_balance_after_every_kind_of_death(tmp_path: Path) -> No
         audit = await campaign.audit()
         assert audit.wrong == ()
         assert audit.replayed > 0
-        assert await asyncio.to_thread(campaign.corrections) == 0
+        assert await asyncio.to_thread(count_corrections, campaign.data) == 0
         assert fleet.ledger.acknowledged_games() > 500

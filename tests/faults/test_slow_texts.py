@@ -7,9 +7,9 @@ import pytest
 
 from tests.slow_texts import PARSERS, Parser, Shape, plain_shapes, too_steep
 
-SIZE = 1_000
+SIZE = 2_000
 FLOOR = 0.02
-"""Seconds for eight thousand characters; a square of them takes several times as long."""
+"""Seconds for sixteen thousand characters; a square of them takes several times as long."""
 
 
 @pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.name)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rookery_process import run_rookery
 from tests.wire.processes import Server, read_to_end, running_server, starting_server
 
 STOP_SECONDS = 60
@@ -52,6 +53,15 @@ def test_sigterm_ends_streams_of_events(tmp_path: Path) -> None:
         server.signal(signal.SIGTERM)
         assert server.wait(STOP_SECONDS) == 0
         assert read_to_end(wires[0]).endswith(b": the server is stopping\n\n\r\n0\r\n\r\n")
+
+
+def test_a_stop_in_order_does_not_say_that_anything_was_lost(tmp_path: Path) -> None:
+    with run_rookery(tmp_path / "data") as server:
+        server.until("ready")
+        assert server.stop() == 0
+        names = [str(one["event"]) for one in server.events()]
+        assert "commits_ended" in names
+        assert "state_lost" not in names
 
 
 def test_an_idle_server_stops_at_once(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from rookery.logs import SilentLog
 from rookery.settings import Settings
 from tests.bucket_server import CREDENTIALS, BucketServer
 from tests.database import pool_on
-from tests.faults.server_campaign import PASSWORD, made_account
+from tests.faults.serving import PASSWORD, made_account
 from tests.faults.test_serve_kills import DYING
 from tests.large_bodies import SentBody, send_body
 from tests.rookery_process import COMMAND, LIMIT_SECONDS, RookeryProcess, run_rookery

@@ -8,14 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.forks import PROJECT
 from tests.process_table import remaining_processes
 
 KEEPER = """
-import os, signal, sys
+import os, sys
 from pathlib import Path
 from scripts import supervised
-signal.signal(signal.SIGINT, signal.default_int_handler)
 words = (sys.executable, "-u", "-c", sys.argv[1], *sys.argv[2:])
 def hear(line): print(line, end="", flush=True)
 ending = supervised.run(words, Path("."), os.environ, hear, linger=0.2)
@@ -56,10 +57,11 @@ def test_a_program_that_leaves_nothing_ends_with_its_own_code() -> None:
     assert said == "done\n3 0 False\n"
 
 
-def test_an_interrupted_program_winds_up_and_is_heard_to_its_end() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_program_winds_up_and_is_heard_to_its_end(number: signal.Signals) -> None:
     keeper = kept(WINDS_UP)
     assert keeper.stdout is not None
     assert keeper.stdout.readline() == "at work\n"
-    keeper.send_signal(signal.SIGINT)
+    keeper.send_signal(number)
     said, _ = keeper.communicate(timeout=60)
     assert said == "wound up\n0 0 True\n"

@@ -5,18 +5,18 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
+from types import MappingProxyType
 
 import asyncpg
 
 from rookery.db.migrations import FOLDER, load_migrations
 from rookery.db.target import Target
 from tests.database import running
-from tests.faults.server_campaign import made_account
+from tests.faults.serving import end_servers, made_account, start_server, wait_for_port
 from tests.fleet.audit import Audit
 from tests.fleet.connections import Connections
 from tests.fleet.fleet import SimulatedFleet
@@ -27,6 +27,7 @@ OLD = "4eea074f"
 TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
 NEWEST = "SELECT max(number) FROM schema_migrations"
 LOOK_SECONDS = 0.01
+NO_MORE: Mapping[str, str] = MappingProxyType({})
 
 
 class HistoryMissing(Exception):
@@ -51,6 +52,34 @@ class Version:
         return self.source / "rookery" / "db" / "sql" / "migrations"
 
 
+def find_previous() -> str:
+    """The last commit whose schema was another one than this one's."""
+    folder = str(FOLDER.relative_to(PROJECT))
+    words = ("git", "log", "-1", "--format=%h", "--", folder)
+    changed = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=False)
+    if changed.returncode or not changed.stdout:
+        raise HistoryMissing(f"git does not know when {folder} changed: use a whole clone")
+    named = ("git", "rev-parse", "--short", f"{changed.stdout.strip()}~1")
+    before = subprocess.run(named, cwd=PROJECT, capture_output=True, text=True, check=False)
+    if before.returncode:
+        raise HistoryMissing(f"{changed.stdout.strip()} has no commit before it here")
+    return before.stdout.strip()
+
+
+def find_last_commit() -> str:
+    """The commit before this one; where git lacks it, as for `find_previous`."""
+    words = ("git", "rev-parse", "--short", "--verify", "HEAD~1")
+    found = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=False)
+    return find_previous() if found.returncode else found.stdout.strip()
+
+
+def is_shallow() -> bool:
+    """Whether this is a clone that was told to leave its history out."""
+    words = ("git", "rev-parse", "--is-shallow-repository")
+    found = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=False)
+    return found.stdout.strip() == "true"
+
+
 def check_out(commit: str, folder: Path) -> Version:
     """The code of an earlier commit, from the history of this clone."""
     folder.mkdir()
@@ -66,8 +95,9 @@ def check_out(commit: str, folder: Path) -> Version:
     return Version(source=folder / "src")
 
 
-def later_version(folder: Path) -> Version:
-    """A version after this one, which widens every table and makes an index of a busy one."""
+def later_version(folder: Path, *, contracts: bool = False) -> Version:
+    """A version after this one, which widens every table and makes an index of a busy one; it may
+    also take away what only versions before it would use."""
     folder.mkdir()
     following, baseline = load_migrations()[-1].number + 1, FOLDER / "0001_baseline.sql"
     tables = TABLE.findall(baseline.read_text())
@@ -80,19 +110,17 @@ def later_version(folder: Path) -> Version:
         "-- expand concurrently: an index that nobody needs.\n"
         "CREATE INDEX CONCURRENTLY IF NOT EXISTS later_index ON tasks (created, games);\n"
     )
+    if contracts:
+        (folder / f"{following + 2:04}_narrower.sql").write_text(
+            f"-- contract after {following:04}: a word that only older code would read.\n"
+            "ALTER TABLE lease DROP COLUMN later_word;\n"
+        )
     return Version((sys.executable, "-m", "tests.faults.newer_serve", str(folder)))
 
 
 def newest_migration(folder: Path) -> int:
     """The last one in a folder; 1 where a version has none yet, but one schema."""
     return max((each.number for each in load_migrations(folder)), default=1)
-
-
-@dataclass(slots=True)
-class Silence:
-    """The longest time in which no call was answered whose answer needed a commit."""
-
-    seconds: float = 0.0
 
 
 @dataclass(slots=True)
@@ -103,31 +131,30 @@ class Upgrading:
     target: Target
     fleet: SimulatedFleet
     servers: list[RookeryProcess] = field(default_factory=list)
+    more: Mapping[str, str] = field(default_factory=dict)
+    """Further settings of every server."""
+
+    @property
+    def data(self) -> Path:
+        """Of every server."""
+        return self.folder / "data"
 
     @property
     def settings(self) -> dict[str, str]:
-        return SIMULATED | {"ROOKERY_DATABASE_URL": self.target.dsn}
+        return SIMULATED | {"ROOKERY_DATABASE_URL": self.target.dsn} | dict(self.more)
 
     async def start(self, version: Version) -> RookeryProcess:
         """Begins to start a server, beside those that are there."""
         settings = self.settings | environment_of(version)
-        server = await asyncio.to_thread(
-            RookeryProcess,
-            ("serve",),
-            self.folder / "data",
-            version.command,
-            detect=False,
-            settings=settings,
-        )
+        server = await start_server(self.data, settings, version.command)
         self.servers.append(server)
         return server
 
     async def follow(self, server: RookeryProcess) -> None:
         """The fleet calls this server from now on; returns when it has written for it."""
-        ready = await asyncio.to_thread(server.until, "ready")
-        self.fleet.lines.move(urlsplit(str(ready["address"])).port or 0)
+        self.fleet.lines.move(await wait_for_port(server))
         if self.fleet.workers:
-            await self.wrote_again()
+            await self.fleet.wrote_again()
 
     async def until_migrated(self, number: int) -> None:
         """Waits until a migration is applied, whoever did it."""
@@ -140,12 +167,6 @@ class Upgrading:
         finally:
             await connection.close()
 
-    async def wrote_again(self) -> None:
-        now = time.monotonic()
-        while self.fleet.lines.written < now:
-            assert time.monotonic() < now + LIMIT_SECONDS, "nothing is written any more"
-            await asyncio.sleep(LOOK_SECONDS)
-
     async def replace(self, old: RookeryProcess, new: RookeryProcess, *, unnoticed: bool) -> int:
         """The old one is asked to stop and the new one takes over: how many calls had no answer.
         Unnoticed where the old one hands over: the fleet calls the new one before that, which
@@ -155,40 +176,14 @@ class Upgrading:
         refused = self.fleet.lines.refused
         assert await asyncio.to_thread(old.stop) == 0
         if unnoticed:
-            await self.wrote_again()
+            await self.fleet.wrote_again()
         else:
             await self.follow(new)
         return self.fleet.lines.refused - refused
 
-    @asynccontextmanager
-    async def listening_for_silence(self) -> AsyncIterator[Silence]:
-        silence = Silence()
-        listening = asyncio.create_task(self._listen(silence))
-        try:
-            yield silence
-        finally:
-            listening.cancel()
-
-    async def _listen(self, silence: Silence) -> None:
-        heard, since = self.fleet.lines.written, time.monotonic()
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            now = time.monotonic()
-            if self.fleet.lines.written > heard:
-                heard, since = self.fleet.lines.written, now
-            silence.seconds = max(silence.seconds, now - since)
-
     async def audit(self) -> Audit:
         """Asked while nobody is at work."""
         return await self.fleet.audit(self.folder / "postgres")
-
-    def count_corrections(self) -> int:
-        logs = self.folder.glob("data-*.log")
-        return sum(log.read_text().count('"sums_corrected"') for log in logs)
-
-    def end(self) -> None:
-        for server in self.servers:
-            server.end()
 
 
 def environment_of(version: Version) -> dict[str, str]:
@@ -196,22 +191,23 @@ def environment_of(version: Version) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def farm_of(version: Version, folder: Path, *, runs: int) -> AsyncIterator[Upgrading]:
+async def farm_of(
+    version: Version, folder: Path, *, runs: int, more: Mapping[str, str] = NO_MORE
+) -> AsyncIterator[Upgrading]:
     """A farm that a server of this version has made, with runs to play."""
     postgres = running(folder / "postgres")
     target = await asyncio.to_thread(postgres.__enter__)
-    lines = Connections()
     try:
         settings = {"ROOKERY_DATABASE_URL": target.dsn} | environment_of(version)
         account = await asyncio.to_thread(made_account, folder / "data", settings=settings)
-        lines.token = account.token
-        upgrading = Upgrading(folder, target, SimulatedFleet(account, lines))
+        lines = Connections(token=account.token)
+        upgrading = Upgrading(folder, target, SimulatedFleet(account, lines), more=more)
         try:
             await upgrading.follow(await upgrading.start(version))
             await upgrading.fleet.submit(runs)
             yield upgrading
         finally:
             lines.close()
-            await asyncio.to_thread(upgrading.end)
+            await end_servers(upgrading.servers)
     finally:
         await asyncio.to_thread(postgres.__exit__, None, None, None)

@@ -1,6 +1,8 @@
 """The server's books after all that: what it shows must follow from its tasks, and these must be
 what the ledger allows."""
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,8 +10,9 @@ from typing import Any
 import msgspec
 
 from rookery.model.kinds import SprtTest
-from rookery.model.task import Results, total
+from rookery.model.task import NOTHING, Results, total
 from rookery.protocol import v1
+from rookery.stats.residuals import MANUAL, PurgeRule, bad_worker, judge_workers
 from rookery.stats.sprt import Sprt
 from tests.fleet.connections import Connections
 from tests.fleet.ledger import Key, Ledger
@@ -18,6 +21,8 @@ from tests.fleet.worker import CORES
 
 PAGE = 200
 NEAR = 1e-6
+NEARLY = PurgeRule(p_value=2 * MANUAL.p_value, residual=0.9 * MANUAL.residual)
+"""What people's purges go by, with some room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +42,19 @@ async def audit_server(
     """Everything in which server, rows and ledger disagree."""
     found: dict[Key, Results] = {}
     wrong: list[str] = []
-    reports = 0
+    reports = struck_games = 0
     for run_id in runs:
-        tasks = await _tasks(lines, run_id)
+        tasks = await read_tasks(lines, run_id)
         found |= {(run_id, task.id): task.results for task in tasks}
         shown = _as(v1.RunDetails, await lines.get(f"/api/v1/runs/{run_id}"))
         wrong += [f"{run_id}: {word}" for word in _disagreements(shown, tasks)]
         document = await lines.get(f"/api/get_run/{run_id}")
-        if not document["finished"]:
+        if run_id in ledger.purged:
+            wrong += [f"{run_id}: {word}" for word in find_struck_wrongly(tasks, ledger)]
+            struck = [task for task in tasks if task.bad]
+            found |= {(run_id, task.id): _before(task, ledger) for task in struck}
+            struck_games += total(_before(task, ledger) for task in struck).games
+        elif not document["finished"]:
             ended = sorted(task for run, task in ledger.ended if run == run_id)
             wrong += [f"{run_id}: task {task} was ended under its worker" for task in ended]
         if "spsa" in document["args"]:
@@ -54,11 +64,11 @@ async def audit_server(
             reports += len(rows)
             wrong += [f"{run_id}: {word}" for word in disagreements(rows, run_id, document, ledger)]
     wrong += ledger.check(found)
-    games = sum(each.games for each in found.values())
+    games = sum(each.games for each in found.values()) - struck_games
     return Audit(tuple(wrong), len(found), games, reports)
 
 
-async def _tasks(lines: Connections, run_id: str) -> list[v1.TaskEntry]:
+async def read_tasks(lines: Connections, run_id: str) -> list[v1.TaskEntry]:
     tasks: list[v1.TaskEntry] = []
     more, page = True, 1
     while more:
@@ -87,6 +97,39 @@ def _disagreements(run: v1.RunDetails, tasks: list[v1.TaskEntry]) -> list[str]:
     if isinstance(run.llr, float) and abs(run.llr - _llr(run, results)) > NEAR:
         wrong.append(f"LLR {run.llr} is not {_llr(run, results)}")
     return wrong
+
+
+def find_struck_wrongly(tasks: Sequence[v1.TaskEntry], ledger: Ledger) -> list[str]:
+    """Of a purge: nothing is left of what it took, which is tasks that crashed too often, or where
+    none did so, all tasks of the one worker whose results differ from those of the others."""
+    wrong, others = [], []
+    struck = [task for task in tasks if task.bad]
+    for task in struck:
+        entry = ledger.entries.get((task.run, task.id))
+        if task.results.games or entry is None:
+            wrong.append(f"task {task.id} was struck out and holds {task.results}")
+        elif not any(each.excessive() for each in entry.may_be()):
+            others.append(task)
+    if others and (len(others) < len(struck) or not _differ(others, tasks, ledger)):
+        words = ((task.id, ledger.entries[task.run, task.id].may_be()) for task in others)
+        wrong += [f"task {number} was struck out for nothing: {held}" for number, held in words]
+    return wrong
+
+
+def _differ(struck: list[v1.TaskEntry], tasks: Sequence[v1.TaskEntry], ledger: Ledger) -> bool:
+    """Whether these are of the one worker that differs most from the others, by what was
+    acknowledged: a report whose answer was lost may have counted too, so nearly enough will do."""
+    results: defaultdict[str, Results] = defaultdict(lambda: NOTHING)
+    for task in tasks:
+        results[task.worker] += _before(task, ledger) if task.bad else task.results
+    test = judge_workers({name: each.pentanomial for name, each in results.items()})
+    return {task.worker for task in struck} == {bad_worker(test, NEARLY)}
+
+
+def _before(task: v1.TaskEntry, ledger: Ledger) -> Results:
+    """What a task that was struck out held, as far as its worker knows."""
+    entry = ledger.entries.get((task.run, task.id))
+    return entry.acknowledged if entry else task.results
 
 
 def _starts(tasks: list[v1.TaskEntry]) -> list[int]:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import time
-from collections import Counter
 from typing import Any
 
 Answer = dict[str, Any]
@@ -25,15 +24,13 @@ class NoReply(Exception):
 class Connections:
     """Connections that many workers share, as a proxy before the server would have them."""
 
-    def __init__(self, most: int = 64) -> None:
+    def __init__(self, most: int = 64, *, token: str = "") -> None:
         self.port = 0
-        self.token = ""
+        self.token = token
         self.calls = 0
         self.refused = 0
         self.written = 0.0
         """When the latest call began whose answer had to wait for a commit."""
-        self.under_way: Counter[int] = Counter()
-        """Calls by the port that they were sent to."""
         self._free: list[Line] = []
         self._room = asyncio.Semaphore(most)
 
@@ -87,13 +84,6 @@ class Connections:
 
     async def _exchange(self, request: bytes) -> Answer:
         port = self.port
-        self.under_way[port] += 1
-        try:
-            return await self._exchange_at(port, request)
-        finally:
-            self.under_way[port] -= 1
-
-    async def _exchange_at(self, port: int, request: bytes) -> Answer:
         line = self._free.pop() if self._free else await asyncio.open_connection("127.0.0.1", port)
         try:
             line[1].write(request)

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.fleet.audit import Audit, audit_server
 from tests.fleet.connections import Connections
 from tests.fleet.ledger import Ledger
 from tests.fleet.worker import Faults, Pace, Worker
+from tests.rookery_process import LIMIT_SECONDS
 from tests.submissions import SPRT, body
 
 TUNE = {
@@ -21,6 +23,7 @@ TUNE = {
     "gamma": 0.101,
 }
 MANY_GAMES = 3_000_000
+LOOK_SECONDS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,13 @@ class Account:
     name: str
     password: str
     token: str
+
+
+@dataclass(slots=True)
+class Silence:
+    """The longest time in which no call was answered whose answer needed a commit."""
+
+    seconds: float = 0.0
 
 
 @dataclass(slots=True)
@@ -85,6 +95,41 @@ class SimulatedFleet:
             for worker in self.workers:
                 worker.stop()
             await asyncio.gather(*tasks)
+
+    async def wrote_again(self, lives: Callable[[], bool] = lambda: True) -> None:
+        """Waits until a call is answered that begins now and needs a commit, as long as the server
+        lives."""
+        now = time.monotonic()
+        while self.lines.written < now:
+            assert lives(), "the server ended"
+            assert time.monotonic() < now + LIMIT_SECONDS, "nothing is written any more"
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def wait_for_games(self, games: int) -> None:
+        """Waits until the results of so many games were acknowledged, however busy the machine."""
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while self.ledger.acknowledged_games() < games:
+            assert time.monotonic() < deadline, "hardly anything is acknowledged"
+            await asyncio.sleep(LOOK_SECONDS)
+
+    @asynccontextmanager
+    async def listening_for_silence(self) -> AsyncIterator[Silence]:
+        """For the length of the block."""
+        silence = Silence()
+        listening = asyncio.create_task(self._listen(silence))
+        try:
+            yield silence
+        finally:
+            listening.cancel()
+
+    async def _listen(self, silence: Silence) -> None:
+        heard, since = self.lines.written, time.monotonic()
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            now = time.monotonic()
+            silence.seconds = max(silence.seconds, now - since)
+            if self.lines.written > heard:
+                heard, since = self.lines.written, now
 
     async def audit(self, where: Path | str) -> Audit:
         """Of the server on this folder or database, while nobody is at work."""

@@ -36,6 +36,9 @@ class Ledger:
         self.forged: int = 0
         self.ended: set[Key] = set()
         """Tasks that were over for their worker before all of their games were played."""
+        self.purged: set[str] = set()
+        """Runs that people stop and purge while they are played: their tasks end under their
+        workers, and those that crashed too often are struck out."""
         self.complaints: list[str] = []
 
     def give(self, key: Key, start: int, games: int) -> None:

@@ -8,7 +8,7 @@ import os
 import resource
 import subprocess
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from tests.fleet.fleet import MANY_GAMES
 from tests.fleet.ledger import Ledger
 from tests.fleet.usage import Usage, read_usage
 from tests.process_table import parent_of, pids, processes_of
+from tests.rookery_process import COMMAND
 from tests.submissions import SPRT, body
 
 NICE = -15
@@ -60,6 +61,11 @@ def is_first() -> bool:
     return os.getpriority(os.PRIO_PROCESS, os.getpid()) < 0
 
 
+def place_in_queue() -> str:
+    """Whether what is measured came before others or beside them, in the words of a report."""
+    return "before" if is_first() else "beside"
+
+
 def be_punctual() -> None:
     """The generator alone runs whenever it has something to do, as if on a machine of its own;
     asked once the server runs. What it starts from then on is ordinary."""
@@ -74,6 +80,14 @@ def raise_session(pid: int) -> None:
     if is_first():
         with contextlib.suppress(OSError):
             Path(f"/proc/{pid}/autogroup").write_text(str(NICE))
+
+
+def children_of(pid: int) -> set[int]:
+    """Of its first thread; empty where it is gone."""
+    try:
+        return set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+    except OSError:
+        return set()
 
 
 @dataclass(slots=True)
@@ -133,6 +147,31 @@ class Stage:
         for pid in {*family, *(pid for pid in pids() if parent_of(pid) == self.postmaster)}:
             raise_session(pid)
 
+    async def keep_first(self) -> None:
+        """The processes too that PostgreSQL begins for further connections: each begins a session
+        of its own, and would stand behind everything else."""
+        raised = set[int]()
+        while True:
+            await asyncio.sleep(0.2)
+            raised = await asyncio.to_thread(self._raise_children, raised)
+
+    def _raise_children(self, raised: set[int]) -> set[int]:
+        present = children_of(self.postmaster)
+        for pid in present - raised:
+            raise_session(pid)
+        return present
+
+    def crashes(self) -> list[str]:
+        """What died, or failed in a way that is never an answer, since the server was started."""
+        server = self.campaign.server
+        assert server is not None
+        ended = server.process.poll()
+        found = [] if ended is None else [f"the server ended with {ended}"]
+        events = server.events()
+        starts = sum(event["event"] == "database_ready" for event in events) - 1
+        found += ["PostgreSQL was started again"] * starts
+        return found + [str(event) for event in events if event.get("level") == "error"]
+
     def find_postmaster(self) -> None:
         server = self.campaign.server
         assert server is not None
@@ -141,16 +180,22 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(data: Path, *, users: int, runs: int) -> AsyncIterator[Stage]:
+async def staged(
+    data: Path, *, users: int, runs: int, command: Sequence[str] = COMMAND
+) -> AsyncIterator[Stage]:
     """A first server on the folder, with runs of which every other is sequential."""
-    async with campaign_on(data, runs=0, proxy=PROXY) as campaign:
+    async with campaign_on(data, runs=0, proxy=PROXY, command=command) as campaign:
         stage = Stage(campaign, users)
         await asyncio.to_thread(stage.find_postmaster)
         await add_users(data, campaign.fleet.account.name, users)
         await submit(campaign, runs)
         await asyncio.to_thread(stage.come_first)
         be_punctual()
-        yield stage
+        keeping = asyncio.create_task(stage.keep_first())
+        try:
+            yield stage
+        finally:
+            keeping.cancel()
 
 
 async def add_users(data: Path, like: str, users: int) -> None:

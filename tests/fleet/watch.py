@@ -40,7 +40,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Milliseconds of processor for a call."""
+    """Time of the processor: of one call in milliseconds, or of a while in seconds."""
 
     server: float
     postgres: float
@@ -113,19 +113,26 @@ class Watch:
         return found
 
     async def _cost(self, workers: Sequence[CheapWorker], endpoint: str, rate: float) -> Cost:
-        idle_from = await asyncio.to_thread(self.stage.usage)
-        await asyncio.sleep(5)
-        before = await asyncio.to_thread(self.stage.usage)
+        """Less what both take without the calls, as a mean of before and after them, for as long
+        as the calls take: PostgreSQL writes checkpoints and cleans up by itself now and then."""
+        seconds = len(workers) / rate
+        before = await self._idle(seconds)
+        began = await asyncio.to_thread(self.stage.usage)
         took = await self.crowd.call_only(workers, endpoint, rate)
-        after = await asyncio.to_thread(self.stage.usage)
-        each = 1000 / max(1, len(workers))
-        idle = took / 5
-        server = after.server_cpu - before.server_cpu
-        postgres = after.postgres_cpu - before.postgres_cpu
-        return Cost(
-            each * (server - idle * (before.server_cpu - idle_from.server_cpu)),
-            each * (postgres - idle * (before.postgres_cpu - idle_from.postgres_cpu)),
-        )
+        ended = await asyncio.to_thread(self.stage.usage)
+        after = await self._idle(seconds)
+        each, idle = 1000 / max(1, len(workers)), took / seconds / 2
+        server = ended.server_cpu - began.server_cpu - idle * (before.server + after.server)
+        postgres = ended.postgres_cpu - began.postgres_cpu
+        postgres -= idle * (before.postgres + after.postgres)
+        return Cost(each * server, each * postgres)
+
+    async def _idle(self, seconds: float) -> Cost:
+        """Seconds of processor that both take meanwhile though nobody calls."""
+        began = await asyncio.to_thread(self.stage.usage)
+        await asyncio.sleep(seconds)
+        ended = await asyncio.to_thread(self.stage.usage)
+        return Cost(ended.server_cpu - began.server_cpu, ended.postgres_cpu - began.postgres_cpu)
 
 
 def stop_collecting() -> None:
@@ -182,7 +189,9 @@ def cost_table(costs: dict[str, Cost], rate: float = ALONE_RATE) -> Iterator[str
     yield f"| called alone, {rate:.0f} a second | server CPU, ms a call | PostgreSQL, ms a call |"
     yield "|---|---|---|"
     for endpoint, cost in costs.items():
-        yield f"| {endpoint} | {cost.server:.3f} | {cost.postgres:.3f} |"
+        # Less than nothing is what PostgreSQL did for itself meanwhile, not what a call costs.
+        postgres = f"{cost.postgres:.3f}" if cost.postgres > 0 else "lost in the noise"
+        yield f"| {endpoint} | {cost.server:.3f} | {postgres} |"
 
 
 def ending(crowd: Crowd, audit: Audit) -> Iterator[str]:

@@ -7,6 +7,8 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
 from rookery.model.task import NOTHING, Results
 from tests.fleet.connections import Answer, Connections, NoReply
 from tests.fleet.ledger import Key, Ledger, Vector
@@ -17,6 +19,9 @@ CORES = 8
 GAMES_AT_ONCE = 8
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 SLOW_SECONDS = 0.05
+CRASHES, CRASHING = 4, 0.02
+"""More than a sound machine has in a task, and the share of reports after which a worker has them:
+on runs alone that people stop and purge."""
 ORIGIN = {"rookery": {"runner": "simulation", "runner_version": "1"}}
 """Makes the server write a row for every report that it counts, in the order in which it did: by
 these the state of a sequential test can be worked out anew."""
@@ -135,6 +140,8 @@ class Worker:
         """What stands after another report, or two at once; None if the task is over then."""
         ids, key = job.ids, job.key
         results = self._more(before, job.step)
+        if key[0] in self._ledger.purged and self._by_chance(CRASHING):
+            results = replace(results, crashes=results.crashes + CRASHES)
         if job.is_tune:
             batch = await self._drawn(ids, key, before, results)
             goes_on = batch is not None and await self._report(ids, key, before, results, batch)

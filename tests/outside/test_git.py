@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rookery.sources.commits import Commit, SourceError, UnknownRevision, check_revision
-from rookery.sources.git import FetchPolicy, Git
+from rookery.sources.git import LARGEST_MEMORY, FetchPolicy, Git
 from rookery.sources.github import GitHub, RemoteSources
 from rookery.sources.mirrors import Mirrors
 from tests.fakes import HandClock
@@ -127,6 +127,21 @@ def test_git_sees_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch) ->
     said = Git(LOCAL).run("-c", "alias.show-all=!env", "show-all")
     assert "a secret" not in said
     assert "GIT_TERMINAL_PROMPT=0" in said
+
+
+def test_what_git_writes_without_end_is_broken_off() -> None:
+    with pytest.raises(SourceError, match="more than 64 MB"):
+        Git(LOCAL).run("-c", "alias.endless=!yes", "endless")
+
+
+def test_errors_without_end_are_broken_off_too() -> None:
+    with pytest.raises(SourceError, match="more than 64 MB"):
+        Git(LOCAL).run("-c", "alias.endless=!yes >&2", "endless")
+
+
+def test_git_has_a_limit_of_memory() -> None:
+    said = Git(LOCAL).run("-c", "alias.limit=!ulimit -v", "limit")
+    assert int(said) <= LARGEST_MEMORY
 
 
 def test_what_grows_too_large_is_stopped(repository: Repository, tmp_path: Path) -> None:

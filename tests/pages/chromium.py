@@ -191,8 +191,13 @@ class Chromium:
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
 
-    def new_person(self) -> Tab:
+    def new_person(self, *permissions: str) -> Tab:
+        """`permissions` are what this person's browser lets sites do without asking."""
         context = self._pipe.call("Target.createBrowserContext")["browserContextId"]
+        if permissions:
+            self._pipe.call(
+                "Browser.grantPermissions", permissions=permissions, browserContextId=context
+            )
         made = self._pipe.call("Target.createTarget", url="about:blank", browserContextId=context)
         joined = self._pipe.call("Target.attachToTarget", targetId=made["targetId"], flatten=True)
         return Tab(self._pipe, joined["sessionId"])

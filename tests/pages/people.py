@@ -61,3 +61,10 @@ class Person:
         self.fill(username=self.name, password=password)
         self.tab.submit(BUTTON)
         assert self.tab.ask("location.pathname") == "/", self.tab.text()
+
+    def log_out(self) -> None:
+        """By the menu that every page has."""
+        self.go("/")
+        self.tab.click("header details.menu summary")
+        self.tab.submit("header form[action='/logout'] button")
+        assert "Log in" in self.tab.text("header")

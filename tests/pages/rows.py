@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 
 from rookery.model.kinds import Fixed, Kind, SpsaTuning
 from rookery.model.plan import Plan
-from rookery.model.run import Run, Status
+from rookery.model.run import Run, Status, nodes_per_second
 from rookery.model.task import NOTHING, Results, Task, recounted
 from rookery.rules.observations import chart_point
 from rookery.stats.spsa import ParameterSample
 from tests.makers import BOSS, make_machine, make_plan, make_run, make_side, sprt, spsa
-from tests.twins.farm import MemoryRows
+from tests.twins.farm_commits import MemoryRows
 
 POINTS = 60
 PAIRS_A_POINT = 400
@@ -51,8 +51,10 @@ class Rows:
         owner: str = "olga",
         status: Status | None = None,
         points: int = POINTS,
+        left: bool = False,
     ) -> Run:
-        """`shares` are the odds of the five scores; without any nothing was played."""
+        """`shares` are the odds of the five scores; without any nothing was played. A run that was
+        `left` has no machine any more."""
         start = self._now - timedelta(hours=hours)
         plan = _plan(name, owner)
         run = replace(make_run(name, plan, kind), created=start, updated=self._now)
@@ -65,8 +67,9 @@ class Rows:
             tasks[place] = task
             run = replace(run, tally=recounted(tasks), kind=_judged(run, tasks))
             at = start + timedelta(hours=hours) * (number + 1) / points
-            self.rows.samples.setdefault(run.id, {})[run.tally.results.games] = chart_point(run, at)
-        return self._kept(run, tasks)
+            point = chart_point(run, at, nodes_per_second(tasks))
+            self.rows.samples.setdefault(run.id, {})[point.games] = point
+        return self._kept(run, tasks, left=left)
 
     def begin(self, name: str, kind: Kind) -> Run:
         """A run that machines have just been given."""
@@ -90,8 +93,8 @@ class Rows:
             machine = make_machine(f"{user}{run.id[:4]}", cores, user=user, arch=arch, nps=7e5)
             yield Task(run.id, number, number * 20_000, 20_000, machine, start, start)
 
-    def _kept(self, run: Run, tasks: list[Task]) -> Run:
-        if run.status.finished:
+    def _kept(self, run: Run, tasks: list[Task], *, left: bool = False) -> Run:
+        if run.status.finished or left:
             tasks = [task.closed() for task in tasks]
             run = replace(run, tally=recounted(tasks))
         self.rows.runs[run.id] = run
@@ -114,8 +117,9 @@ def _judged(run: Run, tasks: list[Task]) -> Kind:
     return run.kind.rejudged(total)
 
 
-def filled(now: datetime) -> MemoryRows:
-    """Everything that a page may have to show."""
+def filled(now: datetime, *, left: str = "") -> MemoryRows:
+    """Everything that a page may have to show; `left` names a further run, which no machine plays
+    any more."""
     rows = Rows(now)
     over = Status(approver=BOSS.name, finished=True)
     rows.run("late-move-pruning", sprt(elo1=2.0), (20, 200, 560, 212, 22))
@@ -131,4 +135,6 @@ def filled(now: datetime) -> MemoryRows:
     rows.run("razoring", sprt(elo1=30.0), (20, 200, 560, 214, 20), status=over, owner="sven")
     rows.run("stopped-early", sprt(elo1=2.0), (20, 210, 560, 205, 20), status=over, points=8)
     rows.run("aspiration", sprt(elo1=10.0), (25, 230, 540, 180, 20), status=over)
+    if left:
+        rows.run(left, sprt(elo1=2.0), (20, 210, 560, 205, 20), left=True)
     return rows.rows

@@ -62,15 +62,31 @@ def test_menus_and_the_search_are_reached_by_keys(tab: Tab, scene: Server) -> No
     tab.until(f"{FOCUSED}.matches('.search-text')")
 
 
-def test_a_chart_tells_what_is_under_the_mouse_and_zooms(tab: Tab, scene: Server) -> None:
+def open_chart(tab: Tab, scene: Server, name: str) -> tuple[float, float, float]:
+    """Where the chart begins, its middle's height, and how wide it is."""
     tab.open(scene.address + RUN)
     assert tab.ask("typeof uPlot === 'function'"), "scripts/test fetches the packages of the charts"
-    tab.until("document.querySelector('#chart-elo .u-over')")
+    tab.until(f"document.querySelector('#chart-{name} .u-over')")
     left, top, width = tab.ask(
-        "(() => { const e = document.querySelector('#chart-elo .u-over');"
+        f"(() => {{ const e = document.querySelector('#chart-{name} .u-over');"
         " e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect();"
         " return [r.x, r.y + r.height / 2, r.width]; })()"
     )
+    return left, top, width
+
+
+def test_the_speed_under_the_mouse_is_told_with_that_times_games_a_minute(
+    tab: Tab, scene: Server
+) -> None:
+    left, top, width = open_chart(tab, scene, "speed")
+    tab.call("Input.dispatchMouseEvent", type="mouseMoved", x=left + width / 2, y=top)
+    last = "document.querySelectorAll('#chart-{} .u-legend .u-value')[1].textContent"
+    tab.until(f"{last.format('speed')} === '39.2 Mnps'")
+    assert tab.ask(f"/^[0-9.]+$/.test({last.format('pace')})")
+
+
+def test_a_chart_tells_what_is_under_the_mouse_and_zooms(tab: Tab, scene: Server) -> None:
+    left, top, width = open_chart(tab, scene, "elo")
 
     def move(kind: str, share: float, pressed: str = "none") -> None:
         tab.call(
@@ -90,3 +106,17 @@ def test_a_chart_tells_what_is_under_the_mouse_and_zooms(tab: Tab, scene: Server
     tab.until(f"parseFloat({marks}) > 10")
     move("mouseReleased", 0.7, "left")
     tab.until(f"!(parseFloat({marks}) > 10)")
+    tab.until("document.querySelector('#chart-elo .show-all').checkVisibility()")
+    tab.click("#chart-llr .show-all")
+    tab.until("[...document.querySelectorAll('.show-all')].every((each) => each.hidden)")
+
+
+def test_the_caption_of_a_drawn_chart_moves_with_its_run(tab: Tab, scene: Server) -> None:
+    open_chart(tab, scene, "elo")
+    caption = "document.querySelector('#chart-elo figcaption').textContent"
+    tab.ask(f"window.before = {caption}")
+    tab.ask("fetch('/scene/play').then(answer => answer.text())")
+    tab.until(f"{caption} !== window.before")
+    assert tab.ask("document.querySelector('#chart-elo .uplot') !== null")
+    label = "document.querySelector('#chart-elo canvas').getAttribute('aria-labelledby')"
+    assert tab.ask(f"document.getElementById({label}).textContent === {caption}")

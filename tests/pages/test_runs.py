@@ -1,13 +1,17 @@
 """The start page and the page of a run in a real browser."""
 
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from threading import Semaphore
+from typing import ClassVar
 
 import pytest
 
 from tests.makers import run_id
 from tests.pages.chromium import Tab, chromium
 from tests.twins.sites import PASSWORD
+from tests.web_servers import web_server
 from tests.wire.processes import Server, running_server
 
 RUN = f"/runs/{run_id('late-move-pruning')}"
@@ -119,6 +123,19 @@ def test_nothing_is_wider_than_a_phone(tab: Tab, scene: Server, path: str) -> No
     tab.size(1280, 800)
 
 
+class ServerAway(BaseHTTPRequestHandler):
+    """A proxy that has nobody to ask."""
+
+    answered: ClassVar[Semaphore] = Semaphore(0)
+
+    def do_GET(self) -> None:
+        self.send_error(502)
+        self.answered.release()
+
+    def log_message(self, *_: object) -> None:
+        """Nobody reads it."""
+
+
 def test_a_page_goes_on_after_its_server_came_back(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -129,6 +146,11 @@ def test_a_page_goes_on_after_its_server_came_back(
             port = first.place[1]
         told = "document.getElementById('connection')"
         tab.until(f"!{told}.hidden && /[0-9] s ago/.test({told}.textContent)")
+        with web_server(ServerAway, port=port):
+            # The stream, and then the part without one.
+            assert all(ServerAway.answered.acquire(timeout=60) for _ in range(2))
+            tab.ask("new Promise(done => setTimeout(done, 300))")
+        assert not tab.ask(f"{told}.hidden")
         with running_server(tmp_path, port, module="tests.pages.scene"):
             tab.until(f"{GAMES} > 0")
             tab.until(f"{told}.hidden")

@@ -23,6 +23,12 @@ pytestmark = pytest.mark.timeout(300)
 
 BETTER = "walnut orbit pickle tram"
 PLACE = "/profile/notifications"
+KEEPS_NOTIFICATIONS = """
+window.shown = [];
+window.Notification = class extends Notification {
+    constructor(title, options) { super(title, options); window.shown.push(options.body); }
+};
+"""
 
 
 @dataclass(slots=True)
@@ -68,7 +74,8 @@ def _town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
             run_rookery(folder / "data", "serve", settings=settings) as server,
             open_chromium(folder / "profile") as browser,
         ):
-            author, approver = browser.new_person(), browser.new_person()
+            author, approver = browser.new_person(), browser.new_person("notifications")
+            approver.call("Page.addScriptToEvaluateOnNewDocument", source=KEEPS_NOTIFICATIONS)
             author.size(*PHONE)
             approver.size(*DESK, dark=True)
             address = server.address
@@ -85,6 +92,14 @@ def test_an_approver_adds_a_webhook_and_tries_it(town: Town) -> None:
     assert "The webhook's secret" in alice.press(f"{PLACE}/webhooks")
     assert "It has taken the trial." in alice.press(f"{PLACE}/change")
     assert town.hook.calls
+
+
+def test_an_approver_wants_to_be_told_in_the_browser(town: Town) -> None:
+    alice = town.approver
+    alice.go(PLACE)
+    alice.tab.click("[data-news]")
+    alice.tab.until("document.querySelector('[data-news]').textContent.startsWith('Told')")
+    alice.tab.until("localStorage.getItem('rookery.news.place')")
 
 
 def test_an_author_signs_up_confirms_the_address_and_is_let_in(town: Town) -> None:
@@ -109,6 +124,8 @@ def test_an_author_makes_a_token_and_submits_with_it(town: Town) -> None:
     answer = httpx.post(f"{town.address}/api/v1/runs", json=body(sprt=SPRT), headers=headers)
     assert answer.status_code == 201, answer.text
     town.run = answer.json()["id"]
+    alice = town.approver.tab
+    alice.until("window.shown.some(text => text.includes('by anton waits for approval'))")
 
 
 def test_an_author_is_mailed_when_somebody_ends_the_test(town: Town) -> None:

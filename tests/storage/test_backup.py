@@ -1,5 +1,6 @@
 """Backup and restore: the whole database, or nothing."""
 
+import dataclasses
 import os
 import stat
 from datetime import UTC, datetime
@@ -157,3 +158,13 @@ async def test_a_backup_that_fails_leaves_no_file(
     with pytest.raises(BackupFailed, match="connection to server"):
         await backup(gone, tmp_path / "saved", programs)
     assert await Threads().io(names_in, tmp_path) == []
+
+
+async def test_a_backup_is_restored_where_an_extension_of_it_is_not_to_be_had(
+    bare_database: Target, saved: Path, programs: Programs, queries: Queries
+) -> None:
+    optional = next(each for each in KNOWN if each.extension)
+    wanting = dataclasses.replace(optional, sql=optional.sql.replace("pg_trgm", "no_such_thing"))
+    here = [wanting if each is optional else each for each in KNOWN]
+    await restore(bare_database, saved, programs, known=here)
+    assert await migrations.migrate(bare_database, queries, KNOWN) == (optional,)

@@ -1,6 +1,7 @@
 """Backups with files: what a dump names is there, whatever was removed meanwhile."""
 
 import gzip
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -159,6 +160,81 @@ async def test_a_damaged_file_of_a_backup_is_not_restored(
     async with open_farm(bare_database, queries, tmp_path / "there") as there:
         with pytest.raises(RestoreFailed, match="damaged"):
             await put_back(there.tools, folder, name, known=KNOWN)
+
+
+def cut_list(folder: BackupFolder, name: str, lines: int) -> None:
+    """Leaves so many of its lines; less than none takes lines from the end."""
+    path = folder.path / f"{name}.files"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:lines]))
+
+
+async def test_a_list_that_lacks_lines_is_not_restored(
+    database: Target, bare_database: Target, queries: Queries, tmp_path: Path
+) -> None:
+    folder = BackupFolder(tmp_path / "backups")
+    async with open_farm(database, queries, tmp_path / "here") as here:
+        await here.upload(b"games")
+        name = await here.back_up(folder)
+
+        def take_out_the_file() -> None:
+            path = folder.path / f"{name}.files"
+            path.write_text(path.read_text().splitlines(keepends=True)[-1])
+
+        await here.threads.io(take_out_the_file)
+    async with open_farm(bare_database, queries, tmp_path / "there") as there:
+        with pytest.raises(RestoreFailed, match="cut short"):
+            await put_back(there.tools, folder, name, known=KNOWN)
+
+
+async def test_a_list_without_a_count_is_one_of_an_earlier_version_and_restored(
+    database: Target, bare_database: Target, queries: Queries, tmp_path: Path
+) -> None:
+    folder = BackupFolder(tmp_path / "backups")
+    async with open_farm(database, queries, tmp_path / "here") as here:
+        key = await here.upload(b"games")
+        name = await here.back_up(folder)
+        await here.threads.io(cut_list, folder, name, -1)
+        assert (await here.threads.io(folder.read_list, name)).count is None
+    async with open_farm(bare_database, queries, tmp_path / "there") as there:
+        assert (await put_back(there.tools, folder, name, known=KNOWN)).copied == 1
+        assert await there.threads.files(there.blobs.has, key)
+
+
+async def test_while_a_list_is_damaged_no_file_of_a_backup_is_removed(
+    database: Target, queries: Queries, tmp_path: Path
+) -> None:
+    folder = BackupFolder(tmp_path / "backups")
+    async with open_farm(database, queries, tmp_path / "here") as here:
+        await here.upload(b"games")
+        await here.back_up(folder)
+        damaged = await here.back_up(folder)
+
+        def damage() -> None:
+            (folder.path / f"{damaged}.files").write_text("games 00")
+
+        await here.threads.io(damage)
+        await here.threads.io(folder.prune, 1)
+        kept = await here.threads.io(lambda: list((folder.path / "files").glob("*/*/*")))
+        assert (await here.threads.io(folder.names), len(kept)) == ([damaged], 1)
+
+
+async def test_a_dump_has_its_name_once_its_list_is_on_the_disk(
+    database: Target, queries: Queries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = BackupFolder(tmp_path / "backups")
+    synced: list[tuple[str, bool]] = []
+    write = os.fsync
+
+    def note(descriptor: int) -> None:
+        """What is written to the disk, and whether a dump has its name by then."""
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        synced.append((path.name.partition(".")[2] or path.name, bool(folder.names())))
+        write(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    async with open_farm(database, queries, tmp_path / "here") as here:
+        await here.back_up(folder)
+    assert synced[-3:] == [("files", False), ("backups", False), ("backups", True)]
 
 
 async def test_a_folder_without_backups_is_told(tmp_path: Path) -> None:

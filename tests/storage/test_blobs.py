@@ -1,5 +1,6 @@
 """Blobs in a folder and in a bucket: whole and safe, or not there at all."""
 
+import gzip
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,8 +25,9 @@ from rookery.files.bucket import IN_MEMORY, PART, RANGE, Bucket, BucketAddress, 
 from rookery.files.places import MovingBlobs, open_place
 from rookery.files.storage_health import StorageHealth
 from rookery.settings import Settings
-from tests.bucket_server import BucketServer, answer_ranges
+from tests.bucket_server import CREDENTIALS, BucketServer, answer_ranges
 from tests.fakes import HandClock, RecordedLog
+from tests.hand_made_bucket import HandMadeBucket, serve_hand_made_bucket
 
 
 def open_bucket(
@@ -265,6 +267,70 @@ def test_storage_that_hangs_is_given_up(bucket_server: BucketServer, tmp_path: P
         bucket_server.go_on()
 
 
+@pytest.fixture
+def hand_made(monkeypatch: pytest.MonkeyPatch) -> Iterator[HandMadeBucket]:
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    with serve_hand_made_bucket() as server:
+        yield server
+
+
+def test_an_upload_that_takes_longer_than_a_request_may_is_kept(
+    hand_made: HandMadeBucket, tmp_path: Path
+) -> None:
+    """`open_bucket` gives a request two seconds."""
+    hand_made.bytes_a_second = 200_000
+    blobs = open_bucket(hand_made.address(), tmp_path)
+    key = write_blob(blobs, bytes(600_000))
+    assert len(read_blob(blobs, key)) == 600_000
+    assert not blobs._health.stats().is_away
+
+
+def test_an_upload_that_is_too_slow_takes_the_storage_from_nobody_else(
+    hand_made: HandMadeBucket, tmp_path: Path
+) -> None:
+    hand_made.bytes_a_second = 5_000
+    blobs = open_bucket(hand_made.address(), tmp_path)
+    with pytest.raises(StorageAway, match="in time"):
+        write_blob(blobs, bytes(100_000))
+    assert read_blob(blobs, write_blob(blobs, b"games")) == b"games"
+    assert blobs._health.stats().failures == {"put": 1}
+
+
+def test_an_object_that_may_not_be_read_takes_the_storage_from_nobody_else(
+    hand_made: HandMadeBucket, tmp_path: Path
+) -> None:
+    log = RecordedLog()
+    blobs = open_bucket(hand_made.address(), tmp_path, log=log)
+    key = write_blob(blobs, b"games")
+    hand_made.denied.update(each for each in hand_made.objects if each.endswith(key))
+    for ask in (blobs.has, blobs.remove, lambda key: read_blob(blobs, key)):
+        with pytest.raises(StorageAway, match="denies access"):
+            ask(key)
+    assert read_blob(blobs, write_blob(blobs, b"more games")) == b"more games"
+    assert log.events() == ["storage_call_failed"] * 3
+
+
+def test_a_bucket_that_may_not_be_listed_is_there_all_the_same(
+    hand_made: HandMadeBucket, tmp_path: Path
+) -> None:
+    hand_made.may_list = False
+    blobs = open_bucket(hand_made.address(), tmp_path)
+    blobs._health.probe_now()
+    with pytest.raises(StorageAway):
+        blobs.has("0" * 32)
+    assert read_blob(blobs, write_blob(blobs, b"games")) == b"games"
+
+
+def test_a_bucket_that_denies_everything_is_away(hand_made: HandMadeBucket, tmp_path: Path) -> None:
+    hand_made.may_list = False
+    hand_made.denied.add("probe")
+    blobs = open_bucket(hand_made.address(), tmp_path)
+    with pytest.raises(StorageAway):
+        blobs.has("0" * 32)
+    assert blobs._health.stats().is_away
+
+
 def test_a_shared_folder_that_is_not_there_is_away_and_is_not_made(tmp_path: Path) -> None:
     shared, settings, clock = tmp_path / "mounted", Settings(data=tmp_path), SystemClock()
     place = open_place(shared, settings, Threads(), clock, RecordedLog())
@@ -276,3 +342,17 @@ def test_a_shared_folder_that_is_not_there_is_away_and_is_not_made(tmp_path: Pat
     blobs = place.blobs("games")
     assert read_blob(blobs, write_blob(blobs, b"games")) == b"games"
     assert [path.name for path in shared.iterdir()] == ["games"]
+
+
+@pytest.mark.parametrize("kind", ["games", "nets"])
+def test_what_is_packed_is_fetched_as_such_from_a_signed_address(
+    bucket_server: BucketServer, tmp_path: Path, kind: str
+) -> None:
+    """As a browser or a worker does that was led there."""
+    settings, address = Settings(data=tmp_path), bucket_server.address(tmp_path.name)
+    place = open_place(address, settings, Threads(), SystemClock(), RecordedLog())
+    blobs, packed = place.blobs(kind), gzip.compress(b"1. e4 e5 *")
+    signed = blobs.sign(write_blob(blobs, packed), 60)
+    with urlopen(signed, timeout=30) as answer:
+        assert answer.read() == packed
+        assert answer.headers["content-encoding"] == "gzip"

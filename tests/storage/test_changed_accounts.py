@@ -13,9 +13,10 @@ from rookery.db.listening import ChangeNotices, Channel, Listening
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.people.bearers import Bearers, forget_changed_accounts
-from rookery.people.login import AccountBlocked, WorkerCredentials, WrongCredentials
+from rookery.people.login import AccountBlocked, WrongCredentials
 from rookery.people.passwords import Passwords
 from rookery.people.users import EndedSessions, Scope, Tokens, Users, mint
+from rookery.people.worker_credentials import WorkerCredentials
 from rookery.web.session import LoggedOutSessions, SessionData, session_digest
 from tests.database import pool_on
 from tests.eventually import eventually

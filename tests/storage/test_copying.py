@@ -33,7 +33,7 @@ def quiet(_counts: CopyCounts) -> None: ...
 
 
 class TwoPlaces:
-    """A folder with files that rows name, and a bucket."""
+    """A folder with files that rows name, and a bucket; made in a thread, for it takes a while."""
 
     def __init__(self, pool: Pool, queries: Queries, folder: Path, server: BucketServer) -> None:
         self.threads = Threads()
@@ -67,7 +67,7 @@ async def test_every_file_that_a_row_names_is_moved_once(
     database: Target, queries: Queries, tmp_path: Path, bucket_server: BucketServer
 ) -> None:
     async with pool_on(database) as pool:
-        places = TwoPlaces(pool, queries, tmp_path, bucket_server)
+        places = await Threads().io(TwoPlaces, pool, queries, tmp_path, bucket_server)
         keys = [await places.upload(b"games %d" % number) for number in range(20)]
         await places.threads.files(write_blob, places.old.blobs("games"), b"an orphan")
         counts = await places.move()
@@ -93,7 +93,7 @@ async def test_a_move_that_was_interrupted_goes_on_where_it_stopped(
             raise Interrupted
 
     async with pool_on(database) as pool:
-        places = TwoPlaces(pool, queries, tmp_path, bucket_server)
+        places = await Threads().io(TwoPlaces, pool, queries, tmp_path, bucket_server)
         for number in range(30):
             await places.upload(b"games %d" % number)
         with pytest.raises(Interrupted):
@@ -108,7 +108,7 @@ async def test_what_is_lost_is_told(
     database: Target, queries: Queries, tmp_path: Path, bucket_server: BucketServer
 ) -> None:
     async with pool_on(database) as pool:
-        places = TwoPlaces(pool, queries, tmp_path, bucket_server)
+        places = await Threads().io(TwoPlaces, pool, queries, tmp_path, bucket_server)
         key = await places.upload(b"games")
         await places.threads.files(places.old.blobs("games").remove, key)
         assert (await places.move()).lost == [f"games/{key}"]

@@ -19,6 +19,8 @@ from rookery.db.migrations import (
 )
 from rookery.db.pool import Queries
 from rookery.db.target import Target
+from rookery.farm import run_filters
+from rookery.farm.read_values import FinishedRunsQuery
 from tests.database import statement
 
 pytestmark = pytest.mark.anyio
@@ -240,3 +242,51 @@ async def test_a_migration_waits_for_writes_that_are_under_way(
     await transaction.commit()
     assert await migrating == (NEXT,)
     await writer.close()
+
+
+async def test_an_index_that_needs_an_extension_waits_until_it_can_be_had(
+    database: Target, queries: Queries
+) -> None:
+    head, rest = INDEXING.sql.split(":", 1)
+    wanting = Migration(NEXT.number, "index", f"{head} with no_such_thing:{rest}")
+    having = Migration(NEXT.number, "index", f"{head} with pg_trgm:{rest}")
+    assert wanting.extension == "no_such_thing"
+    after = Migration(NEXT.number + 1, "after", "CREATE TABLE later (n int)")
+    await statement(database, "CREATE TABLE kept (n int)")
+    assert await migrations.migrate(database, queries, [*KNOWN, wanting, after]) == (after,)
+    assert await migrations.migrate(database, queries, [*KNOWN, having, after]) == (having,)
+
+
+async def test_who_blocked_a_machine_before_is_taken_from_the_log(
+    bare_database: Target, queries: Queries
+) -> None:
+    await migrations.migrate(bare_database, queries, KNOWN[:8])
+    line = "INSERT INTO actions (at, action, username, worker, message) VALUES (now(), {})"
+    for said in (
+        "'block_worker', 'olga', 'olga-1', 'blocked'",
+        "'block_worker', 'boris', 'olga-1', 'blocked'",
+        "'block_worker', 'olga', 'olga-1', 'unblocked'",
+        "'block_worker', 'sven', 'sven-1', 'blocked'",
+    ):
+        await statement(bare_database, line.format(said))
+    for machine in ("olga-1", "old-1"):
+        insert = f"INSERT INTO blocked_machines VALUES ('{machine}', 'why', now())"
+        await statement(bare_database, insert)
+    await migrations.migrate(bare_database, queries, KNOWN)
+    connection = await asyncpg.connect(**bare_database.connect_args)
+    found = await connection.fetch("SELECT short_name, actor FROM blocked_machines")
+    await connection.close()
+    assert {row["short_name"]: row["actor"] for row in found} == {"olga-1": "boris", "old-1": ""}
+
+
+async def test_words_are_looked_up_by_an_index(database: Target) -> None:
+    wanted = FinishedRunsQuery(text="abcdef1")
+    asked = run_filters.finished("SELECT FROM runs WHERE /* conditions */ true", wanted)
+    connection = await asyncpg.connect(**database.connect_args)
+    # Of an empty table any index would do.
+    await connection.execute("DROP INDEX runs_listed, runs_of_owner, runs_flagged, runs_long")
+    await connection.execute("SET enable_seqscan = off")
+    sql = asked.sql.replace("$3::text", "'%abcdef1%'").replace("$4::text", "'abcdef1'")
+    rows = await connection.fetch(f"EXPLAIN {sql}")
+    await connection.close()
+    assert "runs_by_words" in " ".join(row[0] for row in rows)

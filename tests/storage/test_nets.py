@@ -71,5 +71,8 @@ async def test_nets_are_found_by_name_and_giver_as_far_as_one_may_know(nets: Net
     assert await nets.find_page(NetSearch("OLGA", hidden=(NET.name,))) == (OLDER,)
     assert await nets.find_page(NetSearch("olga", repeated=(OLDER.name,))) == (NET,)
     assert await nets.find_page(NetSearch("nn-0123")) == (NET,)
+    assert await nets.find_page(NetSearch("nn-", user="LGA")) == (NET, OLDER)
+    assert await nets.find_page(NetSearch("nn-0123", user="ada")) == ()
+    assert await nets.find_page(NetSearch(user="olga", repeated=(OLDER.name,))) == (NET,)
     assert await nets.find_page(NetSearch("nn_0123")) == ()
     assert await nets.find_page(NetSearch(first=1)) == (OLDER,)

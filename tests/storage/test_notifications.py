@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -15,7 +16,8 @@ from rookery.db.target import Target
 from rookery.farm.store import FleetStore
 from rookery.model.events import Action, Event, about_run
 from rookery.model.run import Run
-from rookery.notify.mail import Letters, MailServer
+from rookery.notify.link_mail import LinkMailRows, LinkMails
+from rookery.notify.mail import MailServer
 from rookery.notify.outbox import (
     ChannelForm,
     Channels,
@@ -25,15 +27,17 @@ from rookery.notify.outbox import (
     Outbox,
     Subscriptions,
 )
-from rookery.notify.sending import Sender
+from rookery.notify.sending import CHANNELS_AT_ONCE, Sender
 from rookery.notify.webhooks import Webhooks
-from rookery.people.links import LinkSigner
+from rookery.notify.wording import describe_notification
+from rookery.people.links import LinkPurpose, LinkSigner
 from rookery.people.users import Users
 from rookery.rules.answers import Changes
 from rookery.rules.notifications import NotificationKind
+from rookery.sources.git import resolve_host
 from tests.database import pool_on
 from tests.fakes import HandClock, RecordedLog
-from tests.makers import make_run
+from tests.makers import make_plan, make_run
 from tests.people import BORIS, OLGA
 from tests.receivers import Listener, MailBox, open_listener, open_mail_box
 from tests.storage.farm.stores import finished, kept, opened
@@ -45,6 +49,16 @@ ALL = frozenset(NotificationKind)
 OVER = finished("a")
 OWNER = replace(OLGA, name=OVER.plan.owner, email="o@example.org", verified_email="o@example.org")
 SERVER = "https://tests.example.org"
+
+
+BREAKING = "https://breaking.example.org/"
+
+
+def resolve_or_break(host: str) -> tuple[str, ...]:
+    """The addresses of a host; one of them fails in a way that no code foresees."""
+    if host in BREAKING:
+        raise RuntimeError(host)
+    return resolve_host(host)
 
 
 class HiddenEngines:
@@ -67,6 +81,7 @@ class Post:
     subscriptions: Subscriptions
     outbox: Outbox
     sender: Sender
+    link_mails: LinkMails
     clock: HandClock
     hidden: HiddenEngines
     mail: MailBox
@@ -120,16 +135,18 @@ async def post(
 ) -> AsyncIterator[Post]:
     clock, log, hidden = HandClock(), RecordedLog(), HiddenEngines()
     threads, links = Threads(), LinkSigner(lambda: b"key", clock)
-    mail_box.letters, mail_box.refuses = [], False
+    mail_box.letters, mail_box.refuses, mail_box.unknown = [], False, frozenset()
     listener.calls, listener.status = [], 200
     async with opened(database, queries) as store, pool_on(database) as pool:
         users, outbox = Users(pool, queries), Outbox(pool, queries)
         server = MailServer("127.0.0.1", mail_box.port, "none", sender="Rookery <r@example.org>")
+        rows = LinkMailRows(pool, queries)
+        letters = LinkMails(server, links, SERVER, rows, users, threads, clock, log)
         sender = Sender(
             outbox,
             users,
-            Letters(server, links, SERVER, threads, clock, log),
-            Webhooks(SERVER, frozenset({inside}), clock),
+            letters,
+            Webhooks(SERVER, frozenset({inside}), clock, resolve_or_break),
             hidden,  # type: ignore[arg-type]  # all that is asked of privacy here
             lambda: True,
         )
@@ -143,6 +160,7 @@ async def post(
             subscriptions,
             outbox,
             sender,
+            letters,
             clock,
             hidden,
             mail_box,
@@ -248,6 +266,47 @@ async def test_a_mail_server_that_refuses_is_asked_again(post: Post) -> None:
     assert len(post.mail.letters) == 1
 
 
+async def test_a_recipient_that_there_is_not_is_not_asked_for_again(post: Post) -> None:
+    await post.add_channel(ChannelForm.MAIL)
+    post.mail.unknown = frozenset({OWNER.email})
+    await post.commit()
+    await post.sender.send_due()
+    assert await post.states() == ["failed"]
+
+
+async def test_a_letter_waits_for_its_mail_server_and_is_signed_when_it_goes(post: Post) -> None:
+    await post.link_mails.post_reset(OWNER)
+    post.mail.refuses = True
+    await post.sender.send_due()
+    post.mail.refuses = False
+    await post.users.save(replace(OWNER, email="new@example.org", verified_email="new@example.org"))
+    await post.sender.send_due()
+    assert post.mail.letters == []
+    post.clock.move(seconds=11)
+    for _ in range(2):
+        await post.sender.send_due()
+    (letter,) = post.mail.letters
+    assert letter["To"] == "new@example.org"
+    found = re.search(r"token=(\S+)", letter.get_content())
+    assert found is not None
+    user = await post.users.by_name(OWNER.name)
+    assert post.link_mails.links.check(LinkPurpose.RESET, found[1], user) == user
+
+
+@pytest.mark.parametrize(("unknown", "hours"), [(True, 0), (False, 2)])
+async def test_a_letter_that_nobody_can_use_is_dropped(
+    post: Post, unknown: bool, hours: int
+) -> None:
+    post.mail.unknown = frozenset({OWNER.email} if unknown else ())
+    await post.link_mails.post_reset(OWNER)
+    post.clock.move(seconds=3600 * hours)
+    await post.sender.send_due()
+    post.mail.unknown = frozenset()
+    post.clock.move(seconds=60)
+    await post.sender.send_due()
+    assert post.mail.letters == []
+
+
 async def test_after_three_days_it_is_given_up(post: Post) -> None:
     await post.add_channel()
     post.hook.status = 500
@@ -313,6 +372,16 @@ async def test_approvers_are_told_what_waits_for_them(post: Post) -> None:
     assert kinds == ["approval_needed", "account_waiting"]
 
 
+async def test_the_log_names_who_submitted_what_waits(post: Post) -> None:
+    await post.add_channel(kinds=ALL, user=BORIS.name)
+    run = replace(make_run("e"), status=replace(OVER.status, finished=False, approver=""))
+    await post.commit(run, about_run(Action.NEW_RUN, run, OWNER.name, post.clock.now()))
+    await post.sender.send_due()
+    (line,) = await post.log(BORIS.name)
+    waits = f"{line.told.title} by {OWNER.name} waits for approval"
+    assert describe_notification(line.told).startswith(waits)
+
+
 async def test_who_stops_a_run_is_not_told_of_it(post: Post) -> None:
     await post.add_channel()
     await post.commit(OVER, about_run(Action.STOP_RUN, OVER, OWNER.name, post.clock.now()))
@@ -339,3 +408,38 @@ async def test_mail_is_one_channel_and_ends_at_a_word(post: Post) -> None:
     (silent,) = await post.channels.of(OWNER.name)
     assert not silent.active
     assert await post.channels.change(replace(silent, active=True, kinds=ENDS))
+
+
+@pytest.mark.parametrize("address", ["x@[.aa", "a@b.com,root.local"])
+async def test_a_letter_that_cannot_be_made_holds_up_no_other(post: Post, address: str) -> None:
+    await post.users.add(replace(OLGA, name="aaron", email=address))
+    for name in ("aaron", OWNER.name):
+        user = await post.users.by_name(name)
+        assert user is not None
+        await post.link_mails.post_confirmation(user)
+    for _ in range(2):
+        await post.sender.send_due()
+    assert [letter["To"] for letter in post.mail.letters] == [OWNER.email]
+
+
+async def test_a_test_whose_info_looks_encoded_is_told_by_mail(post: Post) -> None:
+    await post.users.save(replace(BORIS, verified_email=BORIS.email))
+    await post.add_channel(ChannelForm.MAIL, kinds=ALL, user=BORIS.name)
+    run = make_run("e", make_plan(info="ß =?utf-8?q?=E9?="), approved=False)
+    await post.commit(run, about_run(Action.NEW_RUN, run, run.plan.owner, post.clock.now()))
+    await post.sender.send_due()
+    (letter,) = post.mail.letters
+    assert "ß = ?utf-8?q?=E9?=" in letter["Subject"]
+    assert "ß =?utf-8?q?=E9?=" in letter.get_content()
+
+
+async def test_channels_that_fail_in_unforeseen_ways_hold_up_no_other(post: Post) -> None:
+    for _ in range(CHANNELS_AT_ONCE):
+        await post.add_channel(address=BREAKING)
+    await post.add_channel()
+    await post.commit()
+    for _ in range(2):
+        await post.sender.send_due()
+        post.clock.move(seconds=4)
+    assert len(post.hook.calls) == 1
+    assert sorted(await post.states()) == ["failed"] * CHANNELS_AT_ONCE + ["sent"]

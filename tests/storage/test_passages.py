@@ -14,21 +14,17 @@ from rookery.db.pool import Queries
 from rookery.db.table import Transaction
 from rookery.db.target import Target
 from tests.database import pool_on
+from tests.documents import RAZORING
 from tests.twins.ask import STOP_WORDS, MemoryPassages, MemoryRetriever
 
 pytestmark = pytest.mark.anyio
 
 VISITOR = Asker()
-RAZOR = Document(
-    key="commit/owl/1",
-    kind=PassageKind.COMMIT,
-    title="Bigger razoring margin",
+RAZOR = replace(
+    RAZORING,
     body="Razor more at low depth.\n\nLLR: 2.95 (-2.94,2.94)\nhttps://example.org/tests/1\n",
-    url="/commits/1",
-    engine="owl",
+    engines=(),
     user="olga",
-    time=datetime(2026, 3, 1, tzinfo=UTC),
-    commit="1" * 40,
 )
 PRUNE = Document(
     key="run/2",

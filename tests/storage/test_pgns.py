@@ -68,11 +68,11 @@ async def test_games_are_added_up_by_run_and_found_by_number(
         assert await rows.find_game(RUN, 1, 1) == StoredGame(drawn, "")
         assert await rows.find_game(RUN, 2, 0) == StoredGame(won, "b")
         assert await rows.find_game(RUN, 2, 1) is None
-        assert [each.task for each in await rows.list_latest(RUN, 1)] == [2]
+        found = [(each.task, each.blob) for each in await rows.list_latest(RUN, 2)]
+        assert found == [(2, "b"), (1, ""), (1, "")]
+        assert len(await rows.list_latest(RUN, 1)) == 1
         assert await rows.find_tasks(RUN, [1, 2, 3]) == {2}
-        latest = await rows.find_latest(RUN)
-        assert latest is not None
-        assert latest.blob == "b"
+        assert [each.blob for each in await rows.find_latest(RUN, 5)] == ["b"]
 
 
 async def test_what_is_known_of_games_outlives_them(database: Target, queries: Queries) -> None:

@@ -1,7 +1,7 @@
 """Users: one contract, held by PostgreSQL and by its twin in memory alike."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -81,6 +81,31 @@ async def test_a_stranger_cannot_be_saved(users: Users) -> None:
         await users.save(ANNA)
 
 
+async def test_changes_that_come_together_all_count(users: Users) -> None:
+    await users.add(ANNA)
+
+    def add(name: str) -> Callable[[User], User]:
+        return lambda now: replace(now, repositories={**now.repositories, name: "x"})
+
+    names = [f"engine{number}" for number in range(8)]
+    await asyncio.gather(*(users.change("anna", add(name)) for name in names))
+    anna = await users.by_name("anna")
+    assert anna is not None
+    assert set(anna.repositories) == {*ANNA.repositories, *names}
+
+
+async def test_a_change_that_is_refused_changes_nothing(users: Users) -> None:
+    await users.add(ANNA)
+
+    def refuse(_user: User) -> User:
+        raise UserExists("anna")
+
+    for attempt in (users.change("anna", refuse), users.remove("anna", refuse)):
+        with pytest.raises(UserExists):
+            await attempt
+    assert await users.by_name("anna") == ANNA
+
+
 async def test_users_are_counted(users: Users) -> None:
     assert await users.count() == 0
     await users.add(ANNA)
@@ -100,9 +125,10 @@ async def test_every_process_hears_of_a_change(database: Target, queries: Querie
 
 async def test_a_removed_user_is_gone(users: Users) -> None:
     await users.add(ANNA)
-    await users.remove("anna")
+    await users.remove("anna", lambda _: None)
     assert await users.by_name("anna") is None
-    await users.remove("anna")
+    with pytest.raises(UnknownUser, match="anna"):
+        await users.remove("anna", lambda _: None)
 
 
 @pytest.fixture(params=["memory", "postgres"])

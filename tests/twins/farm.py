@@ -1,19 +1,14 @@
-"""The fleet's store in memory.
+"""The fleet's store in memory: reads of what was committed, and the store as a whole."""
 
-A commit takes one turn of the loop. A test may hold commits back, let them go on, or lose them as
-a database would that broke during one.
-"""
-
-import asyncio
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from msgspec.structs import replace as with_fields
 
-from rookery.farm.columns import without_trail
-from rookery.farm.commits import CommitListener, CommitStats, QueueFull, StateLost
+from rookery.farm.columns import join_kind, split_kind
+from rookery.farm.commits import CommitListener, CommitStats
 from rookery.farm.published import Published
 from rookery.farm.read_values import (
     EVERYTHING,
@@ -28,292 +23,34 @@ from rookery.farm.read_values import (
     LogVisibility,
     MachineGames,
     Snapshot,
-    TaskOrder,
     TaskPage,
     TaskQuery,
     WorkerResults,
 )
 from rookery.farm.reads import FleetReads, corrected
 from rookery.model.events import PERSONAL, Event
-from rookery.model.machine import Machine
+from rookery.model.kinds import Kind
 from rookery.model.run import Run
-from rookery.model.task import PlayedBatch, Task, TaskKey, recounted, total
-from rookery.model.timecontrol import base_seconds
+from rookery.model.task import PlayedBatch, Task, recounted
 from rookery.protocol.actions import MOST_ACTIONS, Expression, document_of, matches
-from rookery.protocol.user_queries import LTC_SECONDS
-from rookery.rules.answers import Changes, ChartPoint, MachineHistory
-from rookery.rules.observations import chart_period, chart_place
-from rookery.rules.purge import BadTask, Purging
-from rookery.stats.sprt import Flag
-
-# The rows of the in-memory twin: what has been committed.
-
-
-@dataclass(slots=True)
-class MemoryRows:
-    """What has been committed."""
-
-    runs: dict[str, Run] = field(default_factory=dict)
-    tasks: dict[TaskKey, Task] = field(default_factory=dict)
-    bad: dict[TaskKey, BadTask] = field(default_factory=dict)
-    events: list[Event] = field(default_factory=list)
-    samples: dict[str, dict[int, ChartPoint]] = field(default_factory=dict)
-    provenance: list[PlayedBatch] = field(default_factory=list)
-    blocks: dict[str, str] = field(default_factory=dict)
-    recalled: dict[str, MachineHistory] = field(default_factory=dict)
-    published: dict[str, bytes] = field(default_factory=dict)
-    seen: dict[TaskKey, datetime] = field(default_factory=dict)
-    purging: dict[str, Purging] = field(default_factory=dict)
-    done: dict[str, str] = field(default_factory=dict)
-    """The runs of commands, by their keys."""
-    file_access: dict[str, str] = field(default_factory=dict)
-    """By file, the engine it was given for."""
-    sequence: int = 0
-    sequences: dict[str, int] = field(default_factory=dict)
-    """By run, the last commit that changed it."""
-
-    def write(self, changes: Changes) -> set[str]:
-        """Gives the runs that were changed."""
-        self.runs |= {run.id: run for run in changes.runs}
-        self.tasks |= {(task.run, task.id): task for task in changes.tasks}
-        for closing in changes.closings:
-            self._close((closing.run, task.id) for task in closing.tasks)
-        self.events += changes.events
-        self.provenance += changes.provenance
-        self.bad |= {(each.task.run, each.task.id): each for each in changes.bad}
-        self.recalled |= {each.short_name: each for each in changes.recalled}
-        self.seen |= {(each.run, each.task): each.at for each in changes.seen}
-        for block in changes.blocks:
-            self.blocks.pop(block.short_name, None)
-            if block.message is not None:
-                self.blocks[block.short_name] = block.message
-        self.purging |= {each.run: each for each in (*changes.purges, *changes.purging)}
-        for run_id in changes.purged:
-            self.purging.pop(run_id, None)
-        self.done |= dict(changes.done)
-        for sample in changes.samples:
-            self._thin(sample)
-        self.sequence += 1
-        self.sequences |= {run.id: self.sequence for run in changes.runs}
-        return {run.id for run in changes.runs} | {task.run for task in changes.tasks}
-
-    def _close(self, keys: Iterable[TaskKey]) -> None:
-        for key in keys:
-            self.tasks[key] = self.tasks[key].closed()
-
-    def _thin(self, sample: ChartPoint) -> None:
-        places = self.samples.setdefault(sample.run, {})
-        places[chart_place(sample)] = sample
-        for each in [each for each in places if each % chart_period(sample.games)]:
-            del places[each]
-
-    def of_run(self, run_id: str) -> list[Task]:
-        return sorted(
-            (task for task in self.tasks.values() if task.run == run_id), key=lambda task: task.id
-        )
+from rookery.rules.answers import ChartPoint, DoneCommand, MachineBlock, MachineHistory
+from rookery.rules.purge import BadTask
+from tests.twins.farm_commits import MemoryCommits, MemoryRows
+from tests.twins.farm_queries import (
+    ORDERS,
+    contributions_of,
+    group_failures,
+    is_listed,
+    is_wanted,
+    plays,
+    results_by_worker,
+)
 
 
-MOST_CHANGES = 20_000
-
-
-class MemoryCommits:
-    """The group commit; see the module's text for what a test may do with it."""
-
-    def __init__(
-        self,
-        rows: MemoryRows,
-        *,
-        most_changes: int = MOST_CHANGES,
-        lost: Callable[[str], object] = lambda _reason: None,
-        hears: Collection[CommitListener] = (),
-    ) -> None:
-        self._rows = rows
-        self._hears = hears
-        self._most_changes = most_changes
-        self._lost = lost
-        self._queue: list[Changes] = []
-        self._issued = self._committed = rows.sequence
-        self._broken = False
-        self._going = asyncio.Event()
-        self._going.set()
-
-    def check_capacity(self) -> None:
-        if self._broken:
-            raise StateLost
-        if len(self._queue) >= self._most_changes:
-            raise QueueFull
-
-    def put(self, changes: Changes) -> int:
-        if self._broken:
-            raise StateLost
-        self._queue.append(changes)
-        self._issued += 1
-        return self._issued
-
-    def committed(self, sequence: int) -> asyncio.Future[bool] | None:
-        if sequence <= self._committed:
-            return None
-        return asyncio.ensure_future(self._is_committed(sequence))
-
-    async def _is_committed(self, sequence: int) -> bool:
-        try:
-            await self.wait_committed(sequence)
-        except StateLost:
-            return False
-        return True
-
-    async def wait_committed(self, sequence: int) -> None:
-        assert sequence <= self._issued
-        while sequence > self._committed:
-            if self._broken:
-                raise StateLost
-            await asyncio.sleep(0)
-            await self._going.wait()
-            self._flush()
-
-    def hold(self) -> None:
-        """From now on nothing is committed."""
-        self._going.clear()
-
-    def release(self) -> None:
-        self._flush()
-        self._going.set()
-
-    def lose(self, reason: str = "lost on purpose") -> None:
-        """The commit under way fails: all that waits is lost."""
-        self._queue.clear()
-        self._broken = True
-        self._going.set()
-        self._lost(reason)
-
-    def _flush(self) -> None:
-        for changes in self._queue:
-            changed = self._rows.write(changes)
-            for hearer in self._hears:
-                hearer.add(self._rows.sequence, changed)
-        self._queue.clear()
-        if not self._broken:
-            self._committed = self._issued
-
-
-# What the database answers by SQL, asked of runs and tasks in memory.
-
-
-def contributions_of(tasks: Iterable[Task]) -> tuple[Contribution, ...]:
-    """Who played these tasks, those with the most games first."""
-    groups: dict[tuple[Grouping, str], list[Task]] = {}
-    for task in tasks:
-        if not task.bad and task.results.games:
-            for group in names_of(task.machine).items():
-                groups.setdefault(group, []).append(task)
-    found = [
-        Contribution(
-            *group,
-            len({(task.machine.user, task.machine.key.split("-")[0]) for task in played}),
-            total(task.results for task in played),
-        )
-        for group, played in groups.items()
-    ]
-    return tuple(sorted(found, key=lambda one: (one.by, -one.results.games, one.name)))
-
-
-def names_of(machine: Machine) -> dict[Grouping, str]:
-    """The groups that a machine belongs to."""
-    return {
-        Grouping.USER: machine.user,
-        Grouping.CPU: machine.claimed.cpu,
-        Grouping.ARCH: machine.arch,
-        Grouping.RUNNER: machine.claimed.runner,
-    }
-
-
-ORDERS: dict[TaskOrder, Callable[[Task], float | str]] = {
-    TaskOrder.NUMBER: lambda task: task.id,
-    TaskOrder.MACHINE: lambda task: task.machine.long_name,
-    TaskOrder.GAMES: lambda task: task.results.games,
-    TaskOrder.REPORTED: lambda task: task.reported.timestamp(),
-    TaskOrder.CRASHES: lambda task: task.results.crashes,
-    TaskOrder.TIME_LOSSES: lambda task: task.results.time_losses,
-}
-
-
-def is_wanted(task: Task, query: TaskQuery) -> bool:
-    """Whether a list of tasks shows it."""
-    states = {
-        "": True,
-        "playing": task.active,
-        "ended": not (task.active or task.bad or task.too_fast),
-        "struck out": task.bad and not task.too_fast,
-        "kept apart": task.too_fast,
-        "crashes": task.results.crashes + task.results.time_losses > 0,
-    }
-    machine = task.machine
-    name = f"{machine.user}-{machine.cores}cores-{machine.key}"
-    return states[query.state] and query.text.lower() in name.lower()
-
-
-def results_by_worker(tasks: Iterable[Task]) -> tuple[WorkerResults, ...]:
-    """What each process of a worker played of these tasks, those with the most games first."""
-    groups: dict[str, list[Task]] = {}
-    for task in tasks:
-        if not task.bad and task.results.games:
-            groups.setdefault(task.machine.key, []).append(task)
-    found = [
-        WorkerResults(
-            played[0].machine.long_name,
-            played[0].machine.user,
-            total(task.results for task in played),
-        )
-        for played in groups.values()
-    ]
-    return tuple(sorted(found, key=lambda one: (-one.results.games, one.worker)))
-
-
-def plays(run: Run, engines: Collection[str]) -> bool:
-    return any(side.engine in engines for side in run.plan.sides)
-
-
-def searched_words(run: Run) -> str:
-    """What a list of runs is searched in."""
-    out = run.status.approved or run.tally.tasks > 0
-    tags = [side.tag for side in run.plan.sides[:2]]
-    return " ".join((run.plan.owner, *tags, run.plan.info if out else ""))
-
-
-def is_listed(run: Run, query: FinishedRunsQuery) -> bool:
-    """Whether a list of finished runs shows it."""
-    status = run.status
-    return (
-        (status.finished or query.deleted)
-        and status.deleted is query.deleted
-        and (not query.owner or run.plan.owner == query.owner)
-        and (not query.engine or plays(run, {query.engine}))
-        and (not query.green_only or status.flag is Flag.GREEN)
-        and (not query.yellow_only or status.flag is Flag.YELLOW)
-        and (not query.ltc_only or base_seconds(run.plan.time_control) >= LTC_SECONDS)
-        and (query.since is None or run.updated >= query.since)
-        and (query.until is None or run.updated < query.until)
-        and query.text.lower() in searched_words(run).lower()
-        and not plays(run, query.hidden)
-    )
-
-
-def _failure_group(events: Sequence[Event]) -> FailureGroup:
-    last = events[-1]
-    return FailureGroup(
-        run=last.run,
-        run_name=last.run_name,
-        action=last.action,
-        message=last.message or "",
-        count=len(events),
-        machines=len({"-".join(event.worker.split("-")[:3]) for event in events}),
-        first=events[0].at,
-        last=last.at,
-        latest=tuple((event.worker, event.task or 0) for event in reversed(events[-5:])),
-    )
-
-
-# The reads of the in-memory twin.
+def without_trail(kind: Kind) -> Kind:
+    """The kind as a list needs it."""
+    parts = split_kind(kind)
+    return join_kind(*parts[:3]) if parts.trail else kind
 
 
 class MemoryReads(FleetReads):
@@ -343,10 +80,10 @@ class MemoryReads(FleetReads):
             ),
         )
 
-    async def blocks(self) -> dict[str, str]:
+    async def blocks(self) -> dict[str, MachineBlock]:
         return dict(self._rows.blocks)
 
-    async def done_run(self, key: str) -> str | None:
+    async def done_command(self, key: str) -> DoneCommand | None:
         return self._rows.done.get(key)
 
     async def recalled(self) -> tuple[MachineHistory, ...]:
@@ -457,7 +194,7 @@ class MemoryReads(FleetReads):
             if wanted.run in ("", event.run) and self._is_seen(event, wanted.sight):
                 alike = re.sub("[0-9]+", "0", (event.message or "")[:300])
                 groups.setdefault((event.run, event.action, alike), []).append(event)
-        found = sorted(map(_failure_group, groups.values()), key=lambda one: one.last, reverse=True)
+        found = sorted(map(group_failures, groups.values()), key=lambda one: one.last, reverse=True)
         return tuple(found)[wanted.first : wanted.first + wanted.limit]
 
     def _is_seen(self, event: Event, sight: LogVisibility) -> bool:
@@ -520,9 +257,6 @@ class MemoryReads(FleetReads):
         return found[first : first + count]
 
 
-# The in-memory twin of the fleet's store as a whole.
-
-
 class MemoryStore:
     """Rows that outlive their commits, as a database does."""
 
@@ -530,14 +264,14 @@ class MemoryStore:
         self.rows = rows or MemoryRows()
         self.reads = MemoryReads(self.rows)
         self.commits = MemoryCommits(self.rows)
-        self.hears: list[CommitListener] = []
+        self.listeners: list[CommitListener] = []
 
     async def take(self) -> MemoryCommits:
         """Ends the commits given before; what they had not written is lost."""
         self.commits.lose("another has taken the fence")
-        self.commits = MemoryCommits(self.rows, hears=self.hears)
-        for hearer in self.hears:
-            hearer.begin(self.rows.sequence)
+        self.commits = MemoryCommits(self.rows, listeners=self.listeners)
+        for listener in self.listeners:
+            listener.begin(self.rows.sequence)
         return self.commits
 
     def abandon(self, reason: str) -> None:

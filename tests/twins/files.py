@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import BinaryIO, TypeVar
 
 from rookery.db.table import columns
-from rookery.files.access import FileAccessRows, RepeatedUpload, StoredShare
+from rookery.files.access import FileAccessRows, RepeatedUpload, StoredUsage
 from rookery.files.blobs import ListedBlob, UnknownBlob, make_key
 from rookery.files.books import BookRows, StoredBook
 from rookery.files.engine_files import NetRows, NetSearch, ProgramRows, StoredNet, StoredProgram
@@ -71,15 +71,17 @@ class MemoryNets(MemoryUserFiles[StoredNet], NetRows):
         return tuple(newest_first)
 
     async def find_page(self, search: NetSearch) -> tuple[StoredNet, ...]:
-        text = search.text.casefold()
+        text, user = search.text.casefold(), search.user.casefold()
+
+        def find_giver(net: StoredNet, part: str) -> bool:
+            return part in net.user.casefold() and net.name not in search.repeated
+
         found = [
             net
             for net in await self.list_all()
             if net.name not in search.hidden
-            and (
-                text in net.name.casefold()
-                or (text in net.user.casefold() and net.name not in search.repeated)
-            )
+            and (text in net.name.casefold() or find_giver(net, text))
+            and (not user or find_giver(net, user))
         ]
         return tuple(found[search.first : search.first + search.limit])
 
@@ -141,7 +143,9 @@ class MemoryGames(GameRows):
 
     async def list_latest(self, run_id: str, uploads: int) -> tuple[IndexedGame, ...]:
         del uploads
-        return await self.list_run_games(run_id, 0, 2**31)
+        here = {pgn.task: pgn.blob for pgn in reversed(await self.of_run(run_id))}
+        found = await self.list_run_games(run_id, 0, 2**31)
+        return tuple(replace(each, blob=here.get(each.task, "")) for each in found)
 
     async def find_game(self, run_id: str, task_id: int, number: int) -> StoredGame | None:
         games = await self.list_games(run_id, task_id)
@@ -150,8 +154,8 @@ class MemoryGames(GameRows):
             return None
         return StoredGame(games[number], here[0].blob if here else "")
 
-    async def find_latest(self, run_id: str) -> GameUpload | None:
-        return next((pgn for pgn in reversed(self.rows) if pgn.run == run_id), None)
+    async def find_latest(self, run_id: str, count: int = 1) -> tuple[GameUpload, ...]:
+        return tuple([pgn for pgn in reversed(self.rows) if pgn.run == run_id][:count])
 
     async def find_tasks(self, run_id: str, tasks: Collection[int]) -> frozenset[int]:
         return frozenset(pgn.task for pgn in self.rows if pgn.run == run_id and pgn.task in tasks)
@@ -180,9 +184,9 @@ class MemoryFileAccess(FileAccessRows):
     async def list_engines(self) -> Mapping[str, str]:
         return dict(self._engines)
 
-    async def load_share(self, user: str, limit: int | None) -> StoredShare:
+    async def load_usage(self, user: str, limit: int | None) -> StoredUsage:
         """Of what was given again alone: each twin knows of its own kind."""
-        return StoredShare(sum(each.size for each in self._repeats.values()), limit)
+        return StoredUsage(sum(each.size for each in self._repeats.values()), limit)
 
     async def add(self, file: str, engine: str) -> None:
         self._engines.setdefault(file, engine)

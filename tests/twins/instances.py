@@ -12,7 +12,8 @@ from rookery.db.lease import LeaseRow
 from rookery.web.limits import read_hosts
 from rookery.web.serving import ListenAddress, address_of, bind_socket
 from tests.http_servers import http_backend
-from tests.twins.farm import MemoryRows, MemoryStore
+from tests.twins.farm import MemoryStore
+from tests.twins.farm_commits import MemoryRows
 from tests.twins.people import MemoryUsers
 from tests.twins.sites import MemorySite, OpenSite, make_site, open_site
 

@@ -1,9 +1,10 @@
-"""Channels, subscriptions and the outbox in memory; nothing is ever written to this outbox."""
+"""Channels, subscriptions, links by mail and the outbox in memory; nobody writes to this outbox."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from rookery.notify.link_mail import LinkMailRows, WantedLinkMail
 from rookery.notify.outbox import (
     ChannelForm,
     Channels,
@@ -14,6 +15,7 @@ from rookery.notify.outbox import (
     Outbox,
     Subscriptions,
 )
+from rookery.people.links import LinkPurpose
 
 
 class MemoryChannels(Channels):
@@ -62,8 +64,38 @@ class MemorySubscriptions(Subscriptions):
     async def put(self, run: str, user: str, *, following: bool) -> None:
         self._following[run, user] = following
 
+    async def list_followed(self, user: str, since: datetime, most: int) -> frozenset[str]:
+        del since, most
+        return frozenset(run for (run, name), on in self._following.items() if on and name == user)
+
     async def follows(self, run: str, user: str) -> bool:
         return self._following.get((run, user), False)
+
+
+class MemoryLinkMails(LinkMailRows):
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[LinkPurpose, str], tuple[WantedLinkMail, datetime]] = {}
+
+    async def put(self, purpose: LinkPurpose, user: str, now: datetime) -> None:
+        self._waiting[purpose, user] = WantedLinkMail(purpose, user, now, 0), now
+
+    async def list_due(self, now: datetime, most: int) -> tuple[WantedLinkMail, ...]:
+        due = [letter for letter, next_at in self._waiting.values() if next_at <= now]
+        return tuple(due[:most])
+
+    async def end(self, letter: WantedLinkMail) -> None:
+        if self._is_same(letter):
+            del self._waiting[letter.purpose, letter.user_name]
+
+    async def retry(self, letter: WantedLinkMail, error: str, until: datetime) -> None:
+        del error
+        if self._is_same(letter):
+            again = replace(letter, attempts=letter.attempts + 1)
+            self._waiting[letter.purpose, letter.user_name] = again, until
+
+    def _is_same(self, letter: WantedLinkMail) -> bool:
+        known = self._waiting.get((letter.purpose, letter.user_name))
+        return known is not None and known[0].asked == letter.asked
 
 
 class MemoryOutbox(Outbox):

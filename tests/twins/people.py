@@ -1,6 +1,6 @@
 """In-memory twins of accounts, tokens, sessions and teams."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -21,7 +21,7 @@ from rookery.people.users import (
     is_approver,
 )
 from rookery.protocol.people import Team
-from tests.twins.farm import MemoryRows
+from tests.twins.farm_commits import MemoryRows
 
 
 class MemoryUsers(Users):
@@ -30,6 +30,9 @@ class MemoryUsers(Users):
 
     async def by_name(self, name: str) -> User | None:
         return self._users.get(name)
+
+    async def by_names(self, names: Sequence[str]) -> tuple[User, ...]:
+        return tuple(self._users[name] for name in names if name in self._users)
 
     async def add(self, user: User) -> None:
         if user.name in self._users:
@@ -41,8 +44,19 @@ class MemoryUsers(Users):
             raise UnknownUser(user.name)
         self._users[user.name] = user
 
-    async def remove(self, name: str) -> None:
-        self._users.pop(name, None)
+    async def change(self, name: str, decide: Callable[[User], User]) -> tuple[User, User]:
+        before = self._present(name)
+        self._users[name] = decide(before)
+        return before, self._users[name]
+
+    async def remove(self, name: str, check: Callable[[User], object]) -> None:
+        check(self._present(name))
+        del self._users[name]
+
+    def _present(self, name: str) -> User:
+        if name not in self._users:
+            raise UnknownUser(name)
+        return self._users[name]
 
     async def count(self) -> int:
         return len(self._users)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from rookery.farm.engines import EngineRows
 from rookery.farm.figures import CountedRows, FigureRows
 from rookery.farm.findings import D, FindingKind, FindingRows
-from rookery.farm.instances import Instance, InstanceRows, Surroundings
+from rookery.farm.instances import Instance, InstanceRows, OtherInstances, StepDown
 from rookery.farm.statistics_rows import (
     ContributionTotals,
     Contributor,
@@ -158,13 +158,17 @@ def _worth(who: Contributor, order: ContributorOrder) -> float:
 class MemoryInstances(InstanceRows):
     def __init__(self) -> None:
         self._kept: dict[str, Instance] = {}
+        self.asked: list[StepDown] = []
 
-    async def put(self, instance: Instance) -> Surroundings:
+    async def put(self, instance: Instance) -> OtherInstances:
         self._kept[instance.name] = instance
-        return Surroundings(others=len(self._kept) - 1)
+        return OtherInstances(others=len(self._kept) - 1)
 
     async def list_all(self) -> tuple[Instance, ...]:
         return tuple(self._kept.values())
+
+    async def ask_step_down(self, asked: StepDown) -> None:
+        self.asked.append(asked)
 
     async def remove(self, name: str) -> None:
         self._kept.pop(name, None)

@@ -21,8 +21,9 @@ from rookery.clock import Clock, SystemClock
 from rookery.farm.events import Bus
 from rookery.files.blobs import FolderBlobs
 from rookery.files.disk import Disk, WatchedFolder
+from rookery.files.ownership import FileOwners
 from rookery.files.storage_health import StorageHealth
-from rookery.logs import Log
+from rookery.logs import Log, SilentLog
 from rookery.people.passwords import Passwords
 from rookery.people.users import User
 from rookery.protocol.user_documents import QuotaDocument
@@ -31,7 +32,7 @@ from rookery.rules.eligibility import Policy
 from rookery.rules.review import SourceFacts
 from rookery.settings import Settings
 from rookery.sources.commits import Archive, Commit, SourceError
-from rookery.sources.survey import MainCommit, SourcePlace
+from rookery.sources.survey import MainCommit, NetPattern, SourcePlace
 from rookery.web.rendering import read_assets
 from rookery.web.site import Site
 from rookery.web.site_parts import Storage
@@ -51,7 +52,12 @@ from tests.twins.files import (
     MemoryNets,
     MemoryPrograms,
 )
-from tests.twins.notify import MemoryChannels, MemoryOutbox, MemorySubscriptions
+from tests.twins.notify import (
+    MemoryChannels,
+    MemoryLinkMails,
+    MemoryOutbox,
+    MemorySubscriptions,
+)
 from tests.twins.people import (
     MemoryAudit,
     MemoryEndedSessions,
@@ -109,9 +115,9 @@ class NobodyOutside:
         """There are none."""
 
     def compare(
-        self, main: SourcePlace, new: SourcePlace, base: SourcePlace, net_pattern: str
+        self, main: SourcePlace, new: SourcePlace, base: SourcePlace, nets: NetPattern
     ) -> SourceFacts:
-        del main, base, net_pattern
+        del main, base, nets
         raise SourceError(f"this server does not fetch {new.repository}")
 
     def diff(self, new: SourcePlace, base: SourcePlace) -> str:
@@ -119,6 +125,9 @@ class NobodyOutside:
 
     def list_main(self, main: SourcePlace) -> tuple[MainCommit, ...]:
         raise SourceError(f"this server does not fetch {main.repository}")
+
+    def find_tree(self, place: SourcePlace) -> str:
+        raise SourceError(f"this server does not fetch {place.repository}")
 
     def read_file(self, main: SourcePlace, path: str) -> str:
         raise SourceError(f"this server does not fetch {path} of {main.repository}")
@@ -192,7 +201,7 @@ def make_site(
     )
     storage = make_storage(users, store, games, files, process.clock, tokens)
     bus = Bus(store.reads)
-    store.hears.append(bus)
+    store.listeners.append(bus)
     site = MemorySite(
         settings,
         process,
@@ -254,6 +263,7 @@ def make_storage(
         channels=MemoryChannels(),
         subscriptions=MemorySubscriptions(),
         outbox=MemoryOutbox(),
+        link_mails=MemoryLinkMails(),
         findings=MemoryFindings(),
         figures=MemoryFigures(),
         passages=passages,
@@ -266,6 +276,7 @@ def make_storage(
         chats=MemoryChats(),
         files=blobs,
         storage_health=StorageHealth("memory", Threads(), clock),
+        file_owners=FileOwners("memory", Threads(), SilentLog()),
     )
 
 

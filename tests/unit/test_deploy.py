@@ -1,5 +1,6 @@
 """What deploy/ has for containers: linted, and true of this repository."""
 
+import json
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from compose_spec import PyCompose
 
 from rookery.settings import SECRET, SETTINGS, variable_name
 
@@ -21,6 +23,9 @@ BUILD = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["hatch"]
 FORCED = set(BUILD["targets"]["wheel"]["force-include"])
 """What the wheel is made from besides the sources."""
 SERVERS = ("rookery-a", "rookery-b")
+
+
+PINNED = re.compile(r"^([a-z0-9.-]+==[^ ;]+)", re.MULTILINE)
 
 
 def compose() -> dict[str, Any]:
@@ -47,6 +52,31 @@ def test_an_image_copies_what_there_is_and_runs_as_nobody_special(path: Path) ->
     assert text.count("--require-hashes") == 1
     assert re.findall(r"^USER (\S+)", text, re.MULTILINE) == ["10001:10001"]
     assert len(set(BASE.findall(text))) == 1
+
+
+def read_lock(name: str) -> set[str]:
+    """The packages of a lock, each with its version."""
+    return set(PINNED.findall((PROJECT / "locks" / f"{name}.txt").read_text()))
+
+
+def test_the_servers_image_can_keep_its_files_in_s3() -> None:
+    """With the versions that are tested."""
+    installed = re.findall(
+        r"locks/(\w+)\.txt$", (DEPLOY / "Containerfile.server").read_text(), re.MULTILINE
+    )
+    assert installed == ["s3"]
+    more = read_lock("s3") - read_lock("server")
+    assert {each.partition("==")[0] for each in more} == {"obstore"}
+    assert read_lock("server") < read_lock("s3") <= read_lock("test")
+
+
+def test_the_compose_file_keeps_to_its_specification() -> None:
+    """Read as every tool reads it after YAML's anchors are resolved: unknown keys are refused."""
+    assert len(PyCompose.from_json(json.dumps(compose()))) == len(compose()["services"])
+    mistaken = compose()
+    mistaken["services"]["caddy"]["restarts"] = "always"
+    with pytest.raises(ValueError, match="restarts"):
+        PyCompose.from_json(json.dumps(mistaken))
 
 
 def test_everything_that_a_service_names_is_declared() -> None:

@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 from rookery.settings import SETTINGS, variable_name
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -12,6 +14,10 @@ TEST = re.compile(r"def (test_\w+)")
 NAMED = re.compile(r"`(test_\w+)`")
 STEP = re.compile(r"^([a-z_0-9/]+\.(?:py|js)) +([A-Za-z_]+(?:\.[a-z_]+)?) {2,}", re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
+PROOFS = PROJECT / "docs" / "dev" / "proofs"
+STRUCK = re.compile(r"^\| \d \| ([a-z ]+) \| \d+ \| (\S+) / \S+ / (\S+) \|", re.MULTILINE)
+"""How the primary was struck, and how long at the least and at the most nobody answered."""
+SURPRISES = ("killed", "stopped and woken", "cut off from the database")
 
 
 def test_every_setting_is_described_for_operators() -> None:
@@ -71,3 +77,23 @@ def declares(module: str, name: str) -> bool:
 
 def test_the_readme_stays_short() -> None:
     assert len((PROJECT / "README.md").read_text().splitlines()) <= 120
+
+
+@pytest.mark.parametrize("strike", SURPRISES)
+def test_takeovers_take_as_long_as_the_filed_page_says(strike: str) -> None:
+    filed = STRUCK.findall((PROOFS / "takeover.md").read_text())
+    spans = [(float(least), float(most)) for name, least, most in filed if name == strike]
+    least, most = min(each[0] for each in spans), max(each[1] for each in spans)
+    told = re.search(
+        rf"{strike}(?: \(\w+\))? (\S+) to (\S+) s", (PROJECT / "docs/architecture.md").read_text()
+    )
+    assert told
+    assert (float(told[1]), float(told[2])) == (least, most)
+
+
+def test_a_promotion_takes_as_long_as_the_filed_page_says() -> None:
+    filed = (PROOFS / "promotion.md").read_text()
+    row = re.search(r"acknowledged again \| \S+ \| (\S+) \| (\S+) \|", filed)
+    assert row
+    told = f"{row[1]} s at the median and {row[2]} s at worst"
+    assert told in (PROJECT / "docs/operate.md").read_text()

@@ -20,7 +20,7 @@ def test_nothing_else_may(address: str) -> None:
     assert not is_web_address(address)
 
 
-@pytest.mark.parametrize("address", ["140.82.121.3", "2606:50c0:8000::154"])
+@pytest.mark.parametrize("address", ["140.82.121.3", "2606:50c0:8000::154", "64:ff9b::8c52:7903"])
 def test_an_address_for_everybody_is_public(address: str) -> None:
     assert is_public(address)
 
@@ -30,7 +30,8 @@ def test_an_address_for_everybody_is_public(address: str) -> None:
     [
         *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0"),
         *("100.64.0.1", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1%eth0", "fd00::1"),
-        *("::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "ff02::1"),
+        *("::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "ff02::1", "::127.0.0.1"),
+        *("::ffff:0:127.0.0.1", "64:ff9b:1::7f00:1", "64:ff9b:1::8c52:7903", "fec0::1", "4000::1"),
     ],
 )
 def test_an_address_of_this_machine_or_the_network_around_it_is_not(address: str) -> None:

@@ -57,7 +57,14 @@ def test_an_unknown_variable_is_named_with_the_nearest_known_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["ROOKERY_PYTHON", "ROOKERY_TOKEN", "ROOKERY_ACCOUNT", "ROOKERY_WORKER_HOME"]
+    "name",
+    [
+        "ROOKERY_PYTHON",
+        "ROOKERY_NO_APT",
+        "ROOKERY_TOKEN",
+        "ROOKERY_ACCOUNT",
+        "ROOKERY_WORKER_HOME",
+    ],
 )
 def test_a_variable_of_another_command_is_no_mistake(name: str) -> None:
     assert Settings.read({name: "x"}) == Settings()
@@ -104,10 +111,6 @@ def test_more_than_one_process_is_refused(name: str) -> None:
 
 def test_a_relative_data_folder_becomes_absolute() -> None:
     assert Settings.read({}, {"data": "here"}).data == Path.cwd() / "here"
-
-
-def test_the_launchers_own_variable_is_known() -> None:
-    assert Settings.read({"ROOKERY_PYTHON": "/usr/bin/python3"}).port == 8000
 
 
 def test_lists_are_split_at_commas() -> None:

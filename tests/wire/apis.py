@@ -25,7 +25,6 @@ from tests.submissions import SPRT, body
 from tests.twins.people import MemoryTokens, MemoryUsers
 from tests.twins.sites import SETTINGS, MemorySite, make_site, open_site
 
-WANDA = "wanda"
 Json = dict[str, object]
 
 

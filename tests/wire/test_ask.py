@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 
 import httpx
 import pytest
@@ -15,6 +14,7 @@ from rookery.client.following import events_in
 from rookery.model.engine import EngineRecord
 from rookery.people.users import Scope, User
 from rookery.rules.lifecycle import Actor
+from tests.documents import RAZORING
 from tests.eventually import eventually
 from tests.model_server import ANSWER, FakeModel, open_model
 from tests.people import OLGA, SVEN
@@ -22,20 +22,19 @@ from tests.wire.apis import Api, Json, open_api
 
 pytestmark = pytest.mark.anyio
 
-RAZOR = Document(
+RAZOR = replace(
+    RAZORING,
     key="run:1",
     kind=PassageKind.RUN,
     title="razor_margin vs master",
     body="A bigger razoring margin at low depth.",
     url="/runs/1",
-    engine="owl",
-    engines=("owl",),
     user="sven",
-    time=datetime(2026, 3, 1, tzinfo=UTC),
     tc="60+0.6",
     time_class="ltc",
     outcome="failed",
     elo="-1.20 ± 1.50",
+    commit="",
 )
 EVIL = replace(
     RAZOR,

@@ -2,11 +2,11 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
-from rookery.ask.passages import Document, PassageKind
+from tests.documents import RAZORING
 from tests.people import BORIS, OLGA
 from tests.wire.apis import Api, open_api
 from tests.wire.secrets.plants import with_password
@@ -14,16 +14,11 @@ from tests.wire.test_login import log_in, token_in
 
 pytestmark = pytest.mark.anyio
 
-EVIL = Document(
-    key="commit/2",
-    kind=PassageKind.COMMIT,
+EVIL = replace(
+    RAZORING,
     title="<script>alert(1)</script> razoring",
     body="A bigger <b>razoring</b> margin.",
     url="javascript:alert(2)",
-    engine="owl",
-    engines=("owl",),
-    time=datetime(2026, 3, 1, tzinfo=UTC),
-    commit="2" * 40,
 )
 
 

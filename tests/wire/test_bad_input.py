@@ -6,6 +6,7 @@ import httpx
 import msgspec
 import pytest
 
+from rookery.web.scope import PROBE_PATHS
 from rookery.web.session import COOKIE
 from tests.twins.sites import open_site
 from tests.wire.slow_routes import slow_routes
@@ -107,6 +108,14 @@ async def test_a_forged_host_is_refused(host: str) -> None:
         assert answer.status_code == 400
         assert "evil" not in answer.text
         assert site.log.fields("request_refused")["why"] == "BadHost"
+
+
+@pytest.mark.parametrize("path", sorted(PROBE_PATHS))
+async def test_a_probe_may_use_whatever_name_leads_here(path: str) -> None:
+    """Proxies and Prometheus ask by the names of their own network."""
+    async with open_site() as site:
+        answer = await site.browser.get(path, headers={"host": "instance-7:8000"})
+        assert answer.status_code == 200
 
 
 async def test_a_forged_host_never_makes_a_worker_give_up() -> None:

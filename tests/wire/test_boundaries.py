@@ -13,9 +13,13 @@ from rookery.app.routes import MIDDLEWARE, create_app, declared_inventory
 from rookery.boundary.domains import Domain, declaration_of, measured_domain, text_table
 from rookery.boundary.watch import LoopTime
 from rookery.cli import boundaries
-from rookery.farm.instances import Surroundings
+from rookery.farm.instances import OtherInstances
+from rookery.files.ownership import NoMark
 from rookery.web.inventory import named_routes
+from tests.makers import grant, make_machine, make_run, working_with
 from tests.people import OLGA
+from tests.twins.farm import MemoryStore
+from tests.twins.farm_commits import MemoryRows
 from tests.twins.sites import SETTINGS, MemorySite, make_site, running
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -24,10 +28,14 @@ Measured = tuple[MemorySite, Mapping[str, LoopTime]]
 
 
 def sketched() -> tuple[Starlette, MemorySite]:
-    # Nobody takes mail there, and a letter waits: what sends it is seen in a thread.
+    # Nobody takes mail there: what sends a letter is seen in a thread.
     mail = replace(SETTINGS, smtp_host="127.0.0.1", smtp_port=9, mail_from="r@example.org")
-    site = make_site(mail)
-    site.letters.post_confirmation(OLGA)
+    # A task is at play: what compares those of one run is seen in a thread, too.
+    run = make_run("played")
+    task = grant(working_with(run), make_machine())
+    site = make_site(mail, store=MemoryStore(MemoryRows({run.id: run}, {(run.id, task.id): task})))
+    # A place of files, whose mark is read in a thread.
+    site.file_owners.add("memory", NoMark())
     site.jobs = make_jobs(site)
     return create_app(site), site
 
@@ -37,10 +45,12 @@ def measured() -> Measured:
     """A site of which every part was at work, and what that took of the loop."""
     app, site = sketched()
     # One that is alone publishes nothing.
-    site.around = lambda: Surroundings(others=1)
+    site.other_instances = lambda: OtherInstances(others=1)
 
     async def measure() -> Mapping[str, LoopTime]:
         async with running(site):
+            await site.users.add(OLGA)
+            await site.link_mails.post_confirmation(OLGA)
             return await boundaries.measure(app, site)
 
     return site, asyncio.run(measure())

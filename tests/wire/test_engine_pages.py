@@ -50,6 +50,20 @@ async def test_an_engine_is_added_by_a_form_and_changed_and_restored() -> None:
         assert (await api.site.engines.by_name("Tiny")).recipe.kind == "cargo"
 
 
+async def test_an_engines_progress_is_one_link_away() -> None:
+    async with open_api() as api:
+        for place in ("/engines", "/engines/Stockfish"):
+            assert 'href="/engines/Stockfish/progress"' in (await api.visitor.get(place)).text
+
+
+async def test_presets_are_told_in_words() -> None:
+    async with open_api() as api:
+        page = (await api.visitor.get("/engines/Stockfish")).text
+        assert "elo0" not in page
+        assert '<span class="soft">bounds</span> [0, 2]' in page
+        assert '<span class="soft">options</span> Hash=16' in page
+
+
 async def test_what_was_typed_is_not_lost_when_something_is_wrong() -> None:
     async with open_api() as api:
         await enter(api, BORIS)
@@ -59,6 +73,16 @@ async def test_what_was_typed_is_not_lost_when_something_is_wrong() -> None:
         assert answer.status_code == 422
         assert 'id="memory.machine-error"' in answer.text
         assert 'value="typed"' in answer.text
+
+
+async def test_a_bad_name_is_told_what_a_name_may_be() -> None:
+    async with open_api() as api:
+        await enter(api, BORIS)
+        token = token_in(await api.visitor.get("/engines/new"))
+        form = {"csrf_token": token, "name": "a/b", "recipe.kind": "make"}
+        page = (await api.visitor.post("/engines/new", data=form)).text
+        assert "A name begins with a letter or digit" in page
+        assert "regex" not in page
 
 
 async def test_an_engine_that_is_there_is_not_replaced_by_adding_one() -> None:

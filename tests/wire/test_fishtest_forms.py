@@ -137,6 +137,16 @@ async def test_a_refusal_is_a_page_that_says_why_and_keeps_the_form() -> None:
         assert "Only normalized bounds" in logistic.text
 
 
+async def test_an_unknown_way_of_tuning_is_refused_where_a_tune_is_wanted() -> None:
+    async with script() as ada:
+        odd = {**FORM, "spsa_algorithm": "weird"}
+        tune = {"stop_rule": "spsa", "spsa_raw_params": "a,1,0,2,0.5,0.002"}
+        refused = await ada.post("/tests/run", **{**odd, **tune})
+        assert refused.status_code == 200
+        assert "Only the classic algorithm tunes here" in refused.text
+        assert await ada.submit(**odd)
+
+
 async def test_the_buttons_of_a_run_work_and_lead_to_the_list() -> None:
     async with script(approver=True) as ada:
         run_id = await ada.submit()

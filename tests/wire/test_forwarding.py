@@ -6,10 +6,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import httpx
+import msgspec
 import pytest
 
 from rookery.web import forwarding
-from rookery.web.internal_calls import FORWARDED, ForwardedCall, InternalKey
+from rookery.web.internal_calls import FORM, FORWARDED, ForwardedCall, InternalKey
 from tests.people import BORIS, OLGA
 from tests.ports import kept_port
 from tests.submissions import SPRT, body
@@ -95,7 +96,7 @@ async def test_the_primary_believes_no_header_that_another_key_made(instances: I
     other = InternalKey(b"another key", instances.primary.clock)
     path = "/api/v1/runs/none/stop"
     said = ForwardedCall("me", "10.1.1.1", secure=True)
-    value = other.sign("POST", path.encode(), b"localhost", said).decode()
+    value = other.sign("POST", path.encode(), b"localhost", said, b"").decode()
     await instances.primary.visitor.post(path, headers={FORWARDED.decode(): value})
     assert instances.told("request_refused")["client"] == "192.0.2.7"
 
@@ -103,12 +104,27 @@ async def test_the_primary_believes_no_header_that_another_key_made(instances: I
 async def test_a_header_of_ours_counts_for_its_own_address_alone(instances: Instances) -> None:
     key = instances.primary.site.internal_key
     said = ForwardedCall("me", "10.1.1.1", secure=True)
-    value = key.sign("POST", b"/api/v1/runs/one/stop", b"localhost", said).decode()
+    value = key.sign("POST", b"/api/v1/runs/one/stop", b"localhost", said, b"").decode()
     for path, client in (("one", "10.1.1.1"), ("none", "192.0.2.7")):
         await instances.primary.visitor.post(
             f"/api/v1/runs/{path}/stop", headers={FORWARDED.decode(): value}
         )
         assert instances.told("request_refused")["client"] == client
+
+
+async def test_a_header_of_ours_counts_for_its_own_body_alone(instances: Instances) -> None:
+    site = instances.primary.site
+    site.internal_key.note_form(FORM)
+    path, said = "/api/v1/runs", ForwardedCall("me", "10.1.1.1", secure=True)
+    sent, other = (msgspec.json.encode(body(sprt=SPRT, new_tag=each)) for each in ("one", "two"))
+    value = site.internal_key.sign("POST", path.encode(), b"localhost", said, sent).decode()
+    headers = dict(await instances.primary.headers(BORIS)) | {FORWARDED.decode(): value}
+    refused = await instances.primary.visitor.post(path, content=other, headers=headers)
+    assert refused.status_code == 400
+    assert "not the one" in refused.json()["error"]
+    assert not site.store.rows.runs
+    taken = await instances.primary.visitor.post(path, content=sent, headers=headers)
+    assert taken.status_code == 201
 
 
 async def test_nothing_is_forwarded_twice(
@@ -188,6 +204,18 @@ async def test_a_command_with_a_key_is_carried_out_once(instances: Instances) ->
     assert first.json()["id"] == again.json()["id"] != other.json()["id"]
     refused = await instances.post("/api/v1/runs", **headers, **{"idempotency-key": "x" * 201})
     assert refused.status_code == 400
+
+
+async def test_a_key_with_another_body_is_refused_and_does_nothing(instances: Instances) -> None:
+    key = dict(await instances.primary.headers(BORIS)) | {"idempotency-key": "mine"}
+    first = await instances.post("/api/v1/runs", body(sprt=SPRT), **key)
+    assert first.status_code == 201, first.text
+    other = await instances.post("/api/v1/runs", body(sprt=SPRT, num_games=2000), **key)
+    assert other.status_code == 422, other.text
+    assert "with another body" in other.json()["error"]
+    again = await instances.post("/api/v1/runs", body(sprt=SPRT), **key)
+    assert again.json()["id"] == first.json()["id"]
+    assert list(instances.primary.site.store.rows.runs) == [first.json()["id"]]
 
 
 async def test_a_key_of_another_person_is_another_key(instances: Instances) -> None:

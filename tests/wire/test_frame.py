@@ -41,6 +41,16 @@ async def test_every_page_says_that_a_simulated_fleet_plays(path: str) -> None:
         assert "A simulated fleet plays here" in (await site.browser.get(path)).text
 
 
+async def test_every_page_of_an_invented_farm_says_so() -> None:
+    site = make_site(replace(SETTINGS, simulated_fleet=True))
+    site.templates.mark_invented()
+    async with open_site(site) as opened:
+        for path in ("/", "/login", "/nowhere"):
+            page = (await opened.browser.get(path)).text
+            assert "This farm is invented" in page
+            assert "simulated fleet" not in page
+
+
 async def test_no_page_speaks_of_a_simulated_fleet_where_none_plays() -> None:
     async with open_site() as site:
         assert "simulated" not in (await site.browser.get("/")).text

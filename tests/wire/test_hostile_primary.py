@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from rookery.web import forwarding, primary_link, to_primary
+from rookery.web.internal_calls import AGAIN
 from rookery.web.primary_link import AnswerLate, AnswerLost, PrimaryLink
 from tests.eventually import eventually
 from tests.twins.instances import SharedLease, open_secondary, served
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.anyio
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 REQUEST = b"POST /x HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+UNDECIDED = b"HTTP/1.1 503 No\r\n%b: 1\r\ncontent-length: 0\r\n\r\n" % AGAIN
 
 
 @asynccontextmanager
@@ -160,6 +162,38 @@ async def test_calls_are_taken_back_from_a_primary_that_hangs_when_another_has_t
             lease.pass_to(new)
             assert (await call).text == "ok"
             assert opened.parts.forwarder.stats().repeated == 1
+
+
+def stepping_down(seconds: float) -> Talk:
+    """It works on each call for so long and decides nothing."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            await reader.readuntil(b"\r\n\r\n")
+            await asyncio.sleep(seconds)
+            writer.write(UNDECIDED)
+
+    return talk
+
+
+async def test_a_command_that_ran_for_long_at_one_that_stepped_down_is_sent_to_the_next() -> None:
+    """For longer than a primary is looked for."""
+    async with talking(stepping_down(0.5)) as old, talking(saying(OK)) as new:
+        lease = SharedLease(old)
+        async with open_secondary(lease) as opened:
+            call = asyncio.ensure_future(opened.browser.post("/api/v1/runs"))
+            await asyncio.sleep(0.4)
+            lease.pass_to(new)
+            assert (await call).text == "ok"
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.05])
+async def test_a_primary_that_never_decides_anything_is_given_up(
+    seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(to_primary, "COMMAND_SECONDS", 0.5)
+    async with secondary_of(stepping_down(seconds)) as opened:
+        assert (await opened.browser.post("/api/v1/runs")).status_code == 503
 
 
 async def test_a_command_that_did_not_come_whole_is_not_sent_on() -> None:

@@ -3,11 +3,20 @@
 import zlib
 from collections.abc import AsyncIterator
 
+import anyio
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
+from rookery.boundary.domains import Domain, runs
+from rookery.farm.primary import Rebuilding
+from rookery.pages.live import answer_live
+from rookery.web.fragments import RenderedPart, make_part
 from rookery.web.packing import GZIP
 from tests.eventually import eventually
 from tests.makers import pairs
+from tests.twins.sites import open_site
 from tests.wire.apis import Api, open_api
 from tests.wire.events import reading
 
@@ -23,7 +32,11 @@ async def api() -> AsyncIterator[Api]:
 
 
 @pytest.mark.parametrize(
-    "path", ["/live", "/runs/{}/live", "/runs/{}/elo/live", "/log/live", "/machines/live"]
+    "path",
+    [
+        *("/live", "/runs/{}/live", "/runs/{}/elo/live", "/log/live", "/machines/live"),
+        "/tests/live?engine=Stockfish",
+    ],
 )
 async def test_a_part_is_sent_at_once(api: Api, path: str) -> None:
     run_id = await api.submitted()
@@ -65,3 +78,25 @@ def unpack(body: bytes) -> bytes:
 async def test_no_stream_begins_for_what_may_not_be_seen(api: Api) -> None:
     refused = await api.visitor.get(f"/runs/{'0' * 24}/live", headers=STREAM)
     assert refused.status_code == 404
+
+
+async def test_what_could_not_be_shown_is_shown_as_soon_as_it_can_be() -> None:
+    texts = iter(("before", "", "", "after"))
+
+    async def find(_viewer: object) -> RenderedPart:
+        # The first one is asked for before the stream begins.
+        if text := next(texts, "after"):
+            return make_part(text)
+        raise Rebuilding
+
+    @runs(Domain.STREAM, "the part of a server that is taking over")
+    async def part(request: Request) -> Response:
+        return await answer_live(request, find)
+
+    async with (
+        open_site(None, Route("/part", part)) as site,
+        reading(site.app, "/part", STREAM) as reader,
+    ):
+        with anyio.fail_after(10):
+            await reader.until(3)
+    assert [each.event for each in reader.events] == ["alive", "alive", "part"]

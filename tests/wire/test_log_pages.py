@@ -1,8 +1,11 @@
 """The log of actions and the page of errors."""
 
+from html import escape
+
 import pytest
 
 from rookery.model.events import Action, about_user
+from rookery.pages.run_tables import address_task
 from rookery.rules.answers import HeldTask
 from tests.makers import make_machine
 from tests.people import OLGA
@@ -57,11 +60,11 @@ async def test_what_concerns_one_person_is_in_nobody_elses_log() -> None:
     async with open_api() as api:
         event = about_user(Action.CHANGE_EMAIL, "olga", "olga", api.clock.now(), "secret matter")
         await api.site.audit.write(event)
-        assert "secret matter" not in (await api.visitor.get("/log?q=secret")).text.replace(
+        assert "secret matter" not in (await api.visitor.get("/log?text=secret")).text.replace(
             "“secret", ""
         )
         await enter(api, OLGA)
-        assert "secret matter" in (await api.visitor.get("/log?q=secret")).text
+        assert "secret matter" in (await api.visitor.get("/log?text=secret")).text
 
 
 async def test_failures_that_differ_in_numbers_alone_are_one_error() -> None:
@@ -73,4 +76,5 @@ async def test_failures_that_differ_in_numbers_alone_are_one_error() -> None:
         page = (await api.visitor.get("/errors")).text
         assert page.count("no memory at") == 1
         assert "2 machines" in page
+        assert f'href="{escape(address_task(held.run, held.task))}"' in page
         assert "No task failed" in (await api.visitor.get("/errors?kind=too+fast")).text

@@ -1,11 +1,16 @@
 """The list of machines and the page of one."""
 
+from dataclasses import replace
+from html import escape
+
 import pytest
 
+from rookery.pages.run_tables import address_task
 from rookery.people.users import User
 from rookery.rules.answers import HeldTask
 from rookery.rules.lifecycle import Actor
-from tests.makers import make_machine
+from tests.makers import BOSS, make_machine
+from tests.pages.games import packed_games
 from tests.people import BORIS, OLGA
 from tests.wire.apis import Api, open_api
 from tests.wire.secrets.plants import with_password
@@ -14,6 +19,7 @@ from tests.wire.test_login import log_in, token_in
 pytestmark = pytest.mark.anyio
 
 NAME = make_machine().short_name
+WANDA = replace(OLGA, name="wanda", email="wanda@example.org")
 
 
 async def enter(api: Api, user: User = BORIS) -> None:
@@ -40,7 +46,7 @@ async def test_a_machine_is_listed_with_its_owner_and_the_test_it_plays() -> Non
 async def test_a_search_that_finds_nothing_says_so() -> None:
     async with open_api() as api:
         await play(api)
-        assert "No machine fits" in (await api.visitor.get("/machines?q=zzz")).text
+        assert "No machine fits" in (await api.visitor.get("/machines?text=zzz")).text
 
 
 async def test_an_approver_blocks_a_machine_with_a_reason_and_lets_it_back_in() -> None:
@@ -55,6 +61,42 @@ async def test_an_approver_blocks_a_machine_with_a_reason_and_lets_it_back_in() 
         assert "too hot" in page.text
         await api.visitor.post(f"/machines/{NAME}/unblock", data={"csrf_token": token_in(page)})
         assert NAME not in await api.fleet.views.blocks()
+
+
+async def test_an_owner_is_told_that_an_approver_blocked_a_machine() -> None:
+    async with open_api() as api:
+        await play(api)
+        await api.fleet.commands.block(NAME, "too hot", BOSS)
+        await api.site.users.add(WANDA)
+        await enter(api, WANDA)
+        page = (await api.visitor.get(f"/machines/{NAME}")).text
+        assert "only an approver lets it back in" in page
+        assert "Let it back in" not in page
+
+
+async def test_blocked_machines_are_a_choice_with_their_number_and_reasons() -> None:
+    async with open_api() as api:
+        await play(api)
+        assert "state=blocked" not in (await api.visitor.get("/machines")).text
+        await api.fleet.commands.block("wanda-8cores-87654321", "too hot", BOSS)
+        await enter(api)
+        page = (await api.visitor.get("/machines")).text
+        assert 'href="/machines?state=blocked" >blocked <span class="count">1</span>' in page
+        page = (await api.visitor.get("/machines?state=blocked")).text
+        assert "wanda-8cores-87654321" in page
+        assert "too hot" in page
+        assert NAME not in page
+
+
+async def test_the_speed_of_a_machine_that_waits_is_compared_by_what_it_played_last() -> None:
+    async with open_api() as api:
+        held = await play(api)
+        await api.fleet.commands.stop(held.run, BOSS)
+        await api.fleet.request_task(make_machine(nps=1e6), limit=100)
+        await enter(api)
+        page = (await api.visitor.get("/machines?state=waiting")).text
+        assert "of reference" in page
+        assert "of the reference" in (await api.visitor.get(f"/machines/{NAME}")).text
 
 
 async def test_a_block_without_a_reason_is_refused_in_words() -> None:
@@ -78,6 +120,21 @@ async def test_a_failure_is_shown_to_all_and_its_log_to_approvers_alone() -> Non
         assert "/api/v1/logs/" not in page
         await enter(api)
         assert 'href="/api/v1/logs/1"' in (await api.visitor.get(f"/machines/{NAME}")).text
+
+
+async def test_a_task_leads_to_its_place_in_the_list_of_its_run_and_to_its_games() -> None:
+    async with open_api() as api:
+        held = await play(api)
+        (task,) = await api.fleet.views.tasks_at_play((held.run,))
+        games = f"/api/pgn/{held.run}-{held.task}.pgn"
+        page = (await api.visitor.get(f"/machines/{NAME}")).text
+        link = address_task(held.run, held.task)
+        assert f'href="{escape(link)}"' in page
+        assert games not in page
+        listed = (await api.visitor.get(link)).text
+        assert f'id="{link.partition("#")[2]}"' in listed
+        await api.site.games.upload(task, packed_games(2))
+        assert f'href="{games}"' in (await api.visitor.get(f"/machines/{NAME}")).text
 
 
 async def test_a_machine_that_nobody_knows_has_no_page() -> None:

@@ -54,7 +54,7 @@ async def api(mail_box: MailBox) -> AsyncIterator[Api]:
 
 async def link_in_mail(api: Api, box: MailBox) -> str:
     """The path of the one link in the one letter that waits."""
-    await api.site.letters.flush()
+    await api.site.link_mails.flush()
     (letter,) = box.letters
     found = re.search(r"http://localhost(/\S+)", letter.get_content())
     assert found is not None
@@ -79,11 +79,27 @@ async def test_a_link_by_mail_leads_to_a_new_password_once(
     weak = await post_form(api.visitor, link, password="short", password2="short")
     assert weak.status_code == 400
     changed = await post_form(api.visitor, link, password=BETTER, password2=BETTER)
-    assert changed.headers["location"] == "/login"
+    assert changed.headers["location"] == "/login?next=/tokens"
     assert (await api.visitor.get(link)).status_code == 404
     assert (await session.get("/profile")).status_code == 303
     answer = await log_in(api.visitor, username="sven", password=BETTER)
     assert answer.status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("ticked", "status", "told"),
+    [({}, 200, "tokens stay valid"), ({"revoke_tokens": "1"}, 401, "all tokens are revoked")],
+)
+async def test_a_new_password_by_mail_says_what_becomes_of_tokens(
+    api: Api, mail_box: MailBox, ticked: dict[str, str], status: int, told: str
+) -> None:
+    headers = {"authorization": f"Bearer {await api.token(SVEN)}"}
+    await post_form(api.visitor, "/login/reset", who="sven")
+    link = await link_in_mail(api, mail_box)
+    assert "Also revoke all my tokens" in (await api.visitor.get(link)).text
+    await post_form(api.visitor, link, password=BETTER, password2=BETTER, **ticked)
+    assert told in (await api.visitor.get("/login")).text
+    assert (await api.visitor.get("/api/v1/me", headers=headers)).status_code == status
 
 
 async def test_nobody_learns_from_a_reset_who_has_an_account(api: Api, mail_box: MailBox) -> None:
@@ -93,7 +109,7 @@ async def test_nobody_learns_from_a_reset_who_has_an_account(api: Api, mail_box:
         page = (await api.visitor.get("/login")).text
         answers.append(re.sub(r'value="[0-9a-f]*"', "", page))
     assert len(set(answers)) == 1
-    await api.site.letters.flush()
+    await api.site.link_mails.flush()
     assert len(mail_box.letters) == 1
 
 
@@ -113,7 +129,7 @@ async def test_a_reset_link_is_valid_for_an_hour(api: Api, mail_box: MailBox) ->
 
 async def test_without_mail_people_are_told_whom_to_ask() -> None:
     async with open_api() as api:
-        assert "Ask the people who run it" in (await api.visitor.get("/login/reset")).text
+        assert "Ask one of its approvers" in (await api.visitor.get("/login/reset")).text
 
 
 async def test_a_new_address_is_confirmed_by_a_link(api: Api, mail_box: MailBox) -> None:

@@ -69,7 +69,15 @@ async def test_a_run_of_a_private_engine_is_not_counted_for_an_approver_outside_
         await api.submitted(OLGA, new_engine="owls~Strix", base_engine="owls~Strix")
         await api.submitted(OLGA)
         assert (await api.site.approvals.count_for("boris")).runs == 1
-        assert (await api.site.approvals.count_for("olga")).runs == 2
+        await api.site.teams.add_member("owls", "boris", lead)
+        assert (await api.site.approvals.count_for("boris")).runs == 2
+
+
+async def test_runs_of_an_approver_wait_for_others_alone() -> None:
+    async with open_api() as api:
+        await api.submitted(OLGA)
+        assert (await api.site.approvals.count_for("olga")).runs == 0
+        assert (await api.site.approvals.count_for("boris")).runs == 1
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -10,9 +10,11 @@ import pytest
 from msgspec.structs import replace as with_fields
 
 from rookery.farm.fleet import Fleet
+from rookery.model.engine import EngineRecord
 from rookery.model.run import Run
 from rookery.people.users import APPROVERS
-from tests.makers import BOSS, make_plan, make_run, pairs, sprt, spsa
+from rookery.rules.lifecycle import Actor
+from tests.makers import BOSS, make_plan, make_run, make_side, pairs, sprt, spsa
 from tests.twins.sites import PASSWORD, OpenSite, make_user, open_site
 
 pytestmark = pytest.mark.anyio
@@ -102,12 +104,36 @@ async def test_a_refusal_is_told_on_the_page() -> None:
         assert 'class="note error"' in await visitor.see(f"/runs/{RUN.id}")
 
 
+async def test_an_approver_takes_an_approval_back() -> None:
+    async with visited("boris", approver=True) as visitor:
+        here = f"/runs/{RUN.id}"
+        await visitor.press(f"{here}/approve")
+        assert f'action="{here}/withdraw"' in await visitor.see(here)
+        await visitor.press(f"{here}/withdraw")
+        assert not (await visitor.run()).status.approved
+        page = await visitor.see(here)
+        assert "The approval of idea is taken back." in page
+        assert f'action="{here}/withdraw"' not in page
+
+
+async def test_an_owner_takes_no_approval_back() -> None:
+    async with visited("olga") as visitor:
+        here = f"/runs/{RUN.id}"
+        await visitor.fleet.commands.approve(RUN.id, BOSS)
+        assert f'action="{here}/withdraw"' not in await visitor.see(here)
+        await visitor.press(f"{here}/withdraw")
+        assert (await visitor.run()).status.approved
+        assert 'class="note error"' in await visitor.see(here)
+
+
 async def test_an_owner_changes_stops_deletes_and_restores() -> None:
     async with visited("olga") as visitor:
         here = f"/runs/{RUN.id}"
-        await visitor.press(f"{here}/modify", priority="-1", throughput="50")
+        change = {"priority": "-1", "info": "Slow\r\none", "auto_purge": "on"}
+        await visitor.press(f"{here}/modify", throughput="50", **change)
         plan = (await visitor.run()).plan
-        assert (plan.priority, plan.throughput) == (-1, 50)
+        assert (plan.priority, plan.throughput, plan.auto_purge) == (-1, 50, True)
+        assert plan.info == "Slow\none"
         await visitor.press(f"{here}/stop")
         assert (await visitor.run()).status.finished
         await visitor.press(f"{here}/delete")
@@ -117,12 +143,75 @@ async def test_an_owner_changes_stops_deletes_and_restores() -> None:
         assert not (await visitor.run()).status.deleted
 
 
-@pytest.mark.parametrize("priority", ["", "x", "1001", "1.5", "٣"])
+async def test_a_run_that_was_stopped_is_extended_by_its_form() -> None:
+    async with visited("olga") as visitor:
+        here = f"/runs/{RUN.id}"
+        await visitor.press(f"{here}/stop")
+        assert "<summary>Extend</summary>" in await visitor.see(here)
+        await visitor.press(f"{here}/modify", throughput="100")
+        assert not (await visitor.run()).status.finished
+        assert "<summary>Modify</summary>" in await visitor.see(here)
+
+
+@pytest.mark.parametrize("priority", ["x", "1001", "1.5", "٣", "9" * 20])
 async def test_a_priority_that_is_none_changes_nothing(priority: str) -> None:
     async with visited("olga") as visitor:
-        await visitor.press(f"/runs/{RUN.id}/modify", priority=priority, throughput="50")
+        page = await visitor.press(f"/runs/{RUN.id}/modify", priority=priority, throughput="50")
         assert (await visitor.run()).plan == RUN.plan
+        assert "The priority is a whole number" in page.text
+
+
+async def test_a_refused_change_is_shown_as_it_was_typed() -> None:
+    async with visited("olga") as visitor:
+        typed = {"num-games": "-1", "priority": "7", "throughput": "50", "info": "<b>" * 40_000}
+        answer = await visitor.press(f"/runs/{RUN.id}/modify", **typed)
+        assert answer.status_code == 400
+        assert re.search(r"<details[^>]* open>\s*<summary>Modify", answer.text)
+        for name, text in (("num-games", "-1"), ("priority", "7"), ("throughput", "50")):
+            assert re.search(rf'name="{name}"[^>]* value="{text}"', answer.text)
+        assert "&lt;b&gt;" * 40_000 + "</textarea>" in answer.text
+        assert 'value="on" checked' not in answer.text
+
+
+async def test_each_error_of_a_change_stands_beside_its_field() -> None:
+    async with visited("olga") as visitor:
+        typed = {"num-games": "-1", "priority": "7", "info": "x" * 110_000}
+        page = (await visitor.press(f"/runs/{RUN.id}/modify", **typed)).text
+        for name, why in (
+            ("num-games", "The number of games is a whole number"),
+            ("info", "The info is too long."),
+        ):
+            assert re.search(rf'id="{name}"[^>]* aria-describedby="{name}-error', page)
+            assert re.search(rf'id="{name}-error">{why}', page)
+        assert page.count('aria-invalid="true"') == 2
+        assert re.search('id="num-games"[^>]* autofocus', page)
+
+
+async def test_what_the_core_refuses_of_a_change_stands_beside_the_games() -> None:
+    async with visited("olga") as visitor:
+        answer = await visitor.press(f"/runs/{RUN.id}/modify", **{"num-games": "800001"})
+        assert answer.status_code == 400
+        assert 'id="num-games-error">The number of games must be a multiple of 1000' in answer.text
+        assert 'step="1000" value="800001"' in answer.text
+        assert 'class="note error"' not in await visitor.see("/")
+
+
+async def test_who_has_no_form_for_a_change_is_told_on_the_next_page() -> None:
+    async with visited("sven") as visitor:
+        answer = await visitor.press(f"/runs/{RUN.id}/modify", priority="x")
+        assert answer.status_code == 302
         assert "The priority is a whole number" in await visitor.see("/")
+
+
+async def test_what_is_copied_comes_with_the_verdict_and_the_rest_soon_after() -> None:
+    async with open_site() as site:
+        over = make_run("c", kind=sprt())
+        tally = replace(over.tally, results=pairs(even=10, ww=4))
+        await site.parts.fleet.commands.submit(replace(over, tally=tally), approver=BOSS.name)
+        live = (await site.browser.get(f"/runs/{over.id}/live")).text
+        assert "Ptnml(0-2): 0, 0, 10, 0, 4" in live
+        late = (await site.browser.get(f"/runs/{over.id}/recent")).text
+        assert re.findall('<div id="(contributed|recent)"', late) == ["contributed", "recent"]
 
 
 async def test_a_purge_says_what_it_did() -> None:
@@ -191,3 +280,23 @@ async def test_a_run_of_a_private_engine_is_for_its_team_alone() -> None:
         stranger = Visitor(site.browser, site.parts.fleet)
         await _enter(site, "boris", approver=True)
         assert (await stranger.press(f"{here}/approve")).status_code == 404
+
+
+async def test_a_link_to_a_public_run_is_previewed_and_one_to_a_private_run_is_not() -> None:
+    """Not for members either: others would be shown what their browsers fetch."""
+    sides = tuple(make_side(tag, engine="owls~Strix") for tag in ("wing", "master"))
+    secret = make_run("b", make_plan(owner="olga", sides=sides), sprt(), approved=False)
+    async with open_site() as site:
+        await _enter(site, "olga", approver=False)
+        lead, parts = Actor("olga"), site.parts
+        await parts.teams.create("owls", lead)
+        await parts.engines.put(EngineRecord(name="owls~Strix", team="owls", private=True), lead)
+        for run in (RUN, secret):
+            await parts.fleet.commands.submit(replace(run, created=parts.clock.now()))
+            await parts.fleet.commands.approve(run.id, BOSS)
+        shown = (await site.visitor().get(f"/runs/{RUN.id}")).text
+        assert re.search(rf'property="og:url" content="http[^"]+/runs/{RUN.id}"', shown)
+        assert 'property="og:title" content="idea' in shown
+        private = await site.browser.get(f"/runs/{secret.id}")
+        assert (private.status_code, "og:" in private.text) == (200, False)
+        assert (await site.visitor().get(f"/runs/{secret.id}")).status_code == 404

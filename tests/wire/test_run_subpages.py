@@ -4,6 +4,7 @@ import gzip
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,8 @@ from rookery.sources.survey import SourcePlace
 from tests.fakes import HandClock
 from tests.makers import run_id
 from tests.pages.rows import filled
-from tests.twins.farm import MemoryRows, MemoryStore
+from tests.twins.farm import MemoryStore
+from tests.twins.farm_commits import MemoryRows
 from tests.twins.sites import OpenSite, make_site, open_site
 
 pytestmark = pytest.mark.anyio
@@ -68,7 +70,7 @@ async def test_tasks_are_searched_and_sorted_by_their_address(rows: MemoryRows) 
         assert "No task is like that." in await read(site, f"/runs/{PLAYED}/tasks?text=%25")
 
 
-@pytest.mark.parametrize("query", ["page=0", "page=x", "sort=x;drop", "state=x"])
+@pytest.mark.parametrize("query", ["page=0", "page=x", "sort=x;drop", "state=x", "state=differing"])
 async def test_a_list_of_tasks_takes_any_address(rows: MemoryRows, query: str) -> None:
     async with opened(rows) as site:
         await read(site, f"/runs/{PLAYED}/tasks?{query}")
@@ -85,6 +87,11 @@ async def test_a_game_is_shown_by_its_moves_and_tells_when_they_are_gone(rows: M
         assert f'href="{here}"' in listed
         shown = await read(site, here)
         assert '<span class="san">Nf3</span>' in shown
+        assert 'rel="prev"' in shown
+        assert 'rel="next"' not in shown
+        assert 'rel="next"' in await read(site, f"/runs/{PLAYED}/games/0/0")
+        assert '<code class="wrap">Nf3 d5</code>' in listed
+        assert "From 2 games of the latest uploads." in listed
         assert "&lt;script&gt;" in shown
         assert (await site.browser.get(f"/runs/{PLAYED}/games/0/2")).status_code == 404
         await site.parts.games.rows.forget([each.blob for each in site.parts.pgns.rows])
@@ -103,8 +110,9 @@ async def test_the_course_of_a_tune_is_told_and_of_others_none(rows: MemoryRows)
 async def test_the_points_of_the_charts_come_as_a_table(rows: MemoryRows) -> None:
     async with opened(rows) as site:
         head, *lines = (await read(site, f"/runs/{PLAYED}/samples.csv")).splitlines()
-        assert head == "time,games,p0,p1,p2,p3,p4,llr,cores"
+        assert head == "time,games,p0,p1,p2,p3,p4,llr,cores,nps"
         assert len(lines) == len(rows.samples[PLAYED])
+        assert {line.count(",") for line in lines} == {head.count(",")}
 
 
 async def test_the_change_is_shown_inline_or_linked(rows: MemoryRows) -> None:
@@ -113,6 +121,9 @@ async def test_the_change_is_shown_inline_or_linked(rows: MemoryRows) -> None:
         assert "nobody is outside" in await read(site, path)
         site.parts.diffs = Diffs(FixedDiff(), site.parts.threads, site.parts.clock)
         shown = await read(site, path)
+        assert "<title>Diff of late-move-pruning" in shown
+        part = await read(site, f"{path}?part=1")
+        assert part.lstrip().startswith('<pre class="diff"')
         assert '<span class="added">+&lt;b&gt;' in shown
         assert '<span class="file">diff --git a/x b/x' in shown
         hidden = await read(site, f"/runs/{run_id('idea')}/diff")
@@ -128,10 +139,31 @@ async def test_a_run_is_judged_by_other_bounds_and_beside_another(rows: MemoryRo
         )
         assert "It would have passed after about" in text
         assert "The first is ahead by" in text
+        assert 'data-figure="{' in text
         wrong = await read(site, f"{here}?elo0=5&elo1=x&with=nothing")
         assert "This is no number." in wrong
         assert "There is no such run." in wrong
         assert "must exceed" in await read(site, f"{here}?elo0=5&elo1=1")
+
+
+async def test_related_runs_are_proposed_for_a_comparison(rows: MemoryRows) -> None:
+    async with opened(rows) as site:
+        again = replace(rows.runs[PLAYED], id=run_id("again"))
+        rows.runs[again.id] = again
+        try:
+            text = await read(site, f"/runs/{again.id}/compare")
+        finally:
+            del rows.runs[again.id]
+        assert f'href="/runs/{again.id}/compare?with={PLAYED}"' in text
+        assert run_id("razoring") not in text
+
+
+async def test_events_and_errors_of_a_run_are_a_click_away(rows: MemoryRows) -> None:
+    async with opened(rows) as site:
+        text = await read(site, f"/runs/{PLAYED}")
+        assert f'href="/log?run={PLAYED}"' in text
+        assert f'href="/errors?run={PLAYED}"' in text
+        assert 'data-life="approved"' in text
 
 
 async def test_the_statistics_have_every_figure_behind_the_verdict(rows: MemoryRows) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from rookery.rules.lifecycle import Actor
 from tests.people import BORIS, SVEN
 from tests.wire.apis import open_api
 from tests.wire.secrets.plants import with_password
@@ -27,7 +28,7 @@ async def test_a_team_is_made_joined_led_and_left() -> None:
         assert "name another one first" in (await sven.get("/teams/owls")).text
         await send(sven, "/teams/owls/add", user="olga", lead="1")
         assert (await send(sven, "/teams/owls/leave")).headers["location"] == "/teams"
-        assert api.site.teams.is_lead("olga", "owls")
+        assert api.site.teams.by_name("owls", Actor("olga")).leads == ("olga",)
         assert (await sven.get("/teams/owls")).status_code == 404
 
 

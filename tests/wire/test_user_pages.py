@@ -1,5 +1,6 @@
 """Users and contributors by pages: who sees what, and what approvers do to accounts."""
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -102,6 +103,57 @@ async def test_limits_and_rights_are_changed_by_a_form(api: Api) -> None:
     assert 'id="machine_limit-error">A whole number' in refused.text
     assert 'value="many"' in refused.text
     assert 'value="7"' in refused.text
+
+
+async def make_link(browser: httpx.AsyncClient, name: str) -> str:
+    """The address that the page of a user shows after the button, without the server's own."""
+    led = await send(browser, f"/users/{name}/reset")
+    page = (await browser.get(led.headers["location"])).text
+    found = re.search(r"<code>http://localhost(/login/new-password\?token=[^<]+)</code>", page)
+    assert found, page
+    return found[1]
+
+
+async def test_an_approver_gives_somebody_a_link_to_a_new_password(api: Api) -> None:
+    boris = await browser_of(api, BORIS)
+    place = await make_link(boris, "sven")
+    page = await api.visitor.get(place)
+    fields = {"password": "four quite random words", "password2": "four quite random words"}
+    fields |= {"token": place.partition("token=")[2], "csrf_token": token_in(page)}
+    assert (await api.visitor.post("/login/new-password", data=fields)).status_code == 302
+    used = await log_in(api.visitor, username="sven", password=fields["password"])
+    assert used.status_code == 302
+    assert (await api.visitor.get(place)).status_code == 404
+
+
+async def test_the_link_is_shown_once_and_not_told_in_the_log(api: Api) -> None:
+    boris = await browser_of(api, BORIS)
+    place = await make_link(boris, "sven")
+    assert "new-password" not in (await boris.get("/users/sven")).text
+    log = (await boris.get("/log")).text
+    assert "made a link to a new password" in log
+    assert place.partition("token=")[2] not in log
+    assert "made a link" not in (await api.visitor.get("/log")).text
+
+
+@pytest.mark.parametrize(
+    "user", [replace(OLGA, groups=BORIS.groups), replace(OLGA, blocked=True), PETRA]
+)
+async def test_accounts_for_which_no_link_is_made(api: Api, user: User) -> None:
+    await api.site.users.save(user)
+    boris = await browser_of(api, BORIS)
+    page = (await boris.get(f"/users/{user.name}")).text
+    assert f"/users/{user.name}/reset" not in page
+    await send(boris, f"/users/{user.name}/reset")
+    page = (await boris.get(f"/users/{user.name}")).text
+    assert 'class="note error"' in page
+    assert "new-password" not in page
+
+
+async def test_only_approvers_make_such_links(api: Api) -> None:
+    sven = await browser_of(api, SVEN)
+    assert (await send(sven, "/users/olga/reset")).status_code == 403
+    assert "reset" not in (await sven.get("/users/olga")).text
 
 
 async def test_nobody_takes_away_their_own_rights(api: Api) -> None:

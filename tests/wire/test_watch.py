@@ -2,26 +2,22 @@
 
 import io
 import json
+import signal
 import subprocess
 import threading
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from pathlib import Path
 
 import pytest
 
 from rookery.cli import main as frame
 from rookery.cli.up import follow_demo
 from rookery.client.client import Client
-from tests.forks import PROJECT
+from tests.forks import Fork
 from tests.rookery_process import COMMAND, environment
 from tests.submissions import SPRT, body
-from tests.wire.app_under_test import KNOWN_TOKEN
 from tests.wire.processes import Server
-
-
-@pytest.fixture
-def client(server: Server) -> Client:
-    return Client.at(server.address, KNOWN_TOKEN.secret)
 
 
 class Heard(io.StringIO):
@@ -71,15 +67,19 @@ def test_an_unknown_run_is_told(server: Server, capsys: pytest.CaptureFixture[st
     assert "(404)" in capsys.readouterr().err
 
 
-def test_an_interrupt_ends_it_quietly(server: Server, client: Client) -> None:
+def test_an_interrupt_ends_it_quietly(server: Server, client: Client, tmp_path: Path) -> None:
     run_id = client.submit(body()).id
     words = [*COMMAND, "watch", run_id, "--json", "--server", server.address]
-    with subprocess.Popen(
-        words, cwd=PROJECT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as watching:
-        assert watching.stdout is not None
-        assert watching.stderr is not None
-        assert json.loads(watching.stdout.readline())["id"] == run_id
-        watching.send_signal(2)
-        assert watching.wait(60) == 130
-        assert watching.stderr.read() == b""
+    complaints = tmp_path / "complaints"
+    with complaints.open("wb") as file:
+        watching = Fork(words, env=environment(), stdout=subprocess.PIPE, stderr=file)
+    assert watching.stdout is not None
+    with watching.stdout as said:
+        try:
+            assert json.loads(said.readline())["id"] == run_id
+            watching.send_signal(signal.SIGINT)
+            assert watching.wait(60) == 130
+        finally:
+            watching.kill()
+            watching.wait()
+    assert complaints.read_bytes() == b""

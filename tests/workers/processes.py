@@ -60,13 +60,17 @@ class WorkerProcess:
 
 
 def until(
-    condition: Callable[[], bool], worker: WorkerProcess, seconds: float = LIMIT_SECONDS
+    condition: Callable[[], bool],
+    worker: WorkerProcess,
+    seconds: float = LIMIT_SECONDS,
+    pause: float = 0.05,
 ) -> None:
-    """Wait for it; fails with the worker's words when it never comes."""
+    """Wait for it; fails with the worker's words when it never comes. What asks a server takes
+    time from those who play: then let the pauses be long."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, worker.said()
-        time.sleep(0.02)
+        time.sleep(pause)
 
 
 @contextmanager

@@ -4,7 +4,8 @@ from typing import Any
 
 import socketio
 
-server = socketio.AsyncServer(async_mode="asgi", ping_interval=1, ping_timeout=60)
+# A poll that waits when its client leaves is answered after both, and the client waits for it.
+server = socketio.AsyncServer(async_mode="asgi", ping_interval=1, ping_timeout=10)
 app = socketio.ASGIApp(server)
 
 

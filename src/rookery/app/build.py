@@ -53,7 +53,6 @@ from rookery.db.keys import (
 )
 from rookery.db.lease import LEASE_SECONDS, Lease, hold_primacy, keep_renewed
 from rookery.db.listening import Channel, Listening
-from rookery.db.migrations import Migration
 from rookery.db.pool import (
     EventLog,
     Pool,
@@ -70,6 +69,7 @@ from rookery.farm.reads import FleetReads
 from rookery.farm.store import open_fleet_store, publish_notice
 from rookery.files.blobs import StorageAway
 from rookery.files.disk import MB, Disk, free_bytes
+from rookery.files.ownership import FileOwners
 from rookery.files.places import open_files, tidy_up, watched_folders
 from rookery.logs import Log
 from rookery.model.events import about_system
@@ -117,7 +117,7 @@ async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
     instance, log = f"{socket.gethostname()}-{secrets.token_hex(4)}", make_event_log(process.log)
     async with StepRunner(process) as steps:
         target = await steps.enter(DATABASE, reach_database(settings, process))
-        queries, newest = await steps.run(SQL_FILES, read_sql)
+        queries, newest = await steps.run(SQL_FILES, migrations.read_sql)
         pool = await steps.enter(POOL, open_pool(target, instance=instance, log=log))
         await steps.run(UNFINISHED_UPLOADS, partial(tidy_up, settings))
         await steps.wait(SCHEMA, migrations.migrate(target, queries, newest, log=log))
@@ -198,10 +198,6 @@ def reach_database(settings: Settings, process: Process) -> AbstractAsyncContext
         log=make_event_log(process.log),
         on_failure=give_up,
     )
-
-
-def read_sql() -> tuple[Queries, tuple[Migration, ...]]:
-    return Queries.load(), migrations.load_migrations()
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,14 +288,15 @@ async def open_site(
     bus = Bus(FleetReads(pool, queries), log)
     assets, wheel = await threads.io(read_all_assets, settings), await threads.io(own_wheel)
     lexicon = await threads.io(read_lexicon, settings.ask_thesaurus)
-    files = await threads.io(open_files, settings, threads, clock, log)
+    owners = FileOwners(await access.load_database_name(pool, queries), threads, log)
+    files = await threads.io(open_files, settings, threads, clock, log, owners)
     async with open_fleet_store(
-        pool, queries, lease, lost=lose, hears=(bus,), log=make_event_log(log)
+        pool, queries, lease, lost=lose, listeners=(bus, disk), log=make_event_log(log)
     ) as store:
         site = Site(
             settings,
             process,
-            make_storage(settings, process, pool, queries, store, lexicon, files),
+            make_storage(settings, process, pool, queries, store, lexicon, files, owners),
             policy=policy_of(settings),
             session_key=keys.session,
             seal_key=keys.seal,

@@ -10,7 +10,7 @@ from rookery.ask.sessions import ChatSessions
 from rookery.ask.uploads import READ_SECONDS, Uploads
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.activity import PUBLISH_SECONDS, ActivityKeeping
-from rookery.farm.jobs import TICK_SECONDS, Chores, JobPlace, PeriodicJob, Reachability
+from rookery.farm.jobs import TICK_SECONDS, FleetJobs, JobPlace, PeriodicJob, Reachability
 from rookery.farm.statistics import Accounting, SpeedKeeping
 from rookery.files.disk import Disk
 from rookery.files.engine_files import NetStore
@@ -18,6 +18,7 @@ from rookery.files.storage_health import StorageHealth
 from rookery.files.store import FileStore
 from rookery.notify.sending import SEND_SECONDS, Sender
 from rookery.people.bearers import Bearers
+from rookery.people.worker_credentials import REREAD_SECONDS, WorkerCredentials
 from rookery.sources.official_books import OfficialBookList
 from rookery.sources.progress import ProgressKeeping
 from rookery.sources.reviews import Reviews
@@ -28,6 +29,7 @@ BOOKS_SECONDS = 3600.0
 CLEAN_UP_SECONDS = 3600.0
 COUNT_SECONDS = 900.0
 NOTE_SECONDS = 60.0
+OWNER_SECONDS = 30.0
 PROGRESS_SECONDS = 3600.0
 REVIEW_SECONDS = 20.0
 SPEED_SECONDS = 300.0
@@ -41,6 +43,12 @@ async def sweep_uploads(site: Site) -> None:
     await site.programs.sweep()
     await site.books.sweep()
     await site.documents.sweep()
+
+
+@runs(Domain.THREAD, "a mark is read from the storage in a thread")
+async def look_at_owner(site: Site) -> None:
+    """Finds out whose the files are; the primary marks a place that has no mark."""
+    await site.file_owners.look(writes=site.is_primary())
 
 
 @runs(Domain.THREAD, "files are listed and removed in threads")
@@ -82,62 +90,67 @@ JOBS = (
         60,
         PRIMARY,
         MEMORY,
-        Chores.end_dead_tasks,
-        lambda site: site.chores.end_dead_tasks,
+        FleetJobs.end_dead_tasks,
+        lambda site: site.fleet_jobs.end_dead_tasks,
     ),
     DeclaredJob(
         "stalled tasks",
         60,
         PRIMARY,
         MEMORY,
-        Chores.end_stalled_tasks,
-        lambda site: site.chores.end_stalled_tasks,
+        FleetJobs.end_stalled_tasks,
+        lambda site: site.fleet_jobs.end_stalled_tasks,
     ),
     DeclaredJob(
         "shares",
         60,
         PRIMARY,
         MEMORY,
-        Chores.refresh_shares,
-        lambda site: site.chores.refresh_shares,
+        FleetJobs.refresh_shares,
+        lambda site: site.fleet_jobs.refresh_shares,
     ),
     DeclaredJob(
         "speeds",
         60,
         PRIMARY,
         MEMORY,
-        Chores.measure_speeds,
-        lambda site: site.chores.measure_speeds,
+        FleetJobs.measure_speeds,
+        lambda site: site.fleet_jobs.measure_speeds,
     ),
     DeclaredJob(
-        "residuals", 60, PRIMARY, MEMORY, Chores.judge_tasks, lambda site: site.chores.judge_tasks
+        "residuals",
+        60,
+        PRIMARY,
+        MEMORY,
+        FleetJobs.judge_tasks,
+        lambda site: site.fleet_jobs.judge_tasks,
     ),
     DeclaredJob(
         "waiting machines",
-        30,
+        60,
         PRIMARY,
         MEMORY,
-        Chores.count_waiting,
-        lambda site: site.chores.count_waiting,
+        FleetJobs.count_waiting,
+        lambda site: site.fleet_jobs.count_waiting,
     ),
     DeclaredJob(
         "last seen",
         60,
         PRIMARY,
         MEMORY,
-        Chores.write_last_seen,
-        lambda site: site.chores.write_last_seen,
+        FleetJobs.write_last_seen,
+        lambda site: site.fleet_jobs.write_last_seen,
     ),
     DeclaredJob(
-        "sums", 180, PRIMARY, MEMORY, Chores.check_sums, lambda site: site.chores.check_sums
+        "sums", 180, PRIMARY, MEMORY, FleetJobs.check_sums, lambda site: site.fleet_jobs.check_sums
     ),
     DeclaredJob(
         "machines",
         300,
         PRIMARY,
         MEMORY,
-        Chores.forget_machines,
-        lambda site: site.chores.forget_machines,
+        FleetJobs.forget_machines,
+        lambda site: site.fleet_jobs.forget_machines,
     ),
     DeclaredJob(
         "fleet activity",
@@ -157,12 +170,12 @@ JOBS = (
         "user statistics", COUNT_SECONDS, PRIMARY, ONCE, Accounting, lambda site: site.accounting
     ),
     DeclaredJob(
-        "reviews of waiting runs",
+        "reviews of runs",
         REVIEW_SECONDS,
         PRIMARY,
         ONCE,
-        Reviews.look_at_waiting,
-        lambda site: site.reviews.look_at_waiting,
+        Reviews.look_at_unfinished,
+        lambda site: site.reviews.look_at_unfinished,
     ),
     DeclaredJob(
         "official books",
@@ -187,6 +200,14 @@ JOBS = (
         "the primary writes what it was told, the others read it",
         SpeedKeeping,
         lambda site: site.speed_keeping,
+    ),
+    DeclaredJob(
+        "users of workers",
+        REREAD_SECONDS,
+        ANY,
+        OWN,
+        WorkerCredentials.reread_callers,
+        lambda site: site.credentials.reread_callers,
     ),
     DeclaredJob(
         "last uses of tokens",
@@ -231,8 +252,8 @@ JOBS = (
     DeclaredJob(
         "notifications",
         SEND_SECONDS,
-        ANY,
-        "each process mails the letters it was asked for; the outbox is the primary's",
+        PRIMARY,
+        ONCE,
         Sender.send_due,
         lambda site: site.sender.send_due,
     ),
@@ -276,6 +297,14 @@ JOBS = (
         OWN,
         StorageHealth.probe,
         lambda site: site.storage_health.probe,
+    ),
+    DeclaredJob(
+        "owner of the files",
+        OWNER_SECONDS,
+        ANY,
+        "the primary marks a place without a mark, the others look",
+        look_at_owner,
+        lambda site: partial(look_at_owner, site),
     ),
     DeclaredJob("disk", TICK_SECONDS, ANY, OWN, Disk.measure, lambda site: site.disk.measure),
 )

@@ -22,8 +22,10 @@ from rookery.files.access import FileAccessRows
 from rookery.files.books import BookRows
 from rookery.files.engine_files import NetRows, ProgramRows
 from rookery.files.games import GameRows
+from rookery.files.ownership import FileOwners
 from rookery.files.places import FilePlace
 from rookery.files.worker_logs import LogRows
+from rookery.notify.link_mail import LinkMailRows
 from rookery.notify.outbox import Channels, Outbox, Subscriptions
 from rookery.people.teams import TeamRows
 from rookery.people.users import Audit, EndedSessions, Tokens, Users
@@ -47,6 +49,7 @@ def make_storage(
     store: Store,
     lexicon: Lexicon,
     files: FilePlace,
+    owners: FileOwners,
 ) -> Storage:
     """Rows in PostgreSQL, files where the settings say."""
     return Storage(
@@ -70,6 +73,7 @@ def make_storage(
         channels=Channels(pool, queries),
         subscriptions=Subscriptions(pool, queries),
         outbox=Outbox(pool, queries),
+        link_mails=LinkMailRows(pool, queries),
         findings=FindingRows(pool, queries),
         figures=FigureRows(pool, queries),
         passages=PassageIndex(pool, queries, lexicon.stop_words, process.threads.cpu),
@@ -82,6 +86,7 @@ def make_storage(
         chats=ChatRows(pool, queries),
         files=files.blobs,
         storage_health=files.health,
+        file_owners=owners,
     )
 
 

@@ -9,11 +9,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from rookery import __version__
+from rookery.build_id import describe_version
 from rookery.db.lease import Lease
 from rookery.db.listening import Channel
 from rookery.db.pool import AWAY, make_event_log
-from rookery.farm.instances import Instance, InstanceFigures, Presence, read_step_down
+from rookery.farm.instances import (
+    Instance,
+    InstanceFigures,
+    OtherInstances,
+    Presence,
+    read_step_down,
+)
+from rookery.web.internal_calls import FORM
 from rookery.web.site import Site
 
 
@@ -21,20 +28,24 @@ from rookery.web.site import Site
 async def keep_listed(site: Site, lease: Lease, schema: int) -> AsyncIterator[Presence]:
     """Among the servers of its database for the length of the block."""
     started = site.clock.now()
+    site.version = await site.threads.io(describe_version)
 
     def describe() -> Instance:
         return Instance(
             name=lease.instance,
             address=lease.address,
-            version=__version__,
+            version=site.version,
             schema=schema,
             role=site.role,
             started=started,
             figures=take_figures(site),
         )
 
-    presence = Presence(site.instances, describe, make_event_log(site.log))
-    site.around = lambda: presence.around
+    def learn(others: OtherInstances) -> None:
+        site.internal_key.note_form(FORM if others.reads_form is None else others.reads_form)
+
+    presence = Presence(site.instances, describe, make_event_log(site.log), learn)
+    site.other_instances = lambda: presence.other_instances
     handover = Handover(site, lease)
     site.hand_over = handover.before_stop
     lease.on_expiry(handover.give_up)
@@ -46,7 +57,7 @@ async def keep_listed(site: Site, lease: Lease, schema: int) -> AsyncIterator[Pr
 def take_figures(site: Site) -> InstanceFigures:
     """How this process does. What the bus has not heard two seconds after it was committed, it will
     not hear any more."""
-    watch, behind = site.watch, max(0, site.around().sequence - site.bus.sequence)
+    watch, behind = site.watch, max(0, site.other_instances().sequence - site.bus.sequence)
     if behind:
         site.bus.miss()
     return InstanceFigures(
@@ -56,6 +67,7 @@ def take_figures(site: Site) -> InstanceFigures:
         requests=site.traffic.inside,
         streams=len(site.streams),
         connections=site.connections(),
+        reads_form=FORM,
     )
 
 
@@ -79,12 +91,12 @@ class Handover:
         if asked.to and asked.to != self.lease.instance:
             primary.hold_back()
         if asked.holder == self.lease.instance:
-            primary.spawn(self._step_down())
+            primary.spawn(self._give())
 
     def give_up(self, reason: str) -> None:
         """The lease has run out. Where others live, one of them is primary by now, and calls that
         wait here are for that one; who is alone waits for its database."""
-        if self.site.around().others:
+        if self.site.other_instances().others:
             self.site.fleet.primary.lost(reason)
 
     async def before_stop(self) -> None:
@@ -104,9 +116,6 @@ class Handover:
         """Asked now, because one may have come since this process told last that it lives."""
         found = await self.site.instances.list_all()
         return any(each.is_alive and each.name != self.lease.instance for each in found)
-
-    async def _step_down(self) -> None:
-        await self._give()
 
     async def _give(self) -> bool:
         given = await self.site.fleet.primary.step_down(self.lease.release)

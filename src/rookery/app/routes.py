@@ -16,7 +16,7 @@ from starlette.types import ExceptionHandler
 from rookery.app.jobs import JOBS
 from rookery.app.steps import STEPS
 from rookery.boundary.domains import Domain, Entry, inventory, runs
-from rookery.pages import ask, contributors, frame, profile, teams, tokens, users
+from rookery.pages import ask, contributors, frame, profile, repositories, teams, tokens, users
 from rookery.pages.accounts import login, logout, sign_up
 from rookery.pages.api_reference import routes as api_reference_routes
 from rookery.pages.doc_pages import routes as doc_routes
@@ -27,7 +27,9 @@ from rookery.pages.finished import routes as finished_routes
 from rookery.pages.fishtest_addresses import routes as fishtest_address_routes
 from rookery.pages.fishtest_forms import routes as fishtest_routes
 from rookery.pages.fishtest_people import routes as fishtest_people_routes
-from rookery.pages.games import routes as game_routes
+from rookery.pages.formatting import FILTERS
+from rookery.pages.game import routes as game_routes
+from rookery.pages.games import routes as games_routes
 from rookery.pages.given_files import routes as given_file_routes
 from rookery.pages.home import routes as home_routes
 from rookery.pages.links import routes as link_routes
@@ -35,10 +37,11 @@ from rookery.pages.log import routes as log_routes
 from rookery.pages.machine import routes as machine_routes
 from rookery.pages.machine_list import routes as machine_list_routes
 from rookery.pages.machines import add_machine
+from rookery.pages.news import routes as news_routes
 from rookery.pages.notifications import routes as notification_routes
 from rookery.pages.programs import routes as program_routes
 from rookery.pages.progress import routes as progress_routes
-from rookery.pages.run import old_address, run_live, run_page, samples_csv
+from rookery.pages.run import old_address, run_live, run_page, run_recent, samples_csv
 from rookery.pages.run_commands import change_run
 from rookery.pages.run_compare import routes as run_compare_routes
 from rookery.pages.run_diff import routes as run_diff_routes
@@ -50,7 +53,7 @@ from rookery.pages.sprt import routes as sprt_routes
 from rookery.pages.submit import routes as submit_routes
 from rookery.protocol.user_documents import ARGS_DOCUMENT
 from rookery.web.answers import answer_error, site_of
-from rookery.web.ask_answers import AskDesk
+from rookery.web.ask_answers import AskAnswers
 from rookery.web.compression import Compression
 from rookery.web.faults import HttpFault
 from rookery.web.guards import BlockedUsers, ClosedSite, CsrfGuard, RequestLimits, ShutdownGuard
@@ -83,14 +86,17 @@ def page_routes() -> list[BaseRoute]:
         Route("/logout", logout, methods=["POST"]),
         *link_routes(),
         *notification_routes(),
+        *news_routes(),
         Route(ONE, run_page, methods=["GET"]),
         Route(f"{ONE}/live", run_live, methods=["GET"]),
+        Route(f"{ONE}/recent", run_recent, methods=["GET"]),
         Route(f"{ONE}/samples.csv", samples_csv, methods=["GET"]),
         Route(f"{ONE}/{{command}}", change_run, methods=["POST"]),
         *run_compare_routes(),
         *run_diff_routes(),
         *run_elo_routes(),
         *game_routes(),
+        *games_routes(),
         *run_task_routes(),
         *run_statistics_routes(),
         Route("/machines/add", add_machine, methods=["GET", "POST"]),
@@ -111,6 +117,7 @@ def page_routes() -> list[BaseRoute]:
         *tokens.routes(),
         *users.routes(),
         *teams.routes(),
+        *repositories.routes(),
         *contributors.routes(),
         *submit_routes(),
         *fishtest_routes(),
@@ -137,9 +144,10 @@ def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
     # A redirect would turn a worker's POST into a GET.
     app.router.redirect_slashes = False
     app.state.site = site
+    site.templates.know_filters(FILTERS)
     site.templates.know_pages(route.path for route in app.routes if isinstance(route, Route))
     app.state.event_feed = EventFeed(site)
-    app.state.ask_desk = AskDesk(site)
+    app.state.ask_answers = AskAnswers(site)
     app.state.residuals = Residuals(site)
     # Takes a tenth of a second, which a start need not wait for.
     app.state.make_openapi = cache(partial(make_openapi, app.routes, ARGS_DOCUMENT))

@@ -255,6 +255,8 @@ def find_commit_address(repository: str, commit: str) -> str:
 
 # Pages of our docs
 
+PICTURE = "!["
+
 
 class DocPage(msgspec.Struct, frozen=True, gc=False):
     """A page of Rookery's own docs: the name of its file without its ending, and its Markdown."""
@@ -264,8 +266,10 @@ class DocPage(msgspec.Struct, frozen=True, gc=False):
 
 
 def describe_doc_page(page: DocPage) -> Document:
-    """Without its blocks of code: a page that shows how to ask would answer its own examples."""
-    text = "".join(page.text.split("```")[::2])
+    """Without its blocks of code and the words below its pictures: a page that shows how to ask
+    would answer its own examples."""
+    lines = "".join(page.text.split("```")[::2]).splitlines()
+    text = "\n".join(line for line in lines if not line.startswith(PICTURE))
     head, _, rest = text.partition("\n")
     titled = head.startswith("# ")
     return Document(

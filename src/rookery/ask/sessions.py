@@ -21,7 +21,7 @@ from rookery.boundary.domains import Domain, runs
 from rookery.clock import Clock
 from rookery.db.pool import clean
 from rookery.db.table import Table, Transaction
-from rookery.errors import Complaint
+from rookery.errors import Complaint, message_in_docstring
 from rookery.protocol.ask import LONGEST_TITLE, ChatMessage, ChatSession
 
 ID_BYTES = 16
@@ -35,7 +35,7 @@ class UnknownSession(Complaint):
     """You have no such conversation."""
 
     def __init__(self) -> None:
-        super().__init__(self.__doc__)
+        super().__init__(message_in_docstring(type(self)))
 
 
 class TooManySessions(Complaint):

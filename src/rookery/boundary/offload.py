@@ -6,8 +6,7 @@ loop of the interpreter, while hundreds of waiting ones cost it nothing.
 A call that is given up (its task is cancelled) while it queues never starts. Once its function
 runs, nobody can stop it: anyio's cancellation waits for its end and then drops the result,
 asyncio's own leaves at once. Either way its place is given back only when the function has
-ended, so that no limit is exceeded by threads nobody waits for. Long functions may ask
-`check_given_up` from time to time.
+ended, so that no limit is exceeded by threads nobody waits for.
 """
 
 import asyncio
@@ -21,7 +20,7 @@ from threading import Lock
 from time import perf_counter
 from typing import Generic, ParamSpec, TypeVar
 
-from anyio import CancelScope, CapacityLimiter, from_thread, to_thread
+from anyio import CancelScope, CapacityLimiter, to_thread
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from rookery.boundary.errors import GateFull, GivenUp, Overloaded
@@ -44,7 +43,7 @@ class LimiterStats:
     longest_wait_seconds: float
 
 
-class _Lane:
+class _CountedLimiter:
     """A limiter with its counters; only the event loop writes to them."""
 
     def __init__(self, name: str, size: int, queue: int | None = None) -> None:
@@ -151,10 +150,10 @@ class Threads:
         hashing: int = HASHING_THREADS,
         hash_queue: int = 64,
     ) -> None:
-        self._io = _Lane("io", tokens)
-        self._files = _Lane("files", files)
-        self._cpu = _Lane("cpu", cpu)
-        self._hash = _Lane("hash", hashing, hash_queue)
+        self._io = _CountedLimiter("io", tokens)
+        self._files = _CountedLimiter("files", files)
+        self._cpu = _CountedLimiter("cpu", cpu)
+        self._hash = _CountedLimiter("hash", hashing, hash_queue)
 
     def adopt_default(self) -> None:
         """Make `io` and the framework's own `def` handlers share one limit.
@@ -191,13 +190,26 @@ class Threads:
         async with self._hash.limiter:
             return await self.cpu(fn, *args, **kwargs)
 
+    async def check_hash(self, fn: Callable[P, bool], *args: P.args, **kwargs: P.kwargs) -> bool:
+        """Check a password as `hash` does. After a wrong one the place stays taken for as long as
+        the check took: strangers who try passwords without end get half of the time at the most,
+        and the database and the loop the rest."""
+        self._hash.admit()
+        limiter, place = self._hash.limiter, object()
+        await limiter.acquire_on_behalf_of(place)
+        began, right = perf_counter(), True
+        try:
+            right = await self.cpu(fn, *args, **kwargs)
+        finally:
+            release = partial(limiter.release_on_behalf_of, place)
+            if right:
+                release()
+            else:
+                asyncio.get_running_loop().call_later(perf_counter() - began, release)
+        return right
+
     def stats(self) -> tuple[LimiterStats, ...]:
-        return tuple(lane.stats() for lane in (self._io, self._cpu, self._hash, self._files))
-
-
-def check_given_up() -> None:
-    """In an offloaded function: raise when the task that waits for it has been cancelled."""
-    from_thread.check_cancelled()
+        return tuple(each.stats() for each in (self._io, self._cpu, self._hash, self._files))
 
 
 # A blocking source as an async stream: each chunk is read in a thread, on demand.

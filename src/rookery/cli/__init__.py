@@ -1,1 +1,1 @@
-"""The command line, one module per command."""
+"""The command line: a module per command or group of commands, and what they share."""

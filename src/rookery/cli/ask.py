@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from rookery.cli.login import THE_SERVER, ServerFlags
-from rookery.cli.options import BadArgument, command_group, option, print_json
+from rookery.cli.options import BadArgument, command_group, make_printable, option, print_json
 from rookery.client.asking import ask_question
 from rookery.protocol.ask import (
     LONGEST_QUESTION,
@@ -100,7 +100,7 @@ def _print_answer(events: Iterator[AskEvent]) -> AskAnswer:
     for event in events:
         answer = answer.with_event(event)
         if isinstance(event, TokenEvent):
-            print(make_printable(event.text), end="", flush=True)
+            print(make_printable(event.text, lines=True), end="", flush=True)
     print()
     return answer
 
@@ -111,12 +111,11 @@ def _print_sources(server: str, sources: Sequence[FoundPassage]) -> None:
     for number, source in enumerate(sources, 1):
         at = source.url if "://" in source.url else server + source.url
         commit = f" {source.commit[:12]}" if source.commit else ""
-        print(make_printable(f"{number:3} {source.kind}{commit}: {source.title}\n    {at}"))
-
-
-def make_printable(text: str) -> str:
-    """A text from elsewhere without characters that could control the terminal."""
-    return "".join(each if each.isprintable() or each == "\n" else "·" for each in text)
+        print(
+            make_printable(
+                f"{number:3} {source.kind}{commit}: {source.title}\n    {at}", lines=True
+            )
+        )
 
 
 def _in_utc(day: datetime | None) -> datetime | None:

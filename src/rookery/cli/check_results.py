@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 
 from rookery.cli.options import print_json, print_table
 
+MB = 10**6
+OLD_BACKUP = timedelta(days=2)
 CLOCK_WARN_SECONDS, CLOCK_FAIL_SECONDS = 1.0, 10.0
 
 
@@ -16,6 +18,8 @@ class Level(enum.StrEnum):
     OK = "ok"
     WARN = "warn"
     FAIL = "fail"
+    SKIP = "skip"
+    """Not looked at, for want of something that only the operator can give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,29 @@ def warned(name: str, found: str, advice: str) -> CheckResult:
 
 def failed(name: str, found: str, advice: str) -> CheckResult:
     return CheckResult(name, Level.FAIL, found, advice)
+
+
+def skipped(name: str, found: str, advice: str) -> CheckResult:
+    return CheckResult(name, Level.SKIP, found, advice)
+
+
+def judge_disk(free: int, reserve: int, where: str) -> CheckResult:
+    """How much room is left, in bytes, and from where on uploads are refused."""
+    found = f"{free // MB:,} MB are free {where}"
+    if free < reserve:
+        return failed("disk", found, f"uploads are refused below {reserve // MB:,} MB; make room")
+    if free < 4 * reserve:
+        return warned("disk", found, "make room before uploads are refused")
+    return well("disk", found)
+
+
+def judge_backup(age: timedelta | None) -> CheckResult:
+    """How old the latest backup is; None where none was made."""
+    advice = "rookery db backup, every day by a timer"
+    if age is None:
+        return warned("backup", "none was ever made", advice)
+    found = f"the latest is {age // timedelta(hours=1)} hours old"
+    return warned("backup", found, advice) if age > OLD_BACKUP else well("backup", found)
 
 
 def judge_clock(

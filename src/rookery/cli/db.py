@@ -3,12 +3,13 @@ the database is opened, and `rookery db`."""
 
 import asyncio
 import os
+import re
 import secrets
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,16 +19,24 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from rookery.boundary.offload import Threads
-from rookery.cli.options import BadArgument, command_group, option
+from rookery.cli.options import BadArgument, as_words, command_group, option
 from rookery.clock import SystemClock
 from rookery.db import access, backup, migrations
 from rookery.db.embedded import folder
 from rookery.db.pool import Pool, Queries, open_pool
 from rookery.db.target import Target
 from rookery.farm.findings import FindingKind, FindingRows
-from rookery.files.backups import BackupFolder, BackupReport, BackupTools, choose_backup, put_back
+from rookery.files.backups import (
+    BackupFolder,
+    BackupReport,
+    BackupTools,
+    choose_backup,
+    put_back,
+    take_files,
+)
 from rookery.files.backups import back_up as back_up_all
 from rookery.files.copying import CopyCounts
+from rookery.files.ownership import ForeignFiles
 from rookery.files.places import find_place, make_folder, open_files
 from rookery.logs import SilentLog
 from rookery.people.accounts import Accounts
@@ -125,6 +134,7 @@ def open_target(settings: Settings, *, alone: bool = False) -> AbstractAsyncCont
 Note = Callable[[CopyCounts], object]
 Folder = Annotated[Path | None, option("folder of backups with files", "DIR")]
 FILES_A_LINE = 1000
+TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
 db = command_group(
     "db",
@@ -133,7 +143,7 @@ db = command_group(
   rookery db backup --folder /srv/backups --keep 14
   rookery db restore --folder /srv/backups --data ./another-folder
   rookery db backup rookery.dump
-  rookery db timer --folder /srv/backups --keep 14 --at 03:30""",
+  rookery db timer --folder /srv/backups --keep 14 --at 03:30 --into /etc/systemd/system""",
 )
 
 
@@ -247,6 +257,16 @@ async def _restore_with_files(
             tools = await _make_tools(target, settings, note)
             counts = await put_back(tools, folder, chosen, known=known, force=force)
         await _bring_up_to_date(target)
+        try:
+            await take_files(tools)
+        except ForeignFiles as foreign:
+            print(f"{foreign} Until then nothing is removed there.", file=sys.stderr)
+    if (await Threads().io(folder.read_list, chosen)).count is None:
+        print(
+            "Its list of files does not say how many there are, as those of earlier versions:"
+            " `rookery files check` tells whether one is missing.",
+            file=sys.stderr,
+        )
     print(
         f"Restored {chosen}: {counts.copied:,} files copied"
         f" ({counts.copied_bytes:,} bytes), {counts.there:,} were there."
@@ -259,13 +279,31 @@ def timer(
     folder: Annotated[Path, option("where the backups go", "DIR")],
     keep: Annotated[int, option("how many are kept", "N")] = 14,
     at: Annotated[str, option("time of day", "HH:MM")] = "03:30",
+    into: Annotated[
+        Path | None, option("write both units into this folder (default: show them)", "DIR")
+    ] = None,
+    database: DatabaseSettings = THE_DATABASE,
 ) -> None:
-    """Print a systemd service and its timer, which back everything up once a day."""
-    from rookery.cli.systemd import quoted, this_program
+    """Make a systemd service and its timer, which back everything up once a day with the settings,
+    the account and the data folder of the server.
 
-    words = ("db", "backup", f"--folder={folder.absolute()}", f"--keep={keep}")
-    command = " ".join(map(quoted, (*this_program(), *words)))
-    print(TIMER.format(command=command, at=at), end="")
+    examples:
+
+      rookery db timer --folder /srv/backups --data /srv/rookery --into /etc/systemd/system
+    """
+    from rookery.cli.systemd import backup_units
+
+    if TIME_OF_DAY.fullmatch(at) is None:
+        raise BadArgument(f"A time of day is written as 03:30, not {at!r}.")
+    data = database.read().data.absolute()
+    words = (f"--folder={folder.absolute()}", f"--keep={keep}")
+    units = backup_units((*words, *as_words(replace(database, data=str(data)))), data, at)
+    for name, text in units.items():
+        if into is None:
+            print(f"# {name}\n{text}")
+        else:
+            (into / name).write_text(text)
+            print(f"Wrote {into / name}.")
 
 
 @db.command
@@ -299,34 +337,6 @@ async def _bring_up_to_date(target: Target) -> None:
     queries, known = Queries.load(), migrations.load_migrations()
     if not await migrations.migrate(target, queries, known, log=_tell, must_finish=True):
         print("The schema is up to date.")
-
-
-TIMER = """\
-# /etc/systemd/system/rookery-backup.service
-[Unit]
-Description=Backup of Rookery
-
-[Service]
-Type=oneshot
-# The settings and the account of the server; root may read neither its socket nor its folder.
-EnvironmentFile=-/etc/rookery/environment
-User=rookery
-ExecStart={command}
-
-# /etc/systemd/system/rookery-backup.timer
-[Unit]
-Description=Backup of Rookery, once a day
-
-[Timer]
-OnCalendar=*-*-* {at}:00
-Persistent=true
-RandomizedDelaySec=300
-
-[Install]
-WantedBy=timers.target
-
-# systemctl daemon-reload && systemctl enable --now rookery-backup.timer
-"""
 
 
 def _programs() -> backup.Programs:

@@ -2,42 +2,65 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from random import Random
 from typing import Annotated
 
+from msgspec.structs import replace as with_fields
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from rookery.boundary.offload import Threads
 from rookery.cli.db import THE_DATABASE, Database, DatabaseSettings, open_database
+from rookery.cli.demo_surroundings import (
+    add_chats,
+    add_files,
+    add_teams_and_engines,
+    add_tokens,
+    open_channels,
+    tell_all,
+)
 from rookery.cli.options import BadArgument, command_group, option
+from rookery.cli.serve import NOTHING_SET, ServeSettings, run_site
 from rookery.db.lease import Lease, LeaseHeld, hold_primacy
 from rookery.errors import Complaint
-from rookery.farm.engines import EngineRows
-from rookery.farm.seeding import FarmSeed, SeedSize, invent_engines, invent_users, read_ideas
+from rookery.farm.findings import FindingKind, FindingRows
+from rookery.farm.invented_play import InventedFarm, InventedFleet
+from rookery.farm.seeding import FarmSeed, SeedSize, list_commits, read_ideas
 from rookery.farm.seeding_files import invent_games, invent_log
+from rookery.farm.seeding_notes import invent_review
+from rookery.farm.seeding_people import invent_users
 from rookery.farm.statistics import Accounting
 from rookery.farm.statistics_rows import Statistics
 from rookery.farm.store import open_fleet_store
 from rookery.files.games import GameRows, GameStore
-from rookery.files.places import open_files
+from rookery.files.places import FilePlace, open_files
 from rookery.files.worker_logs import LogRows, LogStore
 from rookery.logs import SilentLog
-from rookery.model.events import SYSTEM
-from rookery.protocol.v1 import EngineVersion
+from rookery.model.events import Action
+from rookery.model.plan import Side
+from rookery.model.run import Run
+from rookery.people.users import User
 from rookery.rules.answers import Changes, HeldTask
+from rookery.rules.progress import BranchCommit, chain_progress, summarise_test
+from rookery.web.site import Site
 
 PASSWORD = "rookery-demo-farm"  # noqa: S105 - told to everybody who seeds a demo
 
+FAILED = (Action.FAILED_TASK, Action.CRASH_OR_TIME)
 RUNS_WITH_FILES = 20
 TASKS_WITH_GAMES = 2
 GAMES_OF_A_TASK = 8
 
 demo = command_group(
     "demo",
-    "Fill an empty farm with invented data.",
-    "  rookery demo seed --runs 200 --machines 10000 --history 1000 --data ./demo",
+    "Fill an empty farm with invented data, and look around in it.",
+    """\
+  rookery demo seed --runs 200 --machines 10000 --history 1000 --data ./demo
+  rookery demo serve --data ./demo""",
 )
 
 
@@ -52,7 +75,7 @@ async def seed(
 ) -> None:
     """Write people, machines and runs as if months had been played; no server may be running.
 
-    Everybody's password is printed. Start the farm afterwards with `rookery serve --data ...`.
+    Everybody's password is printed. Start the farm afterwards with `rookery demo serve --data ...`.
     """
     if min(runs, machines, history) < 0:
         raise BadArgument("The numbers of runs, machines and finished runs can't be negative.")
@@ -63,8 +86,63 @@ async def seed(
         size = SeedSize(runs, machines, history)
         farm = FarmSeed(Random(chance), opened.accounts.clock.now(), size)  # noqa: S311 - no secret
         await _write(opened, farm, Random(chance))  # noqa: S311 - no secret
+        await _mark(opened, InventedFarm(runs, machines, chance))
     print(f"Wrote {history:,} finished runs and {runs:,} others with {machines:,} machines.")
     print(f"Log in as alva, an approver, or birk; everybody's password is {PASSWORD}")
+
+
+@demo.command
+def serve(*, flags: ServeSettings = NOTHING_SET) -> int:
+    """Serve a farm that `rookery demo seed` made, and play for its invented machines.
+
+    Their results are drawn, and every page says so. No other farm is served like this.
+    """
+    invented = asyncio.run(_find_invented(flags))
+    settings = replace(flags.read(), simulated_fleet=True)
+    return run_site(settings, partial(_bring_to_life, invented), _tell_address)
+
+
+async def _mark(opened: Database, invented: InventedFarm) -> None:
+    """Writes down that nothing here is anybody's."""
+    rows, now = FindingRows(opened.pool, opened.queries), opened.accounts.clock.now()
+    await rows.save(FindingKind.INVENTED, "", invented, now)
+
+
+async def _find_invented(flags: ServeSettings) -> InventedFarm:
+    """What was made up here, before a server would change anything."""
+    async with open_database(flags) as opened:
+        rows = FindingRows(opened.pool, opened.queries)
+        found = await rows.load(FindingKind.INVENTED, [""], InventedFarm)
+    if "" not in found:
+        raise Complaint(
+            "This farm was not made by rookery demo seed, and nobody plays for its machines:"
+            " start it with rookery serve."
+        )
+    return found[""]
+
+
+async def _bring_to_life(invented: InventedFarm, site: Site) -> None:
+    """Its machines are invented once more, by the number that they were invented with; what they
+    do from now on is new each time."""
+    await site.threads.io(read_ideas)
+    size = SeedSize(invented.runs, invented.machines, 0)
+    farm = FarmSeed(Random(invented.chance), site.clock.now(), size)  # noqa: S311 - no secret
+    farm.chance = chance = Random()  # noqa: S311 - no secret
+    site.templates.mark_invented()
+
+    def invent_test(now: datetime) -> tuple[Run, str]:
+        # One that gives way to all others would wait for ever.
+        run = farm.invent_run(now)
+        return replace(run, plan=with_fields(run.plan, priority=0)), farm.find_approver(run)
+
+    primary = site.fleet.primary
+    fleet = InventedFleet(site.fleet, farm.players, invented.tests, invent_test, chance)
+    primary.spawn(fleet.play())
+
+
+def _tell_address(address: str) -> None:
+    print(f"The invented farm is at {address}; Ctrl-C stops it.")
+    print(f"Log in as alva, an approver, or birk; everybody's password is {PASSWORD}", flush=True)
 
 
 async def _refuse_used(opened: Database) -> None:
@@ -76,19 +154,27 @@ async def _refuse_used(opened: Database) -> None:
 async def _add_people(opened: Database) -> None:
     accounts = opened.accounts
     password_hash = await accounts.passwords.hash(PASSWORD)
-    for user in invent_users(accounts.clock.now(), password_hash):
-        if await accounts.users.by_name(user.name) is None:
-            await accounts.users.add(user)
-    engines = EngineRows(opened.pool, opened.queries)
-    for record in invent_engines():
-        await engines.save(
-            EngineVersion(record=record, changed=accounts.clock.now(), changed_by=SYSTEM)
-        )
+    users = tuple(invent_users(accounts.clock.now(), password_hash))
+    await _add_accounts(opened, (user for user in users if not user.pending))
+    # Before those who wait, since approvers are told of them.
+    await open_channels(opened)
+    await _add_accounts(opened, (user for user in users if user.pending))
+    await add_teams_and_engines(opened)
+    await add_tokens(opened)
+
+
+async def _add_accounts(opened: Database, users: Iterable[User]) -> None:
+    rows = opened.accounts.users
+    for user in users:
+        if await rows.by_name(user.name) is None:
+            await rows.add(user)
 
 
 async def _write(opened: Database, farm: FarmSeed, chance: Random) -> None:
     """In slices, through the group commit that real results go through."""
     latest: deque[Changes] = deque(maxlen=RUNS_WITH_FILES)
+    finished: list[Run] = []
+    unfinished: list[Run] = []
     lease = Lease(opened.pool, opened.queries, instance="demo", address="")
     embedded = opened.settings.database_url is None
     try:
@@ -99,11 +185,19 @@ async def _write(opened: Database, farm: FarmSeed, chance: Random) -> None:
             commits = await store.take()
             for changes in _told(farm):
                 # Drawing a run takes a moment, which nobody else waits for here.
-                await commits.wait_committed(commits.put(changes))
+                for part in list_commits(changes):
+                    await commits.wait_committed(commits.put(part))
                 await asyncio.sleep(0)
                 if changes.runs[0].status.finished or len(latest) < RUNS_WITH_FILES:
                     latest.append(changes)
+                for run in changes.runs:
+                    (finished if run.status.finished else unfinished).append(run)
+            await commits.wait_committed(commits.put(farm.invent_blocks()))
             await _write_files(opened, latest, chance)
+            await _write_progress(opened, finished, farm.branches)
+            await _write_reviews(opened, unfinished)
+            await add_chats(opened, finished[-6:])
+            await tell_all(opened, finished)
             statistics = Statistics(opened.pool, opened.queries)
             await Accounting(statistics, store.reads, opened.accounts.clock)()
     except LeaseHeld as held:
@@ -111,22 +205,56 @@ async def _write(opened: Database, farm: FarmSeed, chance: Random) -> None:
 
 
 async def _write_files(opened: Database, latest: Iterable[Changes], chance: Random) -> None:
-    """Games of the latest runs, and logs of what failed in them."""
+    """What people uploaded, games of the latest runs, and logs of what failed in them."""
     threads, clock = Threads(), opened.accounts.clock
-    place = await threads.io(open_files, opened.settings, threads, clock, SilentLog())
+    place: FilePlace = await threads.io(open_files, opened.settings, threads, clock, SilentLog())
+    await add_files(opened, place, chance)
     games = GameStore(GameRows(opened.pool, opened.queries), place.blobs("games"), threads, clock)
     logs = LogStore(LogRows(opened.pool, opened.queries), place.blobs("logs"), threads, clock)
     for changes in latest:
-        played = [task for task in changes.tasks if task.results.games][-TASKS_WITH_GAMES:]
-        for task in played:
+        played = [task for task in changes.tasks if task.results.games]
+        failed = {event.task for event in changes.events if event.action in FAILED}
+        troubled = [task for task in played if task.id in failed][-TASKS_WITH_GAMES:]
+        for task in {task.id: task for task in (*played[-TASKS_WITH_GAMES:], *troubled)}.values():
             packed = invent_games(chance, changes.runs[0], GAMES_OF_A_TASK)
             await games.upload(task, packed)
         by_number = {task.id: task for task in changes.tasks}
         for failure in changes.events:
-            if failure.task in by_number:
+            if failure.action == Action.FAILED_TASK and failure.task in by_number:
                 task = by_number[failure.task]
                 call = HeldTask(task.run, task.id, task.machine)
                 await logs.store(call, "/api/failed_task", invent_log(failure))
+
+
+async def _write_progress(
+    opened: Database, runs: Sequence[Run], branches: Mapping[str, Sequence[Side]]
+) -> None:
+    """What a server would find in the main branches of the engines, of which there are none here:
+    each begins somewhere and goes on with every commit whose test passed."""
+    rows, now = FindingRows(opened.pool, opened.queries), opened.accounts.clock.now()
+    for engine, sides in branches.items():
+        # By the first test of each: later ones measure it against older commits.
+        tested = {run.plan.sides[0].commit: run.updated for run in reversed(runs)}
+        first = min((run.created for run in runs), default=now)
+        branch = [
+            BranchCommit(
+                side.commit,
+                place,
+                int(tested.get(side.commit, first).timestamp()),
+                side.message.partition("\n")[0],
+            )
+            for place, side in enumerate(sides)
+        ]
+        found = [test for run in runs if (test := summarise_test(run, engine))]
+        await rows.save(FindingKind.PROGRESS, engine, chain_progress(branch, found), now)
+
+
+async def _write_reviews(opened: Database, runs: Iterable[Run]) -> None:
+    """A server asks the places of the sources, of which there are none, of no run whose facts are
+    here, but for those that wait."""
+    rows, now = FindingRows(opened.pool, opened.queries), opened.accounts.clock.now()
+    for run in runs:
+        await rows.save(FindingKind.REVIEW, run.id, invent_review(run), now)
 
 
 def _told(farm: FarmSeed) -> Iterator[Changes]:

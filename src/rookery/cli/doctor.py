@@ -2,29 +2,43 @@
 what is well, what is not, and what to do about it."""
 
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from rookery.boundary.offload import Threads
-from rookery.cli.check_results import CheckResult, Level, failed, judge_clock, tell, warned, well
+from rookery.cli.check_results import (
+    MB,
+    CheckResult,
+    Level,
+    failed,
+    judge_backup,
+    judge_clock,
+    judge_disk,
+    tell,
+    warned,
+    well,
+)
 from rookery.cli.db import THE_DATABASE, DatabaseSettings, open_target
 from rookery.cli.doctor_public import examine_site
 from rookery.cli.options import AsJson, BadArgument, option
+from rookery.clock import SystemClock
 from rookery.db import access, migrations
-from rookery.db.connecting import OwnConnection, connect
+from rookery.db.connecting import NoWritableHost, OwnConnection, connect
 from rookery.db.pool import Queries
 from rookery.db.target import Problem, Target
+from rookery.files.blobs import StorageAway
 from rookery.files.disk import free_bytes
+from rookery.files.places import find_place, open_place
 from rookery.http_places import is_web_address
+from rookery.logs import SilentLog
 from rookery.people.users import APPROVERS
 from rookery.settings import Settings
 
 CONNECT_SECONDS = 10.0
-OLD_BACKUP = timedelta(days=2)
 LATE_NOTIFICATION = timedelta(minutes=30)
 CONNECTIONS_A_SERVER = 12
 """A pool of 10, one that listens, and one for commands."""
-MB = 10**6
 
 
 async def doctor(
@@ -66,7 +80,7 @@ async def examine_installation(settings: Settings) -> AsyncIterator[CheckResult]
     try:
         await Threads().io(access.require_database, settings.data, settings.database_url)
         async with open_target(settings) as target:
-            async for each in examine_database(target):
+            async for each in examine_database(target, settings):
                 yield each
     except Problem as problem:
         yield failed("database", str(problem).rstrip("."), "see docs/database.md")
@@ -100,15 +114,10 @@ def check_settings(settings: Settings) -> Iterator[CheckResult]:
 def check_disk(settings: Settings) -> CheckResult:
     """Blocks for a moment."""
     free, reserve = free_bytes(settings.data), settings.disk_reserve_mb * MB
-    found = f"{free // MB:,} MB are free at {settings.data}"
-    if free < reserve:
-        return failed("disk", found, f"uploads are refused below {reserve // MB:,} MB; make room")
-    if free < 4 * reserve:
-        return warned("disk", found, "make room before uploads are refused")
-    return well("disk", found)
+    return judge_disk(free, reserve, f"at {settings.data}")
 
 
-async def examine_database(target: Target) -> AsyncIterator[CheckResult]:
+async def examine_database(target: Target, settings: Settings) -> AsyncIterator[CheckResult]:
     connection = await connect(target, seconds=CONNECT_SECONDS)
     try:
         version = connection.get_settings().server_version
@@ -120,33 +129,49 @@ async def examine_database(target: Target) -> AsyncIterator[CheckResult]:
             yield well("durability", "a commit that was acknowledged is on disk")
         async for each in examine_rows(connection):
             yield each
+        yield await check_files(connection, settings)
+    finally:
+        await connection.close(timeout=5)
+    for place in target.hosts:
+        yield await check_host(target, place)
+
+
+async def check_host(target: Target, place: tuple[str, int]) -> CheckResult:
+    """One of several hosts, which may be the one that accepts writes next: whether it answers, and
+    its clock, by which it would judge a lease that another one wrote."""
+    name = f"host {place[0]}:{place[1]}"
+    arguments = {**target.connect_args, "target_session_attrs": "any"}
+    alone = replace(target, hosts=(place,), connect_args=arguments)
+    try:
+        connection = await connect(alone, seconds=CONNECT_SECONDS)
+    except NoWritableHost as unreachable:
+        return warned(name, str(unreachable), "nothing can fail over to it")
+    try:
+        return await check_clock(connection, (await Threads().io(migrations.read_sql))[0], name)
     finally:
         await connection.close(timeout=5)
 
 
 async def examine_rows(connection: OwnConnection) -> AsyncIterator[CheckResult]:
     """What the database's own tables tell; nothing but the schema where that is missing."""
-    queries, known = await Threads().io(_read_sql)
+    queries, known = await Threads().io(migrations.read_sql)
     yield await check_clock(connection, queries)
     yield await check_connections(connection, queries)
-    applied = await migrations.count_applied(connection, queries)
-    if applied < len(known):
-        found = f"{len(known) - applied} migrations are to be applied"
+    if missing := await migrations.list_missing(connection, queries, known):
+        found = f"{len(missing)} migrations are to be applied"
         yield warned("schema", found, "`rookery serve` does it at its start")
         return
-    yield well("schema", f"{applied} migrations are applied")
+    yield well("schema", "all migrations are applied")
     for check in (check_primary, check_approvers, check_backup, check_notifications):
         yield await check(connection, queries)
 
 
-def _read_sql() -> tuple[Queries, tuple[migrations.Migration, ...]]:
-    return Queries.load(), migrations.load_migrations()
-
-
-async def check_clock(connection: OwnConnection, queries: Queries) -> CheckResult:
+async def check_clock(
+    connection: OwnConnection, queries: Queries, name: str = "clock"
+) -> CheckResult:
     before = datetime.now(UTC)
     there: datetime = await connection.fetchval(queries["doctor_clock"])
-    return judge_clock("clock", "the database's clock", there, before, datetime.now(UTC))
+    return judge_clock(name, "the database's clock", there, before, datetime.now(UTC))
 
 
 async def check_connections(connection: OwnConnection, queries: Queries) -> CheckResult:
@@ -166,6 +191,23 @@ async def check_primary(connection: OwnConnection, queries: Queries) -> CheckRes
     return well("primary", f"the server at {row['address'] or row['holder']}")
 
 
+async def check_files(connection: OwnConnection, settings: Settings) -> CheckResult:
+    """Whether the place of the files answers, and whose it is."""
+    threads, clock = Threads(), SystemClock()
+    place = await threads.io(
+        lambda: open_place(find_place(settings), settings, threads, clock, SilentLog())
+    )
+    name = await access.load_database_name(connection, await threads.io(Queries.load))
+    try:
+        owner = await threads.files(place.mark.read)
+    except StorageAway as error:
+        return failed("files", f"{place.name}: {error}", "uploads and downloads wait for it")
+    if owner in {"", name}:
+        return well("files", f"in {place.name}")
+    advice = "nothing is removed there; once no other farm uses it: rookery files claim"
+    return warned("files", f"{place.name} belongs to another database ({owner})", advice)
+
+
 async def check_approvers(connection: OwnConnection, queries: Queries) -> CheckResult:
     count = await connection.fetchval(queries["doctor_approvers"], APPROVERS)
     if not count:
@@ -176,12 +218,7 @@ async def check_approvers(connection: OwnConnection, queries: Queries) -> CheckR
 
 async def check_backup(connection: OwnConnection, queries: Queries) -> CheckResult:
     made: datetime | None = await connection.fetchval(queries["doctor_backup"])
-    advice = "rookery db backup, every day by a timer"
-    if made is None:
-        return warned("backup", "none was ever made", advice)
-    age = datetime.now(UTC) - made
-    found = f"the latest is {age // timedelta(hours=1)} hours old"
-    return warned("backup", found, advice) if age > OLD_BACKUP else well("backup", found)
+    return judge_backup(None if made is None else datetime.now(UTC) - made)
 
 
 async def check_notifications(connection: OwnConnection, queries: Queries) -> CheckResult:

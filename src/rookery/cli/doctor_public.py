@@ -11,11 +11,21 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from rookery.cli.check_results import CheckResult, failed, judge_clock, warned, well
+from rookery.cli.check_results import (
+    CheckResult,
+    failed,
+    judge_backup,
+    judge_clock,
+    judge_disk,
+    skipped,
+    warned,
+    well,
+)
 from rookery.cli.login import ServerFlags
 from rookery.http_client import HttpAnswer, HttpClient
 from rookery.http_failures import CallFailed
 from rookery.http_places import is_loopback, is_public
+from rookery.protocol import v1
 from rookery.web.probes import Caller, Ready
 
 SECONDS = 10.0
@@ -26,7 +36,9 @@ PATIENCE_SECONDS = 3.0
 FIRST_EVENT_SECONDS = 5.0
 UPLOAD = "/api/upload_pgn"
 OURS = b"x-request-id:"
-UNAUTHORIZED, MISSING, OK = 401, 404, 200
+UNAUTHORIZED, FORBIDDEN, MISSING, OK = 401, 403, 404, 200
+INSIDE = "/api/v1/server"
+NOT_LOOKED_AT = "backup, disk"
 
 
 def examine_site(address: str) -> Iterator[CheckResult]:
@@ -47,6 +59,38 @@ def examine_site(address: str) -> Iterator[CheckResult]:
     yield check_events(address)
     yield check_hidden(client.call("GET", f"{address}/metrics"))
     yield check_sign_up(client.call("GET", f"{address}/signup"))
+    yield from check_inside(address)
+
+
+def check_inside(address: str) -> Iterator[CheckResult]:
+    """What a server tells approvers alone, asked with the token that `rookery login` keeps."""
+    try:
+        body = ServerFlags(server=address).transport(seconds=SECONDS).call("GET", INSIDE)
+        entry = msgspec.json.decode(body, type=v1.ServerEntry)
+    except CallFailed as problem:
+        status = getattr(problem, "status", 0)
+        if status == MISSING:
+            yield skipped(NOT_LOOKED_AT, "this server does not tell it", "it is older than this")
+        elif status in (UNAUTHORIZED, FORBIDDEN):
+            advice = f"with an approver's token: rookery login {address}"
+            yield skipped(NOT_LOOKED_AT, "the server tells approvers alone", advice)
+        else:
+            yield failed("inside", str(problem), "see the server's log")
+        return
+    except msgspec.MsgspecError:
+        yield skipped(NOT_LOOKED_AT, "this server tells it in another way", "use its own version")
+        return
+    yield from judge_inside(entry)
+
+
+def judge_inside(entry: v1.ServerEntry) -> Iterator[CheckResult]:
+    yield well("version", f"{entry.version}, a {entry.role} with {entry.other_servers} others")
+    yield judge_disk(entry.disk_free_bytes, entry.disk_reserve_bytes, "at the server")
+    if not entry.database_up:
+        yield failed("database", "it does not answer", "see docs/operate.md")
+        return
+    age = entry.backup_age_seconds
+    yield judge_backup(None if age is None else timedelta(seconds=age))
 
 
 def open_connection(place: SplitResult) -> socket.socket:

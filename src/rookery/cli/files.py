@@ -7,9 +7,11 @@ from typing import Annotated
 from rookery.boundary.offload import Threads
 from rookery.cli.db import THE_DATABASE, Database, DatabaseSettings, copy_progress, open_database
 from rookery.cli.options import Column, command_group, option, print_table
+from rookery.db.access import load_database_name
 from rookery.errors import Complaint
 from rookery.files.blobs import StorageAway
 from rookery.files.copying import CheckedKind, check_files, move_files
+from rookery.files.ownership import take_place
 from rookery.files.places import (
     FilePlace,
     find_place,
@@ -25,7 +27,7 @@ MOST_SHOWN = 20
 
 files = command_group(
     "files",
-    "Move files to another place, or compare them with the rows that name them.",
+    "Move files to another place, compare them with the rows that name them, or claim them.",
     """\
   rookery files move --to 's3://farm/files?endpoint=https://s3.example.org'
   rookery files check""",
@@ -42,6 +44,8 @@ async def move(
     what is there is not copied again."""
     async with _opened(database) as (opened, threads):
         source, target = await threads.io(_find_ends, opened, threads, to)
+        database_name = await load_database_name(opened.pool, opened.queries)
+        await threads.files(take_place, target.name, target.mark, database_name)
         print(f"From {source.name} to {target.name}.")
         with copy_progress("Copying files") as note:
             counts = await move_files(opened.pool, opened.queries, source, target, threads, note)
@@ -79,11 +83,39 @@ def _explain_next(opened: Database, to: str) -> None:
         return
     before = opened.settings.files_url or find_place(opened.settings)
     print(
-        "Now set for every server, and restart them:\n"
+        "Now set for every server, and restart one after the other:\n"
+        f"  ROOKERY_FILES_URL={before}\n"
+        f"  ROOKERY_FILES_OLD_URL={to}\n"
+        "When all of them read from both places (one server alone needs no such round), set\n"
         f"  ROOKERY_FILES_URL={to}\n"
         f"  ROOKERY_FILES_OLD_URL={before}\n"
-        "Then run `rookery files move` once more, for what came in meanwhile."
+        "and restart them again. Then run `rookery files move` once more, for what came in"
+        " meanwhile."
     )
+
+
+@files.command
+async def claim(*, database: DatabaseSettings = THE_DATABASE) -> None:
+    """Make the files those of this database, such as after it was restored elsewhere.
+
+    Until then its servers remove nothing from a place that another database has marked. Two farms
+    must never use the same place: what one of them does not know, it removes.
+    """
+    async with _opened(database) as (opened, threads):
+        clock, settings = opened.accounts.clock, opened.settings
+        place = open_place(find_place(settings), settings, threads, clock, SilentLog())
+        name = await load_database_name(opened.pool, opened.queries)
+        if not name:
+            raise Complaint(
+                "The database does not tell which it is: grant its account the right to execute"
+                " pg_control_system()."
+            )
+        before = await threads.files(place.mark.read)
+        await threads.files(place.mark.write, name)
+    if before in {"", name}:
+        print(f"The files in {place.name} are those of this database ({name}).")
+    else:
+        print(f"The files in {place.name} were those of {before}; now this database has them.")
 
 
 @files.command

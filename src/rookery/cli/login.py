@@ -5,16 +5,14 @@ The tokens are kept in one file, which its owner alone can read and which is rep
 token is shown only to the server that made it.
 """
 
-import ipaddress
 import os
 import sys
 import tempfile
-import urllib.parse
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import msgspec
 import platformdirs
@@ -35,6 +33,7 @@ from rookery.client.client import Client
 from rookery.client.transport import HttpApiTransport
 from rookery.http_client import SECONDS
 from rookery.http_failures import CallRefused
+from rookery.http_places import is_loopback
 from rookery.protocol import people, v1
 
 SERVER = "ROOKERY_SERVER"
@@ -165,7 +164,7 @@ def login(
     """
     address = server_address(server)
     name = user or ask("Name", "--user and --password-stdin")
-    if address.startswith("http://") and not is_loopback(address):
+    if address.startswith("http://") and not is_loopback(urlsplit(address).hostname or ""):
         print(f"Warning: the way to {address} is not encrypted.", file=sys.stderr)
     transport = HttpApiTransport(address, login=(name, ask_password(from_stdin=password_stdin)))
     wish = people.NewToken(
@@ -192,14 +191,6 @@ def logout(*, server: Address = "") -> None:
     rest = {each: token for each, token in before.tokens.items() if each != address}
     write_logins(Logins("" if before.server == address else before.server, rest))
     print(f"Logged out from {address}.")
-
-
-def is_loopback(server: str) -> bool:
-    """Whether nobody else can listen on the way there."""
-    host = urllib.parse.urlsplit(server).hostname or ""
-    with suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return host == "localhost"
 
 
 me = command_group(

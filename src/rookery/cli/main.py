@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from cyclopts import App, CycloptsError, Group
 from cyclopts.exceptions import UnknownCommandError
 
-from rookery import __version__
 from rookery.cli.options import (
     ARGUMENTS,
     OPTIONS,
@@ -152,11 +151,18 @@ def check_command(name: str) -> None:
         raise BadArgument(f'Unknown command "{name}".{meant} `rookery --help` explains.')
 
 
+def tell_version() -> str:
+    """With the build, which takes a moment to find out."""
+    from rookery.build_id import describe_version
+
+    return f"rookery {describe_version()}"
+
+
 def command_line(chosen: str = "", words: Sequence[str] = ()) -> App:
     """The App with all commands; the chosen one gets its own help text, the others their line."""
     app = App(
         name="rookery",
-        version=f"rookery {__version__}",
+        version=tell_version,
         help=OVERVIEW,
         help_format="plaintext",
         help_formatter=HelpText(),

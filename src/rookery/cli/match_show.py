@@ -267,13 +267,11 @@ def left_text(
     if sprt is None:
         return "unknown" if allowed is None else duration(allowed / speed)
     seen = sprt_outlook(pace_of(sprt), llr, games, games_allowed=allowed)
+    left = seen.games_left.scaled(1 / speed)
+    around = f"{duration(left.early)} to {duration(left.late)}"
     if seen.forecast is None:
-        return "too early to say"
-    left = seen.forecast.games_left.scaled(1 / speed)
-    return (
-        f"{duration(left.middle)} ({duration(left.early)} to {duration(left.late)}),"
-        f" passes with {seen.forecast.pass_chance:.0%}"
-    )
+        return f"{around}, too early to say how it ends"
+    return f"{duration(left.middle)} ({around}), passes with {seen.forecast.pass_chance:.0%}"
 
 
 def _latency(latency: Latency) -> str:

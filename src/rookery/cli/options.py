@@ -271,3 +271,10 @@ def print_json(value: object) -> None:
 def warn(text: str) -> None:
     """Prints a warning on standard error, apart from results."""
     print(f"warning: {text}", file=sys.stderr)
+
+
+def make_printable(text: str, *, lines: bool = False) -> str:
+    """A text from elsewhere without characters that could control the terminal; `lines` keeps where
+    its lines end."""
+    kept = "\n" if lines else ""
+    return "".join(each if each.isprintable() or each in kept else "·" for each in text)

@@ -138,6 +138,7 @@ def samples(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
         ("games", "{.games}"),
         ("LLR", "{.llr:.2f}"),
         ("cores", "{.cores}"),
+        ("nps", if_known("nps", "{:,.0f}", "-")),
         ("pairs", lambda sample: " ".join(map(str, sample.pentanomial))),
     ]
     server.print_table(found, found.samples, columns)

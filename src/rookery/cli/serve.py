@@ -5,7 +5,7 @@ import asyncio
 import contextlib
 import gc
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, TextIO
 
 from cyclopts import Parameter
@@ -18,6 +18,7 @@ from rookery.cli.db import SETTINGS_GROUP, DatabaseSettings, setting, switch
 from rookery.cli.options import as_words, option
 from rookery.cli.systemd import server_unit, tell_service_manager
 from rookery.errors import Complaint
+from rookery.files.places import shared_folders
 from rookery.logs import Log, logger, start_logs
 from rookery.settings import Settings
 from rookery.web.server import DEFAULT_STOP_TIMES, StopTimes, choose_backend
@@ -75,7 +76,9 @@ def serve(
     """
     settings = flags.read()
     if print_systemd_unit:
-        print(server_unit(as_words(flags), settings.data), end="")
+        data = settings.data.absolute()
+        words = as_words(replace(flags, data=str(data)))
+        print(server_unit(words, data, shared_folders(settings)), end="")
         return 0
     return run_site(
         settings,
@@ -84,7 +87,9 @@ def serve(
     )
 
 
-COLLECTED_AFTER = (100_000, 50, 100)
+COLLECTED_AFTER = (20_000, 10, 2_500)
+"""The oldest generation hardly ever, since it is the working set; the others in small portions.
+What 5,000,000 new objects had left took 0.4 s to look through, in which nobody was answered."""
 
 
 def run_site(

@@ -214,25 +214,23 @@ def answer_chances(
         "posterior": asdict(seen.posterior),
         "too_early": seen.forecast is None,
     }
-    if seen.forecast is None:
-        return Answer([*rows, ("Outlook", "too early to say")], data)
-    more = _forecast(seen.forecast, games_per_minute)
-    return Answer([*rows, *more.rows], data | more.data)
+    chances, ahead = _chances(seen.forecast), _games_left(seen.games_left, games_per_minute)
+    return Answer([*rows, *chances.rows, *ahead.rows], data | chances.data | ahead.data)
 
 
-def _forecast(forecast: Forecast, games_per_minute: float | None) -> Answer:
-    rows = [
-        ("Pass", f"{forecast.pass_chance:.0%}"),
-        ("Fail", f"{forecast.fail_chance:.0%}"),
-        ("Games left", _range_text(forecast.games_left)),
-    ]
-    data: Data = {
-        "pass_chance": forecast.pass_chance,
-        "fail_chance": forecast.fail_chance,
-        "games_left": asdict(forecast.games_left),
-    }
+def _chances(forecast: Forecast | None) -> Answer:
+    if forecast is None:
+        return Answer([("Pass", "too early to say")], {})
+    rows = [("Pass", f"{forecast.pass_chance:.0%}"), ("Fail", f"{forecast.fail_chance:.0%}")]
+    data: Data = {"pass_chance": forecast.pass_chance, "fail_chance": forecast.fail_chance}
+    return Answer(rows, data)
+
+
+def _games_left(games: GamesRange, games_per_minute: float | None) -> Answer:
+    rows = [("Games left", _range_text(games))]
+    data: Data = {"games_left": asdict(games)}
     if games_per_minute:
-        minutes = forecast.games_left.scaled(1.0 / games_per_minute)
+        minutes = games.scaled(1.0 / games_per_minute)
         rows.append(("Minutes left", _range_text(minutes)))
         data["minutes_left"] = asdict(minutes)
     return Answer(rows, data)

@@ -1,21 +1,15 @@
 """`rookery status` and `rookery step-down`: the servers on one database, asked of the database."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
 from rookery.cli.db import THE_DATABASE, Database, DatabaseSettings, open_database
 from rookery.cli.options import AsJson, Column, option, print_json, print_table
 from rookery.db.lease import Lease, LeaseRow
-from rookery.errors import Complaint
-from rookery.farm.instances import Instance, InstanceRows, StepDown
+from rookery.farm.instances import Instance, InstanceRows, NoStepDown, StepDown, check_step_down
 
 WAIT_SECONDS = 15.0
-
-
-class NoStepDown(Complaint):
-    """Nobody can step down, or nobody has taken over."""
 
 
 def _ago(each: object) -> str:
@@ -49,7 +43,7 @@ async def status(*, json: AsJson = False, database: DatabaseSettings = THE_DATAB
         print_json({"primary": asdict(lease), "instances": [asdict(each) for each in found]})
         return 0 if lease.live else 1
     holder = f"{lease.holder} at {lease.address}" if lease.live else "nobody"
-    print(f"primary: {holder} (takeover {lease.epoch})")
+    print(f"primary: {holder} (epoch {lease.epoch})")
     print_table(COLUMNS, found)
     return 0 if lease.live else 1
 
@@ -59,7 +53,7 @@ async def step_down(
     to: Annotated[str, option("the server that is to be primary (default: any)", "NAME")] = "",
     database: DatabaseSettings = THE_DATABASE,
 ) -> int:
-    """Let another server be primary: no call fails, those that come meanwhile wait a moment.
+    """Let another server be primary: no call fails. Those under way and new ones wait a moment.
 
     examples:
 
@@ -74,19 +68,6 @@ async def step_down(
         after = await _wait_for_another(lease, before)
     print(f"{after.holder} is primary now, at {after.address}.")
     return 0
-
-
-def check_step_down(lease: LeaseRow, found: Sequence[Instance], to: str) -> None:
-    """Raises NoStepDown where there is nobody to step down, or nobody to take over."""
-    others = [each.name for each in found if each.is_alive and each.name != lease.holder]
-    if not lease.live:
-        raise NoStepDown("Nobody is primary just now.")
-    if to == lease.holder:
-        raise NoStepDown(f"{to} is primary already.")
-    if not others:
-        raise NoStepDown("There is no other server on this database that could take over.")
-    if to and to not in others:
-        raise NoStepDown(f"There is no server {to}; those that live are: {', '.join(others)}.")
 
 
 async def _wait_for_another(lease: Lease, before: LeaseRow) -> LeaseRow:

@@ -27,22 +27,26 @@ def quoted(word: str) -> str:
     return f'"{plain}"' if plain != word or " " in word or not word else word
 
 
+# All units of a server read the same settings, run as the same account and name the same folder.
+
+SETTINGS_FILE = Path("/etc/rookery.env")
+ORDINARY_USER = "rookery"
 SERVER_UNIT = """\
 # Put it into /etc/systemd/system/rookery.service, then: systemctl enable --now rookery
-# Settings and secrets that are no flags: ROOKERY_...=... lines in /etc/rookery.env (mode 0600).
+# Settings and secrets that are no flags: ROOKERY_...=... lines in {settings} (mode 0600).
 [Unit]
 Description=Rookery
 Wants=network-online.target
-After=network-online.target postgresql.service
+After=network-online.target postgresql.service remote-fs.target
 StartLimitIntervalSec=0
 
 [Service]
 Type=notify
 ExecStart={command}
-EnvironmentFile=-/etc/rookery.env
+EnvironmentFile=-{settings}
 Environment=ROOKERY_LOG_FORMAT=json
 User={user}
-WorkingDirectory={data}
+WorkingDirectory={place}
 Restart=always
 RestartSec=2
 TimeoutStartSec=10min
@@ -55,7 +59,9 @@ UMask=0077
 NoNewPrivileges=yes
 CapabilityBoundingSet=
 ProtectSystem=strict
-ReadWritePaths={data}
+# Nothing else can be written: a folder that ROOKERY_FILES_URL names has to be here too, with a
+# minus before it, so that the server starts while it is away.
+ReadWritePaths={writable}
 PrivateTmp=yes
 PrivateDevices=yes
 ProtectClock=yes
@@ -74,14 +80,65 @@ SystemCallArchitectures=native
 [Install]
 WantedBy=multi-user.target
 """
-ORDINARY_USER = "rookery"
+BACKUP_SERVICE = """\
+[Unit]
+Description=Backup of Rookery
+After=network-online.target rookery.service
+# A server whose data folder has a long name keeps its socket in its own temporary folder.
+JoinsNamespaceOf=rookery.service
+
+[Service]
+Type=oneshot
+# The settings and the account of the server; root may read neither its socket nor its folder.
+ExecStart={command}
+EnvironmentFile=-{settings}
+User={user}
+WorkingDirectory={place}
+UMask=0077
+PrivateTmp=yes
+NoNewPrivileges=yes
+"""
+BACKUP_TIMER = """\
+# Put it and rookery-backup.service into /etc/systemd/system, then:
+#   systemctl daemon-reload && systemctl enable --now rookery-backup.timer
+[Unit]
+Description=Backup of Rookery, once a day
+
+[Timer]
+OnCalendar=*-*-* {at}:00
+Persistent=true
+RandomizedDelaySec=300
+
+[Install]
+WantedBy=timers.target
+"""
 
 
-def server_unit(words: Sequence[str], data: Path) -> str:
-    """A unit that keeps a server running with these words, and lets it write its data alone."""
-    command = " ".join(map(quoted, (*this_program(), "serve", *words)))
-    user = pwd.getpwuid(os.geteuid()).pw_name if os.geteuid() else ORDINARY_USER
-    return SERVER_UNIT.format(command=command, user=user, data=quoted(str(data)))
+def server_unit(words: Sequence[str], data: Path, shared: Sequence[Path] = ()) -> str:
+    """A unit that keeps a server running with these words, and lets it write its data and shared
+    folders of files alone."""
+    writable = [quoted(str(data)), *(quoted(f"-{folder}") for folder in shared)]
+    return _fill(SERVER_UNIT, ("serve", *words), data, writable)
+
+
+def backup_units(words: Sequence[str], data: Path, at: str) -> dict[str, str]:
+    """A service that runs `rookery db backup` with these words and the timer that starts it every
+    day, by the names of their files."""
+    return {
+        "rookery-backup.service": _fill(BACKUP_SERVICE, ("db", "backup", *words), data),
+        "rookery-backup.timer": BACKUP_TIMER.format(at=at),
+    }
+
+
+def _fill(unit: str, words: Sequence[str], data: Path, writable: Sequence[str] = ()) -> str:
+    return unit.format(
+        command=" ".join(map(quoted, (*this_program(), *words))),
+        settings=SETTINGS_FILE,
+        user=pwd.getpwuid(os.geteuid()).pw_name if os.geteuid() else ORDINARY_USER,
+        writable=" ".join(writable),
+        # Read to the end of its line: quotes would be part of the name.
+        place=str(data).replace("%", "%%"),
+    )
 
 
 def tell_service_manager(state: str) -> None:

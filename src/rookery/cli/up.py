@@ -29,16 +29,15 @@ from rookery.model.events import SYSTEM, Action, about_user
 from rookery.model.run import DisplayState
 from rookery.people.bearers import Bearer
 from rookery.people.passwords import Passwords
-from rookery.people.users import ORDINARY, Scope, User, is_approver
+from rookery.people.users import APPROVERS, ORDINARY, Scope, User, is_approver
 from rookery.protocol import v1
 from rookery.settings import Settings
 from rookery.stats.sprt import Flag
 from rookery.web.server import DEFAULT_STOP_TIMES
 from rookery.web.site import Site
-from rookery.web.v1.submissions import prepare_run
+from rookery.web.submissions import prepare_run
 
 ADMINISTRATOR = "admin"
-APPROVERS = "group:approvers"
 MACHINE_LIMIT = 1000
 LOG = "rookery.log"
 KEPT_IN = "local-worker.token"
@@ -290,7 +289,9 @@ async def provide_administrator(site: Site, *, reset: bool) -> str | None:
     passwords = Passwords(site.threads, site.clock, secrets.token_bytes(32))
     hashed = await passwords.hash(password)
     if present is not None:
-        await site.users.save(replace(present, password_hash=hashed, blocked=False))
+        await site.users.change(
+            ADMINISTRATOR, lambda now: replace(now, password_hash=hashed, blocked=False)
+        )
     else:
         await site.users.add(_administrator(hashed, site))
     action = Action.NEW_USER if present is None else Action.CHANGE_PASSWORD

@@ -20,7 +20,7 @@ from rookery.cli.match_show import (
     pairs_text,
     ratio_text,
 )
-from rookery.cli.options import option, print_rows
+from rookery.cli.options import make_printable, option, print_rows
 from rookery.client.client import Client
 from rookery.client.following import Following, Seen
 from rookery.model.run import DisplayState
@@ -57,11 +57,11 @@ class WatchedRun:
 
 
 def title(run: v1.RunDetails) -> str:
-    return _printable(f"{run.new_tag} vs {run.base_tag} by {run.owner}, {run.tc}")
+    return make_printable(f"{run.new_tag} vs {run.base_tag} by {run.owner}, {run.tc}")
 
 
-def rows(glance: WatchedRun) -> list[Row]:
-    run, results = glance.run, glance.results
+def rows(watched: WatchedRun) -> list[Row]:
+    run, results = watched.run, watched.results
     lines = [("State", str(run.state)), ("Games", games_text(results, run.num_games))]
     if run.kind != "spsa":
         lines.append(("Pairs", pairs_text(results)))
@@ -71,11 +71,11 @@ def rows(glance: WatchedRun) -> list[Row]:
     if sprt:
         lines.append(("LLR", ratio_text(sprt[0], sprt[1].llr, sprt[1].bounds(sprt[0]))))
     lines.append(("Machines", f"{run.workers} with {run.cores} cores"))
-    if not glance.is_over:
-        lines.append(("Speed", f"{glance.speed:.1f} games a minute"))
-        lines.append(("Left", _left(glance, sprt)))
+    if not watched.is_over:
+        lines.append(("Speed", f"{watched.speed:.1f} games a minute"))
+        lines.append(("Left", _left(watched, sprt)))
     if run.info:
-        lines.append(("About", _printable(run.info.splitlines()[0])))
+        lines.append(("About", make_printable(run.info.splitlines()[0])))
     return lines
 
 
@@ -97,11 +97,6 @@ def verdict_text(run: v1.RunDetails) -> str:
     return f"The run is finished: {words[verdict_code(run)]}."
 
 
-def _printable(text: str) -> str:
-    """A text from elsewhere without characters that could control the terminal."""
-    return "".join(each if each.isprintable() else "·" for each in text)
-
-
 def _elo(run: v1.RunDetails) -> FixedElo | LiveElo | None:
     """The Elo that stopping does not bias, where there is one."""
     if not sum(run.results.pentanomial):
@@ -109,10 +104,10 @@ def _elo(run: v1.RunDetails) -> FixedElo | LiveElo | None:
     return run.live_elo or run.elo or None
 
 
-def _left(glance: WatchedRun, sprt: tuple[Sprt, SprtState] | None) -> str:
+def _left(watched: WatchedRun, sprt: tuple[Sprt, SprtState] | None) -> str:
     spec, llr = (sprt[0], sprt[1].llr) if sprt else (None, 0.0)
-    games, wanted = glance.results.games, glance.run.num_games
-    return left_text(spec, llr, games, wanted=wanted, speed=glance.speed / 60)
+    games, wanted = watched.results.games, watched.run.num_games
+    return left_text(spec, llr, games, wanted=wanted, speed=watched.speed / 60)
 
 
 def _sprt(run: v1.RunDetails) -> tuple[Sprt, SprtState] | None:
@@ -142,12 +137,12 @@ def watch(
     run_id = Client(transport).find_run(run)
     following = iter(Following(transport, run_id, away=seen.away))
     seen.see(next(following))
-    with display(title(seen.glance.run), seen.rows, quiet=server.json, shown=SHOWN) as shown:
-        while not seen.glance.is_over:
+    with display(title(seen.watched.run), seen.rows, quiet=server.json, shown=SHOWN) as shown:
+        while not seen.watched.is_over:
             seen.see(next(following))
             shown.changed()
     seen.tell_end()
-    return verdict_code(seen.glance.run)
+    return verdict_code(seen.watched.run)
 
 
 class Watch:
@@ -158,11 +153,11 @@ class Watch:
         self._as_json = as_json
         self._first: tuple[float, int] | None = None
         self._problem = ""
-        self.glance: WatchedRun
+        self.watched: WatchedRun
 
     def see(self, seen: Seen) -> None:
         self._problem = ""
-        self.glance = WatchedRun(seen.run, self._pace(seen))
+        self.watched = WatchedRun(seen.run, self._pace(seen))
         if self._as_json:
             print(seen.text, flush=True)
 
@@ -174,13 +169,13 @@ class Watch:
 
     def rows(self) -> list[Row]:
         problem = [("Server", f"{self._problem} Trying again.")] if self._problem else []
-        return [*rows(self.glance), *problem]
+        return [*rows(self.watched), *problem]
 
     def tell_end(self) -> None:
         if self._as_json:
             return
-        print_rows(rows(self.glance))
-        print(verdict_text(self.glance.run))
+        print_rows(rows(self.watched))
+        print(verdict_text(self.watched.run))
 
     def _pace(self, seen: Seen) -> float:
         """Games a minute since the command was started."""

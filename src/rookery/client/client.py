@@ -182,6 +182,25 @@ class PeopleCalls(ApiCalls):
         """Takes a transport with name and password: no token makes another."""
         return self._post(place("tokens"), wish, people.MadeToken)
 
+    def follow(self, run_id: str, *, following: bool = True) -> people.FollowedRun:
+        """Be told of the end of a run, or no more."""
+        word = "follow" if following else "unfollow"
+        return self._post(place("runs", run_id, word), {}, people.FollowedRun)
+
+    def told(self, page: int = 1, size: int = 50) -> people.ToldList:
+        """What you were told by mail and webhooks, the latest first."""
+        return self._get(f"{place('notifications')}?page={page}&size={size}", people.ToldList)
+
+    def channels(self) -> people.ChannelList:
+        return self._get(place("notifications", "channels"), people.ChannelList)
+
+    def add_webhook(self, wish: people.NewWebhook) -> people.MadeWebhook:
+        """The secret that signs what is sent is told this once."""
+        return self._post(place("notifications", "channels"), wish, people.MadeWebhook)
+
+    def remove_webhook(self, channel: int) -> people.ChannelList:
+        return self._delete(place("notifications", "channels", str(channel)), people.ChannelList)
+
     def revoke_token(self, token_id: str) -> people.TokenEntry:
         return self._delete(place("tokens", token_id), people.TokenEntry)
 
@@ -291,6 +310,14 @@ class RunCalls(ApiCalls):
 
     def games(self, run_id: str, page: int = 1, size: int = 50) -> v1_insights.RunGameList:
         return self._get(_page(run_id, "games", page, size), v1_insights.RunGameList)
+
+    def actions(
+        self, *, action: str = "", actor: str = "", run: str = "", size: int = 50
+    ) -> v1.ActionList:
+        """The log, newest first: of all, or of one action, person or run."""
+        given = (("action", action), ("actor", actor), ("run", run))
+        query = {"size": str(size)} | {name: text for name, text in given if text}
+        return self._get(f"{place('actions')}?{urlencode(query)}", v1.ActionList)
 
     def machine(self, name: str) -> v1.WorkerDetails:
         return self._get(place("workers", name), v1.WorkerDetails)

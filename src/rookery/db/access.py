@@ -18,7 +18,7 @@ from rookery.db.embedded import cluster
 from rookery.db.embedded import folder as sockets
 from rookery.db.embedded.folder import FolderBusy, Layout
 from rookery.db.embedded.server import DATABASE, EmbeddedServer, open_server
-from rookery.db.pool import BROKEN, EventLog, quiet
+from rookery.db.pool import BROKEN, EventLog, Pool, Queries, quiet
 from rookery.db.target import Problem, Target, socket_target
 
 # An external PostgreSQL, given by a URL and checked before it is used.
@@ -253,6 +253,14 @@ async def _check_durability(
     if "synchronous_commit = off" in unsafe:
         return replace(target, session={"synchronous_commit": "on"})
     return target
+
+
+async def load_database_name(connection: "Pool | OwnConnection", queries: Queries) -> str:
+    """What tells this very database from every copy of its rows; empty where we may not know."""
+    try:
+        return str(await connection.fetchval(queries["files_database"]))
+    except asyncpg.InsufficientPrivilegeError:
+        return ""
 
 
 OnFailure = Callable[[Problem], object]

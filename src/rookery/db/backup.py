@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE
@@ -10,12 +11,13 @@ from pathlib import Path
 
 from rookery.boundary.offload import Threads
 from rookery.db.connecting import connect
-from rookery.db.migrations import Migration
+from rookery.db.migrations import HAS_EXTENSION, Migration
 from rookery.db.pool import CONNECT_SECONDS
 from rookery.db.target import Problem, Target, sync
 from rookery.errors import describe_exit
 
 SQL = Path(__file__).parent / "sql"
+INDEX = re.compile(r"CREATE INDEX CONCURRENTLY IF NOT EXISTS (\w+)")
 # Reads the catalog alone, so it works on any database, also on one that is not ours.
 OCCUPIED = """
 SELECT count(*) FROM pg_class
@@ -97,24 +99,66 @@ async def restore(
     await check_place(target, force=force)
     folder = await programs.threads.io(tempfile.mkdtemp, prefix="rookery-restore-")
     try:
-        script = Path(folder) / "backup.sql"
-        options = ("--no-owner", "--no-privileges", f"--file={script}", str(file))
-        words = await programs.run(target, "pg_restore", *options)
+        script, left_out = Path(folder) / "backup.sql", await _list_left_out(target, known)
+        words = await _write_script(target, file, script, programs, left_out)
         if not words:
-            words = await programs.run(target, "psql", *_session(target, script, known))
+            session = _session(target, script, known, left_out)
+            words = await programs.run(target, "psql", *session)
     finally:
         await programs.threads.io(shutil.rmtree, folder)
     if words:
         raise RestoreFailed(reason=words)
 
 
-def _session(target: Target, script: Path, known: Sequence[Migration]) -> list[str]:
+async def _list_left_out(target: Target, known: Sequence[Migration]) -> list[Migration]:
+    """The indexes that need an extension which is not to be had here."""
+    connection = await connect(target, seconds=CONNECT_SECONDS)
+    try:
+        return [
+            migration
+            for migration in known
+            if migration.extension
+            and not await connection.fetchval(HAS_EXTENSION, migration.extension)
+        ]
+    finally:
+        await connection.close()
+
+
+async def _write_script(
+    target: Target, file: Path, script: Path, programs: Programs, left_out: Sequence[Migration]
+) -> str:
+    """A backup as SQL, without what can't be had; returns an error message, or an empty text."""
+    options = ["--no-owner", "--no-privileges", f"--file={script}"]
+    if left_out:
+        content = script.with_name("content")
+        words = await programs.run(target, "pg_restore", "--list", f"--file={content}", str(file))
+        if words:
+            return words
+        await programs.threads.io(_strike_out, content, left_out)
+        options.append(f"--use-list={content}")
+    return await programs.run(target, "pg_restore", *options, str(file))
+
+
+def _strike_out(content: Path, left_out: Sequence[Migration]) -> None:
+    """Takes extensions and the indexes that need them out of a backup's table of contents."""
+    names = {f" EXTENSION - {each.extension} " for each in left_out}
+    names |= {f" COMMENT - EXTENSION {each.extension} " for each in left_out}
+    names |= {f" INDEX public {name} " for each in left_out for name in INDEX.findall(each.sql)}
+    lines = content.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if not any(name in f"{line} " for name in names)]
+    content.write_text("\n".join(kept) + "\n", encoding="utf-8")
+
+
+def _session(
+    target: Target, script: Path, known: Sequence[Migration], left_out: Sequence[Migration]
+) -> list[str]:
     files = (SQL / "restore_before.sql", script, SQL / "restore_after.sql")
     return [
         *("--no-psqlrc", "--quiet", "--single-transaction"),
         "--set=ON_ERROR_STOP=1",
         f"--set=known={known[-1].number}",
         f"--set=baseline={known[0].checksum}",
+        f"--set=left_out={{{','.join(str(each.number) for each in left_out)}}}",
         *(f"--file={path}" for path in files),
         f"--dbname={target.dsn}",
     ]

@@ -6,14 +6,16 @@ and its first line says of what kind it is:
 
     -- expand: the instances table, which each server writes its row into.
     -- expand concurrently: the index that lists the runs of a user.
+    -- expand concurrently with pg_trgm: an index that needs this extension of PostgreSQL.
     -- contract after 0004: drops lease.holder, which nobody reads since 0004.
 
 An expanding one leaves everything that the code before it reads and writes as it was, so that old
 and new servers run side by side on it: new tables, new indexes, new columns with a default or
 without NOT NULL. `concurrently` is for indexes of tables that are in use: CREATE INDEX CONCURRENTLY
-lets writers go on, but cannot be part of a transaction. A contracting one takes away what only code
-from before the named migration uses. It is put off while such a server is live, so the code that
-brings it must do without it, and no expanding one may rely on it.
+lets writers go on, but cannot be part of a transaction. One that needs an extension is put off
+where that can't be had, and asked for again at each start; code does without. A contracting one
+takes away what only code from before the named migration uses. It is put off while such a server is
+live, so the code that brings it must do without it, and no expanding one may rely on it.
 
 Theory of operation. The fence is locked first, which lets the writes that are under way end and
 holds the next ones; so no writer has half of its locks when the migration wants one of them. A lock
@@ -39,8 +41,19 @@ FOLDER = Path(__file__).parent / "sql" / "migrations"
 LOCK = 0x726F6F6B  # any number that all versions of Rookery agree on
 LOOK_AGAIN_SECONDS = 0.2
 HEAD = re.compile(
-    r"-- (?:expand(?P<concurrently> concurrently)?|contract after (?P<needs>\d{4})): \S"
+    r"-- (?:expand(?P<concurrently> concurrently(?: with (?P<extension>[a-z_]+))?)?"
+    r"|contract after (?P<needs>\d{4})): \S"
 )
+HAS_EXTENSION = """
+SELECT EXISTS (SELECT FROM pg_extension WHERE extname = $1)
+    OR has_database_privilege(current_database(), 'CREATE')
+        AND EXISTS (
+            SELECT FROM pg_available_extension_versions
+            WHERE name = $1
+                AND (trusted OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user))
+        )
+"""
+"""Whether a database has an extension, or this user may add it."""
 
 HOLD_SECONDS = 2.0
 """How long servers may have to wait for a migration; workers' calls wait longer than that."""
@@ -91,6 +104,12 @@ class Migration:
         return head is not None and head["concurrently"] is not None
 
     @property
+    def extension(self) -> str:
+        """The extension of PostgreSQL that it needs; empty for most."""
+        head = HEAD.match(self.sql)
+        return (head["extension"] or "") if head else ""
+
+    @property
     def needs(self) -> int:
         """The migration that code must know to go on after this one; 0: any code may."""
         head = HEAD.match(self.sql)
@@ -117,6 +136,11 @@ def load_migrations(folder: Path = FOLDER) -> tuple[Migration, ...]:
         Migration(int(path.stem[:4]), path.stem[5:], path.read_text(encoding="utf-8"))
         for path in sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))
     )
+
+
+def read_sql() -> tuple[Queries, tuple[Migration, ...]]:
+    """Everything that a server says in SQL; blocks as well."""
+    return Queries.load(), load_migrations()
 
 
 def find_missing(known: Sequence[Migration], applied: Sequence[Applied]) -> tuple[Migration, ...]:
@@ -157,6 +181,9 @@ async def migrate(
                 put_off.append(older)
                 log("migration_put_off", **older.fields)
                 continue
+            if why := await _add_extension(connection, migration):
+                log("migration_put_off", number=migration.number, name=migration.name, reason=why)
+                continue
             await _apply(connection, queries, migration, log)
             done.append(migration)
             log("migration_applied", number=migration.number, name=migration.name)
@@ -183,9 +210,12 @@ async def _session(target: Target, queries: Queries, log: EventLog) -> AsyncIter
         await connection.close(timeout=5)
 
 
-async def count_applied(connection: OwnConnection, queries: Queries) -> int:
-    """How many migrations a database has; none where it is new."""
-    return len(await _load_applied(connection, queries))
+async def list_missing(
+    connection: OwnConnection, queries: Queries, known: Sequence[Migration]
+) -> tuple[Migration, ...]:
+    """The migrations that a database needs; all of them where it is new."""
+    missing = find_missing(known, await _load_applied(connection, queries))
+    return tuple(each for each in missing if not each.extension)
 
 
 async def _load_applied(connection: OwnConnection, queries: Queries) -> list[Applied]:
@@ -205,6 +235,20 @@ async def _find_older_servers(
     if not servers:
         return None
     return OlderServersLive(number=migration.number, name=migration.name, servers=servers)
+
+
+async def _add_extension(connection: OwnConnection, migration: Migration) -> str:
+    """Adds the extension that a migration needs; why it can't be had, or an empty text."""
+    name = migration.extension
+    if not name:
+        return ""
+    if not await connection.fetchval(HAS_EXTENSION, name):
+        return f"this PostgreSQL has no extension {name} that we may add"
+    try:
+        await connection.execute(f"CREATE EXTENSION IF NOT EXISTS {name}")
+    except asyncpg.PostgresError as error:
+        return f"the extension {name} can't be added: {error}"
+    return ""
 
 
 async def _apply(

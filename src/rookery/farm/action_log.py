@@ -1,5 +1,5 @@
-"""Conditions for the WHERE of a list. Nothing that was asked for gets into the text of a query:
-fields are looked up, values are numbered parameters.
+"""The log of actions: the conditions of a list of it, and its events as rows. As in run_filters,
+nothing that was asked for gets into the text of a query.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,10 +12,10 @@ from rookery.db.pool import clean, escape_pattern
 from rookery.farm.read_values import (
     FailureGroup,
     FailureQuery,
-    FinishedRunsQuery,
     LogVisibility,
 )
 from rookery.farm.rows import Row
+from rookery.farm.run_filters import Parameters, Selection
 from rookery.model.events import PERSONAL, Event
 from rookery.protocol.actions import (
     SEARCHED_FIELDS,
@@ -28,75 +28,6 @@ from rookery.protocol.actions import (
     Older,
     Order,
 )
-
-PLACE = "/* conditions */ true"
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """A query with its conditions in place, and the values of its parameters."""
-
-    sql: str
-    values: tuple[object, ...]
-
-
-class Parameters:
-    """Numbers the values; made for one query and thrown away."""
-
-    def __init__(self, *values: object) -> None:
-        self._values = list(values)
-
-    def add(self, value: object, cast: str) -> str:
-        self._values.append(value)
-        return f"${len(self._values)}::{cast}"
-
-    def into(self, query: str, conditions: str) -> Selection:
-        return Selection(query.replace(PLACE, f"({conditions})"), tuple(self._values))
-
-
-def finished(query: str, wanted: FinishedRunsQuery) -> Selection:
-    """The page of finished runs that a list asks for."""
-    given = Parameters(wanted.page_size, (wanted.page - 1) * wanted.page_size)
-    return given.into(query, _finished_conditions(wanted, given))
-
-
-def finished_count(query: str, wanted: FinishedRunsQuery, most: int) -> Selection:
-    """How many there are of them, counted up to a number."""
-    given = Parameters(most)
-    return given.into(query, _finished_conditions(wanted, given))
-
-
-# What an approver has not let out yet is not searched: its words are for its people alone.
-_WORDS = (
-    "concat_ws(' ', owner, plan #>> '{sides,0,tag}', plan #>> '{sides,1,tag}',"
-    " CASE WHEN approver <> '' OR tasks > 0 THEN plan ->> 'info' END)"
-)
-
-
-def _finished_conditions(wanted: FinishedRunsQuery, given: Parameters) -> str:
-    ended = "updated" if wanted.deleted else "listed"
-    conditions = ["deleted" if wanted.deleted else "listed IS NOT NULL"]
-    if wanted.owner:
-        conditions.append(f"owner = {given.add(clean(wanted.owner), 'text')}")
-    if wanted.engine:
-        conditions.append(f"{given.add(clean(wanted.engine), 'text')} = ANY(engines)")
-    if wanted.green_only:
-        conditions.append("flag = 'green'")
-    if wanted.yellow_only:
-        conditions.append("flag = 'yellow'")
-    if wanted.ltc_only:
-        # Spelled like the index; protocol.user.finished.LTC_SECONDS is the same number.
-        conditions.append("tc_base >= 40")
-    if wanted.since is not None:
-        conditions.append(f"{ended} >= {given.add(wanted.since, 'timestamptz')}")
-    if wanted.until is not None:
-        conditions.append(f"{ended} < {given.add(wanted.until, 'timestamptz')}")
-    if wanted.text:
-        text = given.add(clean(wanted.text), "text")
-        conditions.append(f"strpos(lower({_WORDS}), lower({text})) > 0")
-    if wanted.hidden:
-        conditions.append(f"NOT engines && {given.add(sorted(wanted.hidden), 'text[]')}")
-    return " AND ".join(conditions)
 
 
 def actions(query: str, wanted: Expression, limit: int, sight: LogVisibility) -> Selection:

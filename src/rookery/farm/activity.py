@@ -30,7 +30,7 @@ from rookery.rules.machines import MachineState
 
 PUBLISH_SECONDS = 5.0
 OLD_SECONDS = 15.0
-"""What is older than this is shown with its age."""
+"""What is older than this is shown with its age on every page, and not only where machines are."""
 MOST_MACHINES = 50_000
 MACHINES_AT_ONCE = 500
 
@@ -61,6 +61,10 @@ class ActivityKeeping:
         """How old the figures are that another process published; 0 in the primary."""
         since = self._fleet.activity.since
         return (self._primary.clock.now() - since).total_seconds() if since else 0.0
+
+    def describe_moment(self) -> str:
+        """As of when pages tell what machines do; empty in the primary, which knows it now."""
+        return f"as of {self.age_seconds:.0f} s ago" if self._fleet.activity.since else ""
 
     def describe_age(self) -> str:
         """What every page has to tell of figures that are too old; empty where they are not."""

@@ -121,12 +121,6 @@ def join_kind(name: str, rules: Any, progress: Any, trail: tuple[Any, ...] = ())
     raise UnknownKind(kind=name)
 
 
-def without_trail(kind: Kind) -> Kind:
-    """The kind as a list needs it."""
-    parts = split_kind(kind)
-    return join_kind(*parts[:3]) if parts.trail else kind
-
-
 _TICKET: Json[tuple[Issued, ...]] = Json(tuple[Issued, ...])
 
 

@@ -6,8 +6,9 @@ r"""Commands that may be sent twice and are carried out once: by a key that is c
 Theory of operation. A request that may come again has a key, which is present in the task that
 carries it out. The first change that the task puts takes the key along: into the term's memory, and
 into the rows by the same commit. Whoever carries the command out again, in this process or as the
-next primary, finds the key before it changes anything, and answers as if it had been done now. What
-was refused, or changed nothing, leaves no key: it is decided anew.
+next primary, finds the key before it changes anything, and answers as if it had been done now. With
+the key goes a digest of the body: the same key with another body is a mistake of the client, which
+is told so. What was refused, or changed nothing, leaves no key: it is decided anew.
 """
 
 from collections.abc import Iterator
@@ -25,6 +26,12 @@ class CommandKey:
     """Whether it may have been sent before: only then rows are asked for it."""
     used: bool = False
     """Whether a change of this very request has taken it along."""
+    body: str = ""
+    """A digest of what the request says; empty where the key was made for this request alone."""
+
+
+class KeyReused(Exception):
+    """The key of a command came before, with another body."""
 
 
 _PRESENT: ContextVar[CommandKey | None] = ContextVar("command key", default=None)

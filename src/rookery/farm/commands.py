@@ -13,9 +13,9 @@ from rookery.farm.terms import PrimaryTerm
 from rookery.farm.views import FleetViews, UnknownMachine
 from rookery.model.events import Action, about_run, about_worker
 from rookery.model.plan import Modification
-from rookery.model.run import NotApprover, Run, Status
+from rookery.model.run import BlockedByApprover, NotApprover, Run, Status
 from rookery.rules import lifecycle, working_set
-from rookery.rules.answers import Changes, Decision, MachineBlock
+from rookery.rules.answers import NO_CHANGES, Changes, Decision, MachineBlock
 from rookery.rules.lifecycle import Actor, TransitionResult
 
 Decide = Callable[[Run, datetime], TransitionResult]
@@ -85,11 +85,22 @@ class RunCommands:
 
         return await self._carry_out(run_id, again)
 
+    async def show_anew(self, run_id: str) -> None:
+        """Tells whoever watches an unfinished run that something was found out about it, as if the
+        run had changed, in every process."""
+
+        def shown(term: PrimaryTerm, _now: datetime) -> Decision[None]:
+            run = term.working.runs().get(run_id)
+            return Decision(None, Changes(runs=(run,)) if run else NO_CHANGES)
+
+        await self._primary.answer(shown)
+
     async def block(self, short_name: str, message: str | None, actor: Actor) -> None:
         """Give a machine no more tasks, for its owner's or an approver's reasons; None ends it.
 
         Owners block machines that have been here, so that nobody fills the list with names;
-        approvers any. What is so already changes nothing and is not told.
+        approvers any, and what they have blocked only they let back in. What is so already changes
+        nothing and is not told.
         """
         if not actor.approver and not short_name.startswith(f"{actor.name}-"):
             raise NotApprover
@@ -101,15 +112,18 @@ class RunCommands:
             machines, blocks = term.working.machines, term.working.machines.blocks
             if not (actor.approver or short_name in blocks or machines.knows(short_name)):
                 raise UnknownMachine(machine=short_name)
-            if blocks.get(short_name) == text:
+            known = blocks.get(short_name)
+            if known is not None and known.is_approvers and not actor.approver:
+                raise BlockedByApprover
+            if _says_so(known, text, actor):
                 return Decision(None)
+            block = MachineBlock(short_name, text, now, actor.name)
             if text is None:
                 blocks.pop(short_name, None)
             else:
-                blocks[short_name] = text
+                blocks[short_name] = block
             word = "unblocked" if text is None else "blocked"
             event = about_worker(Action.BLOCK_WORKER, short_name, actor.name, now, word)
-            block = MachineBlock(short_name, text, now)
             return Decision(None, Changes(events=(event,), blocks=(block,)))
 
         await self._primary.answer(blocked)
@@ -131,3 +145,12 @@ class RunCommands:
                 return Decision(changes.runs[-1] if changes.runs else run, changes)
 
             return await self._primary.answer(moved, since=since)
+
+
+def _says_so(known: MachineBlock | None, text: str | None, actor: Actor) -> bool:
+    """Whether a machine is blocked as somebody wants it."""
+    if known is None:
+        return text is None
+    # An approver makes a block of the owner their own by saying the same.
+    is_taken_over = actor.approver and not known.is_approvers and known.actor != actor.name
+    return known.message == text and not is_taken_over

@@ -144,7 +144,7 @@ class GroupCommit:
     def __init__(
         self,
         writer: Writes,
-        hearers: Collection[CommitListener],
+        listeners: Collection[CommitListener],
         *,
         sequence: int = 0,
         limits: CommitLimits = STANDARD_LIMITS,
@@ -152,7 +152,7 @@ class GroupCommit:
         log: EventLog = quiet,
     ) -> None:
         self._writer = writer
-        self._hearers = hearers
+        self._listeners = listeners
         self._limits = limits
         self._lost = lost
         self._log = log
@@ -329,12 +329,13 @@ class GroupCommit:
         )
         round_.end(well=True)
         if size:
-            for hearer in self._hearers:
-                hearer.add(round_.last, round_.gathered.touched())
+            for listener in self._listeners:
+                listener.add(round_.last, round_.gathered.touched())
 
     def _lose(self, reason: str) -> None:
         if self._is_lost:
             return
+        in_order = self._ending and not self._waiting
         self._is_lost = self._ending = True
         waiting, self._waiting = self._waiting, 0
         for round_ in self._rounds:
@@ -343,5 +344,5 @@ class GroupCommit:
         self._backlog = Backlog()
         self._follows.set()
         self._idle.set()
-        self._log("state_lost", reason=reason, waiting=waiting)
+        self._log("commits_ended" if in_order else "state_lost", reason=reason, waiting=waiting)
         self._lost(reason)

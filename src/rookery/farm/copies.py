@@ -10,7 +10,7 @@ knows which run) is put together from rows as a new primary would do it, at most
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from rookery.caches import ExpiringCache, SharedWork
 from rookery.clock import Clock
@@ -78,6 +78,8 @@ class FleetCopy:
         self._in_thread = in_thread
         self._kept: ExpiringCache[str, WorkingSet] = ExpiringCache(clock, 1)
         self._work: SharedWork[str, WorkingSet] = SharedWork()
+        self.machines_since: datetime | None = None
+        """When the primary told what machines do, as the working set has it."""
 
     async def working(self) -> WorkingSet:
         """A working set to look at, a few seconds old; nobody may change it."""
@@ -98,6 +100,7 @@ class FleetCopy:
             working.machines.restore(past.short_name, past.seen, past.last)
         found = await self._reads.published(MACHINES)
         if found is not None and (body := found.body) is not None:
+            self.machines_since = self._clock.now() - timedelta(seconds=found.age)
             _learn_published(working, await self._in_thread(lambda: decode_machines(body)))
         self._kept.put("", working, WORKING_SECONDS)
         return working

@@ -321,7 +321,7 @@ class Engines:
         self.private = {each.name: each.team for each in ever if each.private}
         self.removed = frozenset(each.name for each in gone) - self._known.keys()
         self._for_workers = {
-            each.name: replace(each, presets=(), history=False)
+            each.name: replace(each, presets=(), history=False, branch="")
             for each in ever
             if each is not STOCKFISH
         }

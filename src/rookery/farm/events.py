@@ -8,10 +8,12 @@ it last, and that list is all there is: a subscriber is a position in it. So a r
 or comes back costs nothing, is told each run once however often it changed, and when it is too far
 behind it is told to look at everything again. In the primary the group commit feeds the bus; other
 processes hear of commits through the database. Where something may have been missed, the rows say
-what changed since, and until they have been asked no subscriber moves beyond the gap.
+what changed since, and until they have been asked no subscriber moves beyond the gap. A reader may
+come back with the number of a commit that only another process has told of, mostly one that died.
 """
 
 import asyncio
+import contextlib
 from collections import OrderedDict, defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -38,7 +40,7 @@ class BusReader(Protocol):
     def wake(self) -> None: ...
 
 
-class Pace:
+class SpacedCalls:
     """Has something done soon, but not too often."""
 
     def __init__(self, seconds: float, act: Callable[[set[str]], None]) -> None:
@@ -75,9 +77,9 @@ class Readers:
     def __init__(self) -> None:
         self._of_all: set[BusReader] = set()
         self._of_one: defaultdict[str, set[BusReader]] = defaultdict(set)
-        self._paces = (
-            Pace(PAUSE_SECONDS, self._wake_those_of),
-            Pace(LONG_PAUSE_SECONDS, self._wake_those_of_all),
+        self._spaced = (
+            SpacedCalls(PAUSE_SECONDS, self._wake_those_of),
+            SpacedCalls(LONG_PAUSE_SECONDS, self._wake_those_of_all),
         )
 
     def __len__(self) -> int:
@@ -86,7 +88,7 @@ class Readers:
     @property
     def rounds(self) -> int:
         """How often those who watch one run were woken."""
-        return self._paces[0].times
+        return self._spaced[0].times
 
     @contextmanager
     def waiting(self, reader: BusReader, run: str) -> Iterator[None]:
@@ -101,12 +103,12 @@ class Readers:
                 self._of_one.pop(run, None)
 
     def wake_soon(self, runs: Collection[str]) -> None:
-        for pace in self._paces:
-            pace.soon(runs)
+        for each in self._spaced:
+            each.soon(runs)
 
     def cancel(self) -> None:
-        for pace in self._paces:
-            pace.cancel()
+        for each in self._spaced:
+            each.cancel()
 
     def _wake_those_of_all(self, _runs: set[str]) -> None:
         self._wake(iter(tuple(self._of_all)))
@@ -216,7 +218,7 @@ class Bus:
         self._seen = 0
         self._missed = asyncio.Event()
         self._missed.set()
-        self._behind = True
+        self._caught_up = asyncio.Event()
         self._readers = Readers()
         self._gaps = 0
 
@@ -233,7 +235,7 @@ class Bus:
             self._latest.move_to_end(run)
         self._trim()
         self._seen = max(self._seen, sequence)
-        if not self._behind:
+        if self._caught_up.is_set():
             self._known = self._seen
         self._readers.wake_soon(changed)
 
@@ -248,8 +250,22 @@ class Bus:
 
     def miss(self) -> None:
         """Something may have changed that nobody told us: the rows will be asked."""
-        self._behind = True
+        self._caught_up.clear()
         self._missed.set()
+
+    async def reach(self, sequence: int, *, seconds: float) -> None:
+        """For a reader whom another process told of a commit: where nobody told us of it yet, the
+        rows are asked first, and waited for so long at the most."""
+        if sequence <= self._seen:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                # Never while they are being asked: who makes numbers up would keep all others from
+                # catching up.
+                await self._caught_up.wait()
+                if sequence > self._seen:
+                    self.miss()
+                    await self._caught_up.wait()
 
     @property
     def sequence(self) -> int:
@@ -296,7 +312,8 @@ class Bus:
 
     def stats(self) -> BusStats:
         readers = self._readers
-        return BusStats(self._known, len(readers), readers.rounds, self._gaps, self._behind)
+        behind = not self._caught_up.is_set()
+        return BusStats(self._known, len(readers), readers.rounds, self._gaps, behind)
 
     def _after(self, position: int) -> Iterator[str]:
         for run, sequence in reversed(self._latest.items()):
@@ -326,7 +343,8 @@ class Bus:
         self._gaps += 1
         self._seen = max(self._seen, found.sequence)
         if not self._missed.is_set():
-            self._behind, self._known = False, self._seen
+            self._known = self._seen
+            self._caught_up.set()
         self._readers.wake_soon(found.runs)
 
     def _trim(self) -> None:

@@ -23,6 +23,8 @@ class FindingKind(StrEnum):
     """Under an empty name: the official books."""
     BACKUP = "backup"
     """Under an empty name: the latest backup."""
+    INVENTED = "invented"
+    """Under an empty name, of a farm that a command made up: how large it is."""
 
 
 class FindingRows(Table):

@@ -119,7 +119,7 @@ class Fleet:
     ) -> TaskVerdict:
         """Accept all results of a task so far, with the provenance of the latest."""
         await self._check_exists(call)
-        return await self.primary.answer(task_update_act(call, report, provenance))
+        return await self.primary.answer(task_update_act(call, report, provenance, self.activity))
 
     async def request_spsa(self, call: HeldTask, *, slots: int = 0) -> DrawnValues | TaskVerdict:
         """Values for the next batch of a tune: final ones per slot where slots are asked for."""
@@ -167,19 +167,20 @@ class Fleet:
         if term.working.task((call.run, call.task)) is not None:
             return
         run = term.working.runs().get(call.run)
-        tasks = run.tally.tasks if run else await self._tasks_of(call.run)
+        tasks = run.tally.tasks if run else await self._tasks_of(call)
         if call.task >= tasks:
             await self.primary.wait_committed(term)
             raise UnknownTask(run=call.run, task=call.task)
 
-    async def _tasks_of(self, run_id: str) -> int:
-        tasks = self._ended.get(run_id)
-        if tasks is None:
-            run = await self.views.run(run_id)
+    async def _tasks_of(self, call: HeldTask) -> int:
+        tasks = self._ended.get(call.run)
+        # It may have been opened again since, and have ended with more of them.
+        if tasks is None or call.task >= tasks:
+            run = await self.views.run(call.run)
             if run is None:
-                raise UnknownRun(run=run_id)
+                raise UnknownRun(run=call.run)
             tasks = run.tally.tasks
-            self._ended.put(run_id, tasks, RUN_SECONDS)
+            self._ended.put(call.run, tasks, RUN_SECONDS)
         return tasks
 
     def _draw_values(
@@ -213,9 +214,11 @@ def task_request_act(machine: Machine, limit: int) -> Act[Grant | NoTask | Refus
 
 
 def task_update_act(
-    call: HeldTask, report: Report, provenance: Provenance | None
+    call: HeldTask, report: Report, provenance: Provenance | None, activity: FleetActivity
 ) -> Act[TaskVerdict]:
-    return lambda term, now: _update_task(term, call, report, provenance, now)
+    """A point of the charts that is due then has the speed that the last minute's job measured."""
+    nps = activity.speed(call.run).nps
+    return lambda term, now: _update_task(term, call, report, provenance, nps, now)
 
 
 def _update_task(
@@ -223,6 +226,7 @@ def _update_task(
     call: HeldTask,
     report: Report,
     provenance: Provenance | None,
+    nps: float,
     now: datetime,
 ) -> Decision[TaskVerdict]:
     before = term.working.task((call.run, call.task))
@@ -234,7 +238,7 @@ def _update_task(
     played = report.results.games - before.results.games
     if provenance and played > 0 and not done.answer.error and not changes.bad:
         origins = (_batch(call, now, played, provenance),)
-    samples = term.sampling.take_due_points(changes.runs[-1], now)
+    samples = term.sampling.take_due_points(changes.runs[-1], now, nps)
     if not origins and not samples:
         return done
     return Decision(done.answer, with_fields(changes, samples=samples, provenance=origins))

@@ -117,6 +117,8 @@ class FleetPicture:
     known: tuple[KnownMachine, ...]
     runs: Mapping[str, Run]
     residual_colours: Mapping[TaskKey, Colour]
+    since: datetime | None = None
+    """When another process told what machines do; None in the primary."""
 
     def list_hosts(self) -> tuple[ListedHost, ...]:
         """By user; those at play first, then the larger ones. Takes a while."""
@@ -192,7 +194,8 @@ class MachineRoster:
         views = self._fleet.views
         runs = {run.id: run for run in await views.active()}
         known, residual_colours = await views.machines(), self._fleet.activity.residual_colours
-        picture = FleetPicture(self._clock.now(), known, runs, residual_colours)
+        now, since = self._clock.now(), views.machines_since
+        picture = FleetPicture(now, known, runs, residual_colours, since)
         made = Roster(picture, await self._in_thread(picture.list_hosts))
         self._kept.put("", made, ROSTER_SECONDS)
         return made

@@ -4,14 +4,16 @@ does, for operators and for whoever needs to know whether somebody stands by.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
 
+from rookery.db.lease import LeaseRow
 from rookery.db.pool import AWAY, EventLog, Pool, Queries, quiet
+from rookery.errors import Complaint
 
 PRESENCE_SECONDS = 2.0
 GONE_SECONDS = 10.0
@@ -31,6 +33,8 @@ class InstanceFigures(msgspec.Struct, frozen=True, omit_defaults=True):
     """Being answered now."""
     streams: int = 0
     connections: int = 0
+    reads_form: int = 1
+    """The newest form of calls between instances that it reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +56,13 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a process learns when it says that it lives: how many others do, and the last commit."""
+class OtherInstances:
+    """What a process learns when it says that it lives: how many others do, the newest form of
+    forwarded calls that all of these read (None without others), and the last commit."""
 
     others: int = 0
     sequence: int = 0
+    reads_form: int | None = None
 
 
 class StepDown(msgspec.Struct, frozen=True):
@@ -64,6 +70,23 @@ class StepDown(msgspec.Struct, frozen=True):
 
     holder: str
     to: str = ""
+
+
+class NoStepDown(Complaint):
+    """Nobody can step down, or nobody has taken over."""
+
+
+def check_step_down(lease: LeaseRow, found: Sequence[Instance], to: str) -> None:
+    """Raises NoStepDown where there is nobody to step down, or nobody to take over."""
+    others = [each.name for each in found if each.is_alive and each.name != lease.holder]
+    if not lease.live:
+        raise NoStepDown("Nobody is primary just now.")
+    if to == lease.holder:
+        raise NoStepDown(f"{to} is primary already.")
+    if not others:
+        raise NoStepDown("There is no other server on this database that could take over.")
+    if to and to not in others:
+        raise NoStepDown(f"There is no server {to}; those that live are: {', '.join(others)}.")
 
 
 def read_step_down(text: str) -> StepDown | None:
@@ -81,7 +104,7 @@ class InstanceRows:
         self._pool = pool
         self._queries = queries
 
-    async def put(self, instance: Instance) -> Surroundings:
+    async def put(self, instance: Instance) -> OtherInstances:
         row = await self._pool.fetchrow(
             self._queries["instances_put"],
             instance.name,
@@ -93,7 +116,7 @@ class InstanceRows:
             msgspec.json.encode(instance.figures).decode(),
         )
         assert row is not None
-        return Surroundings(**row)
+        return OtherInstances(**row)
 
     async def list_all(self) -> tuple[Instance, ...]:
         """Those that were heard of lately, dead ones included; the primary first."""
@@ -116,12 +139,18 @@ class Presence:
     """One per process; the event loop alone uses it."""
 
     def __init__(
-        self, rows: InstanceRows, describe: Callable[[], Instance], log: EventLog = quiet
+        self,
+        rows: InstanceRows,
+        describe: Callable[[], Instance],
+        log: EventLog = quiet,
+        learn: Callable[[OtherInstances], object] = lambda _others: None,
     ) -> None:
+        """`learn` is told of the others each time."""
         self._rows = rows
         self._describe = describe
         self._log = log
-        self.around = Surroundings()
+        self._learn = learn
+        self.other_instances = OtherInstances()
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator["Presence"]:
@@ -143,6 +172,7 @@ class Presence:
 
     async def _tell(self) -> None:
         try:
-            self.around = await self._rows.put(self._describe())
+            self.other_instances = await self._rows.put(self._describe())
+            self._learn(self.other_instances)
         except AWAY as error:
             self._log("presence_not_told", reason=repr(error))

@@ -3,7 +3,7 @@
 import asyncio
 import enum
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -66,7 +66,7 @@ class Reachability:
             self._primary.excuse_silence()
 
 
-class Chores:
+class FleetJobs:
     """The work of the fleet's jobs, one method each."""
 
     def __init__(self, fleet: Fleet, in_thread: InThread = inline) -> None:
@@ -106,22 +106,28 @@ class Chores:
         speeds: dict[str, RunSpeed] = {}
         paces: defaultdict[str, float] = defaultdict(float)
         async for run, tasks in portions(self._primary.term().working):
-            before = speeds.get(run.id, NO_SPEED)
-            speeds[run.id] = RunSpeed(
-                before.nps + nodes_per_second(tasks),
-                before.games_per_minute + games_per_minute(run, tasks),
-            )
+            before, in_all = speeds.get(run.id, NO_SPEED), 0.0
             for task in tasks:
-                paces[task.machine.user] += games_per_minute(run, (task,))
+                pace = games_per_minute(run, (task,))
+                paces[task.machine.user] += pace
+                in_all += pace
+            speeds[run.id] = RunSpeed(
+                before.nps + nodes_per_second(tasks), before.games_per_minute + in_all
+            )
         self._activity.speeds = speeds
         self._activity.user_paces = paces
 
-    @runs(Domain.THREAD, "tasks are compared in a thread")
+    @runs(Domain.THREAD, "the tasks of one run at a time are compared in a thread")
     async def judge_tasks(self) -> None:
-        """Which machines' present results differ from those of others that play the same run."""
+        """Which machines' present results differ from those of others that play the same run. One
+        run after the other: with 100,000 machines all of them would hold the interpreter, and the
+        loop with it, for a third of a second."""
         working = self._primary.term().working
-        played = [(run, tuple(working.tasks(run.id))) for run in working.runs().values()]
-        self._activity.residual_colours = await self._in_thread(partial(_judge_runs, played))
+        colours: dict[TaskKey, Colour] = {}
+        for run in tuple(working.runs().values()):
+            if tasks := tuple(working.tasks(run.id)):
+                colours |= await self._in_thread(partial(_judge_tasks, run, tasks))
+        self._activity.residual_colours = colours
 
     @runs(Domain.LOOP_CPU, "goes through 200 tasks at a time; awaits the commit")
     async def write_last_seen(self) -> None:
@@ -152,17 +158,12 @@ class Chores:
             working.machines.forget(names, before, working.task)
 
 
-def _judge_runs(played: Iterable[tuple[Run, Sequence[Task]]]) -> dict[TaskKey, Colour]:
-    """Takes a while where very many play."""
-    return {key: colour for run, tasks in played for key, colour in _judge_tasks(run, tasks)}
-
-
-def _judge_tasks(run: Run, tasks: Sequence[Task]) -> Iterator[tuple[TaskKey, Colour]]:
+def _judge_tasks(run: Run, tasks: Sequence[Task]) -> dict[TaskKey, Colour]:
     test = run.kind.judge({str(task.id): task.results for task in tasks})
     if test is None:
-        return
-    for name, residual in test.residuals.items():
-        yield (run.id, int(name)), test.colour(residual)
+        return {}
+    found = test.residuals.items()
+    return {(run.id, int(name)): test.colour(residual) for name, residual in found}
 
 
 def _end_some_dead_tasks(term: PrimaryTerm, now: datetime) -> Decision[bool]:
@@ -245,6 +246,11 @@ class PeriodicJob:
     error: str = ""
     """How it failed last; empty once it was done again."""
 
+    def plan_next(self, began: float, ended: float) -> None:
+        """Counted from the beginning, so that one that takes a moment does not miss its next tick
+        by that; one that takes longer rests for half of its time."""
+        self.due = max(began + self.seconds - TICK_SECONDS / 10, ended + self.seconds / 2)
+
 
 @asynccontextmanager
 async def run_jobs(
@@ -290,7 +296,7 @@ async def _do(clock: Clock, job: PeriodicJob, log: Log, is_outage: IsOutage) -> 
     await attempt(job, log, is_outage)
     job.spent_seconds += clock.seconds() - began
     job.ended = clock.now()
-    job.due = clock.seconds() + job.seconds
+    job.plan_next(began, clock.seconds())
 
 
 async def attempt(job: PeriodicJob, log: Log, is_outage: IsOutage = never) -> None:

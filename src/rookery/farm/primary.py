@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from rookery.clock import Clock
 from rookery.db.lease import LeaseHeld
-from rookery.farm.command_keys import leave_key, present_key
+from rookery.farm.command_keys import KeyReused, leave_key, present_key
 from rookery.farm.commits import CommitStats, QueueFull, StateLost
 from rookery.farm.read_values import Snapshot
 from rookery.farm.terms import Act, Opened, PrimaryTerm, StartPurge, Store
@@ -195,15 +195,21 @@ class Primary:
         return answer
 
     async def recall_command(self) -> PrimaryTerm:
-        """The present term, which knows whether this task's command was carried out before."""
+        """The present term, which knows whether this task's command was carried out before. Raises
+        KeyReused where one with the same key was, that said something else."""
         term, key = self.term(), present_key()
-        if key is None or not key.repeated or key.used or term.find_done() is not None:
+        if key is None or key.used:
             return term
-        run = await self.reads.done_run(key.text)
-        if self.term() is not term:
-            raise StateLost
-        if run is not None:
-            term.note_done(key.text, run)
+        done = term.find_command(key.text)
+        if done is None and key.repeated:
+            found = await self.reads.done_command(key.text)
+            if self.term() is not term:
+                raise StateLost
+            done = term.find_command(key.text) or found
+        if done is not None:
+            if key.body and done.body and key.body != done.body:
+                raise KeyReused
+            term.note_done(done)
         return term
 
     def decide(self, act: Act[A]) -> tuple[A, asyncio.Future[bool] | None]:
@@ -245,7 +251,7 @@ class Primary:
         self.term()
         await self._store.publish(part, body)
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def spawn(self, work: Coroutine[Any, Any, object]) -> None:
         """Something that goes on after its caller was answered."""
         task = asyncio.ensure_future(self._log_failure(work))
         self._tasks.add(task)
@@ -261,8 +267,9 @@ class Primary:
         key = present_key()
         if key is not None and not key.used:
             run = changes.runs[-1].id if changes.runs else ""
-            changes = replace(changes, done=(DoneCommand(key.text, run),))
-            term.note_done(key.text, run)
+            done = DoneCommand(key.text, run, key.body)
+            changes = replace(changes, done=(done,))
+            term.note_done(done)
             key.used = True
         try:
             term.put(changes)
@@ -276,7 +283,7 @@ class Primary:
             for purging in purges:
                 self.spawn(self._start_purge(purging))
 
-    async def _log_failure(self, work: Awaitable[None]) -> None:
+    async def _log_failure(self, work: Awaitable[object]) -> None:
         leave_key()
         try:
             await work

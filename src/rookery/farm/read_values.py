@@ -1,13 +1,14 @@
 """The values that reads of the fleet's rows (`reads`) take and return."""
 
 import enum
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from rookery.model.run import Run
 from rookery.model.task import Results, Tally, Task
-from rookery.rules.answers import MachineHistory
+from rookery.rules.answers import MachineBlock, MachineHistory
 from rookery.rules.purge import Purging
 
 EVERYTHING = 2**31 - 1
@@ -38,7 +39,7 @@ class Snapshot:
 
     runs: tuple[tuple[Run, tuple[Task, ...]], ...]
     """Every unfinished run with its active tasks; sums are recomputed from all task rows."""
-    blocks: dict[str, str]
+    blocks: dict[str, MachineBlock]
     recalled: tuple[MachineHistory, ...]
     corrections: tuple[Correction, ...] = ()
     purging: tuple[Purging, ...] = ()
@@ -64,6 +65,10 @@ class Contribution:
     name: str
     machines: int
     results: Results
+    all_groups: int
+    """How many groups of this kind there are, with those that are not listed."""
+    all_games: int
+    """What all of them have played."""
 
 
 class TaskOrder(enum.StrEnum):
@@ -80,7 +85,8 @@ class TaskOrder(enum.StrEnum):
 @dataclass(frozen=True, slots=True)
 class TaskQuery:
     """Which tasks of a run a list asks for. `text` is looked for in the names of users and
-    machines; `state` is one of TASK_STATES, or empty for all."""
+    machines; `state` is one of TASK_STATES, or empty for all; `differing` are the long names of
+    workers whose results lie far from those of the others."""
 
     run: str
     text: str = ""
@@ -89,9 +95,11 @@ class TaskQuery:
     descending: bool = True
     first: int = 0
     count: int = 50
+    differing: tuple[str, ...] = ()
 
 
-TASK_STATES = ("playing", "ended", "struck out", "kept apart", "crashes")
+DIFFERING = "differing"
+TASK_STATES = ("playing", "ended", "struck out", "kept apart", "crashes", DIFFERING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +119,16 @@ class WorkerResults:
     results: Results
 
 
+SHORTEST_COMMIT = 7
+_COMMIT = re.compile(rf"[0-9a-f]{{{SHORTEST_COMMIT},40}}", re.ASCII)
+
+
+def may_begin_commit(text: str) -> bool:
+    """Whether a text that runs are searched for may be the beginning of a commit's name: long
+    enough that words of these letters are none."""
+    return _COMMIT.fullmatch(text.lower()) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class FinishedRunsQuery:
     """Which finished runs a list asks for, newest first."""
@@ -125,7 +143,8 @@ class FinishedRunsQuery:
     since: datetime | None = None
     until: datetime | None = None
     text: str = ""
-    """A part of a run's tags, its owner's name or its info, whatever the case."""
+    """A part of a run's tags, engines, info or its owner's name, whatever the case; or the first
+    letters of a commit."""
     deleted: bool = False
     """Those that were taken off the lists instead of those that are on them."""
     hidden: frozenset[str] = frozenset()

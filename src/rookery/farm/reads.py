@@ -13,7 +13,7 @@ import asyncpg
 
 from rookery.db.fence import Fence
 from rookery.db.pool import EventLog, Pool, Queries, clean, quiet
-from rookery.farm import action_log
+from rookery.farm import action_log, run_filters
 from rookery.farm.action_log import event_of, failure_of, numbered_event_of
 from rookery.farm.published import Published
 from rookery.farm.read_values import (
@@ -49,7 +49,7 @@ from rookery.model.events import Action, Event
 from rookery.model.run import Run
 from rookery.model.task import PlayedBatch, Tally, Task
 from rookery.protocol.actions import MOST_ACTIONS, Expression
-from rookery.rules.answers import ChartPoint, MachineHistory
+from rookery.rules.answers import ChartPoint, DoneCommand, MachineBlock, MachineHistory
 from rookery.rules.purge import BadTask
 
 # What a new primary puts right before it starts: rows that a crash kept behind, and sums that are
@@ -128,14 +128,14 @@ class FleetReads:
             await _decoded(await self._fetch("tasks_played"), _played_of),
         )
 
-    async def blocks(self) -> dict[str, str]:
-        """Machines that get no tasks, by short name, with the message each is given."""
-        return {row["short_name"]: row["message"] for row in await self._fetch("blocks_all")}
+    async def blocks(self) -> dict[str, MachineBlock]:
+        """Machines that get no tasks, by short name."""
+        return {row["short_name"]: MachineBlock(**row) for row in await self._fetch("blocks_all")}
 
-    async def done_run(self, key: str) -> str | None:
-        """The run that the command with this key was about; None where it was not carried out."""
-        found: str | None = await self._pool.fetchval(self._queries["done_commands_run"], key)
-        return found
+    async def done_command(self, key: str) -> DoneCommand | None:
+        """The command with this key; None where it was not carried out."""
+        row = await self._pool.fetchrow(self._queries["done_commands_find"], key)
+        return None if row is None else DoneCommand(**row)
 
     async def recalled(self) -> tuple[MachineHistory, ...]:
         """What all machines have played."""
@@ -208,13 +208,13 @@ class FleetReads:
     async def finished(self, query: FinishedRunsQuery) -> tuple[Run, ...]:
         """A page of a list; what a tune's values were on the way is left out."""
         name = "runs_deleted" if query.deleted else "runs_finished"
-        chosen = action_log.finished(self._queries[name], query)
+        chosen = run_filters.finished(self._queries[name], query)
         rows = await self._pool.fetch(chosen.sql, *chosen.values, timeout=FILTER_SECONDS)
         return await _decoded(rows, run_of)
 
     async def count_finished(self, query: FinishedRunsQuery, most: int) -> int:
         """How many runs such a list has, counted up to a number."""
-        chosen = action_log.finished_count(self._queries["runs_finished_count"], query, most)
+        chosen = run_filters.finished_count(self._queries["runs_finished_count"], query, most)
         found: int = await self._pool.fetchval(chosen.sql, *chosen.values, timeout=FILTER_SECONDS)
         return found
 
@@ -272,6 +272,7 @@ class FleetReads:
             query.descending,
             query.first,
             query.count,
+            [clean(name) for name in query.differing],
             timeout=FILTER_SECONDS,
         )
         return TaskPage(await _decoded(rows, task_of), rows[0]["total"] if rows else 0)

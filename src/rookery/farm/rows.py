@@ -232,12 +232,14 @@ def sample_columns(sample: ChartPoint) -> Columns:
         *sample.pentanomial,
         sample.llr,
         sample.cores,
+        sample.nps,
     )
 
 
 def sample_of(row: Row) -> ChartPoint:
     pentanomial = (row["p0"], row["p1"], row["p2"], row["p3"], row["p4"])
-    return ChartPoint(row["run"], row["at"], row["games"], pentanomial, row["llr"], row["cores"])
+    results = row["games"], pentanomial, row["llr"]
+    return ChartPoint(row["run"], row["at"], *results, row["cores"], row["nps"])
 
 
 def provenance_columns(each: PlayedBatch) -> Columns:
@@ -260,7 +262,8 @@ def provenance_of(row: Row) -> PlayedBatch:
 
 
 def contribution_of(row: Row) -> Contribution:
-    return Contribution(Grouping(row["by"]), row["name"], row["machines"], results_of(row))
+    sums = row["all_groups"], row["all_games"]
+    return Contribution(Grouping(row["by"]), row["name"], row["machines"], results_of(row), *sums)
 
 
 def worker_results_of(row: Row) -> WorkerResults:
@@ -281,7 +284,7 @@ def purging_of(row: Row) -> Purging:
 
 def block_columns(block: MachineBlock) -> Columns:
     assert block.message is not None
-    return clean(block.short_name), clean(block.message), block.at
+    return clean(block.short_name), clean(block.message), block.at, clean(block.actor)
 
 
 def recalled_columns(each: MachineHistory) -> Columns:

@@ -1,6 +1,7 @@
-"""What machines of an invented farm have uploaded: games of legal moves, and logs of failures."""
+"""Files of an invented farm: games of legal moves, logs of failures, and what people uploaded."""
 
 import gzip
+import hashlib
 from collections.abc import Iterator
 from random import Random
 
@@ -14,7 +15,8 @@ OPENING_PLIES = 8
 LONGEST = 160
 ENDINGS = ("adjudication", "adjudication", "adjudication", "normal", "time forfeit")
 WORDS = ("New", "Base")
-RESULTS = ("1-0", "0-1", "1/2-1/2", "1/2-1/2", "1/2-1/2")
+DECIDED = ("1-0", "0-1")
+RESULTS = (*DECIDED, "1/2-1/2", "1/2-1/2", "1/2-1/2")
 ORDINARY_LINES = (
     "Worker version 325, 16 cores, Linux 6.1.0-26-amd64",
     "Verify the bench of both sides ...",
@@ -45,7 +47,8 @@ def _invent_game(chance: Random, run: Run, place: int) -> str:
         "FEN": begun,
         "SetUp": "1",
         "PlyCount": str(len(moves)),
-        "Termination": chance.choice(ENDINGS),
+        # A game that was lost on time is not drawn.
+        "Termination": chance.choice(ENDINGS if result in DECIDED else ENDINGS[:-1]),
         "TimeControl": run.plan.tc,
     }
     head = "\n".join(f'[{name} "{value}"]' for name, value in tags.items())
@@ -94,3 +97,23 @@ def invent_log(failure: Event) -> str:
     return "\n".join(
         (*ORDINARY_LINES, f"Traceback: {failure.message}", "The task is given up.", "")
     )
+
+
+# What people have uploaded.
+
+
+def invent_net(chance: Random) -> tuple[str, bytes]:
+    """A net of few weights and the name of its file, which tells its hash."""
+    weights = chance.randbytes(24_000)
+    return f"nn-{hashlib.sha256(weights).hexdigest()[:12]}.nnue", weights
+
+
+def invent_book(first: int, openings: int) -> bytes:
+    """A book of so many legal positions."""
+    boards = (_play_opening(first + number) for number in range(openings))
+    return "".join(f"{board.epd()}\n" for board in boards).encode()
+
+
+def invent_program(chance: Random) -> bytes:
+    """What begins as a program does, and would do nothing."""
+    return b"\x7fELF" + chance.randbytes(8_000)

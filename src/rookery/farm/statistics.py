@@ -1,4 +1,4 @@
-"""What users' machines gave to the fleet: counted by a job once a run is over, never live."""
+"""What users' machines gave, counted once a run is over, and how fast they play engines."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable

@@ -40,7 +40,7 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """The same with the time that it took."""
+    """What a user's machines played in a run, with core hours."""
 
     user_name: str
     games: int

@@ -128,7 +128,7 @@ class FleetStore:
         *,
         limits: CommitLimits = STANDARD_LIMITS,
         lost: OnLoss = ignored,
-        hears: Collection[CommitListener] = (),
+        listeners: Collection[CommitListener] = (),
         log: EventLog = quiet,
     ) -> None:
         self.reads = FleetReads(pool, queries)
@@ -139,7 +139,7 @@ class FleetStore:
         self._lost = lost
         self._log = log
         self._notices = Notices(pool, queries, log=log)
-        self._hearers = (self._notices, *hears)
+        self._listeners = (self._notices, *listeners)
         self._commits: GroupCommit | None = None
         self._fence: Fence | None = None
 
@@ -151,11 +151,11 @@ class FleetStore:
         self._fence = fence = await self._lease.take()
         self.reads.recovery = Recovery(fence, self._queries, log=self._log)
         sequence = await self._sequence()
-        for hearer in self._hearers:
-            hearer.begin(sequence)
+        for listener in self._listeners:
+            listener.begin(sequence)
         self._commits = GroupCommit(
             Writer(fence, self._queries),
-            self._hearers,
+            self._listeners,
             sequence=sequence,
             limits=self._limits,
             lost=self._lost,
@@ -205,11 +205,11 @@ async def open_fleet_store(
     lease: Lease,
     *,
     lost: OnLoss = ignored,
-    hears: Collection[CommitListener] = (),
+    listeners: Collection[CommitListener] = (),
     log: EventLog = quiet,
 ) -> AsyncIterator[FleetStore]:
     """A store that is closed in the end, whoever has taken it up."""
-    store = FleetStore(pool, queries, lease, lost=lost, hears=hears, log=log)
+    store = FleetStore(pool, queries, lease, lost=lost, listeners=listeners, log=log)
     try:
         yield store
     finally:

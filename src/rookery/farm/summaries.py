@@ -28,10 +28,10 @@ def _fishtest(run: Run) -> Iterator[str]:
     if isinstance(kind, SprtTest):
         spec = kind.spec
         bounds = f"({spec.lower:.2f},{spec.upper:.2f}) <{spec.elo0:.2f},{spec.elo1:.2f}>"
-        yield f"LLR: {kind.state.llr:.2f} {bounds}"
+        yield f"LLR: {kind.state.llr:z.2f} {bounds}"
     elif results.games:
         found = estimate_elo(results.pentanomial)
-        yield f"Elo: {found.elo:.2f} ± {found.half_width:.1f} (95%) LOS: {found.los:.1%}"
+        yield f"Elo: {found.elo:z.2f} ± {found.half_width:.1f} (95%) LOS: {found.los:.1%}"
     yield f"Total: {results.games} W: {results.wins} L: {results.losses} D: {results.draws}"
     yield f"Ptnml(0-2): {', '.join(map(str, results.pentanomial))}"
     if not isinstance(kind, SprtTest) and results.games:
@@ -43,7 +43,7 @@ def _normalised(results: Results) -> str:
     p = results.pentanomial
     lost, won = p[0] + p[1], p[3] + p[4]
     ratio = f"{won / lost:.2f}" if lost else "inf"
-    return f"nElo: {found.nelo:.2f} ± {found.half_width:.1f} (95%) PairsRatio: {ratio}"
+    return f"nElo: {found.nelo:z.2f} ± {found.half_width:.1f} (95%) PairsRatio: {ratio}"
 
 
 def _openbench(run: Run) -> Iterator[str]:
@@ -55,12 +55,12 @@ def _openbench(run: Run) -> Iterator[str]:
         return
     if results.games:
         found = estimate_elo(results.pentanomial)
-        yield f"Elo   | {found.elo:.2f} +- {found.half_width:.2f} (95%)"
+        yield f"Elo   | {found.elo:z.2f} +- {found.half_width:.2f} (95%)"
     if isinstance(kind, SprtTest):
         spec = kind.spec
         bounds = f"({spec.lower:.2f}, {spec.upper:.2f}) [{spec.elo0:.2f}, {spec.elo1:.2f}]"
         yield f"SPRT  | {conditions(run)}"
-        yield f"LLR   | {kind.state.llr:.2f} {bounds}"
+        yield f"LLR   | {kind.state.llr:z.2f} {bounds}"
     else:
         yield f"Conf  | {conditions(run)}"
     yield f"Games | N: {results.games} W: {results.wins} L: {results.losses} D: {results.draws}"

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from rookery.farm.command_keys import present_key
 from rookery.farm.commits import CommitQueue, CommitStats
 from rookery.farm.reads import FleetReads
-from rookery.rules.answers import Changes, Decision
+from rookery.rules.answers import Changes, Decision, DoneCommand
 from rookery.rules.assignment import Scheduler
 from rookery.rules.eligibility import Policy
 from rookery.rules.observations import ChartSampling
@@ -33,7 +33,7 @@ class PrimaryTerm:
         self.sampling = ChartSampling()
         self._commits = commits
         self._put = 0
-        self._done: dict[str, str] = {}
+        self._done: dict[str, DoneCommand] = {}
 
     def seals(self) -> set[str]:
         """Of the credentials with which the active tasks were taken."""
@@ -44,11 +44,16 @@ class PrimaryTerm:
         """The run that this task's command was about, where it was carried out before; an empty
         one for what is about no run."""
         key = present_key()
-        return None if key is None or key.used else self._done.get(key.text)
+        done = None if key is None or key.used else self._done.get(key.text)
+        return None if done is None else done.run
 
-    def note_done(self, key: str, run: str) -> None:
-        """The command with this key has been carried out, at least in memory."""
-        self._done[key] = run
+    def find_command(self, key: str) -> DoneCommand | None:
+        """The command with this key, where it was carried out."""
+        return self._done.get(key)
+
+    def note_done(self, done: DoneCommand) -> None:
+        """This command has been carried out, at least in memory."""
+        self._done[done.key] = done
         if len(self._done) > MOST_DONE:
             del self._done[next(iter(self._done))]
 

@@ -13,7 +13,7 @@ from rookery.farm.published import InThread
 from rookery.model.machine import Machine
 from rookery.model.run import ForeignTask, Run, RunFault
 from rookery.model.task import Task, TaskKey
-from rookery.rules.answers import HeldTask
+from rookery.rules.answers import HeldTask, MachineBlock
 from rookery.rules.diagnosis import STILL_THERE, FleetView, RunDiagnosis, diagnose
 from rookery.rules.machines import MachineState
 from rookery.rules.working_set import WorkingSet
@@ -54,7 +54,7 @@ class FleetActivity:
     user_paces: Mapping[str, float] = field(default_factory=dict)
     """Games a minute that users' machines play now, once a minute."""
     waiting_machines: int = 0
-    """Those that asked and got nothing, twice a minute."""
+    """Those that asked and got nothing, once a minute."""
     residual_colours: Mapping[TaskKey, Colour] = field(default_factory=dict)
     """How tasks at play compare with the others of their run, once a minute; without those that
     have too few results."""
@@ -68,12 +68,14 @@ class FleetActivity:
 
 class KnownMachine(NamedTuple):
     """A machine as it described itself last, when it last asked for a task, when it last gave any
-    sign of life, and what it plays now."""
+    sign of life, and what it plays now; of one that waits, the run that it played last, where that
+    is known."""
 
     machine: Machine
     asked: datetime
     heard: datetime
     task: Task | None = None
+    last_run: str = ""
 
     @property
     def run(self) -> str:
@@ -85,7 +87,7 @@ def _describe_known(working: WorkingSet, state: MachineState) -> KnownMachine:
     key = state.task
     task = working.task(key) if key else None
     if key is None or task is None:
-        return KnownMachine(state.machine, state.asked, state.asked)
+        return KnownMachine(state.machine, state.asked, state.asked, last_run=state.last)
     heard = working.last_seen.get(key) or task.reported
     return KnownMachine(state.machine, state.asked, max(heard, state.asked), task)
 
@@ -191,12 +193,22 @@ class FleetViews:
             await self._primary.wait_committed(term)
         return tuple(found)
 
+    @property
+    def machines_since(self) -> datetime | None:
+        """As of when `machines` tells what they do; None in the primary, which knows it now."""
+        return None if self._primary.present_term() else self._copy.machines_since
+
     async def waiting_machines(self) -> list[Machine]:
         """The machines that asked for a task not long ago and found none."""
         return await find_waiting_machines(await self._working(), self._primary.clock.now())
 
     async def blocks(self) -> dict[str, str]:
         """Blocked machines by short name, with the message each is given."""
+        found = await self.whole_blocks()
+        return {name: block.message or "" for name, block in found.items()}
+
+    async def whole_blocks(self) -> dict[str, MachineBlock]:
+        """The same with who blocked each."""
         term = self._primary.present_term()
         if term is None:
             return await self._primary.reads.blocks()

@@ -25,6 +25,11 @@ AT_ONCE = 20
 PAUSE_SECONDS = 0.02
 
 
+def left_to_wait(wished: float, waited: float) -> float:
+    """The seconds for which a machine may still be kept waiting, of those that it wished for."""
+    return max(0.0, min(wished, LONGEST_SECONDS) - waited)
+
+
 @dataclass(slots=True, eq=False)
 class _Place:
     """One machine in the line; over where another request of it came, or there is work."""

@@ -237,7 +237,10 @@ class Writer:
         over = [run for run, each in purging.items() if each is None]
         yield "purges_end", [(over,)] if over else []
         yield "outbox_put", [*_list_notifications(gathered)]
-        yield "done_commands_add", [(clean(each.key), each.run) for each in gathered.done]
+        yield (
+            "done_commands_add",
+            [(clean(each.key), each.run, each.body) for each in gathered.done],
+        )
 
     def _often(self, gathered: PendingRows) -> Iterator[Rows]:
         """Rows that most rounds have, but for those of runs."""

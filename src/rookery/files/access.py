@@ -31,7 +31,7 @@ class RepeatedUpload:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredShare:
+class StoredUsage:
     """The bytes that a user keeps here, and how many they may; None for no limit."""
 
     used: int
@@ -66,9 +66,9 @@ class FileAccessRows(Table):
             await write("repeated_uploads_forget", file)
             await write("engines_changed", "")
 
-    async def load_share(self, user: str, limit: int | None) -> StoredShare:
+    async def load_usage(self, user: str, limit: int | None) -> StoredUsage:
         """`limit` is what the site allows everybody."""
-        found = await self._one(StoredShare, "uploads_of", user, limit)
+        found = await self._one(StoredUsage, "uploads_of", user, limit)
         assert found is not None
         return found
 

@@ -7,23 +7,24 @@
 Theory of operation. The dump and the list of files are read from one snapshot; every file that is
 in the list is then copied, unless an earlier backup has it: files never change. Servers go on
 meanwhile. They remove rows, and no files while the backup holds its lock (`FileRows.forget`); those
-that are left over go with the next sweep. The dump gets its name last, so that one that is there
-has all its files.
+that are left over go with the next sweep. The dump gets its name last, once the list is on the
+disk too, so that one that is there has all its files.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
+from rookery.db.access import load_database_name
 from rookery.db.backup import BackupFailed, Programs, RestoreFailed, backup, check_place, restore
 from rookery.db.connecting import OwnConnection, connect
 from rookery.db.migrations import Migration
 from rookery.db.pool import CONNECT_SECONDS, Queries
-from rookery.db.target import Target
+from rookery.db.target import Target, sync
 from rookery.files.blobs import FolderBlobs
 from rookery.files.copying import (
     TABLES,
@@ -33,12 +34,16 @@ from rookery.files.copying import (
     digest_blob,
     list_named,
 )
+from rookery.files.ownership import take_place
 from rookery.files.places import FilePlace
 from rookery.files.storage_health import StorageHealth
 
 DUMP, LIST, FILES = ".dump", ".files", "files"
 NAME = "rookery-%Y%m%d-%H%M%S"
 WAIT_SECONDS = 60
+COUNT = "count"
+"""Begins the last line of a list, which has as many words as the others: an earlier version takes
+it for a file of a kind that it does not know, and leaves it alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,20 @@ class BackupReport:
     """Files that rows name and that were not there to be copied."""
 
 
+@dataclass(frozen=True, slots=True)
+class FileList:
+    """The list of a backup's files, as it was read."""
+
+    files: dict[tuple[str, str], CopiedBlob]
+    """By kind and key."""
+    count: int | None
+    """How many were written; None in lists of earlier versions."""
+
+    @property
+    def is_whole(self) -> bool:
+        return self.count in {None, len(self.files)}
+
+
 class BackupFolder:
     """A folder with backups; its methods block."""
 
@@ -68,28 +87,45 @@ class BackupFolder:
         """All complete backups, the oldest first."""
         return sorted(path.stem for path in self.path.glob(f"rookery-*{DUMP}"))
 
-    def read_list(self, name: str) -> dict[tuple[str, str], CopiedBlob]:
-        """The files of a backup, by kind and key."""
-        found = {}
+    def read_list(self, name: str) -> FileList:
+        """The list of a backup. One that was cut short in the middle of a line has no count, and
+        a line that is none."""
+        files, count = dict[tuple[str, str], CopiedBlob](), None
         for line in (self.path / f"{name}{LIST}").read_text("ascii").splitlines():
-            kind, key, size, sha256 = line.split()
-            found[kind, key] = CopiedBlob(key, int(size), sha256)
-        return found
+            words = line.split()
+            if len(words) != len(("kind", "key", "size", "sha256")) or not words[2].isdigit():
+                return FileList(files, -1)
+            kind, key, size, sha256 = words
+            if kind == COUNT:
+                count = int(size)
+            else:
+                files[kind, key] = CopiedBlob(key, int(size), sha256)
+        return FileList(files, count)
 
-    def write_list(self, name: str, files: Iterable[tuple[str, CopiedBlob]]) -> None:
-        lines = (f"{kind} {each.key} {each.size} {each.sha256}\n" for kind, each in files)
-        (self.path / f"{name}{LIST}").write_text("".join(lines), "ascii")
+    def write_list(self, name: str, files: Sequence[tuple[str, CopiedBlob]]) -> None:
+        """Writes the list to the disk, with the number of files in its last line."""
+        lines = [f"{kind} {each.key} {each.size} {each.sha256}\n" for kind, each in files]
+        path = self.path / f"{name}{LIST}"
+        path.write_text("".join((*lines, f"{COUNT} - {len(files)} -\n")), "ascii")
+        sync(path)
+        sync(self.path)
+
+    def name_dump(self, draft: Path, name: str) -> None:
+        """Completes a backup whose list is written."""
+        draft.replace(self.dump(name))
+        sync(self.path)
 
     def prune(self, keep: int) -> int:
         """Removes all but the newest so many, and the files that only those named; gives their
-        number."""
+        number. Where a list is damaged nobody knows whose files are left, and all of them stay."""
         names = self.names()
         old = names[: max(0, len(names) - keep)]
         for name in old:
             self.dump(name).unlink()
             (self.path / f"{name}{LIST}").unlink(missing_ok=True)
-        if old:
-            kept = {file for name in self.names() for file in self.read_list(name)}
+        lists = [self.read_list(name) for name in self.names()] if old else []
+        if old and all(each.is_whole for each in lists):
+            kept = {file for each in lists for file in each.files}
             for path in (self.path / FILES).glob("*/*/*"):
                 if (path.parts[-3], path.name) not in kept:
                     path.unlink()
@@ -142,7 +178,7 @@ async def back_up(tools: BackupTools, folder: BackupFolder, *, keep: int = 0) ->
                 found = await _copy_kind(tools, folder, kind, keys, before, counts)
                 listed += [(kind, each) for each in found]
             await threads.io(folder.write_list, name, listed)
-            await threads.io(draft.replace, folder.dump(name))
+            await threads.io(folder.name_dump, draft, name)
             if keep:
                 await threads.io(folder.prune, keep)
     finally:
@@ -182,7 +218,7 @@ def _read_known(folder: BackupFolder) -> dict[tuple[str, str], CopiedBlob]:
     """What earlier backups know of their files, so that those are not read again."""
     known: dict[tuple[str, str], CopiedBlob] = {}
     for name in folder.names():
-        known |= folder.read_list(name)
+        known |= folder.read_list(name).files
     return known
 
 
@@ -222,7 +258,10 @@ async def put_back(
     """Restores a backup: first its files, each compared with its digest, then the database."""
     threads, counts = tools.threads, CopyCounts()
     await check_place(tools.target, force=force)
-    wanted = await threads.io(folder.read_list, name)
+    listed = await threads.io(folder.read_list, name)
+    if not listed.is_whole:
+        raise RestoreFailed(reason=f"the list {name}{LIST} is damaged or cut short")
+    wanted = listed.files
     place = folder.place(threads, tools.clock)
     for kind in TABLES:
         copier = Copier(kind, place, tools.files, threads, counts, tools.note)
@@ -236,6 +275,17 @@ async def put_back(
     dump = folder.dump(name)
     await restore(tools.target, dump, tools.programs, known=known, force=force)
     return counts
+
+
+async def take_files(tools: BackupTools) -> None:
+    """After a restore into a place without a mark: it is this database's from now on. Raises
+    ForeignFiles where another one has it, of which nothing is removed then."""
+    connection = await connect(tools.target, seconds=CONNECT_SECONDS)
+    try:
+        database = await load_database_name(connection, tools.queries)
+    finally:
+        await connection.close()
+    await tools.threads.files(take_place, tools.files.name, tools.files.mark, database)
 
 
 def choose_backup(folder: BackupFolder, name: str = "") -> str:

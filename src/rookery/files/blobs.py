@@ -41,6 +41,11 @@ class StorageAway(Exception):
     """The storage of files can't be used right now; the text says why."""
 
 
+class DoubtfulCall(StorageAway):
+    """A call of the storage failed for a reason that may be the call's own: a probe decides whether
+    the storage is away. Whoever called is answered as if it were."""
+
+
 @dataclass(frozen=True, slots=True)
 class ListedBlob:
     """A blob as its store lists it."""

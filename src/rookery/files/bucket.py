@@ -16,25 +16,29 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from rookery.clock import Clock
 from rookery.db.target import pass_test_point
-from rookery.errors import Complaint
+from rookery.errors import Complaint, message_in_docstring
 from rookery.files.blobs import (
     FOLDER_CHARACTERS,
     RESERVE,
     ListedBlob,
-    StorageAway,
     UnknownBlob,
     check_free_space,
     check_key,
     make_key,
 )
+from rookery.files.bucket_errors import translated_errors
 from rookery.files.storage_health import StorageHealth
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
 
-PART = 8 * 2**20
-"""Bytes of one request where a blob is put in parts."""
+PART = 5 * 2**20
+"""Bytes of one request where a blob is put in parts: the least that S3 takes."""
 PARTS_AT_ONCE = 2
+PUT_SIZES = (2**14, 2**18, 2**20, PART)
+"""Requests that put up to so many bytes have a time limit in common."""
+LEAST_RATE = 64 * 1024
+"""Bytes a second that one request may put at the least, for the slow uplinks of homes."""
 RANGE = 2**20
 """Bytes of one request where a blob is read."""
 IN_MEMORY = 256 * 1024
@@ -51,7 +55,7 @@ class NoStorageClient(Complaint):
     exit_code = 2
 
     def __init__(self) -> None:
-        super().__init__(self.__doc__)
+        super().__init__(message_in_docstring(type(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +80,28 @@ class Bucket:
     StorageAway."""
 
     def __init__(self, address: BucketAddress, *, seconds: int = 8) -> None:
-        """`seconds` is what the storage may take for one request; a few are repeated once."""
+        """`seconds` is what the storage may take for one request, besides the time that the bytes
+        of an upload need; a few are repeated once."""
         self._address = address
         self._store = _make_store(address, seconds, whole=3 * seconds)
         self._patient_store = _make_store(address, seconds, whole=WHOLE_SECONDS)
+        # The time limit of a client also counts while a body is being sent.
+        self._put_stores = {
+            size: _make_store(address, limit, whole=limit)
+            for size, limit in ((size, seconds + size // LEAST_RATE) for size in PUT_SIZES)
+        }
         self._has_ranges = True
 
     def put(self, path: str, file: BinaryIO, headers: dict[str, str]) -> None:
+        """The whole file. Raises DoubtfulCall where it took too long: the uplink may be slow."""
         import obstore
 
-        with _translated_errors(missing_is_away=True):
+        size = file.seek(0, io.SEEK_END)
+        file.seek(0)
+        fitting = next((most for most in PUT_SIZES if size <= most), PART)
+        with translated_errors(missing_is_away=True, slow_is_doubtful=True):
             obstore.put(
-                self._store,
+                self._put_stores[fitting],
                 path,
                 file,
                 attributes=cast("Any", headers),
@@ -103,7 +117,7 @@ class Bucket:
 
         if not self._has_ranges:
             return None
-        with _translated_errors():
+        with translated_errors():
             try:
                 found = obstore.get(
                     self._store, path, options={"range": (start, start + RANGE)}
@@ -122,7 +136,7 @@ class Bucket:
         """All bytes from `start` on, in one request; raises FileNotFoundError."""
         import obstore
 
-        with _translated_errors():
+        with translated_errors():
             skipped = start
             for piece in obstore.get(self._patient_store, path).stream(min_chunk_size=RANGE):
                 data = bytes(piece)
@@ -133,7 +147,7 @@ class Bucket:
     def has(self, path: str) -> bool:
         import obstore
 
-        with _translated_errors():
+        with translated_errors():
             try:
                 obstore.head(self._store, path)
             except FileNotFoundError:
@@ -143,29 +157,28 @@ class Bucket:
     def remove(self, path: str) -> None:
         import obstore
 
-        with _translated_errors(), contextlib.suppress(FileNotFoundError):
+        with translated_errors(), contextlib.suppress(FileNotFoundError):
             obstore.delete(self._store, path)
 
     def list_all(self, folder: str) -> Iterator[Any]:
         """What obstore tells of each object in a folder."""
         import obstore
 
-        with _translated_errors(missing_is_away=True):
+        with translated_errors(missing_is_away=True):
             for batch in obstore.list(self._store, prefix=f"{folder}/", chunk_size=1000):
                 yield from batch
 
     def sign(self, path: str, seconds: int) -> str:
         import obstore
 
-        with _translated_errors():
+        with translated_errors():
             return str(obstore.sign(self._store, "GET", path, timedelta(seconds=seconds)))
 
     def probe(self, writes: bool) -> None:
-        """Asks for a small object, or writes it; raises StorageAway."""
+        """Asks for a small object, or writes it before; raises StorageAway."""
         if writes:
             self.put(PROBE, io.BytesIO(b"rookery"), {})
-        else:
-            self.has(PROBE)
+        self.has(PROBE)
 
 
 def _make_store(address: BucketAddress, seconds: int, *, whole: int) -> "S3Store":
@@ -190,41 +203,6 @@ def _make_store(address: BucketAddress, seconds: int, *, whole: int) -> "S3Store
         retry_config={"max_retries": 1, "retry_timeout": timedelta(seconds=seconds)},
         **config,
     )
-
-
-@contextlib.contextmanager
-def _translated_errors(*, missing_is_away: bool = False) -> Iterator[None]:
-    """Turns what obstore raises into StorageAway; a missing object stays FileNotFoundError."""
-    from obstore.exceptions import BaseError
-
-    try:
-        yield
-    except FileNotFoundError as error:
-        if missing_is_away or "NoSuchBucket" in str(error):
-            raise StorageAway(explain(error)) from None
-        raise
-    except (BaseError, OSError, ValueError) as error:
-        raise StorageAway(explain(error)) from None
-
-
-def explain(error: Exception) -> str:
-    """Why a call failed, in few words: obstore tells the whole request and its inner errors."""
-    text = str(error)
-    for sign, words in (
-        ("NoSuchBucket", "there is no such bucket"),
-        ("SignatureDoesNotMatch", "it refuses our credentials"),
-        ("InvalidAccessKeyId", "it refuses our credentials"),
-        ("403 Forbidden", "it refuses our credentials"),
-        ("401 Unauthorized", "it refuses our credentials"),
-        ("169.254.169.254", "no credentials were given: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY"),
-        ("TimedOut", "it does not answer in time"),
-        ("Timeout", "it does not answer in time"),
-        ("ConnectionRefused", "it refuses connections"),
-        ("Connect", "it can't be reached"),
-    ):
-        if sign in text:
-            return words
-    return " ".join(text.partition("Debug source")[0].split()) or type(error).__name__
 
 
 class BucketBlobs:

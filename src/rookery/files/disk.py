@@ -5,12 +5,12 @@
 Low: uploads are refused, because what is left belongs to the database. Full: the database may fail
 at any write. Either ends by itself when there is space again. A disk that has files alone is never
 worse than low: everything but uploads goes on. What an external database has left is not known
-before one of its writes fails.
+before one of its writes fails, nor when there is space again before a commit succeeds.
 """
 
 import enum
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,9 @@ LEAST_FREE = 32 * MB
 FAILED_SECONDS = 10.0
 """A failed write counts as a full disk for this long: that of an external database can't be
 measured."""
+SETTLED_SECONDS = 2.0
+"""And for this long after the last one that failed, though commits succeed: on a full disk small
+ones still do now and then."""
 NO_SPACE_MESSAGES = ("No space left on device", "DiskFullError", "Disk quota exceeded")
 
 
@@ -83,6 +86,7 @@ class Disk:
         self._tightest = folders[0]
         self._free = unlimited(self._tightest.path)
         self._failed = float("-inf")
+        self._has_written = False
         self.space = DiskSpace.ENOUGH
 
     @property
@@ -125,8 +129,16 @@ class Disk:
         if not any(each in message for each in NO_SPACE_MESSAGES):
             return False
         self._failed = self._clock.seconds()
+        self._has_written = False
         self._update_state()
         return True
+
+    def begin(self, sequence: int) -> None:
+        """A new term of the primary; says nothing about the disk."""
+
+    def add(self, sequence: int, runs: Iterable[str]) -> None:
+        """A commit has succeeded: there is space again, if no other fails."""
+        self._has_written = True
 
     def describe_trouble(self) -> str:
         """A sentence for pages and health probes; empty while there is enough space."""
@@ -141,7 +153,8 @@ class Disk:
         return "disk full: a write found no space"
 
     def _update_state(self) -> None:
-        failed = self._clock.seconds() - self._failed < FAILED_SECONDS
+        counts_for = SETTLED_SECONDS if self._has_written else FAILED_SECONDS
+        failed = self._clock.seconds() - self._failed < counts_for
         space = DiskSpace.FULL if failed else self._judge(self._tightest, self._free)
         before, self.space = self.space, space
         if space is before:

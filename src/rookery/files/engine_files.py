@@ -55,6 +55,8 @@ class NetSearch:
 
     text: str = ""
     """Found in their names, and in the names of those who gave them."""
+    user: str = ""
+    """Found in the names of those who gave them."""
     hidden: tuple[str, ...] = ()
     """Nets that the reader may not know of."""
     repeated: tuple[str, ...] = ()
@@ -70,9 +72,12 @@ class NetRows(UserFileRows[StoredNet]):
     kind = StoredNet
 
     async def find_page(self, search: NetSearch) -> tuple[StoredNet, ...]:
-        pattern = f"%{escape_pattern(clean(search.text))}%"
+        text, user = (
+            f"%{escape_pattern(clean(each))}%" if each else ""
+            for each in (search.text, search.user)
+        )
         hidden, repeated = list(search.hidden), list(search.repeated)
-        given = (pattern, hidden, repeated, search.limit, search.first)
+        given = (text, user, hidden, repeated, search.limit, search.first)
         return await self._many(StoredNet, "nets_page", *given)
 
     async def note_downloads(self, counts: Mapping[str, int]) -> None:

@@ -6,18 +6,29 @@ It is worked out from the latest games alone, so that it costs the same however 
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from rookery.boundary.offload import Threads
 from rookery.caches import ExpiringCache, SharedWork
 from rookery.clock import Clock
 from rookery.files.blobs import StorageAway, UnknownBlob
-from rookery.files.games import GameStore, IndexedGame
-from rookery.protocol.games import BrokenGames, Ending, Outcome, parse_game_text
+from rookery.files.games import GameStore, IndexedGame, StoredGame
+from rookery.protocol.games import (
+    OPENING_MOVES,
+    BrokenGames,
+    Ending,
+    Outcome,
+    parse_game_text,
+)
 
 UPLOADS_LOOKED_AT = 200
 MOST_GAMES = 20_000
 MOST_LISTED = 20
+UPLOADS_READ = 5
+"""Whose first games tell how fast the engines searched."""
+POSITIONS_READ = 8
+"""Lopsided openings whose positions are read from a game."""
 REMEMBERED_SECONDS = 60.0
 MOST_REMEMBERED = 100
 LENGTH_STEP = 20
@@ -37,6 +48,8 @@ class LopsidedOpening:
     games: int
     winner: Outcome
     sample: IndexedGame
+    position: str = ""
+    """Its FEN or first moves, where the sample itself is here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +78,8 @@ class GameInsights:
     lopsided: tuple[LopsidedOpening, ...] = ()
     bad: tuple[IndexedGame, ...] = ()
     phases: tuple[PhaseSpeed, ...] = ()
+    timed_games: int = 0
+    """From how many of them the phases are."""
 
 
 class GameInsightsReader:
@@ -86,17 +101,38 @@ class GameInsightsReader:
         indexed = await self._games.rows.list_latest(run_id, UPLOADS_LOOKED_AT)
         texts = await self._read_texts(run_id)
         found = await self._threads.cpu(find_insights, indexed[:MOST_GAMES], texts)
+        found = replace(found, lopsided=await self._add_positions(found.lopsided))
         self._known.put(run_id, found, REMEMBERED_SECONDS)
         return found
 
     async def _read_texts(self, run_id: str) -> tuple[str, ...]:
-        latest = await self._games.rows.find_latest(run_id)
-        if latest is None:
-            return ()
-        try:
-            return await self._games.read_beginning(latest.blob)
-        except (UnknownBlob, StorageAway, BrokenGames):
-            return ()
+        found: list[str] = []
+        for upload in await self._games.rows.find_latest(run_id, UPLOADS_READ):
+            with suppress(UnknownBlob, StorageAway, BrokenGames):
+                found += await self._games.read_beginning(upload.blob)
+        return tuple(found)
+
+    async def _add_positions(
+        self, lopsided: Sequence[LopsidedOpening]
+    ) -> tuple[LopsidedOpening, ...]:
+        """The first few with where they begin; reading more would take long."""
+        found = [await self._add_position(each) for each in lopsided[:POSITIONS_READ]]
+        return (*found, *lopsided[POSITIONS_READ:])
+
+    async def _add_position(self, opening: LopsidedOpening) -> LopsidedOpening:
+        stored = StoredGame(opening.sample.game, opening.sample.blob)
+        if stored.blob:
+            with suppress(UnknownBlob, StorageAway, BrokenGames):
+                text = await self._games.read_text(stored)
+                return replace(opening, position=describe_opening(text))
+        return opening
+
+
+def describe_opening(text: str) -> str:
+    """Where a game began: the FEN that it was given, else its first moves."""
+    game = parse_game_text(text)
+    fen = " ".join(game.tags.get("FEN", "").split()[:4])
+    return fen or " ".join(move.san for move in game.moves[:OPENING_MOVES])
 
 
 def find_insights(games: Sequence[IndexedGame], texts: Sequence[str]) -> GameInsights:
@@ -108,6 +144,7 @@ def find_insights(games: Sequence[IndexedGame], texts: Sequence[str]) -> GameIns
         lengths=_count_lengths(games),
         bad=tuple(each for each in games if each.game.ending in BAD_ENDINGS)[:MOST_LISTED],
         phases=measure_phases(texts),
+        timed_games=len(texts),
     )
 
 
@@ -125,7 +162,7 @@ def _compare_openings(games: Iterable[IndexedGame]) -> GameInsights:
         played[each.game.opening].append(each)
     often = [those for those in played.values() if len(those) > 1]
     lopsided = [
-        LopsidedOpening(len(those), those[0].game.outcome, those[0])
+        LopsidedOpening(len(those), those[0].game.outcome, _choose_sample(those))
         for those in often
         if is_lopsided(those)
     ]
@@ -137,6 +174,11 @@ def _compare_openings(games: Iterable[IndexedGame]) -> GameInsights:
         black_always=len(lopsided) - whites,
         lopsided=tuple(lopsided[:MOST_LISTED]),
     )
+
+
+def _choose_sample(games: Sequence[IndexedGame]) -> IndexedGame:
+    """One whose text is here, and near the beginning of its upload, if there is one."""
+    return min(games, key=lambda each: (not each.blob, each.game.offset))
 
 
 def is_lopsided(games: Sequence[IndexedGame]) -> bool:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any, BinaryIO, Protocol
 
@@ -26,6 +26,12 @@ from rookery.protocol.games import (
 
 MOST_UPLOADS = 50
 """Uploads per task; the games of no more than these are listed."""
+KEPT_AFTER_END, KEPT_LONG_GAMES = timedelta(days=1), timedelta(days=10)
+"""How long games are here after the end of their run; those of deleted runs are as long ones."""
+KEPT_AT_PLAY = timedelta(days=50)
+"""After their upload, while the run goes on."""
+LONG_GAMES_SECONDS = 20
+"""From this base time on games have much time."""
 GAMES_LOOKED_AT = 40
 """Of an upload, where somebody asks how fast the engines searched."""
 LARGEST, LARGEST_GAME = 10_000_000, 20_000
@@ -54,6 +60,8 @@ class IndexedGame:
     task: int
     number: int
     game: Game
+    blob: str = ""
+    """What holds its text, where that was looked for and is here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +130,11 @@ class GameRows(FileRows[GameUpload]):
     async def list_latest(self, run_id: str, uploads: int) -> tuple[IndexedGame, ...]:
         """The indexed games of a run's latest uploads."""
 
-        def number_games(task: int, number: int, **columns: Any) -> list[IndexedGame]:
+        def number_games(
+            task: int, number: int, blob: str | None, **columns: Any
+        ) -> list[IndexedGame]:
             games = enumerate(unpack_games(**columns), number)
-            return [IndexedGame(task, place, game) for place, game in games]
+            return [IndexedGame(task, place, game, blob or "") for place, game in games]
 
         found = await self._many(number_games, "pgns_latest_indexed", run_id, uploads)
         return tuple(chain.from_iterable(found))
@@ -145,9 +155,9 @@ class GameRows(FileRows[GameUpload]):
             place -= len(games)
         return None
 
-    async def find_latest(self, run_id: str) -> GameUpload | None:
-        """The latest upload of a run that is here."""
-        return await self._one(GameUpload, "pgns_latest", run_id)
+    async def find_latest(self, run_id: str, count: int = 1) -> tuple[GameUpload, ...]:
+        """The latest uploads of a run that are here."""
+        return await self._many(GameUpload, "pgns_latest", run_id, count)
 
     async def list_games(self, run_id: str, task_id: int) -> tuple[Game, ...]:
         """The indexed games of a task in the order of its uploads, also of those that were
@@ -189,7 +199,8 @@ class GameRows(FileRows[GameUpload]):
 
     async def find_expired(self, now: datetime, limit: int) -> tuple[GameUpload, ...]:
         """A batch of uploads that have been stored for as long as the worker protocol demands."""
-        return await self._many(GameUpload, "pgns_expired", now, limit)
+        spans = KEPT_AFTER_END, KEPT_LONG_GAMES, KEPT_AT_PLAY
+        return await self._many(GameUpload, "pgns_expired", now, limit, *spans, LONG_GAMES_SECONDS)
 
 
 class GamesDecoder(Protocol):

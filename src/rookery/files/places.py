@@ -1,5 +1,6 @@
 """Where files are: in the data folder, in a folder that several servers share, or in a bucket."""
 
+import io
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -11,6 +12,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
 from rookery.db.embedded.folder import Layout
+from rookery.db.target import sync
 from rookery.files.blobs import (
     NO_SPACE,
     Blobs,
@@ -23,6 +25,7 @@ from rookery.files.blobs import (
 )
 from rookery.files.bucket import Bucket, BucketAddress, BucketBlobs
 from rookery.files.disk import MB, WatchedFolder
+from rookery.files.ownership import LONGEST_MARK, FileOwners, Mark, NoMark, OwnedBlobs
 from rookery.files.storage_health import StorageHealth
 from rookery.logs import Log
 from rookery.settings import Settings, SettingsError
@@ -31,7 +34,7 @@ FOLDER = "blobs"
 """Of files in the data folder."""
 SPOOL = "spool"
 """Of what is on its way to a bucket or from it."""
-PACKED_KINDS = frozenset({"nets"})
+PACKED_KINDS = frozenset({"games", "nets"})
 """Stored as gzip streams and fetched from a bucket by others, who have to be told."""
 BUCKET_OPTIONS = frozenset({"endpoint", "region", "style"})
 
@@ -62,11 +65,17 @@ class FilePlace:
     """A place with the files of all kinds."""
 
     def __init__(
-        self, name: str, health: StorageHealth, open_blobs: Callable[[str], Blobs]
+        self,
+        name: str,
+        health: StorageHealth,
+        open_blobs: Callable[[str], Blobs],
+        mark: Mark | None = None,
     ) -> None:
         self.name = name
         """For people; without secrets."""
         self.health = health
+        self.mark = mark or NoMark()
+        """Whose the place is."""
         self._open_blobs = open_blobs
 
     def blobs(self, kind: str) -> Blobs:
@@ -97,7 +106,7 @@ def open_place(
             headers=packed,
         )
 
-    return FilePlace(name, health, open_blobs)
+    return FilePlace(name, health, open_blobs, BucketMark(bucket, health))
 
 
 def _open_folder(
@@ -110,24 +119,45 @@ def _open_folder(
         return FolderBlobs(folder / kind, clock, reserve=reserve)
 
     if folder == settings.data / FOLDER:
-        return FilePlace(str(folder), StorageHealth(str(folder), threads, clock, log), open_blobs)
+        health = StorageHealth(str(folder), threads, clock, log)
+        return FilePlace(str(folder), health, open_blobs, FolderMark(folder))
     probe = partial(probe_folder, folder)
     health = StorageHealth(str(folder), threads, clock, log, probe=probe)
     return FilePlace(
-        str(folder), health, lambda kind: SharedBlobs(open_blobs(kind), folder, health)
+        str(folder),
+        health,
+        lambda kind: SharedBlobs(open_blobs(kind), folder, health),
+        SharedMark(folder, health),
     )
 
 
-def open_files(settings: Settings, threads: Threads, clock: Clock, log: Log) -> FilePlace:
-    """The files of a site, which reads what is not there yet from the place before."""
+def open_files(
+    settings: Settings, threads: Threads, clock: Clock, log: Log, owners: FileOwners | None = None
+) -> FilePlace:
+    """The files of a site, which reads what is not there from the other place of a move. With
+    `owners` nothing is removed from a place of another database."""
     place = open_place(find_place(settings), settings, threads, clock, log)
+    place = _guard(place, owners)
     if settings.files_old_url is None:
         return place
     before = read_place(settings.files_old_url, named="ROOKERY_FILES_OLD_URL")
-    old = open_place(before, settings, threads, clock, log)
+    old = _guard(open_place(before, settings, threads, clock, log), owners)
     place.health.include(old.health)
     return FilePlace(
-        place.name, place.health, lambda kind: MovingBlobs(place.blobs(kind), old.blobs(kind))
+        place.name,
+        place.health,
+        lambda kind: MovingBlobs(place.blobs(kind), old.blobs(kind)),
+        place.mark,
+    )
+
+
+def _guard(place: FilePlace, owners: FileOwners | None) -> FilePlace:
+    """The place as one from which nothing is removed while it is another database's."""
+    if owners is None:
+        return place
+    owner = owners.add(place.name, place.mark)
+    return FilePlace(
+        place.name, place.health, lambda kind: OwnedBlobs(place.blobs(kind), owner), place.mark
     )
 
 
@@ -136,6 +166,13 @@ def find_place(settings: Settings) -> Path | BucketAddress:
     if settings.files_url is None:
         return settings.data / FOLDER
     return read_place(settings.files_url)
+
+
+def shared_folders(settings: Settings) -> tuple[Path, ...]:
+    """The folders outside of our own in which files are, or were before."""
+    urls = (settings.files_url, settings.files_old_url)
+    places = [read_place(url) for url in urls if url is not None]
+    return tuple(place for place in places if isinstance(place, Path))
 
 
 def watched_folders(settings: Settings) -> tuple[WatchedFolder, ...]:
@@ -189,6 +226,70 @@ def translated_errors() -> Iterator[None]:
         if error.errno in NO_SPACE:
             raise
         raise StorageAway(error.strerror or type(error).__name__) from None
+
+
+MARK = "owner"
+"""The name of the object, or of the file behind a dot, that says whose a place is."""
+
+
+class FolderMark:
+    """A small file in the folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self) -> str:
+        try:
+            return (self._folder / f".{MARK}").read_text("ascii")[:LONGEST_MARK].strip()
+        except FileNotFoundError:
+            return ""
+
+    def write(self, owner: str) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        draft = self._folder / f".{MARK}-{secrets.token_hex(4)}"
+        draft.write_text(f"{owner}\n", "ascii")
+        sync(draft)
+        draft.rename(self._folder / f".{MARK}")
+        sync(self._folder)
+
+
+class SharedMark:
+    """The same in a folder of another machine, which may not answer."""
+
+    def __init__(self, folder: Path, health: StorageHealth) -> None:
+        self._folder = folder
+        self._mark = FolderMark(folder)
+        self._health = health
+
+    def read(self) -> str:
+        with self._health.watch("mark"), translated_errors():
+            self._folder.stat()
+            return self._mark.read()
+
+    def write(self, owner: str) -> None:
+        with self._health.watch("mark"), translated_errors():
+            self._folder.stat()
+            self._mark.write(owner)
+
+
+class BucketMark:
+    """A small object in the bucket."""
+
+    def __init__(self, bucket: Bucket, health: StorageHealth) -> None:
+        self._bucket = bucket
+        self._health = health
+
+    def read(self) -> str:
+        with self._health.watch("mark"):
+            try:
+                found = b"".join(self._bucket.read_whole(MARK, 0))
+            except FileNotFoundError:
+                return ""
+        return found[:LONGEST_MARK].decode("ascii", "replace").strip()
+
+    def write(self, owner: str) -> None:
+        with self._health.watch("mark"):
+            self._bucket.put(MARK, io.BytesIO(f"{owner}\n".encode("ascii")), {})
 
 
 class SharedBlobs:
@@ -259,7 +360,11 @@ class SharedDraft:
 
 
 class MovingBlobs:
-    """Blobs on their way from one store to another: written to the new one, read from either."""
+    """Blobs on their way from one store to another: written to one, read from either.
+
+    Servers write to the old store until all of them read from both, and to the new one from then
+    on, so that none of them is ever asked for what it can't find.
+    """
 
     def __init__(self, new: Blobs, old: Blobs) -> None:
         self._new = new

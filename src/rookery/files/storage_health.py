@@ -1,11 +1,16 @@
 """Whether the storage of files answers; while it does not, nobody waits for it.
 
     there --a call fails--> away --a probe succeeds--> there
+    there --a call fails, perhaps of itself, and so does a probe--> away
 
 A call that fails has waited for its time limit already. From then on every other call is refused at
 once, so that uploads are told to try again and threads stay free, until a probe, which a job makes
 every few seconds, has written something. Each change is logged once. A probe of storage that is
 there only asks, which notices that it went away before somebody else does.
+
+Some calls fail of themselves (`DoubtfulCall`): an upload that is too slow for its uplink, an object
+that we may not read. A probe that writes is made at once, and only where it fails too is the
+storage away for everybody.
 """
 
 from collections import Counter
@@ -17,7 +22,7 @@ from threading import Lock
 from rookery.boundary.domains import Domain, runs
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
-from rookery.files.blobs import StorageAway
+from rookery.files.blobs import DoubtfulCall, StorageAway
 from rookery.logs import Log, SilentLog
 
 LONGEST_REASON = 200
@@ -72,6 +77,9 @@ class StorageHealth:
             self._calls[call] += 1
         try:
             yield
+        except DoubtfulCall as error:
+            self._note_doubtful(call, str(error))
+            raise
         except StorageAway as error:
             self._note_failure(call, str(error))
             raise
@@ -101,12 +109,31 @@ class StorageHealth:
         """The same; blocks. Storage that was away has to show that it can be written to."""
         for other in self._others:
             other.probe_now()
+        is_away = bool(self._reason)
         try:
-            self._probe(bool(self._reason))
+            self._probe(is_away)
         except StorageAway as error:
-            self._note_failure("probe", str(error))
+            if is_away or not isinstance(error, DoubtfulCall):
+                self._note_failure("probe", str(error))
+            else:
+                self._note_doubtful("probe", str(error))
         else:
             self._note_success()
+
+    def _note_doubtful(self, call: str, reason: str) -> None:
+        """Whether more is wrong than this call is found out by writing something; blocks. Where
+        somebody has found out meanwhile, there is nothing to ask."""
+        if self._reason:
+            self._note_failure(call, self._reason)
+            return
+        try:
+            self._probe(True)
+        except StorageAway as error:
+            self._note_failure(call, str(error))
+        else:
+            with self._lock:
+                self._failures[call] += 1
+            self._log.warning("storage_call_failed", place=self._place, call=call, reason=reason)
 
     def _note_failure(self, call: str, reason: str) -> None:
         with self._lock:

@@ -80,16 +80,6 @@ class ContentReader(Protocol):
         ...
 
 
-class AnyContent:
-    """Stores an upload as it is, without any check."""
-
-    def feed(self, data: bytes) -> bytes:
-        return data
-
-    def finish(self) -> bytes:
-        return b""
-
-
 @dataclass(frozen=True, slots=True)
 class Received:
     """An upload that is on the disk; `sha256` and `size` are those of the uploaded bytes."""

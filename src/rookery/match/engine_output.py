@@ -109,7 +109,6 @@ class SearchInfo:
 
     score: Score | None = None
     depth: int = 0
-    seldepth: int = 0
     nodes: int = 0
     nps: int = 0
     pv: tuple[str, ...] = ()
@@ -129,7 +128,6 @@ def read_info(line: bytes) -> SearchInfo:
     return SearchInfo(
         _score(said),
         _number(said, b"depth") or 0,
-        _number(said, b"seldepth") or 0,
         _number(said, b"nodes") or 0,
         _number(said, b"nps") or 0,
         tuple(variation.decode("ascii", "replace").split()),

@@ -1,8 +1,8 @@
 """Runs fastchess for its owner and lets neither it nor an engine of it outlive the owner.
 
-Started as `python -I -S guard.py COMMAND...` with the owner's pipe as standard input; fastchess
-writes to standard output. A byte in the pipe asks for an orderly end, for which fastchess has
-EXIT_SECONDS; the end of the pipe means that the owner is gone, by kill -9 too, and ends
+Started as `python -I -S fastchess_guard.py COMMAND...` with the owner's pipe as standard input;
+fastchess writes to standard output. A byte in the pipe asks for an orderly end, for which fastchess
+has EXIT_SECONDS; the end of the pipe means that the owner is gone, by kill -9 too, and ends
 everything at once. This process ends as fastchess did, by the same signal where it was one.
 
 Engines are found even where they left fastchess's process group: on Linux whatever loses its parent

@@ -142,11 +142,6 @@ def order_of_run(size: int, run_id: str, *, start: int = 1) -> OpeningOrder:
     return OpeningOrder(size, seed=seed_of_run(run_id), start=start)
 
 
-def sequential_order(size: int, *, start: int = 1) -> OpeningOrder:
-    """The book's own order."""
-    return OpeningOrder(size, seed=None, start=start)
-
-
 def _shuffle(lines: "array[int]", chance: Iterator[int]) -> Iterator[None]:
     """Settle one place per step."""
     size = len(lines)

@@ -57,6 +57,9 @@ EngineName = Annotated[
 ]
 """Names that begin with a team's name and `~` are for that team alone, so that nobody learns from
 a refusal which of them are taken."""
+BranchName = Annotated[
+    str, Meta(max_length=100, pattern=r"^([A-Za-z0-9_][A-Za-z0-9_./+@#=,-]*)?\Z")
+]
 BUNDLED = "bundled"
 """The recipe of the engine that comes with every worker of ours: no stranger's code."""
 BUNDLED_COMMAND = "rookery-fledgling"
@@ -127,6 +130,10 @@ class BenchRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
     must_match: bool = True
 
 
+NET_FILES = ("src/evaluate.h", "src/evaluate.cpp", "src/nnue/network.h", "src/nnue/nnue_common.h")
+"""Where engines of Stockfish's kind say which nets they are built with."""
+
+
 class NetRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """How networks are handed over; `name` is the build variable or the UCI option."""
 
@@ -134,6 +141,8 @@ class NetRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     name: Word = ""
     pattern: Phrase = ""
     default: Word = ""
+    files: Annotated[tuple[Phrase, ...], Meta(max_length=20)] = ()
+    """The files of the sources that name the nets which are built in; none: `NET_FILES`."""
 
 
 class PresetRecord(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -149,6 +158,8 @@ class EngineRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tr
 
     name: EngineName
     source: Phrase = ""
+    branch: BranchName = ""
+    """The main branch of its source; empty: the one that the repository calls HEAD."""
     recipe: RecipeRecord = RecipeRecord()
     tools: Annotated[tuple[ToolRecord, ...], Meta(max_length=50)] = ()
     cpu_flags: Words = ()

@@ -62,6 +62,8 @@ BY_WORKERS = frozenset(
     {Action.FAILED_TASK, Action.DEAD_TASK, Action.CRASH_OR_TIME, Action.TOO_FAST, Action.WORKER_LOG}
 )
 """What workers alone cause, as often as they like."""
+LINK_MADE = "a link was made"
+"""The message of a password that is not changed yet: somebody was given a link to change it."""
 NOT_AUTHORIZED = "(not authorized)"
 """The end of a complaint that stopped nothing, which is one of those, too."""
 

@@ -195,6 +195,10 @@ class NotApprover(RunFault):
     """only an approver may do this"""
 
 
+class BlockedByApprover(RunFault):
+    """an approver has blocked this machine, and only an approver lets it back in"""
+
+
 class OwnRun(RunFault):
     """nobody approves a run of their own"""
 

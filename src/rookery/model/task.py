@@ -234,7 +234,7 @@ EMPTY = Tally()
 
 
 def recounted(tasks: Iterable[Task]) -> Tally:
-    """The tally worked out anew from all tasks of a run: at start, and to check the kept one."""
+    """The tally worked out anew from all tasks of a run, to check the kept one."""
     tasks = list(tasks)
     active = [task for task in tasks if task.active]
     return Tally(

@@ -121,6 +121,10 @@ class Subscriptions(Table):
     async def put(self, run: str, user: str, *, following: bool) -> None:
         await self._write("subscriptions_put", run, user, following)
 
+    async def list_followed(self, user: str, since: datetime, most: int) -> frozenset[str]:
+        """The runs that a user follows and that have not ended, or changed last after a time."""
+        return frozenset(await self._column("subscriptions_of_user", user, since, most))
+
     async def follows(self, run: str, user: str) -> bool:
         """Whether a user follows a run; owners do unless they said no."""
         return bool(await self._value("subscriptions_of", run, user))
@@ -180,9 +184,10 @@ def _decode_channel(form: str, kinds: list[str], **row: Any) -> NotificationChan
 
 def _decode_notification(row: dict[str, Any]) -> Notification:
     """Takes the columns of a notification out of a row."""
-    fields = {name: row.pop(name) for name in ("at", "run", "title", "message", "subject")}
-    kind = NotificationKind(row.pop("kind"))
-    return Notification(kind=kind, actor=row.pop("actor", ""), **fields)
+    names = ("at", "actor", "run", "title", "message", "subject")
+    return Notification(
+        kind=NotificationKind(row.pop("kind")), **{name: row.pop(name) for name in names}
+    )
 
 
 def _decode_due(

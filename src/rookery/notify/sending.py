@@ -16,9 +16,15 @@ from datetime import timedelta
 
 from rookery.boundary.domains import Domain, runs
 from rookery.db.target import pass_test_point
-from rookery.errors import Complaint
 from rookery.farm.privacy import Privacy
-from rookery.notify.mail import Letters, MailRefused, MailServer, make_letter, sender_domain
+from rookery.notify.link_mail import LinkMails
+from rookery.notify.mail import (
+    MailRefused,
+    MailServer,
+    make_mail,
+    refuse_unforeseen,
+    sender_domain,
+)
 from rookery.notify.outbox import (
     ChannelForm,
     DeliveryState,
@@ -30,7 +36,7 @@ from rookery.notify.outbox import (
 from rookery.notify.webhooks import WebhookRefused, Webhooks
 from rookery.notify.wording import make_subject, make_text
 from rookery.people.links import LinkPurpose
-from rookery.people.users import Users
+from rookery.people.users import User, Users
 
 SEND_SECONDS = 3.0
 SPREAD_AT_ONCE = 200
@@ -54,26 +60,26 @@ class Sender:
         self,
         outbox: Outbox,
         users: Users,
-        letters: Letters,
+        link_mails: LinkMails,
         webhooks: Webhooks,
         privacy: Privacy,
         is_primary: Callable[[], bool],
     ) -> None:
         self._outbox = outbox
         self._users = users
-        self._mail: MailServer = letters.server
-        self._letters = letters
+        self._mail: MailServer = link_mails.server
+        self._link_mails = link_mails
         self._webhooks = webhooks
         self._privacy = privacy
-        self._threads, self._clock, self._log = letters.threads, letters.clock, letters.log
+        self._threads, self._clock, self._log = link_mails.threads, link_mails.clock, link_mails.log
         self._is_primary = is_primary
 
     @runs(Domain.THREAD, "SMTP and webhooks are called in io threads")
     async def send_due(self) -> None:
         """Spreads what is new and sends what is due."""
-        await self._letters.flush()
         if not self._is_primary():
             return
+        await self._link_mails.flush()
         while await self._outbox.spread(SPREAD_AT_ONCE) == SPREAD_AT_ONCE:
             pass
         batches = await self._outbox.due(self._clock.now(), CHANNELS_AT_ONCE, EACH_AT_ONCE)
@@ -119,15 +125,30 @@ class Sender:
     async def send(
         self, channel: NotificationChannel, email: str, deliveries: Sequence[DueDelivery]
     ) -> None:
-        """Sends deliveries to a channel in one go; raises MailRefused or WebhookRefused."""
-        told = [each.told for each in deliveries]
-        if channel.form is not ChannelForm.MAIL:
-            await self._threads.io(self._webhooks.send, channel, told)
-            return
+        """Sends deliveries to a channel in one go; raises MailRefused or WebhookRefused, for good
+        where what is sent fails in a way that nobody foresaw."""
         user = await self._users.by_name(channel.user_name)
-        assert user is not None, "a channel ends with its user"
+        try:
+            if channel.form is ChannelForm.MAIL and user is not None:
+                await self._send_mail(channel, user, email, deliveries)
+            elif user is not None:
+                told = [each.told for each in deliveries]
+                await self._threads.io(self._webhooks.send, channel, told)
+        except (MailRefused, WebhookRefused):
+            raise
+        except Exception as error:
+            raise refuse_unforeseen(error) from error
+
+    async def _send_mail(
+        self,
+        channel: NotificationChannel,
+        user: User,
+        email: str,
+        deliveries: Sequence[DueDelivery],
+    ) -> None:
+        told = [each.told for each in deliveries]
         token, server = (
-            self._letters.links.make(LinkPurpose.UNSUBSCRIBE, user),
+            self._link_mails.links.make(LinkPurpose.UNSUBSCRIBE, user),
             self._webhooks.server,
         )
         first, last = deliveries[0].id, deliveries[-1].id
@@ -137,15 +158,17 @@ class Sender:
             "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
         }
         text = make_text(told, server, f"{server}/unsubscribe?token={token}")
-        letter = make_letter(self._mail, self._clock, email, make_subject(told), text, more)
-        await self._threads.io(self._mail.send, letter)
+        mail = make_mail(self._mail, self._clock, email, make_subject(told), text, more)
+        await self._threads.io(self._mail.send, mail)
 
     async def _take_refusal(
-        self, channel: NotificationChannel, deliveries: Sequence[DueDelivery], refused: Complaint
+        self,
+        channel: NotificationChannel,
+        deliveries: Sequence[DueDelivery],
+        refused: MailRefused | WebhookRefused,
     ) -> None:
         now, why = self._clock.now(), str(refused)
-        for_good = isinstance(refused, WebhookRefused) and refused.for_good
-        lost = [each for each in deliveries if for_good or now - each.told.at > GIVEN_UP]
+        lost = [each for each in deliveries if refused.for_good or now - each.told.at > GIVEN_UP]
         if lost:
             await self._end(lost, DeliveryState.FAILED, why)
         pause = BACK_OFF[min(channel.failures, len(BACK_OFF) - 1)]

@@ -21,8 +21,8 @@ from rookery.http_failures import CallFailed
 from rookery.notify.outbox import ChannelForm, NotificationChannel
 from rookery.notify.wording import describe_notification, link_to
 from rookery.rules.notifications import Notification
-from rookery.sources.commits import SourceError
-from rookery.sources.git import FetchPolicy
+from rookery.sources.commits import HostNotFound, SourceError
+from rookery.sources.git import FetchPolicy, Resolve, resolve_host
 
 WEBHOOK_SECONDS = 10.0
 LARGEST_ANSWER = 64 * 1024
@@ -32,6 +32,7 @@ SLACK_CHARACTERS = 3000
 TIME_HEADER = "X-Rookery-Timestamp"
 SIGNATURE_HEADER = "X-Rookery-Signature"
 GONE = 410
+NO_HTTPS = "an address begins with https://, as in https://host/path"
 CLIENT = HttpClient(seconds=WEBHOOK_SECONDS, largest=LARGEST_ANSWER)
 
 
@@ -69,13 +70,19 @@ class Webhooks:
     server: str
     inside: frozenset[str]
     clock: Clock
+    resolve: Resolve = resolve_host
 
     def check(self, address: str) -> str:
         """The IP address to connect to; raises WebhookRefused. Blocks."""
         try:
             host = urlsplit(address).hostname or ""
             schemes = {"https", "http"} if host in self.inside else {"https"}
-            found = FetchPolicy(frozenset(schemes), self.inside).check(address)
+            if urlsplit(address).scheme not in schemes:
+                raise WebhookRefused(NO_HTTPS, for_good=True)
+            policy = FetchPolicy(frozenset(schemes), self.inside, self.resolve)
+            found = policy.check(address)
+        except HostNotFound as lost:
+            raise WebhookRefused(str(lost)) from None
         except SourceError as refused:
             raise WebhookRefused(str(refused), for_good=True) from None
         except ValueError:

@@ -34,13 +34,13 @@ def link_to(told: Notification, server: str) -> str:
 
 
 def make_subject(told: Sequence[Notification]) -> str:
-    """The subject of a letter about these."""
+    """The subject of a mail about these."""
     first = describe_notification(told[0])
     return first if len(told) == 1 else f"{len(told)} notifications: {first}"
 
 
 def make_text(told: Sequence[Notification], server: str, unsubscribe: str) -> str:
-    """The text of a letter about these."""
+    """The text of a mail about these."""
     parts = [f"{describe_notification(each)}\n{link_to(each, server)}" for each in told]
     foot = (
         "-- \n"

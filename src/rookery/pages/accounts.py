@@ -1,4 +1,4 @@
-"""Logging in and out."""
+"""Logging in, logging out and signing up."""
 
 from dataclasses import dataclass
 
@@ -139,7 +139,7 @@ async def _apply(request: Request) -> Response:
         view = SignUpView(session.csrf_token(), applicant.name, applicant.email, str(refused))
         status = 429 if isinstance(refused, Throttled) else 400
         return await render_page(request, "sign_up.html", view, status)
-    site.letters.post_confirmation(user)
+    await site.link_mails.post_confirmation(user)
     site.log.info("signed_up", user=user.name, client=info.client)
     session.flash(DONE)
     return redirect_to(LOGIN)

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rookery.files.worker_logs import StoredLog
-from rookery.model.events import SYSTEM, Action, Event
+from rookery.model.events import LINK_MADE, SYSTEM, Action, Event
 from rookery.model.run import Run
 from rookery.pages.formatting import Moment, format_ago
+from rookery.pages.run_tables import address_task
 from rookery.rules.lifecycle import Actor
 
 ACTION_WORDS: Mapping[str, str] = {
@@ -51,8 +52,22 @@ ACTION_WORDS: Mapping[str, str] = {
     Action.SYSTEM_EVENT: "the server says",
 }
 FAULTS = frozenset({Action.FAILED_TASK, Action.CRASH_OR_TIME, Action.TOO_FAST, Action.DEAD_TASK})
-NEEDLESS = ("approved", "finished")
-"""Messages that say what the action's name does."""
+TOLD: Mapping[tuple[str, str], str] = {
+    (Action.APPROVE_RUN, "approved"): ACTION_WORDS[Action.APPROVE_RUN],
+    (Action.APPROVE_RUN, "unapproved"): "took a test's approval back",
+    (Action.FINISHED_RUN, "finished"): ACTION_WORDS[Action.FINISHED_RUN],
+    (Action.ACCEPT_USER, "accepted"): ACTION_WORDS[Action.ACCEPT_USER],
+    (Action.BLOCK_WORKER, "blocked"): "blocked a machine",
+    (Action.BLOCK_WORKER, "unblocked"): "let a machine back in",
+    (Action.BLOCK_USER, "blocked"): "blocked a user",
+    (Action.BLOCK_USER, "unblocked"): "let a user back in",
+    (Action.CHANGE_PASSWORD, LINK_MADE): "made a link to a new password",
+    (Action.JOIN_TEAM, "is a member"): "took a member into a team",
+    (Action.JOIN_TEAM, "leads"): "took a lead into a team",
+    (Action.LEAVE_TEAM, "left"): ACTION_WORDS[Action.LEAVE_TEAM],
+    (Action.LEAVE_TEAM, "sent away"): "took a member out of a team",
+}
+"""Actions with a message that says no more, or which of two things was done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +84,11 @@ class ActionRow:
     run: str
     run_name: str
     task: int | None
+    task_link: str
     machine: str
     """By the name it keeps over restarts."""
     subject: str
+    """The user that it was done to; empty for whoever did it."""
     net: str
     engine: str
     team: str
@@ -86,23 +103,31 @@ def make_action_rows(
     by_task = {(log.run, log.task): log.id for log in sorted(logs, key=lambda one: one.id)}
     for event in events:
         number = by_task.get((event.run, event.task)) if event.task is not None else None
+        message = event.message or ""
+        told = TOLD.get((event.action, message))
         yield ActionRow(
             id=event.id,
             when=format_ago(event.at, now),
             who="" if event.actor == SYSTEM else event.actor,
-            what=name_action(event.action),
+            what=told or name_action(event.action),
             is_fault=event.action in FAULTS,
-            message="" if event.message in NEEDLESS else event.message or "",
+            message="" if told else _drop_blank_lines(message),
             run=event.run,
             run_name=event.run_name,
             task=event.task,
+            task_link=_address_task(event),
             machine=find_short_name(event.worker),
-            subject=event.subject,
+            subject="" if event.subject == event.actor else event.subject,
             net=event.nn,
             engine=event.engine,
             team=event.team,
             log=f"/api/v1/logs/{number}" if number is not None else "",
         )
+
+
+def _address_task(event: Event) -> str:
+    known = event.run and event.task is not None
+    return address_task(event.run, event.task or 0) if known else ""
 
 
 def name_action(action: str) -> str:
@@ -132,3 +157,7 @@ def list_readable(
         for event in events
         if event.task is not None and may_read_logs(runs.get(event.run), reader)
     ]
+
+
+def _drop_blank_lines(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if line.strip())

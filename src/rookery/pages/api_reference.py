@@ -22,6 +22,10 @@ TOKEN = "Takes a token"  # noqa: S105 - words
 REFERENCE = "#/components/schemas/"
 DEEPEST = 4
 Schema = Mapping[str, Any]
+SHOWN_QUERY = frozenset(
+    {"run", "task", "name", "title", "repository", "token", "state", "style", "period"}
+)
+"""Of the query, what a call is about: an example without it would be refused, or say little."""
 WORDS = {
     "string": "text",
     "integer": "whole number",
@@ -234,7 +238,18 @@ def _make_curl(
         quoted = example.replace("'", "'\\''")
         parts.append(f"-H 'Content-Type: application/json' -d '{quoted}'")
     place = re.sub(r"[{](\w+)[}]", lambda found: found[1].upper(), path)
-    return " ".join((*parts, f"$ROOKERY{place}"))
+    query = "&".join(_list_query(entry.get("parameters", ()), components))
+    address = f'"$ROOKERY{place}?{query}"' if query else f"$ROOKERY{place}"
+    return " ".join((*parts, address))
+
+
+def _list_query(parameters: Sequence[Schema], components: Schema) -> Iterator[str]:
+    """What the example asks for; a word in capitals stands for one's own."""
+    for each in parameters:
+        if each["in"] == "query" and each["name"] in SHOWN_QUERY:
+            example = _make_example(each["schema"], components, DEEPEST)
+            value = each["name"].upper() if example == "text" else example
+            yield f"{each['name']}={value}"
 
 
 def _make_example(schema: Schema, components: Schema, depth: int) -> object:

@@ -29,7 +29,7 @@ from rookery.web.answers import site_of
 from rookery.web.ask_answers import make_asker, translated_ask_errors
 from rookery.web.faults import HttpFault, NotFound, shape_of
 from rookery.web.scope import Form, request_info_of, session_of
-from rookery.web.v1.ask import charge_visitor, clean_question, desk_of
+from rookery.web.v1.ask import ask_answers_of, charge_visitor, clean_question
 
 HERE = "/ask"
 
@@ -77,7 +77,7 @@ async def _answer(request: Request) -> Response:
     )
     try:
         charge_visitor(request, asker)
-        answer = await desk_of(request).answer(question, info.client, request.receive)
+        answer = await ask_answers_of(request).answer(question, info.client, request.receive)
     except NotFound:
         raise
     except HttpFault as fault:

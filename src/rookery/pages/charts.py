@@ -3,7 +3,10 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
+
+import msgspec
 
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.run import Run
@@ -13,10 +16,12 @@ from rookery.pages.formatting import (
     format_duration,
     format_elo_interval,
     format_fixed,
+    format_nps,
     format_plural,
     format_rate,
+    shorten_count,
 )
-from rookery.pages.run_statistics import ShownElo, estimate_fixed_elo
+from rookery.pages.run_statistics import ShownElo, estimate_elo_at
 from rookery.rules.answers import ChartPoint
 from rookery.stats.spsa import Tune
 
@@ -32,12 +37,32 @@ WIDEST = 2.5
 """Bands up to so many times as wide as the last one are shown whole, as in run_charts.js."""
 MOST_PATHS = 40
 """Of a tune's parameters; the table below shows all of them."""
-RATE_POINTS = 24
+RATE_POINTS = 48
 """So many stretches of a run are looked at for its speed: shorter ones jump about."""
 SPANS = (10, 30, 60, 300, 600, 1800, 3600, 7200, 14400, 28800, 43200, 86400, 172800, 604800)
 """Between marks of a time axis, in seconds."""
 
 Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class PresentPace:
+    """How a run that has not ended moves right now, as its page tells it; all is 0 where nobody
+    plays."""
+
+    at: datetime
+    games_per_minute: float
+    nps: float
+    cores: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimedPoint:
+    """A value some seconds after the first point of a run, and the cores that played then."""
+
+    seconds: float
+    value: float
+    cores: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +98,9 @@ class Chart:
     last_x: str
     last_y: str
     last: str
+    points: str = ""
+    """Of a line over time, for the script, which draws the same: times, values and cores as
+    JSON."""
     wide: str = f"{WIDE:.0f}"
     high: str = f"{HIGH:.0f}"
     left: str = f"{LEFT:.0f}"
@@ -102,20 +130,32 @@ class ChartArea:
 
 
 def draw_charts(
-    run: Run, samples: Sequence[ChartPoint], elo: ShownElo | None = None
+    run: Run,
+    samples: Sequence[ChartPoint],
+    elo: ShownElo | None = None,
+    present: PresentPace | None = None,
 ) -> tuple[Chart, ...]:
-    """The charts that mean something for this kind of run, once there are two points. `elo` is
-    what the page says of the run, where the line of its Elo ends."""
-    speed = _draw_speed_chart(samples)
+    """The charts that mean something for this kind of run, once there are two points. `elo` and
+    `present` are what the page says of the run, where its lines end; none of the latter is there
+    of a run that has ended."""
+    over_time = (*_draw_pace_chart(samples, present), *_draw_speed_chart(samples, present))
     if isinstance(run.kind, SpsaTuning):
-        return (*_draw_path_chart(run.kind.tune), *speed)
+        return (*_draw_path_chart(run.kind.tune), *over_time)
+    found = draw_games_charts(run, samples, elo)
+    return (*found, *over_time) if found else ()
+
+
+def draw_games_charts(
+    run: Run, samples: Sequence[ChartPoint], elo: ShownElo | None
+) -> tuple[Chart, ...]:
+    """Elo and, of a sequential test, its ratio over games."""
     points = _thin_out([one for one in samples if sum(one.pentanomial)])
-    if len(points) < 2:
+    if len(points) < 2 or isinstance(run.kind, SpsaTuning):
         return ()
-    found = [_draw_elo_chart(points, elo)]
-    if isinstance(run.kind, SprtTest):
-        found.append(_draw_llr_chart(run.kind, points))
-    return (*found, *speed)
+    chart = _draw_elo_chart(run, points, elo)
+    if not isinstance(run.kind, SprtTest):
+        return (chart,)
+    return chart, _draw_llr_chart(run.kind, points)
 
 
 def _draw_llr_chart(kind: SprtTest, samples: Sequence[ChartPoint]) -> Chart:
@@ -136,10 +176,10 @@ def _draw_llr_chart(kind: SprtTest, samples: Sequence[ChartPoint]) -> Chart:
     return _draw_chart("llr", "LLR over games", field, line, rules=rules, last=last)
 
 
-def _draw_elo_chart(samples: Sequence[ChartPoint], elo: ShownElo | None) -> Chart:
+def _draw_elo_chart(run: Run, samples: Sequence[ChartPoint], elo: ShownElo | None) -> Chart:
     """With its 95 % band. Early estimates go anywhere, so that bands up to so many times as wide
     as the last one set the scale."""
-    found = [(float(one.games), estimate_fixed_elo(one.pentanomial)) for one in samples]
+    found = [(float(one.games), estimate_elo_at(run, one)) for one in samples]
     if elo is not None:
         found[-1] = found[-1][0], elo
     line = [(x, each.middle) for x, each in found]
@@ -160,34 +200,91 @@ def _draw_elo_chart(samples: Sequence[ChartPoint], elo: ShownElo | None) -> Char
     )
 
 
-def _draw_speed_chart(samples: Sequence[ChartPoint]) -> tuple[Chart, ...]:
+def _draw_pace_chart(
+    samples: Sequence[ChartPoint], present: PresentPace | None
+) -> tuple[Chart, ...]:
     """Games a minute over time, as counted between points that are some way apart."""
-    step = max(1, len(samples) // RATE_POINTS)
-    kept = samples[::step]
-    rates = list(_measure_rates(kept))
-    if len(rates) < 2:
+    kept = list(samples[:: max(1, len(samples) // RATE_POINTS)])
+    if len(kept) > 1:
+        kept[-1] = samples[-1]
+    now = present.games_per_minute if present else 0.0
+    line = _end_line(list(_measure_rates(kept)), samples, present, now)
+    return _draw_over_time("pace", "Games a minute", line, samples, format_rate, present)
+
+
+def _draw_speed_chart(
+    samples: Sequence[ChartPoint], present: PresentPace | None
+) -> tuple[Chart, ...]:
+    """Nodes a second over time; none where points of older code tell nothing of it."""
+    known = _thin_out([one for one in samples if one.nps])
+    speeds = [TimedPoint(_seconds_since(samples, one.at), one.nps or 0, one.cores) for one in known]
+    line = _end_line(speeds, samples, present, present.nps if present else 0.0)
+    return _draw_over_time("speed", "Speed", line, samples, format_nps, present, shorten_count)
+
+
+def _end_line(
+    line: list[TimedPoint],
+    samples: Sequence[ChartPoint],
+    present: PresentPace | None,
+    value: float,
+) -> list[TimedPoint]:
+    """The line up to the present value; where nobody plays it falls to nothing at its last
+    point."""
+    if present is None or len(line) < 2:
+        return line
+    if not present.cores:
+        return [*line, TimedPoint(line[-1].seconds, 0.0, 0)]
+    now = _seconds_since(samples, present.at)
+    before = [one for one in line if one.seconds < now]
+    return [*before, TimedPoint(now, value, present.cores)]
+
+
+def _draw_over_time(
+    name: str,
+    title: str,
+    line: Sequence[TimedPoint],
+    samples: Sequence[ChartPoint],
+    show_last: Callable[[float], str],
+    present: PresentPace | None,
+    show_y: Callable[[float], str] = format_decimal,
+) -> tuple[Chart, ...]:
+    """What varies between zero and its maximum in the seconds since the first point; no chart of
+    fewer than two values."""
+    if len(line) < 2:
         return ()
-    field = _make_area(rates[-1][0], 0.0, max(rate for _, rate in rates))
-    return (
-        _draw_chart(
-            "speed",
-            "Games a minute",
-            field,
-            rates,
-            last=format_rate(rates[-1][1]),
-            show_x=format_duration,
-            steps=_choose_spans(field.most_x),
-        ),
+    field = _make_area(line[-1].seconds, 0.0, max(one.value for one in line))
+    last = show_last(line[-1].value)
+    chart = _draw_chart(
+        name,
+        title,
+        field,
+        [(one.seconds, one.value) for one in line],
+        last=last if present else f"{last} at the end",
+        show_x=format_duration,
+        show_y=show_y,
+        steps=_choose_spans(field.most_x),
+        points=_write_points(line, samples[0].at),
     )
+    return (chart,)
 
 
-def _measure_rates(samples: Sequence[ChartPoint]) -> Iterator[Point]:
+def _write_points(line: Sequence[TimedPoint], begun: datetime) -> str:
+    first = begun.timestamp()
+    rounded = [(round(first + one.seconds), round(one.value, 1), one.cores) for one in line]
+    return msgspec.json.encode(rounded).decode()
+
+
+def _seconds_since(samples: Sequence[ChartPoint], at: datetime) -> float:
+    return (at - samples[0].at).total_seconds()
+
+
+def _measure_rates(samples: Sequence[ChartPoint]) -> Iterator[TimedPoint]:
     """Seconds since the first point, and games a minute in the stretch that ended then."""
     for before, after in pairwise(samples):
         seconds = (after.at - before.at).total_seconds()
         if seconds > 0 and after.games >= before.games:
-            since = (after.at - samples[0].at).total_seconds()
-            yield since, 60 * (after.games - before.games) / seconds
+            rate = 60 * (after.games - before.games) / seconds
+            yield TimedPoint(_seconds_since(samples, after.at), rate, after.cores)
 
 
 def _draw_path_chart(tune: Tune) -> tuple[Chart, ...]:
@@ -234,7 +331,9 @@ def _draw_chart(
     band: str = "",
     rules: tuple[ReferenceLine, ...] = (),
     last: str = "",
+    points: str = "",
     show_x: Callable[[float], str] = format_count,
+    show_y: Callable[[float], str] = format_decimal,
     steps: Iterator[float] | None = None,
 ) -> Chart:
     x, y = line[-1]
@@ -245,7 +344,7 @@ def _draw_chart(
         others=others,
         band=band,
         across=tuple(
-            AxisMark(_n(field.y(v)), format_decimal(v)) for v in choose_steps(field.low, field.high)
+            AxisMark(_n(field.y(v)), show_y(v)) for v in choose_steps(field.low, field.high)
         ),
         along=tuple(
             AxisMark(_n(field.x(v)), show_x(v))
@@ -256,6 +355,7 @@ def _draw_chart(
         last_x=_n(field.x(x)),
         last_y=_n(field.y(y)),
         last=last,
+        points=points,
     )
 
 

@@ -14,14 +14,7 @@ from rookery.farm.statistics_rows import (
     Period,
     RankedContributor,
 )
-from rookery.pages.formatting import (
-    Moment,
-    format_ago,
-    format_count,
-    format_hours,
-    format_plural,
-    format_rate,
-)
+from rookery.pages.filters import read_search
 from rookery.pages.listing import ListAddress, Pager, make_pager, read_page
 from rookery.pages.page import render_page_in_thread
 from rookery.web.answers import site_of
@@ -29,22 +22,17 @@ from rookery.web.scope import session_of
 
 HERE = "/contributors"
 PAGE_ROWS = 100
-LONGEST_TEXT = 100
 ORDER = {f"-{order.value}": order for order in ContributorOrder}
 
 
 @dataclass(frozen=True, slots=True)
 class ContributorRow:
-    """A line of the list, as text; `share` of all hours is drawn as a bar from 0 to 100."""
+    """A line of the list: somebody, with what is worked out for them."""
 
-    place: str
-    name: str
-    hours: str
+    who: RankedContributor
     share: str
-    games: str
-    tests: str
-    pace: str
-    last: Moment | None
+    """Of all hours, drawn as a bar from 0 to 100."""
+    pace: float
     is_own: bool
 
 
@@ -53,13 +41,11 @@ class ContributorsView:
     """A page of the list, with what all gave together."""
 
     rows: tuple[ContributorRow, ...]
+    totals: ContributionTotals
     address: ListAddress
     pager: Pager
-    text: str
     period: Period
-    users: str
-    games: str
-    hours: str
+    now: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +65,7 @@ class ContributorsData:
 async def list_contributors(request: Request) -> Response:
     site, query = site_of(request), request.query_params
     period = Period.MONTH if query.get("period") == Period.MONTH else Period.ALL
-    text = query.get("text", "").strip()[:LONGEST_TEXT]
+    text = read_search(query)
     sort = query.get("sort", "")
     order = ORDER.get(sort, ContributorOrder.HOURS)
     page = read_page(query)
@@ -103,33 +89,21 @@ async def list_contributors(request: Request) -> Response:
 
 
 def make_contributors_view(data: ContributorsData) -> ContributorsView:
-    totals, values = data.totals, data.address.values
     number = data.found[0].found if data.found else 0
     return ContributorsView(
         rows=tuple(_make_row(each, data) for each in data.found),
+        totals=data.totals,
         address=data.address,
         pager=make_pager(data.address, data.page, PAGE_ROWS, number),
-        text=values["text"],
-        period=Period(values["period"] or Period.ALL),
-        users=format_plural(totals.users, "contributor"),
-        games=format_plural(totals.games, "game"),
-        hours=format_hours(totals.core_hours),
+        period=Period(data.address.values["period"] or Period.ALL),
+        now=data.now,
     )
 
 
 def _make_row(who: RankedContributor, data: ContributorsData) -> ContributorRow:
-    all_hours = data.totals.core_hours
-    return ContributorRow(
-        place=format_count(who.place),
-        name=who.user_name,
-        hours=format_hours(who.core_hours),
-        share=f"{100 * who.core_hours / all_hours:.1f}" if all_hours > 0 else "0",
-        games=format_count(who.games),
-        tests=format_count(who.tests),
-        pace=format_rate(data.paces[who.user_name]),
-        last=format_ago(who.last, data.now) if who.last else None,
-        is_own=who.user_name == data.viewer,
-    )
+    name, hours = who.user_name, data.totals.core_hours
+    share = f"{100 * who.core_hours / hours:.1f}" if hours > 0 else "0"
+    return ContributorRow(who, share, data.paces[name], is_own=name == data.viewer)
 
 
 def routes() -> list[BaseRoute]:

@@ -37,7 +37,7 @@ from rookery.web.callers import find_bearer, translated_errors
 from rookery.web.faults import Forbidden, HttpFault
 from rookery.web.scope import request_info_of, session_of
 from rookery.web.site import Site
-from rookery.web.v1.submissions import submit_run
+from rookery.web.submissions import submit_run
 
 NEW = "/engines/new"
 NO_COMMIT = "0" * 40
@@ -196,7 +196,7 @@ async def _edit_again(
 
 def _make_trial(record: EngineRecord, ref: str, nodes: str) -> dict[str, object]:
     """The fields of its submission; `nodes` is the bench of a commit whose message names none."""
-    tag = ref or "main"
+    tag = ref or record.branch or "main"
     fields: dict[str, object] = {
         "new_engine": record.name,
         "base_engine": record.name,

@@ -8,6 +8,7 @@ import msgspec
 
 from rookery.errors import Fault
 from rookery.model.engine import EngineRecord
+from rookery.pages.field_words import NEEDED, say_plainly
 from rookery.protocol.codec import WireFault
 from rookery.protocol.v1 import ENGINE_RECORD
 
@@ -67,6 +68,7 @@ GROUPS = (
         (
             RecordInput("name", "Name", hint="A private engine is named TEAM~NAME."),
             RecordInput("source", "Git repository", hint="Where its main line is kept."),
+            RecordInput("branch", "Main branch", hint="Empty: what the repository calls HEAD."),
             RecordInput("team", "Team", hint="Whose engine it is; empty: everybody's."),
             RecordInput("private", "Private: its team alone sees it", InputKind.TICK),
         ),
@@ -96,6 +98,12 @@ GROUPS = (
             RecordInput("nets.name", "Variable or option"),
             RecordInput("nets.pattern", "What names of nets look like", hint="A pattern."),
             RecordInput("nets.default", "The usual net"),
+            RecordInput(
+                "nets.files",
+                "Files that name built-in nets",
+                InputKind.WORDS,
+                "None: Stockfish's.",
+            ),
         ),
     ),
     InputGroup(
@@ -285,7 +293,7 @@ def place_fault(fault: Exception) -> dict[str, str]:
     known = place if place in INPUTS else "presets" if place == "presets" else ""
     if not known:
         return {"": str(fault)}
-    return {known: str(fields.get("text") or "This is needed.")}
+    return {known: say_plainly(known, str(fields.get("text") or NEEDED))}
 
 
 def count_presets(texts: Texts) -> int:

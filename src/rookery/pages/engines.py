@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -15,14 +16,15 @@ from rookery.farm.engines import BUILT_IN_NAMES, UnknownEngine
 from rookery.farm.privacy import name_of
 from rookery.farm.read_values import FinishedRunsQuery
 from rookery.http_places import is_web_address
-from rookery.model.engine import EngineRecord
-from rookery.model.presets import list_presets
+from rookery.model.engine import EngineRecord, PresetRecord
+from rookery.model.presets import list_presets, read_value
 from rookery.model.run import Run
 from rookery.pages.engine_form import GROUPS, FieldChange, InputKind, list_changes, spell_record
-from rookery.pages.filters import read_text
-from rookery.pages.formatting import Moment, format_ago, format_count, format_plural
-from rookery.pages.page import redirect_to, render_page_in_thread, viewer_of
-from rookery.pages.run_row import StatusLabel, label_status
+from rookery.pages.filters import read_search
+from rookery.pages.formatting import format_count
+from rookery.pages.page import plays_engine, redirect_to, render_page_in_thread, viewer_of
+from rookery.pages.run_paces import NO_PACES, RunPaces, load_paces
+from rookery.pages.run_row import RunRow
 from rookery.protocol.v1 import EngineVersion
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
@@ -59,8 +61,9 @@ class EngineRow:
     nets: str
     link: str
     """To its source, where that is a page."""
-    presets: str
-    tests: str
+    presets: int
+    tests: int
+    """Those that are not over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ async def engine_list(request: Request) -> Response:
         records = [each for each in await site.engines.list() if each.name not in hidden]
         active = await site.fleet.views.active()
     playing = Counter(side for run in active for side in {each.engine for each in run.plan.sides})
-    text = read_text(request.query_params, "q")
+    text = read_search(request.query_params)
     found = [each for each in records if text.casefold() in f"{each.name} {each.source}".casefold()]
     rows = tuple(_make_engine_row(each, playing[each.name]) for each in found)
     view = EngineListView(text, rows, not records, viewer is not None)
@@ -92,8 +95,8 @@ def _make_engine_row(record: EngineRecord, playing: int) -> EngineRow:
         RECIPES[record.recipe.kind],
         NETS[record.nets.use],
         record.source if is_web_address(record.source) else "",
-        format_plural(len(list_presets(record)), "preset"),
-        format_plural(playing, "unfinished test") if playing else "",
+        len(list_presets(record)),
+        playing,
     )
 
 
@@ -107,7 +110,9 @@ class EngineData:
     now: datetime
     record: EngineRecord
     versions: tuple[EngineVersion, ...]
-    runs: tuple[Run, ...]
+    open_runs: tuple[Run, ...]
+    paces: RunPaces
+    finished: tuple[Run, ...]
     may_write: bool
 
 
@@ -125,18 +130,10 @@ class VersionRow:
 
     number: int
     who: str
-    when: Moment
+    when: datetime
     removed: bool
     changes: tuple[FieldChange, ...]
     is_present: bool
-
-
-@dataclass(frozen=True, slots=True)
-class EngineRun:
-    id: str
-    tag: str
-    status: StatusLabel
-    when: Moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +150,17 @@ class EngineView:
     groups: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
     presets: tuple[PresetRow, ...]
     versions: tuple[VersionRow, ...]
-    runs: tuple[EngineRun, ...]
+    open_runs: tuple[RunRow, ...]
+    finished: tuple[RunRow, ...]
     may_write: bool
     may_remove: bool
+    now: datetime
 
 
 @runs(Domain.THREAD, "awaits two queries, rendered in a thread")
 async def engine_page(request: Request) -> Response:
     site, viewer = site_of(request), await viewer_of(request)
+    now, show = site.clock.now(), partial(site.privacy.visible_part, viewer)
     with translated_errors():
         record = await find_engine(site, request, viewer)
         name, active = record.name, await site.fleet.views.active()
@@ -169,10 +169,17 @@ async def engine_page(request: Request) -> Response:
             page_size=MOST_TESTS, engine=name, hidden=site.privacy.hidden(name_of(viewer))
         )
         finished = await site.reads.finished(query)
-    present = [run for run in active if _plays(run, name) and _sees(site, viewer, run)]
-    shown = (*sorted(present, key=lambda run: run.created, reverse=True), *finished)[:MOST_TESTS]
-    may = viewer is not None and site.engines.may_write(viewer, record)
-    data = EngineData(site.clock.now(), record, versions, shown, may)
+    present = [r for r in active if plays_engine(r, {name}) and _sees(site, viewer, r)]
+    present = sorted(present, key=lambda run: run.created, reverse=True)[:MOST_TESTS]
+    data = EngineData(
+        now,
+        record,
+        versions,
+        tuple(map(show, present)),
+        await load_paces(site, present, now),
+        tuple(map(show, finished)),
+        viewer is not None and site.engines.may_write(viewer, record),
+    )
     return await render_page_in_thread(request, "engine.html", make_engine_view, data)
 
 
@@ -182,10 +189,6 @@ async def find_engine(site: Site, request: Request, viewer: Actor | None) -> Eng
     if not site.privacy.may_see_engine(name_of(viewer), name):
         raise UnknownEngine(name=name)
     return await site.engines.by_name(name)
-
-
-def _plays(run: Run, engine: str) -> bool:
-    return any(side.engine == engine for side in run.plan.sides)
 
 
 def _sees(site: Site, viewer: Actor | None, run: Run) -> bool:
@@ -206,17 +209,11 @@ def make_engine_view(data: EngineData) -> EngineView:
         groups=tuple(_list_groups(record)),
         presets=tuple(_list_presets(record)),
         versions=tuple(_list_versions(data)),
-        runs=tuple(
-            EngineRun(
-                run.id,
-                run.plan.sides[0].tag,
-                label_status(run),
-                format_ago(run.updated, data.now),
-            )
-            for run in data.runs
-        ),
+        open_runs=data.paces.make_rows(data.open_runs, data.now),
+        finished=NO_PACES.make_rows(data.finished, data.now),
         may_write=data.may_write,
         may_remove=data.may_write and bool(data.versions) and not data.versions[-1].removed,
+        now=data.now,
     )
 
 
@@ -244,7 +241,37 @@ def _describe(text: str, kind: InputKind, words: Mapping[str, str]) -> str:
 def _list_presets(record: EngineRecord) -> Iterator[PresetRow]:
     for preset in list_presets(record):
         address = f"/tests/new?engine={quote(record.name)}&preset={quote(preset.name)}"
-        yield PresetRow(preset.name, address, tuple(preset.settings.items()))
+        yield PresetRow(preset.name, address, tuple(_describe_preset(preset)))
+
+
+PRESET_WORDS = {
+    "tc": "time control",
+    "new_options": "options, new",
+    "base_options": "options, base",
+    "new_tag": "new",
+    "base_tag": "against",
+    "num_games": "games",
+    "auto_purge": "purge at the end",
+}
+"""What the fields of a submission are called on pages; others go by their name."""
+
+
+def _describe_preset(preset: PresetRecord) -> Iterator[tuple[str, str]]:
+    """The settings that say something, in words."""
+    settings = dict(preset.settings)
+    if settings.get("new_options") == settings.get("base_options"):
+        settings["options"] = settings.pop("new_options", "")
+        settings.pop("base_options", None)
+    for name, text in settings.items():
+        value = read_value(text)
+        if name == "sprt" and isinstance(value, dict):
+            bounds = (str(value.get(each, "–")).removesuffix(".0") for each in ("elo0", "elo1"))
+            yield "bounds", f"[{', '.join(bounds)}]"
+        elif name == "spsa" and isinstance(value, dict):
+            yield "tune", ", ".join(f"{part} {number}" for part, number in value.items())
+        elif text:
+            shown = ("no", "yes")[value] if isinstance(value, bool) else text
+            yield PRESET_WORDS.get(name, name.replace("_", " ")), shown
 
 
 def _list_versions(data: EngineData) -> Iterator[VersionRow]:
@@ -255,7 +282,7 @@ def _list_versions(data: EngineData) -> Iterator[VersionRow]:
         yield VersionRow(
             number=each.version,
             who=each.changed_by,
-            when=format_ago(each.changed, data.now),
+            when=each.changed,
             removed=each.removed,
             changes=() if each.removed else list_changes(before, each.record),
             is_present=place == len(shown) - 1,

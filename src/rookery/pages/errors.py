@@ -16,12 +16,13 @@ from rookery.model.events import Action
 from rookery.model.run import Run
 from rookery.pages.action_rows import find_short_name, may_read_logs, name_action
 from rookery.pages.filters import Choice, read_text, read_word
-from rookery.pages.formatting import Moment, format_ago, format_count, format_plural
 from rookery.pages.listing import ListAddress, Pager, make_open_pager, read_page
 from rookery.pages.page import render_page_in_thread, viewer_of
 from rookery.pages.run_row import StatusLabel, label_status
+from rookery.pages.run_tables import address_task
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
+from rookery.web.faults import SearchTooSlow
 
 HERE = "/errors"
 ROWS = 50
@@ -72,6 +73,8 @@ class ErrorTask:
     """One of the last failures of a group."""
 
     task: int
+    link: str
+    """To it in the list of its run's tasks."""
     machine: str
     log: str
     games: str
@@ -79,15 +82,11 @@ class ErrorTask:
 
 @dataclass(frozen=True, slots=True)
 class ErrorRow:
-    run: str
-    run_name: str
+    """Failures that say the same, with where their run stands and the last of them."""
+
+    group: FailureGroup
     status: StatusLabel | None
     what: str
-    message: str
-    count: str
-    machines: str
-    first: Moment
-    last: Moment
     tasks: tuple[ErrorTask, ...]
 
 
@@ -99,6 +98,7 @@ class ErrorsView:
     rows: tuple[ErrorRow, ...]
     pager: Pager
     trouble: str
+    now: datetime
 
 
 @runs(Domain.THREAD, "awaits four queries, rendered in a thread")
@@ -119,8 +119,9 @@ async def _load(request: Request) -> ErrorsData:
         limit=ROWS + 1,
     )
     try:
-        groups = await site.reads.failures(wanted)
-    except TimeoutError:
+        async with site.search_places.enter():
+            groups = await site.reads.failures(wanted)
+    except SearchTooSlow:
         return ErrorsData(now, filters, viewer, trouble=TOO_LONG)
     found = await site.reads.runs({group.run for group in groups})
     seen = {run.id: run for run in found if site.privacy.may_see(name_of(viewer), run)}
@@ -157,7 +158,7 @@ def make_errors_view(data: ErrorsData) -> ErrorsView:
         ),
         spans=tuple(
             Choice(
-                f"last {format_plural(days, 'day')}",
+                "last day" if days == 1 else f"last {days} days",
                 address.change(days=value),
                 filters.days == value,
             )
@@ -166,6 +167,7 @@ def make_errors_view(data: ErrorsData) -> ErrorsView:
         rows=tuple(_make_rows(data)),
         pager=make_open_pager(address, filters.page, more=len(data.groups) > ROWS),
         trouble=data.trouble,
+        now=data.now,
     )
 
 
@@ -174,16 +176,10 @@ def _make_rows(data: ErrorsData) -> Iterator[ErrorRow]:
     for group in data.groups[:ROWS]:
         run = (data.runs or {}).get(group.run)
         yield ErrorRow(
-            run=group.run,
-            run_name=group.run_name,
-            status=label_status(run) if run else None,
-            what=name_action(group.action),
-            message=group.message,
-            count=format_count(group.count),
-            machines=format_plural(group.machines, "machine"),
-            first=format_ago(group.first, data.now),
-            last=format_ago(group.last, data.now),
-            tasks=tuple(_make_tasks(group, logs, data.games)),
+            group,
+            label_status(run) if run else None,
+            name_action(group.action),
+            tuple(_make_tasks(group, logs, data.games)),
         )
 
 
@@ -194,6 +190,7 @@ def _make_tasks(
         key = (group.run, task)
         yield ErrorTask(
             task=task,
+            link=address_task(group.run, task),
             machine=find_short_name(worker),
             log=f"/api/v1/logs/{logs[key]}" if key in logs else "",
             games=f"/api/pgn/{group.run}-{task}.pgn" if key in games else "",

@@ -4,6 +4,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from rookery.pages.charts import AxisMark, choose_steps
 
 WIDE, HIGH = 640.0, 260.0
@@ -31,6 +33,9 @@ class Curve:
     name: str
     points: tuple[CurvePoint, ...]
     scattered: bool = False
+    tone: int | None = None
+    """Which colour it has; None: that of its place among the curves."""
+    dashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +49,19 @@ class DrawnPoint:
 
 @dataclass(frozen=True, slots=True)
 class DrawnCurve:
-    """The paths of a curve; one that is scattered has points instead."""
+    """The paths of a curve; one that is scattered has points instead. `number` is its colour."""
 
     name: str
     number: int
     line: str = ""
     band: str = ""
     points: tuple[DrawnPoint, ...] = ()
+    dashed: bool = False
+
+    @property
+    def sign(self) -> str:
+        """How it looks, in the legend."""
+        return "●" if self.points else "╍╍" if self.dashed else "▬"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +75,8 @@ class Figure:
     upright: tuple[AxisMark, ...]
     unit: str
     """What the horizontal axis counts."""
+    data: str
+    """The points as JSON, for the script that draws them anew."""
     wide: str = f"{WIDE:.0f}"
     high: str = f"{HIGH:.0f}"
     left: str = f"{LEFT:.0f}"
@@ -110,7 +123,28 @@ def draw_figure(title: str, curves: Sequence[Curve], axes: FigureAxes) -> Figure
             if place.x_low <= value <= place.x_high
         ),
         axes.unit,
+        _write_data(curves, axes),
     )
+
+
+def _write_data(curves: Sequence[Curve], axes: FigureAxes) -> str:
+    written = {"curves": [_spell_curve(curve) for curve in curves], "marks": axes.along}
+    return msgspec.json.encode(written).decode()
+
+
+def _spell_curve(curve: Curve) -> dict[str, object]:
+    """Lists as figure_charts.js reads them."""
+    points = sorted(curve.points, key=lambda point: point.x)
+    return {
+        "name": curve.name,
+        "scattered": curve.scattered,
+        "tone": curve.tone,
+        "dashed": curve.dashed,
+        "x": [point.x for point in points],
+        "y": [round(point.y, 3) for point in points],
+        "low": [round(point.y if point.low is None else point.low, 3) for point in points],
+        "high": [round(point.y if point.high is None else point.high, 3) for point in points],
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +176,7 @@ class _Placing:
 
 
 def _draw_curve(curve: Curve, number: int, place: _Placing) -> DrawnCurve:
+    number = number if curve.tone is None else curve.tone
     if curve.scattered:
         return DrawnCurve(curve.name, number, points=tuple(_draw_points(curve, place)))
     line = [(place.x(point.x), place.y(point.y)) for point in curve.points]
@@ -149,7 +184,7 @@ def _draw_curve(curve: Curve, number: int, place: _Placing) -> DrawnCurve:
     upper = [(place.x(point.x), place.y(point.high or 0.0)) for point in banded]
     lower = [(place.x(point.x), place.y(point.low or 0.0)) for point in reversed(banded)]
     band = f"{_path([*upper, *lower])}Z" if banded else ""
-    return DrawnCurve(curve.name, number, _path(line), band)
+    return DrawnCurve(curve.name, number, _path(line), band, dashed=curve.dashed)
 
 
 def _draw_points(curve: Curve, place: _Placing) -> Iterator[DrawnPoint]:

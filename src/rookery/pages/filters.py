@@ -13,6 +13,11 @@ def read_text(query: Mapping[str, str], name: str) -> str:
     return "".join(letter for letter in text if letter.isprintable())
 
 
+def read_search(query: Mapping[str, str]) -> str:
+    """What a list is searched for; addresses from before called it `q` on some pages."""
+    return read_text(query, "text") or read_text(query, "q")
+
+
 def read_word(query: Mapping[str, str], name: str, words: Sequence[str]) -> str:
     """One of the words, or an empty text."""
     found = query.get(name, "")

@@ -1,6 +1,7 @@
 """The list of tests: those that are over, by filters and pages; those under way that match."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,23 +11,29 @@ from starlette.routing import BaseRoute, Route
 
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.privacy import name_of
-from rookery.farm.read_values import FinishedRunsQuery
-from rookery.farm.reads import FleetReads
-from rookery.farm.views import NO_SPEED, RunSpeed
+from rookery.farm.read_values import FinishedRunsQuery, may_begin_commit
 from rookery.model.run import DisplayState, Run
-from rookery.pages.filters import find_end_of_day, read_day, read_text, read_word
+from rookery.pages.filters import find_end_of_day, read_day, read_search, read_text, read_word
 from rookery.pages.formatting import format_count, format_plural
 from rookery.pages.listing import ListAddress, Pager, make_open_pager, make_pager, read_page
-from rookery.pages.page import plays_engine, render_page_in_thread, viewer_of
-from rookery.pages.run_row import ListedRun, RunRow, make_run_row
+from rookery.pages.live import answer_live_list
+from rookery.pages.page import plays_engine, redirect_to, render_page_in_thread, viewer_of
+from rookery.pages.run_paces import NO_PACES, RunPaces, load_paces
+from rookery.pages.run_row import RunRow
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
+from rookery.web.callers import find_run
+from rookery.web.faults import NotFound, SearchTooSlow
 from rookery.web.site import Site
 
 HERE = "/tests"
+LIVE = "/tests/live"
 PAGE_SIZE = 50
 MOST_COUNTED = 5000
 MOST_OPEN = 50
+PAUSE_SECONDS = 2.0
+"""Between two pictures of what plays."""
+RUN_ID = re.compile(r"(?<![0-9a-z])[0-9a-f]{24}(?![0-9a-z])", re.ASCII)
 TOO_LONG = "The search took too long. Narrow it down by days, by user or by engine."
 RESULTS = (("", "any"), ("passed", "passed"), ("positive", "failed, yet positive"))
 
@@ -63,18 +70,22 @@ class ListFilters:
     def some(self) -> bool:
         return any(self.values.values())
 
-    def suits_open_run(self, run: Run) -> bool:
-        """Whether a run that is not over is looked for; who asks for results, or for nothing in
+    @property
+    def seeks_open_runs(self) -> bool:
+        """Whether runs that are not over are looked for; who asks for results, or for nothing in
         particular, looks for none: the start page has them."""
         named = self.text or self.user or self.engine
-        if not named or self.result or self.long or self.since or self.until or self.deleted:
+        over = self.result or self.long or self.since or self.until or self.deleted
+        return bool(named) and not over and self.page == 1
+
+    def suits_open_run(self, run: Run) -> bool:
+        if not self.seeks_open_runs:
             return False
-        sides, plan = run.plan.sides, run.plan
-        words = " ".join((plan.owner, *(side.tag for side in sides[:2]), plan.info))
+        plan, engines = run.plan, [side.engine for side in run.plan.sides]
         return (
             self.user in ("", plan.owner)
-            and self.engine in ("", *(side.engine for side in sides))
-            and self.text.lower() in words.lower()
+            and self.engine in ("", *engines)
+            and _mentions(run, self.text.lower())
         )
 
     def make_query(self, hidden: frozenset[str]) -> FinishedRunsQuery:
@@ -94,6 +105,15 @@ class ListFilters:
         )
 
 
+def _mentions(run: Run, text: str) -> bool:
+    """As the database searches those that are over."""
+    sides, plan = run.plan.sides[:2], run.plan
+    names = (name for side in sides for name in (side.engine, side.tag))
+    if text in " ".join((plan.owner, *names, plan.info)).lower():
+        return True
+    return may_begin_commit(text) and any(side.commit.startswith(text) for side in sides)
+
+
 def read_filters(query: Mapping[str, str], viewer: Actor | None) -> ListFilters:
     """Deleted runs are found by those who may restore them: approvers, and owners their own."""
     user = read_text(query, "user")
@@ -103,7 +123,7 @@ def read_filters(query: Mapping[str, str], viewer: Actor | None) -> ListFilters:
     return ListFilters(
         user=user,
         engine=read_text(query, "engine"),
-        text=read_text(query, "text"),
+        text=read_search(query),
         result=read_word(query, "result", tuple(dict(RESULTS))),
         long=query.get("long", "") == "1",
         since=read_day(query, "from"),
@@ -113,18 +133,71 @@ def read_filters(query: Mapping[str, str], viewer: Actor | None) -> ListFilters:
     )
 
 
+# Those that are not over, which move.
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRunsData:
+    """What the part that moves is made from."""
+
+    now: datetime
+    runs: tuple[Run, ...]
+    paces: RunPaces
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRunsView:
+    waiting: tuple[RunRow, ...]
+    playing: tuple[RunRow, ...]
+
+
+def make_open_view(data: OpenRunsData) -> OpenRunsView:
+    """Computes statistics, so it is called in a thread."""
+    waiting = [run for run in data.runs if run.display is DisplayState.PENDING]
+    playing = [run for run in data.runs if run.status.approved]
+    make = data.paces.make_rows
+    return OpenRunsView(make(waiting[:MOST_OPEN], data.now), make(playing[:MOST_OPEN], data.now))
+
+
+async def _load_open(site: Site, viewer: Actor | None, filters: ListFilters) -> OpenRunsData:
+    now, hidden = site.clock.now(), site.privacy.hidden(name_of(viewer))
+    found = []
+    for run in await site.fleet.views.active() if filters.seeks_open_runs else ():
+        # What somebody may not see is not found either.
+        shown = site.privacy.visible_part(viewer, run)
+        if not plays_engine(run, hidden) and filters.suits_open_run(shown):
+            found.append(shown)
+    return OpenRunsData(now, tuple(found), await load_paces(site, found, now))
+
+
+@runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
+async def tests_live(request: Request) -> Response:
+    """The rows of tests under way, for the script of the page."""
+    site, query = site_of(request), request.query_params
+    return await answer_live_list(
+        request,
+        "tests_live.html",
+        make_open_view,
+        lambda viewer: _load_open(site, viewer, read_filters(query, viewer)),
+        # What of a run that waits somebody may see depends on who they are.
+        lambda viewer: (read_filters(query, viewer), viewer, site.privacy.sight(viewer)),
+        pause=PAUSE_SECONDS,
+    )
+
+
+# The whole list.
+
+
 @dataclass(frozen=True, slots=True)
 class RunListData:
     """What the list is made from."""
 
     filters: ListFilters
     viewer: Actor | None
-    now: datetime
-    open_runs: tuple[Run, ...]
+    open: OpenRunsData
     finished: tuple[Run, ...]
     total: int
     engines: tuple[str, ...]
-    speeds: Mapping[str, RunSpeed]
     trouble: str = ""
 
 
@@ -140,6 +213,8 @@ class RunListView:
     address: ListAddress
     waiting: tuple[RunRow, ...]
     playing: tuple[RunRow, ...]
+    live: str
+    """Where the rows of open tests are fetched; empty where none are looked for."""
     finished: tuple[RunRow, ...]
     pager: Pager
     may_see_deleted: bool
@@ -150,19 +225,18 @@ class RunListView:
 def make_list_view(data: RunListData) -> RunListView:
     """Computes statistics, so it is called in a thread."""
     filters, viewer = data.filters, data.viewer
-    waiting = [run for run in data.open_runs if run.display is DisplayState.PENDING]
-    playing = [run for run in data.open_runs if run.status.approved]
-    address = ListAddress(HERE, filters.values)
+    opened, address = make_open_view(data.open), ListAddress(HERE, filters.values)
     return RunListView(
         title=_make_title(filters),
-        summary=_summarise(data, len(data.open_runs)),
+        summary=_summarise(data, len(data.open.runs)),
         filters=filters,
         results=RESULTS,
         engines=(("", "any"), *((name, name) for name in data.engines)),
         address=address,
-        waiting=_make_rows(waiting[:MOST_OPEN], data),
-        playing=_make_rows(playing[:MOST_OPEN], data),
-        finished=_make_rows(data.finished, data),
+        waiting=opened.waiting,
+        playing=opened.playing,
+        live=ListAddress(LIVE, filters.values).change() if filters.seeks_open_runs else "",
+        finished=NO_PACES.make_rows(data.finished, data.open.now),
         pager=_make_pager(address, data),
         may_see_deleted=viewer is not None,
         is_own=viewer is not None and viewer.name == filters.user,
@@ -189,53 +263,54 @@ def _make_pager(address: ListAddress, data: RunListData) -> Pager:
     return make_pager(address, page, PAGE_SIZE, data.total)
 
 
-def _make_rows(found: Sequence[Run], data: RunListData) -> tuple[RunRow, ...]:
-    listed = (ListedRun(run, None, data.speeds.get(run.id, NO_SPEED)) for run in found)
-    return tuple(make_run_row(one, data.now) for one in listed)
-
-
 @runs(Domain.THREAD, "awaits two queries; the page is computed and rendered in a thread")
 async def list_tests(request: Request) -> Response:
     viewer = await viewer_of(request)
-    filters = read_filters(request.query_params, viewer)
-    data = await _load(site_of(request), viewer, filters)
+    site, filters = site_of(request), read_filters(request.query_params, viewer)
+    if run_id := await _find_named_run(site, viewer, filters.text):
+        return redirect_to(f"/runs/{run_id}")
+    data = await _load(site, viewer, filters)
     return await render_page_in_thread(request, "tests.html", make_list_view, data)
 
 
+async def _find_named_run(site: Site, viewer: Actor | None, text: str) -> str:
+    """The id of the run whose id or address was typed, if there is one to be seen."""
+    found = RUN_ID.search(text.lower())
+    if found is None:
+        return ""
+    try:
+        return (await find_run(site, found.group(), name_of(viewer))).id
+    except NotFound:
+        return ""
+
+
 async def _load(site: Site, viewer: Actor | None, filters: ListFilters) -> RunListData:
-    privacy, reads = site.privacy, site.reads
-    hidden = privacy.hidden(name_of(viewer))
-    query = filters.make_query(hidden)
-    finished, total, trouble = await _load_finished(reads, query)
-    open_runs = []
-    if filters.page == 1:
-        for run in await site.fleet.views.active():
-            # What somebody may not see is not found either.
-            shown = privacy.visible_part(viewer, run)
-            if not plays_engine(run, hidden) and filters.suits_open_run(shown):
-                open_runs.append(shown)
+    privacy = site.privacy
+    query = filters.make_query(privacy.hidden(name_of(viewer)))
+    finished, total, trouble = await _load_finished(site, query)
     return RunListData(
         filters,
         viewer,
-        site.clock.now(),
-        tuple(open_runs),
+        await _load_open(site, viewer, filters),
         tuple(privacy.visible_part(viewer, run) for run in finished),
         total,
         tuple(sorted(privacy.catalogue(name_of(viewer)).engines)),
-        dict(site.fleet.activity.speeds),
         trouble,
     )
 
 
-async def _load_finished(
-    reads: FleetReads, query: FinishedRunsQuery
-) -> tuple[tuple[Run, ...], int, str]:
+async def _load_finished(site: Site, query: FinishedRunsQuery) -> tuple[tuple[Run, ...], int, str]:
     """A page of them, how many there are, and what to say where that took too long."""
+    reads = site.reads
     try:
-        return await reads.finished(query), await reads.count_finished(query, MOST_COUNTED), ""
-    except TimeoutError:
+        async with site.search_places.enter(has_index=not query.text):
+            return await reads.finished(query), await reads.count_finished(query, MOST_COUNTED), ""
+    except SearchTooSlow:
         return (), 0, TOO_LONG
 
 
 def routes() -> list[BaseRoute]:
-    return [Route(HERE, list_tests, methods=["GET"])]
+    return [
+        Route(HERE, list_tests, methods=["GET"]),
+        Route(LIVE, tests_live, methods=["GET"]),
+    ]

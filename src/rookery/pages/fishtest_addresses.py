@@ -29,14 +29,12 @@ def find_tests(query: Query, user: str = "") -> str:
 
 
 def find_log(query: Query) -> str:
-    """The log of actions; its filter for text is called `text` there."""
-    given = {"action": query.get("action"), "user": query.get("user"), "q": query.get("text")}
+    given = {"action": query.get("action"), "user": query.get("user"), "text": query.get("text")}
     return _address("/log", **given, run=query.get("run_id"))
 
 
 def find_nets(query: Query) -> str:
-    text = query.get("network_name") or query.get("user")
-    return _address("/nets", text=text)
+    return _address("/nets", text=query.get("network_name"), user=query.get("user"))
 
 
 def find_contributors(_query: Query) -> str:
@@ -56,7 +54,7 @@ def find_profile(_query: Query) -> str:
 
 
 def find_limits(_query: Query) -> str:
-    return "/server"
+    return "/server#limits"
 
 
 def _is_on(query: Query, name: str) -> bool:

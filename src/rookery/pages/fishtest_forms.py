@@ -8,22 +8,13 @@ form, and post. What a post asks for is done by the same use cases as everywhere
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from msgspec import UNSET, UnsetType
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rookery.boundary.domains import Domain, runs
-from rookery.farm.fleet import Fleet
-from rookery.farm.submission import (
-    LEAST_THROUGHPUT,
-    MOST_GAMES,
-    MOST_PRIORITY,
-    MOST_THROUGHPUT,
-)
-from rookery.model.plan import Modification
 from rookery.pages.page import redirect_to, render_page, viewer_of
-from rookery.pages.run_commands import COMMANDS, Command, carry_out, read_whole
+from rookery.pages.run_commands import COMMANDS, Command, carry_out
 from rookery.pages.submit import (
     find_submitter,
     lead_to_login,
@@ -33,13 +24,13 @@ from rookery.pages.submit import (
 )
 from rookery.pages.submit_form import INPUTS, TICKED, read_form
 from rookery.protocol.v1 import CreatedRun, NetEntry
-from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
-from rookery.web.callers import Uploader, find_shown_run, translated_errors
+from rookery.web.callers import find_shown_run, translated_errors
 from rookery.web.faults import HttpFault
 from rookery.web.multipart import read_file_form
 from rookery.web.scope import UPLOAD_PATH, Form, request_info_of, session_of
 from rookery.web.site import Site
+from rookery.web.uploaders import Uploader
 from rookery.web.v1.files import keep_net
 
 RUN_FORM = "/tests/run"
@@ -68,6 +59,8 @@ NAMES: Mapping[str, str] = {
 """Our names of the inputs, by fishtest's."""
 ONLY_MODEL = "normalized"
 BAD_MODEL = "Only normalized bounds are tested here (elo_model=normalized)."
+ONLY_ALGORITHM = "classic"
+BAD_ALGORITHM = "Only the classic algorithm tunes here (spsa_algorithm=classic)."
 NO_RUN = "There is no run with this id."
 
 
@@ -81,14 +74,23 @@ async def run_form(request: Request) -> Response:
         return lead_to_login(request)
     form = request_info_of(request.scope).form
     texts = translate_form(form)
-    model = form.text("elo_model") or ONLY_MODEL
-    if texts["kind"] == "sprt" and model != ONLY_MODEL:
-        return await show_again(request, bearer, texts, {"": BAD_MODEL}, 200)
+    if refusal := _refuse_method(form, texts["kind"]):
+        return await show_again(request, bearer, texts, {"": refusal}, 200)
     made = await submit_fields(request, bearer, read_form(texts))
     if isinstance(made, CreatedRun):
         return redirect_to(f"/tests/view/{made.id}?follow=1")
     # fishtest shows its form again, with an error above it and status 200.
     return await show_again(request, bearer, texts, made, 200)
+
+
+def _refuse_method(form: Form, kind: str) -> str:
+    """Why a test can't be made by the way of testing or tuning that a form names; an empty text
+    where it can."""
+    if kind == "sprt" and form.text("elo_model") not in ("", ONLY_MODEL):
+        return BAD_MODEL
+    if kind == "spsa" and form.text("spsa_algorithm") not in ("", ONLY_ALGORITHM):
+        return BAD_ALGORITHM
+    return ""
 
 
 def translate_form(form: Form) -> dict[str, str]:
@@ -130,31 +132,13 @@ async def press_button(request: Request) -> Response:
     except HttpFault:
         session.flash(NO_RUN, "error")
         return redirect_to(LIST)
-    await carry_out(request, BUTTONS[name], run, actor)
+    if refused := await carry_out(request, BUTTONS[name], run, actor):
+        session.flash(str(refused), "error")
     return redirect_to(LIST)
 
 
-async def _modify(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
-    wanted = Modification(
-        games=_read_number(form, "num-games", 0, MOST_GAMES),
-        priority=_read_number(form, "priority", -MOST_PRIORITY, MOST_PRIORITY),
-        throughput=_read_number(form, "throughput", LEAST_THROUGHPUT, MOST_THROUGHPUT),
-        auto_purge=_is_posted(form, "auto_purge"),
-        info=form.text("info").strip() or UNSET,
-    )
-    run = await fleet.commands.modify(run_id, actor, wanted)
-    waits = "" if run.status.approved else " It has to be approved."
-    return f"{run.plan.sides[0].tag} is modified.{waits}"
-
-
-def _read_number(form: Form, name: str, low: int, high: int) -> int | UnsetType:
-    """What was left out stays as it is; raises BadRequest."""
-    return read_whole(form, name, low, high) if form.text(name).strip() else UNSET
-
-
 BUTTONS: Mapping[str, Command] = {
-    **{name: COMMANDS[name] for name in ("stop", "approve", "purge", "delete")},
-    "modify": _modify,
+    name: COMMANDS[name] for name in ("stop", "approve", "purge", "delete", "modify")
 }
 
 

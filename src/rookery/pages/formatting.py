@@ -1,6 +1,25 @@
-"""Numbers, durations and times as the pages show them; never "nan", never a raw float."""
+"""Numbers, durations and times as the pages show them; never "nan", never a raw float.
+
+Templates have most of it as filters (`FILTERS` below), so that a view holds values and a template
+says how they are shown; a view class is for what is computed:
+
+| filter | shows |
+|---|---|
+| `games|number` | 1,234,567 |
+| `elo|signed`, `elo|decimal`, `elo|elo(half_width)` | +2.31; 2.5; +2.31 ± 1.45 |
+| `share|percent` | 12.3 % |
+| `seconds|duration`, `hours|hours` | 3 h 20 min; core hours, 12,345 |
+| `when|ago(now)`, `when|day` | a Moment for the macro `moment`; 2026-03-01 |
+| `size|size` | 74.1 MB |
+| `rate|rate`, `speed|nps` | games a minute; 12.4 Mnps |
+| `number|plural("game")`, `number|plural("man", "men")` | 2 games; 3 men |
+| `tc|time_control`, `cpu|processor` | 10 s + 0.1 s; a processor without marks |
+
+The macro `ago` of macros.html writes a time whole: `macros.ago(when, now)`.
+"""
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -105,13 +124,33 @@ def format_rate(per_minute: float) -> str:
     return format_count(per_minute) if per_minute >= 10 else f"{per_minute:.1f}"
 
 
+PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def shorten_count(number: float) -> str:
+    """A round number beside an axis, with a prefix and without needless zeros: 2.5 M."""
+    for factor, prefix in PREFIXES:
+        if number >= factor:
+            return f"{format_decimal(number / factor)} {prefix}"
+    return format_decimal(number)
+
+
 def format_nps(nodes_per_second: float) -> str:
     """Nodes a second with a prefix: 12.4 Mnps."""
-    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+    for factor, prefix in PREFIXES:
         if nodes_per_second >= factor:
             found = nodes_per_second / factor
             return f"{found:.0f} {prefix}nps" if found >= 100 else f"{found:.1f} {prefix}nps"
     return f"{max(0.0, nodes_per_second):.0f} nps"
+
+
+def format_processor(name: str, most: int = 80) -> str:
+    """A processor's name without marks of registration and the clock rate, such as
+    "Intel Core i7-9700K"."""
+    plain = name.partition("@")[0]
+    for mark in ("(R)", "(r)", "(TM)", "(tm)", " CPU", " Processor"):
+        plain = plain.replace(mark, "")
+    return " ".join(plain.split())[:most]
 
 
 def format_hours(hours: float) -> str:
@@ -128,6 +167,10 @@ def format_bytes(size: float) -> str:
             found = size / factor
             return f"{found:.0f} {unit}" if found >= 100 else f"{found:.1f} {unit}"
     return f"{size:.0f} B"
+
+
+LARGEST_AMOUNTS = {"min": 100, "h": 48, "d": 100}
+"""From here on a larger unit says it better."""
 
 
 def format_duration(seconds: float) -> str:
@@ -149,6 +192,26 @@ def format_duration(seconds: float) -> str:
 
 def format_time_left(seconds: float) -> str:
     return f"{format_duration(seconds)} left" if math.isfinite(seconds) else DASH
+
+
+def format_span(early: float, late: float) -> str:
+    """From so many seconds to so many, as roughly as such a range is known: 4 to 14 h."""
+    if not late < LONGEST_SPAN:
+        return f"{format_span(early, early) if early < LONGEST_SPAN else 'a year'} or more"
+    (first, unit), (last, larger) = _round_off(early), _round_off(late)
+    if (first, unit) == (last, larger):
+        return f"{first}\N{NO-BREAK SPACE}{unit}"
+    begin = f"{first}" if unit == larger else f"{first}\N{NO-BREAK SPACE}{unit}"
+    return f"{begin} to {last}\N{NO-BREAK SPACE}{larger}"
+
+
+def _round_off(seconds: float) -> tuple[int, str]:
+    """To two digits at most, of the unit that takes no more than that."""
+    for unit, word in ((MINUTE, "min"), (HOUR, "h"), (DAY, "d")):
+        amount = max(1, round(seconds / unit))
+        if amount < LARGEST_AMOUNTS[word]:
+            return amount, word
+    return int(float(f"{amount:.2g}")), word
 
 
 def format_ago(then: datetime, now: datetime) -> Moment:
@@ -192,3 +255,28 @@ def format_plural(number: int, one: str, many: str = "") -> str:
 
 def _seconds(value: float) -> str:
     return f"{value:.6f}".rstrip("0").rstrip(".") + " s"
+
+
+def format_day(when: datetime) -> str:
+    """2026-03-01."""
+    return f"{when:%Y-%m-%d}"
+
+
+FILTERS: Mapping[str, Callable[..., object]] = {
+    "ago": format_ago,
+    "day": format_day,
+    "decimal": format_decimal,
+    "duration": format_duration,
+    "elo": format_elo,
+    "hours": format_hours,
+    "nps": format_nps,
+    "number": format_count,
+    "percent": format_percent,
+    "plural": format_plural,
+    "processor": format_processor,
+    "rate": format_rate,
+    "signed": format_signed,
+    "size": format_bytes,
+    "time_control": format_time_control,
+}
+"""What templates know these functions by."""

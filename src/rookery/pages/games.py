@@ -1,4 +1,4 @@
-"""The games of a run: how they ended, a list of them, what they tell, and one game on a board."""
+"""The games of a run: how they ended, a list of them, and what they tell."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,9 +9,11 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rookery.boundary.domains import Domain, runs
-from rookery.files.blobs import UnknownBlob
 from rookery.files.game_insights import LENGTH_STEP, GameInsights, PhaseSpeed
-from rookery.files.games import GameSum, IndexedGame
+from rookery.files.games import (
+    GameSum,
+    IndexedGame,
+)
 from rookery.model.run import Run
 from rookery.pages.formatting import (
     DASH,
@@ -20,30 +22,16 @@ from rookery.pages.formatting import (
     format_nps,
     format_plural,
 )
+from rookery.pages.game_rows import ENDINGS, RETENTION, GameRow, make_game_row
 from rookery.pages.listing import ListAddress, Pager, make_pager, read_page
 from rookery.pages.page import find_run_for, render_page_in_thread, viewer_of
 from rookery.pages.run_heading import RunHeading, make_run_heading
-from rookery.protocol.games import Ending, Game, GameMove, Outcome, parse_game_text
+from rookery.protocol.games import Outcome
 from rookery.web.answers import site_of
-from rookery.web.faults import NotFound
 
 PAGE_SIZE = 50
-ENDINGS = {
-    Ending.UNSAID: "not said",
-    Ending.NORMAL: "on the board",
-    Ending.ADJUDICATION: "adjudicated",
-    Ending.TIME_FORFEIT: "lost on time",
-    Ending.ABANDONED: "an engine crashed",
-    Ending.ILLEGAL_MOVE: "illegal move",
-    Ending.STALLED: "an engine stalled",
-    Ending.UNTERMINATED: "broken off",
-}
-RESULTS = {Outcome.WHITE: "1-0", Outcome.BLACK: "0-1", Outcome.DRAW: "½-½", Outcome.OPEN: "*"}
 COLUMN_HIGH = 60.0
-COLUMN_WIDE, COLUMN_STEP = 24, 28
-
-
-# The page of all games.
+COLUMN_STEP = 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +47,6 @@ class RunGamesData:
 
 
 @dataclass(frozen=True, slots=True)
-class GameRow:
-    """A game in a list, as the new side saw it."""
-
-    address: str
-    task: int
-    number: int
-    colour: str
-    result: str
-    points: str
-    ending: str
-    moves: int
-
-
-@dataclass(frozen=True, slots=True)
 class OutcomeRow:
     """Games of one kind by what the new side made of them."""
 
@@ -84,6 +58,15 @@ class OutcomeRow:
     lost: str
     score: str
     moves: str
+
+
+@dataclass(frozen=True, slots=True)
+class LopsidedRow:
+    """An opening that one colour always won, by one of its games."""
+
+    game: GameRow
+    words: str
+    position: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +94,12 @@ class RunGamesView:
     looked_at: str
     lengths: tuple[LengthColumn, ...]
     openings: str
-    lopsided: tuple[tuple[GameRow, str], ...]
+    lopsided: tuple[LopsidedRow, ...]
     bad: tuple[GameRow, ...]
     phases: tuple[tuple[str, str, str, str, str], ...]
+    timed: str
+    """What the phases are taken from."""
+    retention: str
 
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
@@ -128,7 +114,7 @@ async def games_page(request: Request) -> Response:
         sums=await rows.list_sums(run.id),
         games=await rows.list_run_games(run.id, (page - 1) * PAGE_SIZE, PAGE_SIZE),
         insights=await site.game_insights.read(run.id),
-        here=await rows.find_latest(run.id) is not None,
+        here=bool(await rows.find_latest(run.id)),
     )
     return await render_page_in_thread(request, "run_games.html", make_games_view, data)
 
@@ -144,42 +130,24 @@ def make_games_view(data: RunGamesData) -> RunGamesView:
         colours=tuple(_list_colours(sums)),
         endings=tuple(_list_endings(sums)),
         white_share=_describe_white(sums),
-        rows=tuple(_make_row(here, each) for each in data.games),
+        rows=tuple(make_game_row(here, each) for each in data.games),
         pager=make_pager(ListAddress(here), data.page, PAGE_SIZE, total),
         looked_at=_describe_sample(insights.games, total),
         lengths=tuple(_draw_lengths(insights.lengths)),
         openings=_describe_openings(insights),
         lopsided=tuple(
-            (_make_row(here, each.sample), _describe_winner(each.winner, each.games))
+            LopsidedRow(
+                make_game_row(here, each.sample),
+                _describe_winner(each.winner, each.games),
+                each.position,
+            )
             for each in insights.lopsided
         ),
-        bad=tuple(_make_row(here, each) for each in insights.bad),
+        bad=tuple(make_game_row(here, each) for each in insights.bad),
         phases=tuple(_list_phases(insights.phases)),
+        timed=f"From {format_plural(insights.timed_games, 'game')} of the latest uploads.",
+        retention=RETENTION,
     )
-
-
-def _make_row(here: str, each: IndexedGame) -> GameRow:
-    game = each.game
-    return GameRow(
-        address=f"{here}/{each.task}/{each.number}",
-        task=each.task,
-        number=each.number,
-        colour="White" if game.new_is_white else "Black",
-        result=RESULTS[game.outcome],
-        points=describe_points(game),
-        ending=ENDINGS[game.ending],
-        moves=(game.plies + 1) // 2,
-    )
-
-
-def describe_points(game: Game) -> str:
-    """What the new side made of a game."""
-    if game.outcome is Outcome.DRAW:
-        return "drawn"
-    if game.outcome is Outcome.OPEN:
-        return "no result"
-    won = (game.outcome is Outcome.WHITE) == game.new_is_white
-    return "won" if won else "lost"
 
 
 def _list_colours(sums: Sequence[GameSum]) -> Iterator[OutcomeRow]:
@@ -289,87 +257,5 @@ def _list_phases(phases: Iterable[PhaseSpeed]) -> Iterator[tuple[str, str, str, 
         )
 
 
-# The page of one game.
-
-
-@dataclass(frozen=True, slots=True)
-class MoveLine:
-    """A full move, with score, depth and time; an empty word where the side did not move."""
-
-    number: int
-    white: GameMove
-    black: GameMove
-
-
-@dataclass(frozen=True, slots=True)
-class RunGameView:
-    heading: RunHeading
-    row: GameRow
-    white: str
-    black: str
-    fen: str
-    text: str
-    lines: tuple[MoveLine, ...]
-    before: str
-    after: str
-
-
-NO_MOVE = GameMove("")
-
-
-@runs(Domain.THREAD, "a file is read, unpacked and shown in threads")
-async def game_page(request: Request) -> Response:
-    site = site_of(request)
-    run = await find_run_for(await viewer_of(request), request)
-    task, number = (_read_number(request, name) for name in ("task_id", "number"))
-    found = await site.games.rows.find_game(run.id, task, number)
-    if found is None:
-        raise NotFound("There is no such game.")
-    text = ""
-    if found.blob:
-        try:
-            text = await site.games.read_text(found)
-        except UnknownBlob:
-            text = ""
-    data = run, site.clock.now(), IndexedGame(task, number, found.game), text
-    return await render_page_in_thread(request, "run_game.html", make_game_view, data)
-
-
-def _read_number(request: Request, name: str) -> int:
-    text = str(request.path_params[name])
-    if not (text.isascii() and text.isdigit() and len(text) < 9):
-        raise NotFound("There is no such game.")
-    return int(text)
-
-
-def make_game_view(data: tuple[Run, datetime, IndexedGame, str]) -> RunGameView:
-    run, now, indexed, text = data
-    game, here = parse_game_text(text), f"/runs/{run.id}/games"
-    new, base = (side.tag for side in run.plan.sides[:2])
-    sides = (new, base) if indexed.game.new_is_white else (base, new)
-    return RunGameView(
-        heading=make_run_heading(run, now, "games"),
-        row=_make_row(here, indexed),
-        white=sides[0],
-        black=sides[1],
-        fen=game.tags.get("FEN", ""),
-        text=text,
-        lines=tuple(_pair_moves(game.moves, game.first_number, white_begins=game.white_begins)),
-        before=f"{here}/{indexed.task}/{indexed.number - 1}" if indexed.number else "",
-        after=f"{here}/{indexed.task}/{indexed.number + 1}",
-    )
-
-
-def _pair_moves(moves: Sequence[GameMove], first: int, *, white_begins: bool) -> Iterator[MoveLine]:
-    shown = [GameMove(move.san, move.comment.partition(",")[0]) for move in moves]
-    all_moves = shown if white_begins else [NO_MOVE, *shown]
-    for place in range(0, len(all_moves), 2):
-        black = all_moves[place + 1] if place + 1 < len(all_moves) else NO_MOVE
-        yield MoveLine(first + place // 2, all_moves[place], black)
-
-
 def routes() -> list[BaseRoute]:
-    return [
-        Route("/runs/{run_id}/games", games_page, methods=["GET"]),
-        Route("/runs/{run_id}/games/{task_id}/{number}", game_page, methods=["GET"]),
-    ]
+    return [Route("/runs/{run_id}/games", games_page, methods=["GET"])]

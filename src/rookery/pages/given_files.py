@@ -1,7 +1,7 @@
 """Nets and books: listed, searched, given and removed, with what one keeps here in all."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import quote
 
@@ -12,22 +12,23 @@ from starlette.routing import BaseRoute, Route
 from rookery.books import OfficialBook
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.privacy import name_of
-from rookery.files.access import RepeatedUpload, StoredShare
+from rookery.files.access import RepeatedUpload, StoredUsage
 from rookery.files.blobs import UnknownBlob
 from rookery.files.books import BookStore, StoredBook
 from rookery.files.engine_files import NetSearch, StoredNet, list_used_nets
 from rookery.model.run import Run
-from rookery.pages.filters import read_text
-from rookery.pages.formatting import Moment, format_ago, format_bytes, format_count
+from rookery.pages.filters import read_search, read_text
 from rookery.pages.listing import ListAddress, Pager, make_open_pager, read_page
-from rookery.pages.page import redirect_to, render_page_in_thread, viewer_of
+from rookery.pages.page import redirect_to, render_page, render_page_in_thread, viewer_of
+from rookery.pages.run_description import name_test
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
-from rookery.web.callers import Uploader, check_name, translated_errors
+from rookery.web.callers import translated_errors
 from rookery.web.faults import HttpFault, NotFound
 from rookery.web.multipart import read_file_form
 from rookery.web.scope import BOOKS_PAGE, session_of
 from rookery.web.site import Site
+from rookery.web.uploaders import Uploader, check_name
 from rookery.web.v1.files import remove_given_book, remove_given_net
 
 Removal = Callable[[Site, str, Actor], Awaitable[object]]
@@ -38,24 +39,10 @@ FIRST_BYTES = 8 * 1024
 FIRST_OPENINGS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What somebody keeps here of what they may; empty texts where nobody is logged in."""
-
-    used: str = ""
-    allowed: str = ""
-
-
-def _describe_share(found: StoredShare | None) -> Share:
-    if found is None:
-        return Share()
-    return Share(format_bytes(found.used), format_bytes(found.allowed) if found.allowed else "")
-
-
-async def _load_share(site: Site, viewer: Actor | None) -> StoredShare | None:
+async def _load_usage(site: Site, viewer: Actor | None) -> StoredUsage | None:
     if viewer is None:
         return None
-    return await site.file_access.rows.load_share(viewer.name, site.upload_quota)
+    return await site.file_access.rows.load_usage(viewer.name, site.upload_quota)
 
 
 # Nets.
@@ -67,44 +54,44 @@ class NetsData:
 
     now: datetime
     viewer: Actor | None
-    text: str
+    address: ListAddress
     page: int
     nets: tuple[StoredNet, ...]
     repeats: Mapping[str, RepeatedUpload]
     engines: Mapping[str, str]
     used: Mapping[str, str]
     """Nets that unfinished tests play with, each with one of them."""
-    tags: Mapping[str, str]
-    share: StoredShare | None
+    names: Mapping[str, str]
+    """Of unfinished tests."""
+    usage: StoredUsage | None
 
 
 @dataclass(frozen=True, slots=True)
 class NetRow:
-    name: str
-    size: str
-    user: str
-    when: Moment
-    downloads: str
+    """A net with its engine, a test that plays with it, and whether this visitor may remove it."""
+
+    net: StoredNet
     engine: str
     run: str
-    run_tag: str
+    run_name: str
     may_remove: bool
 
 
 @dataclass(frozen=True, slots=True)
 class NetsView:
-    text: str
+    address: ListAddress
     rows: tuple[NetRow, ...]
     pager: Pager
-    share: Share
+    usage: StoredUsage | None
+    now: datetime
 
 
 @runs(Domain.THREAD, "awaits two queries, rendered in a thread")
 async def nets_page(request: Request) -> Response:
     site, viewer = site_of(request), await viewer_of(request)
-    text, page = read_text(request.query_params, "q"), read_page(request.query_params)
-    sight = site.file_access.see(name_of(viewer))
-    search = NetSearch(text, sight.hidden, tuple(sight.repeats), (page - 1) * ROWS, ROWS + 1)
+    text, page = read_search(request.query_params), read_page(request.query_params)
+    sight, user = site.file_access.see(name_of(viewer)), read_text(request.query_params, "user")
+    search = NetSearch(text, user, sight.hidden, tuple(sight.repeats), (page - 1) * ROWS, ROWS + 1)
     nets = await site.nets.rows.find_page(search)
     with translated_errors():
         active = await site.fleet.views.active()
@@ -112,14 +99,14 @@ async def nets_page(request: Request) -> Response:
     data = NetsData(
         now=site.clock.now(),
         viewer=viewer,
-        text=text,
+        address=ListAddress(NETS, {"text": text, "user": user}),
         page=page,
         nets=nets,
         repeats=sight.repeats,
         engines={net.name: site.file_access.engine_of(net.name) for net in nets},
         used=_find_used(seen),
-        tags={run.id: run.plan.sides[0].tag for run in seen},
-        share=await _load_share(site, viewer),
+        names={run.id: name_test(site.privacy.visible_part(viewer, run)) for run in seen},
+        usage=await _load_usage(site, viewer),
     )
     return await render_page_in_thread(request, "nets.html", make_nets_view, data)
 
@@ -129,30 +116,30 @@ def _find_used(runs: Iterable[Run]) -> dict[str, str]:
 
 
 def make_nets_view(data: NetsData) -> NetsView:
-    address = ListAddress(NETS, {"q": data.text})
     return NetsView(
-        data.text,
+        data.address,
         tuple(_make_net_row(net, data) for net in data.nets[:ROWS]),
-        make_open_pager(address, data.page, more=len(data.nets) > ROWS),
-        _describe_share(data.share),
+        make_open_pager(data.address, data.page, more=len(data.nets) > ROWS),
+        data.usage,
+        data.now,
     )
 
 
 def _make_net_row(net: StoredNet, data: NetsData) -> NetRow:
     """Who gave a net in secret is not told to those who gave it again."""
     again, viewer, run = data.repeats.get(net.name), data.viewer, data.used.get(net.name, "")
-    user = again.user if again else net.user
+    shown = replace(net, user=again.user, created=again.at, downloads=0) if again else net
     return NetRow(
-        name=net.name,
-        size=format_bytes(net.size),
-        user=user,
-        when=format_ago(again.at if again else net.created, data.now),
-        downloads="0" if again else format_count(net.downloads),
+        net=shown,
         engine=again.engine if again else data.engines[net.name],
         run=run,
-        run_tag=data.tags.get(run, ""),
-        may_remove=viewer is not None and not run and (viewer.approver or viewer.name == user),
+        run_name=data.names.get(run, ""),
+        may_remove=viewer is not None and not run and _owns(viewer, shown.user),
     )
+
+
+def _owns(viewer: Actor, user: str) -> bool:
+    return viewer.approver or viewer.name == user
 
 
 @runs(Domain.THREAD, "its file is removed in a thread")
@@ -192,7 +179,7 @@ class BooksData:
     books: tuple[StoredBook, ...]
     official: Mapping[str, OfficialBook]
     used: frozenset[str]
-    share: StoredShare | None
+    usage: StoredUsage | None
     engines: tuple[str, ...] = ()
     error: str = ""
     name: str = ""
@@ -204,11 +191,8 @@ class BookRow:
     """A book; one that is not kept here is fetched by workers from where it is."""
 
     name: str
-    openings: str
-    size: str
-    user: str
-    when: Moment | None
-    kept: bool
+    openings: int
+    kept: StoredBook | None
     official: bool
     used: bool
     may_remove: bool
@@ -218,11 +202,12 @@ class BookRow:
 class BooksView:
     text: str
     rows: tuple[BookRow, ...]
-    share: Share
+    usage: StoredUsage | None
     logged_in: bool
     engines: tuple[str, ...]
     error: str
     name: str
+    now: datetime
 
 
 @runs(Domain.THREAD, "pieces are written, counted and looked at in threads; the page too")
@@ -262,11 +247,11 @@ async def _show_books(
     data = BooksData(
         now=site.clock.now(),
         viewer=viewer,
-        text=read_text(request.query_params, "q"),
+        text=read_search(request.query_params),
         books=seen,
         official=site.books.official,
         used=frozenset(run.plan.book for run in active),
-        share=await _load_share(site, viewer),
+        usage=await _load_usage(site, viewer),
         engines=tuple(sorted(engines)),
         error=error,
         name=name,
@@ -281,11 +266,12 @@ def make_books_view(data: BooksData) -> BooksView:
     return BooksView(
         data.text,
         tuple(rows),
-        _describe_share(data.share),
+        data.usage,
         data.viewer is not None,
         data.engines,
         data.error,
         data.name,
+        data.now,
     )
 
 
@@ -296,21 +282,16 @@ def _list_books(data: BooksData) -> Iterator[BookRow]:
         yield _make_book_row(book, data)
     for name, other in sorted(data.official.items()):
         if name not in kept:
-            used = name in data.used
-            openings = format_count(other.openings)
-            yield BookRow(name, openings, "", "", None, False, True, used, False)
+            yield BookRow(name, other.openings, None, True, name in data.used, False)
 
 
 def _make_book_row(book: StoredBook, data: BooksData) -> BookRow:
     viewer, used = data.viewer, book.name in data.used
-    own = viewer is not None and (viewer.approver or viewer.name == book.user)
+    own = viewer is not None and _owns(viewer, book.user)
     return BookRow(
         name=book.name,
-        openings=format_count(book.openings),
-        size=format_bytes(book.size),
-        user=book.user,
-        when=format_ago(book.created, data.now),
-        kept=True,
+        openings=book.openings,
+        kept=book,
         official=book.name in data.official,
         used=used,
         may_remove=own and bool(book.blob) and not used,
@@ -322,11 +303,8 @@ class BookView:
     """A book that is kept here, with its first openings."""
 
     book: StoredBook
-    size: str
-    openings: str
-    when: Moment
     first: tuple[str, ...]
-    official: bool
+    now: datetime
 
 
 @runs(Domain.THREAD, "the beginning of the file is read in a thread")
@@ -340,15 +318,7 @@ async def book_page(request: Request) -> Response:
         first = await site.threads.files(_read_first, site.books, book)
     except UnknownBlob:
         raise NotFound("This book was removed.") from None
-    view = BookView(
-        book,
-        format_bytes(book.size),
-        format_count(book.openings),
-        format_ago(book.created, site.clock.now()),
-        first,
-        name in site.books.official,
-    )
-    return await render_page_in_thread(request, "book.html", lambda made: made, view)
+    return await render_page(request, "book.html", BookView(book, first, site.clock.now()))
 
 
 def _read_first(store: BookStore, book: StoredBook) -> tuple[str, ...]:

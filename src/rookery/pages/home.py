@@ -12,13 +12,12 @@ from starlette.routing import BaseRoute, Route
 
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.commits import StateLost
-from rookery.farm.fleet import Fleet
 from rookery.farm.primary import Rebuilding
 from rookery.farm.privacy import name_of
 from rookery.farm.read_values import FinishedRunsQuery
 from rookery.model.run import DisplayState, Run
-from rookery.model.task import Task
 from rookery.pages.home_view import (
+    HERE,
     MOST_UNFINISHED,
     HomeData,
     HomeFilters,
@@ -31,14 +30,15 @@ from rookery.pages.live import answer_live
 from rookery.pages.next_steps import NextStep, list_next_steps
 from rookery.pages.page import (
     answer_part,
+    load_hints,
     make_frame,
     plays_engine,
+    redirect_to,
     render_page,
     render_part,
     viewer_of,
 )
-from rookery.pages.review import load_hints
-from rookery.pages.run_statistics import WINDOW
+from rookery.pages.run_paces import load_paces
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import address_of, site_of
 from rookery.web.fragments import RenderedPart
@@ -47,7 +47,6 @@ from rookery.web.scope import session_of
 from rookery.web.site import Site
 
 FINISHED_SHOWN = 25
-MOST_NEW = 50
 PAUSE_SECONDS = 2.0
 """Between two pictures of everything that plays."""
 
@@ -71,6 +70,8 @@ class HomePage:
 async def home(request: Request) -> Response:
     site, filters = site_of(request), read_filters(request.query_params)
     viewer = await viewer_of(request)
+    if request.query_params.get("mine") == "1":
+        return redirect_to(_address_mine(viewer, filters))
     if viewer is not None or _acted(request):
         return await render_page(request, "home.html", await _make_page(request, viewer, filters))
 
@@ -80,9 +81,20 @@ async def home(request: Request) -> Response:
 
     # Strangers with the same theme are shown the same page, and are the most.
     theme = theme_in(request.headers.get("cookie", ""))
-    key = ("home for strangers", filters, theme, address_of(request))
-    part = await site.shared_parts.find_recent(key, lambda: site.bus.seen, render)
+
+    async def find_key() -> Hashable:
+        return ("home for strangers", filters, theme, address_of(request))
+
+    part = await site.shared_parts.find_recent(find_key, lambda: site.bus.seen, render)
     return answer_part(request, part)
+
+
+def _address_mine(viewer: Actor | None, filters: HomeFilters) -> str:
+    """The start page with one's own tests, by an address that is the same for everybody."""
+    here = ListAddress(HERE, {"engine": filters.engine})
+    if viewer is None:
+        return ListAddress("/login").change(next=here.change(mine=1))
+    return here.change(user=viewer.name)
 
 
 def _keep(page: HomePage) -> HomePage:
@@ -134,19 +146,21 @@ def _list_steps(
 async def _find_part(
     site: Site, viewer: Actor | None, filters: HomeFilters, *, newest: bool, anew: bool = False
 ) -> RenderedPart:
-    hidden = site.privacy.hidden(name_of(viewer))
-    audience = await _find_audience(site, viewer, hidden)
-    key = ("home", filters, hidden, audience)
-    parts, render = site.shared_parts, partial(_render, site, viewer, filters, hidden)
+    async def find_key() -> Hashable:
+        hidden = site.privacy.hidden(name_of(viewer))
+        return ("home", filters, hidden, await _find_audience(site, viewer, hidden))
+
+    parts, render = site.shared_parts, partial(_render, site, viewer, filters)
     if anew:
-        parts.forget(key)
+        parts.forget(await find_key())
     find = parts.find_newest if newest else parts.find_recent
-    return await find(key, lambda: site.bus.seen, render)
+    return await find(find_key, lambda: site.bus.seen, render)
 
 
 async def _find_audience(site: Site, viewer: Actor | None, hidden: frozenset[str]) -> Hashable:
-    """What somebody may see and do beyond everybody: alone those who have to do with a run that
-    waits need a part of their own, and approvers share one but for their own runs."""
+    """What somebody may see and do beyond strangers: alone those who have to do with a run that
+    waits need a part of their own; approvers share one but for their own runs, and so do all
+    others who are logged in."""
     if viewer is None:
         return ""
     active = await site.fleet.views.active()
@@ -155,17 +169,16 @@ async def _find_audience(site: Site, viewer: Actor | None, hidden: frozenset[str
     inside = any(site.privacy.is_insider(viewer, run) for run in waiting)
     if viewer.approver:
         return viewer.name if own else True
-    return viewer.name if inside else ""
+    return viewer.name if inside else False
 
 
 async def _list_unfinished(site: Site, hidden: frozenset[str]) -> list[Run]:
     return [run for run in await site.fleet.views.active() if not plays_engine(run, hidden)]
 
 
-async def _render(
-    site: Site, viewer: Actor | None, filters: HomeFilters, hidden: frozenset[str]
-) -> RenderedPart:
+async def _render(site: Site, viewer: Actor | None, filters: HomeFilters) -> RenderedPart:
     # Listed anew: whoever asked may have waited for its turn.
+    hidden = site.privacy.hidden(name_of(viewer))
     seen = await _list_unfinished(site, hidden)
     data = await _load(site, viewer, filters, seen, hidden)
     return await render_part(site, "home_live.html", make_home_view, data, is_first_hour(data))
@@ -178,7 +191,7 @@ async def _load(
     seen: Sequence[Run],
     hidden: frozenset[str],
 ) -> HomeData:
-    fleet, reads, now, privacy = site.fleet, site.reads, site.clock.now(), site.privacy
+    reads, now, privacy = site.reads, site.clock.now(), site.privacy
     unfinished = tuple(privacy.visible_part(viewer, run) for run in seen)
     waiting = [run for run in unfinished if run.display is DisplayState.PENDING]
     query = FinishedRunsQuery(
@@ -190,24 +203,11 @@ async def _load(
         unfinished=unfinished,
         finished=tuple(privacy.visible_part(viewer, run) for run in await reads.finished(query)),
         finished_today=await reads.finished_since(_find_midnight(now), hidden),
-        then=await reads.samples_at(
-            [run.id for run in unfinished if run.tally.workers], now - WINDOW
-        ),
-        speeds=dict(fleet.activity.speeds),
-        new_tasks=await _load_new_tasks(fleet, unfinished),
-        waiting_machines=fleet.activity.waiting_machines,
+        paces=await load_paces(site, unfinished, now),
+        waiting_machines=site.fleet.activity.waiting_machines,
         hints=await load_hints(site, viewer, waiting[:MOST_UNFINISHED]),
         filters=filters,
     )
-
-
-async def _load_new_tasks(fleet: Fleet, unfinished: Sequence[Run]) -> dict[str, tuple[Task, ...]]:
-    """The tasks of runs whose speed is worked out within the minute; not of all after a restart."""
-    found = [run for run in unfinished if run.tally.workers and run.id not in fleet.activity.speeds]
-    tasks: dict[str, list[Task]] = {run.id: [] for run in found[:MOST_NEW]}
-    for task in await fleet.views.tasks_at_play(tuple(tasks)) if tasks else ():
-        tasks[task.run].append(task)
-    return {run_id: tuple(each) for run_id, each in tasks.items()}
 
 
 def _find_midnight(now: datetime) -> datetime:
@@ -216,6 +216,6 @@ def _find_midnight(now: datetime) -> datetime:
 
 def routes() -> list[BaseRoute]:
     return [
-        Route("/", home, methods=["GET"]),
+        Route(HERE, home, methods=["GET"]),
         Route("/live", home_live, methods=["GET"]),
     ]

@@ -1,23 +1,25 @@
 """What the start page shows: figures of the fleet, and a row for each run by its state."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from rookery.farm.views import RunSpeed
 from rookery.model.run import DisplayState, Run
-from rookery.model.task import Task
+from rookery.pages.filters import Choice
 from rookery.pages.formatting import DASH, format_count, format_nps, format_plural, format_rate
 from rookery.pages.listing import ListAddress
-from rookery.pages.run_row import ListedRun, RunRow, make_run_row
-from rookery.pages.run_statistics import estimate_speed, measure_games_per_minute
-from rookery.rules.answers import ChartPoint
+from rookery.pages.run_paces import NO_PACES, RunPaces
+from rookery.pages.run_row import RunRow, make_run_row
+from rookery.pages.run_statistics import measure_games_per_minute
 from rookery.rules.lifecycle import Actor
-from rookery.rules.review import Hint, Severity
+from rookery.rules.review import UNREAD, Hint, Severity
 
+HERE = "/"
 MOST_UNFINISHED = 100
 """More rows than this nobody reads; the filters find the rest."""
 MOST_HINTS = 3
+MOST_ENGINES = 12
 LONGEST_NAME = 100
 BUNDLED = "Fledgling"
 
@@ -59,20 +61,11 @@ class HomeData:
     unfinished: tuple[Run, ...] = ()
     finished: tuple[Run, ...] = ()
     finished_today: int = 0
-    then: Mapping[str, ChartPoint] = field(default_factory=dict)
-    speeds: Mapping[str, RunSpeed] = field(default_factory=dict)
+    paces: RunPaces = NO_PACES
     filters: HomeFilters = NO_FILTERS
     waiting_machines: int = 0
-    new_tasks: Mapping[str, tuple[Task, ...]] = field(default_factory=dict)
-    """Tasks at play of runs whose speed is not known yet."""
     hints: Mapping[str, tuple[Hint, ...]] = field(default_factory=dict)
     """What an approver should know, by run that waits."""
-
-    def listed_run(self, run: Run) -> ListedRun:
-        speed = self.speeds.get(run.id)
-        if speed is None:
-            speed = estimate_speed(run, self.new_tasks.get(run.id, ()))
-        return ListedRun(run, self.then.get(run.id), speed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +84,9 @@ class PendingRun:
     row: RunRow
     approvable: bool
     hints: tuple[Hint, ...] = ()
-    """What makes an approver look twice."""
+    """What makes an approver look twice, and whether the sources are still to be read."""
+    more_hints: str = ""
+    """How many such hints its own page has beside these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +103,6 @@ class RunSection:
 
 
 @dataclass(frozen=True, slots=True)
-class FilterLink:
-    """A filter in force, with where it leads to take it away."""
-
-    word: str
-    address: str
-
-
-@dataclass(frozen=True, slots=True)
 class HomeView:
     """The part of the start page that moves."""
 
@@ -126,7 +113,11 @@ class HomeView:
     idle: RunSection
     finished: tuple[RunRow, ...]
     finished_today: int
-    removable: tuple[FilterLink, ...]
+    choices: tuple[Choice, ...]
+    """Whose tests and of which engine are shown, and what else could be."""
+    user: str
+    without_user: str
+    """The user that is filtered by, and the address without."""
     tests: ListAddress
     """The list of all finished tests, with the same filters."""
     is_empty: bool
@@ -144,16 +135,18 @@ def make_home_view(data: HomeData) -> HomeView:
         waiting_count=len(waiting),
         playing=_make_section([run for run in approved if run.tally.workers], data),
         idle=_make_section([run for run in approved if not run.tally.workers], data),
-        finished=tuple(_make_rows(data.finished, data)),
+        finished=data.paces.make_rows(data.finished, data.now),
         finished_today=data.finished_today,
-        removable=_list_filters(filters),
+        choices=tuple(_list_choices(data)),
+        user=filters.user,
+        without_user=ListAddress(HERE, filters.values).change(user=""),
         tests=ListAddress("/tests", filters.values),
         is_empty=not (data.unfinished or data.finished) and filters == NO_FILTERS,
     )
 
 
 def _make_section(found: Sequence[Run], data: HomeData) -> RunSection:
-    return RunSection(tuple(_make_rows(found[:MOST_UNFINISHED], data)), len(found))
+    return RunSection(data.paces.make_rows(found[:MOST_UNFINISHED], data.now), len(found))
 
 
 def _order_playing(run: Run) -> tuple[int, int, str]:
@@ -161,21 +154,22 @@ def _order_playing(run: Run) -> tuple[int, int, str]:
     return -run.plan.priority, -run.tally.cores, run.id
 
 
-def _make_rows(found: Iterable[Run], data: HomeData) -> Iterable[RunRow]:
-    return (make_run_row(data.listed_run(run), data.now) for run in found)
-
-
 def _make_pending_run(run: Run, data: HomeData) -> PendingRun:
     viewer = data.viewer
     may = viewer is not None and viewer.approver and viewer.name != run.plan.owner
-    hints = [hint for hint in data.hints.get(run.id, ()) if hint.severity is not Severity.NOTE]
-    return PendingRun(make_run_row(data.listed_run(run), data.now), may, tuple(hints[:MOST_HINTS]))
+    found = data.hints.get(run.id, ())
+    weighty = [hint for hint in found if hint.severity is not Severity.NOTE]
+    unread = (UNREAD,) if UNREAD in found else ()
+    row = make_run_row(data.paces.list_run(run), data.now)
+    left = len(weighty) - MOST_HINTS
+    more = f"and {format_plural(left, 'more hint')}" if left > 0 else ""
+    return PendingRun(row, may, (*weighty[:MOST_HINTS], *unread), more)
 
 
 def _make_fleet_figures(data: HomeData) -> tuple[FleetFigure, ...]:
     """Figures over all runs, whatever the filters."""
     found = data.unfinished
-    known = [data.listed_run(run) for run in found if run.tally.workers]
+    known = [data.paces.list_run(run) for run in found if run.tally.workers]
     rate = sum(measure_games_per_minute(one.run, one.then, one.speed, data.now) for one in known)
     nodes = sum(one.speed.nps for one in known)
     return (
@@ -197,14 +191,28 @@ def _count_waiting(data: HomeData) -> str:
     return f"{format_count(count)} waiting" if count else ""
 
 
-def _list_filters(filters: HomeFilters) -> tuple[FilterLink, ...]:
-    here = ListAddress("/", filters.values)
-    named = {"user": f"by {filters.user}", "engine": filters.engine}
-    return tuple(
-        FilterLink(word, here.change(**{name: ""}))
-        for name, word in named.items()
-        if filters.values[name]
+def _list_choices(data: HomeData) -> Iterator[Choice]:
+    """Everything, one's own, and engines by the number of their unfinished tests; nothing where
+    there is nothing to choose. Who looks is not told here: many are shown the same."""
+    filters, here = data.filters, ListAddress(HERE, data.filters.values)
+    found = Counter(
+        engine
+        for run in data.unfinished
+        if filters.user in ("", run.plan.owner)
+        for engine in {side.engine for side in run.plan.sides}
     )
+    engines = dict(found.most_common(MOST_ENGINES))
+    if filters.engine:
+        engines[filters.engine] = found[filters.engine]
+    several = len(engines) > 1 or (data.viewer is not None and len(engines) > 0)
+    if filters == NO_FILTERS and not several:
+        return
+    yield Choice("all", HERE, filters == NO_FILTERS)
+    if data.viewer is not None and not filters.user:
+        yield Choice("mine", here.change(mine=1), chosen=False)
+    for engine, count in engines.items():
+        address = here.change(engine=engine)
+        yield Choice(engine, address, engine == filters.engine, format_count(count))
 
 
 def is_first_hour(data: HomeData) -> bool:

@@ -1,5 +1,6 @@
 """What links in mail lead to: a new password, a confirmed address, no more mail."""
 
+import asyncio
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -9,19 +10,26 @@ from starlette.routing import BaseRoute, Route
 from rookery.boundary.domains import Domain, runs
 from rookery.errors import Complaint
 from rookery.pages.page import redirect_to, render_page
-from rookery.people.links import LinkPurpose
+from rookery.people.links import LinkPurpose, LinkRefused
 from rookery.people.login import Throttled
 from rookery.people.users import User
 from rookery.web.answers import site_of
+from rookery.web.faults import NotFound
 from rookery.web.scope import request_info_of, session_of
+from rookery.web.site import Site
 from rookery.web.v1.notifications import find_linked_user
 
 RESET, NEW_PASSWORD = "/login/reset", "/login/new-password"
 CONFIRM, UNSUBSCRIBE = "/confirm", "/unsubscribe"
 LONGEST_TEXT = 300
 LONGEST_PASSWORD = 1024
+ANSWER_SECONDS = 0.1
+"""Longer than a letter takes to be written down."""
 ASKED = "If there is such an account with a confirmed address, a link is on its way to it by mail."
 DIFFERENT = "The two passwords differ."
+CHANGED = "Your password is changed. Log in with the new one;"
+TOKENS = "/tokens"
+TOKENS_STAY = "Your tokens stay valid; after the login you see them, to revoke what you don't know."
 
 
 # Asking for a link to a new password, which never tells whether there is such an account.
@@ -40,19 +48,25 @@ class ResetView:
 @runs(Domain.THREAD, "awaits one query; the page is rendered in a thread")
 async def ask_for_reset(request: Request) -> Response:
     site, session = site_of(request), session_of(request.scope)
-    info, has_mail = request_info_of(request.scope), site.letters.server.is_set_up
+    info, has_mail = request_info_of(request.scope), site.link_mails.server.is_set_up
     text = info.form.text("who").strip()[:LONGEST_TEXT]
     refusal = ""
     if request.method == "POST" and has_mail:
         try:
-            if user := await site.resets.find_user(text, info.client):
-                site.letters.post_reset(user)
+            # Who is known here is not to be read off the time that an answer takes.
+            pause = asyncio.sleep(ANSWER_SECONDS)
+            await asyncio.gather(pause, _post_reset(site, text, info.client))
             session.flash(ASKED)
             return redirect_to("/login")
         except Throttled as refused:
             refusal = str(refused)
     view = ResetView(session.csrf_token(), has_mail, text, refusal)
     return await render_page(request, "reset.html", view, 429 if refusal else 200)
+
+
+async def _post_reset(site: Site, text: str, client: str) -> None:
+    if user := await site.resets.find_user(text, client):
+        await site.link_mails.post_reset(user)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +78,7 @@ class NewPasswordView:
     name: str
     error: str = ""
     error2: str = ""
+    revoke_tokens: bool = False
 
 
 @runs(Domain.THREAD, "the password is judged and hashed, the page rendered in threads")
@@ -79,25 +94,31 @@ async def choose_password(request: Request) -> Response:
             error2 = DIFFERENT
         else:
             try:
-                await site.accounts.set_password(user.name, password, by=user.name)
+                await site.accounts.set_password(user.name, password, linked=user, by=user.name)
             except Complaint as refused:
                 error = str(refused)
             else:
-                return _end_all_sessions(request, user)
-    view = NewPasswordView(session.csrf_token(), token, user.name, error, error2)
+                return await _end_all_sessions(request, user)
+    tokens = form.ticked("revoke_tokens")
+    view = NewPasswordView(session.csrf_token(), token, user.name, error, error2, tokens)
     answer = await render_page(request, "new_password.html", view, 400 if error or error2 else 200)
     answer.headers["cache-control"] = "no-store"
     return answer
 
 
-def _end_all_sessions(request: Request, user: User) -> Response:
-    """Sessions are bound to the password, so that this process only has to forget it."""
+async def _end_all_sessions(request: Request, user: User) -> Response:
+    """Sessions are bound to the password, so that this process only has to forget it. Tokens go on
+    unless the user says otherwise, and are to be looked through then."""
     site, session = site_of(request), session_of(request.scope)
     site.sessions.forget(user.name)
     site.credentials.forget(user.name)
     session.sign_out()
-    session.flash("Your password is changed. Log in with the new one; all sessions have ended.")
-    return redirect_to("/login")
+    if request_info_of(request.scope).form.ticked("revoke_tokens"):
+        await site.accounts.revoke_all(user.name, by=user.name)
+        session.flash(f"{CHANGED} all sessions have ended, and all tokens are revoked.")
+        return redirect_to("/login")
+    session.flash(f"{CHANGED} all sessions have ended. {TOKENS_STAY}")
+    return redirect_to(f"/login?next={TOKENS}")
 
 
 # Links with one button.
@@ -120,7 +141,10 @@ async def confirm_address(request: Request) -> Response:
     """Whoever has the link reads the mail of that address."""
     token, user = await _read_link(request, LinkPurpose.CONFIRM)
     if request.method == "POST":
-        await site_of(request).accounts.confirm_email(user.name)
+        try:
+            await site_of(request).accounts.confirm_email(user.name, user.email)
+        except LinkRefused as refused:
+            raise NotFound(str(refused)) from None
         session_of(request.scope).flash("Your e-mail address is confirmed.")
         return redirect_to("/")
     text = f"{user.email} is the address of the account {user.name}."

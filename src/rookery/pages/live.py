@@ -6,13 +6,13 @@ address gives the part once.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rookery.farm.events import Subscription, Wanted
+from rookery.farm.events import Wanted
 from rookery.farm.privacy import name_of
 from rookery.model.run import Run
 from rookery.pages.page import answer_part, find_run_for, render_part, viewer_of
@@ -63,6 +63,30 @@ async def answer_live(
     return EventStream(stream.write(), site_of(request))
 
 
+async def answer_live_list(
+    request: Request,
+    template: str,
+    make: Callable[[M], object],
+    load: Callable[[Actor | None], Awaitable[M]],
+    sight: Callable[[Actor | None], Hashable],
+    *,
+    pause: float,
+) -> Response:
+    """A part that any run may change, made once for all for whom `sight` gives the same."""
+    site = site_of(request)
+
+    async def find(viewer: Actor | None) -> RenderedPart:
+        async def render() -> RenderedPart:
+            return await render_part(site, template, make, await load(viewer))
+
+        async def find_key() -> Hashable:
+            return (template, sight(viewer))
+
+        return await site.shared_parts.find_newest(find_key, lambda: site.bus.seen, render)
+
+    return await answer_live(request, find, pause=pause)
+
+
 async def answer_live_run(
     request: Request,
     template: str,
@@ -73,17 +97,19 @@ async def answer_live_run(
     site, run_id = site_of(request), str(request.path_params["run_id"])
 
     async def find(viewer: Actor | None) -> RenderedPart:
-        run = await find_run_for(viewer, request)
+        async def find_key() -> Hashable:
+            run = await find_run_for(viewer, request)
+            privacy = site.privacy
+            sight = (privacy.may_read_sources(viewer, run), privacy.is_insider(viewer, run))
+            return (template, run.id, privacy.hidden(name_of(viewer)), sight)
 
         async def render() -> RenderedPart:
             # Found anew: whoever asked may have waited for its turn.
             data = await load(await find_run_for(viewer, request), viewer)
             return await render_part(site, template, make, data)
 
-        hidden = site.privacy.hidden(name_of(viewer))
-        key = (template, run.id, hidden, site.privacy.may_read_sources(viewer, run))
         return await site.shared_parts.find_newest(
-            key, lambda: site.bus.last_change(run.id), render
+            find_key, lambda: site.bus.last_change(run_id), render
         )
 
     return await answer_live(request, find, run=run_id)
@@ -109,6 +135,8 @@ class PartStream:
         self._pause = pause
         self._packed = packed
         self._sent = ""
+        self._owes = False
+        """Whether there was a change that could not be shown."""
 
     async def write(self) -> AsyncIterator[bytes]:
         site, begun = site_of(self._request), choose_retry() + b"\n"
@@ -116,21 +144,21 @@ class PartStream:
         with site.bus.subscribe(self._wanted) as subscription:
             looked = site.clock.seconds()
             while True:
-                if (told := await self._tell(site, subscription)) is None:
+                if (told := await self._tell(site)) is None:
                     return
                 yield told
                 await asyncio.sleep(self._pause)
-                await next_notice(subscription, KEEP_ALIVE_SECONDS)
+                if not self._owes:
+                    await next_notice(subscription, KEEP_ALIVE_SECONDS)
                 await site.turns.take()
                 if site.clock.seconds() - looked >= KEEP_ALIVE_SECONDS:
                     looked = site.clock.seconds()
                     if not await self._look_again(site):
                         return
 
-    async def _tell(self, site: Site, subscription: Subscription) -> bytes | None:
+    async def _tell(self, site: Site) -> bytes | None:
         """The part where it differs from what was sent last; None when it is to be seen no
         longer."""
-        before = subscription.position
         try:
             part = await self._find(self._viewer)
         except NotFound:
@@ -138,9 +166,10 @@ class PartStream:
         except Exception as error:
             if not (isinstance(error, NOT_NOW) or site.is_outage(error)):
                 raise
-            subscription.put_back(before)
+            self._owes = True
             await asyncio.sleep(AGAIN_SECONDS)
             return self._alive
+        self._owes = False
         if part.text == self._sent:
             return self._alive
         self._sent = part.text

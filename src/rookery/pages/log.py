@@ -13,10 +13,10 @@ from rookery.farm.privacy import name_of
 from rookery.files.worker_logs import StoredLog
 from rookery.model.events import Action, Event
 from rookery.pages.action_rows import ACTION_WORDS, ActionRow, list_readable, make_action_rows
-from rookery.pages.filters import find_end_of_day, read_day, read_text, read_word
+from rookery.pages.filters import find_end_of_day, read_day, read_search, read_text, read_word
 from rookery.pages.listing import ListAddress
-from rookery.pages.live import answer_live
-from rookery.pages.page import render_page_in_thread, render_part, viewer_of
+from rookery.pages.live import answer_live_list
+from rookery.pages.page import render_page_in_thread, viewer_of
 from rookery.protocol.actions import (
     All,
     Compare,
@@ -28,8 +28,8 @@ from rookery.protocol.actions import (
 )
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
-from rookery.web.callers import read_moment_cursor
-from rookery.web.fragments import RenderedPart
+from rookery.web.faults import SearchTooSlow
+from rookery.web.queries import read_moment_cursor
 from rookery.web.site import Site
 from rookery.web.v1.actions import select_machine_actions
 
@@ -64,7 +64,7 @@ class LogFilters:
             "machine": self.machine,
             "since": self.since,
             "until": self.until,
-            "q": self.text,
+            "text": self.text,
         }
         return ListAddress(HERE, given)
 
@@ -109,16 +109,15 @@ async def log_live(request: Request) -> Response:
     """The lines of the log, for the script of its page."""
     site, filters = site_of(request), read_log_filters(request.query_params)
 
-    async def find(viewer: Actor | None) -> RenderedPart:
-        async def render() -> RenderedPart:
-            data = await _load(site, viewer, filters)
-            return await render_part(site, "log_live.html", make_log_view, data)
-
+    return await answer_live_list(
+        request,
+        "log_live.html",
+        make_log_view,
+        lambda viewer: _load(site, viewer, filters),
         # Which logs of failures somebody may read depends on who they are.
-        key = ("log", filters, viewer, site.privacy.sight(viewer))
-        return await site.shared_parts.find_newest(key, lambda: site.bus.seen, render)
-
-    return await answer_live(request, find, pause=PAUSE_SECONDS)
+        lambda viewer: (filters, viewer, site.privacy.sight(viewer)),
+        pause=PAUSE_SECONDS,
+    )
 
 
 def read_log_filters(query: Mapping[str, str]) -> LogFilters:
@@ -130,7 +129,7 @@ def read_log_filters(query: Mapping[str, str]) -> LogFilters:
         machine=read_text(query, "machine"),
         since=f"{since:%Y-%m-%d}" if since else "",
         until=f"{until:%Y-%m-%d}" if until else "",
-        text=read_text(query, "q"),
+        text=read_search(query),
         before=query.get("before", "") if read_moment_cursor(query.get("before", "")) else "",
     )
 
@@ -139,8 +138,9 @@ async def _load(site: Site, viewer: Actor | None, filters: LogFilters) -> LogDat
     now, wanted = site.clock.now(), All(tuple(_list_conditions(filters)))
     try:
         sight = site.privacy.sight(viewer)
-        found = await site.reads.actions(wanted, limit=ROWS + 1, sight=sight)
-    except TimeoutError:
+        async with site.search_places.enter(has_index=not filters.text):
+            found = await site.reads.actions(wanted, limit=ROWS + 1, sight=sight)
+    except SearchTooSlow:
         return LogData(now, filters, trouble=TOO_LONG)
     events = found[:ROWS]
     return LogData(now, filters, events, await _load_logs(site, viewer, events), len(found) > ROWS)

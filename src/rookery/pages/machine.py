@@ -1,6 +1,6 @@
 """The page of one machine: its hardware, what it plays and played, how it failed, and its block."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -27,8 +27,10 @@ from rookery.pages.machine_rows import (
     label_machine,
 )
 from rookery.pages.page import redirect_to, render_page_in_thread, viewer_of
+from rookery.pages.run_description import name_test
 from rookery.pages.run_row import StatusLabel
 from rookery.pages.run_tables import TaskRow, make_task_row
+from rookery.rules.answers import MachineBlock
 from rookery.rules.lifecycle import Actor
 from rookery.stats.residuals import Colour
 from rookery.web.answers import site_of
@@ -52,13 +54,15 @@ class MachineData:
     viewer: Actor | None
     known: KnownMachine | None
     """None where it has not been heard of lately, or where that is not this visitor's business."""
-    message: str | None
-    """Of its block; None where it is not blocked."""
+    block: MachineBlock | None
+    """None where it is not blocked."""
     tasks: tuple[Task, ...]
     runs: Mapping[str, Run]
     """Those of the tasks and of the words, as far as this visitor may see them."""
     words: tuple[Event, ...]
     logs: tuple[StoredLog, ...]
+    games: Collection[tuple[str, int]] = ()
+    """Tasks whose games are still there."""
     colour: Colour | None = None
     """How its present results compare; None where they are too few."""
     others: tuple[str, ...] = ()
@@ -71,7 +75,9 @@ class PlayedTask:
 
     row: TaskRow
     run: str
-    run_tag: str
+    run_name: str
+    games_file: str
+    """The address of its games, where they are here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +90,7 @@ class MachineView:
     speed: str
     heard: Moment | None
     run: str
-    run_tag: str
+    run_name: str
     facts: tuple[tuple[str, str], ...]
     tasks: tuple[PlayedTask, ...]
     failures: tuple[ActionRow, ...]
@@ -92,10 +98,12 @@ class MachineView:
     blocked: bool
     message: str
     may_block: bool
+    is_approvers: bool
+    """Whether an approver has blocked it, and only an approver lets it back in."""
     longest_message: int = LONGEST_BLOCK_MESSAGE
 
 
-@runs(Domain.THREAD, "awaits four queries, rendered in a thread")
+@runs(Domain.THREAD, "awaits five queries, rendered in a thread")
 async def machine_page(request: Request) -> Response:
     data = await _load(request)
     return await render_page_in_thread(request, "machine.html", make_machine_view, data)
@@ -144,7 +152,8 @@ async def _load(request: Request) -> MachineData:
     )
     with translated_errors():
         _check_name(name)
-        blocks, known = await site.fleet.views.blocks(), await site.fleet.views.machine(name)
+        blocks = await site.fleet.views.whole_blocks()
+        known = await site.fleet.views.machine(name)
         tasks = await site.reads.tasks_of_machine(name, MOST_TASKS)
         sight = site.privacy.sight(viewer)
         words = await site.reads.actions(
@@ -163,11 +172,12 @@ async def _load(request: Request) -> MachineData:
         name=name,
         viewer=viewer,
         known=shown,
-        message=blocks.get(name),
+        block=blocks.get(name),
         tasks=tasks,
         runs=runs,
         words=words,
         logs=await site.logs.rows.of_tasks(list_readable(words, runs, viewer)),
+        games=await site.games.rows.find_present([(task.run, task.id) for task in tasks]),
         colour=site.fleet.activity.residual_colours.get((task.run, task.id)) if task else None,
         others=_find_other_names(shown, await site.fleet.views.machines())
         if is_concerned(viewer, name)
@@ -220,20 +230,33 @@ def make_machine_view(data: MachineData) -> MachineView:
         name=data.name,
         user=user,
         title=(machine.claimed.host if machine else "") or data.name,
-        status=BLOCKED if data.message is not None else label_machine(known, data.now),
+        status=BLOCKED if data.block else label_machine(known, data.now),
         residual=RESIDUALS.get(data.colour),
-        speed=_describe_speed(machine, run),
+        speed=_describe_speed(machine, run or _find_last_run(data)),
         heard=format_ago(known.heard, data.now) if known else _find_last_report(data),
         run=run.id if run else "",
-        run_tag=run.plan.sides[0].tag if run else "",
+        run_name=name_test(run) if run else "",
         facts=tuple(_list_facts(machine)) if machine else (),
         tasks=tuple(_list_tasks(data)),
         failures=tuple(make_action_rows(data.words, data.logs, data.now)),
         others=data.others,
-        blocked=data.message is not None,
-        message=(data.message or "") if is_concerned(data.viewer, data.name) else "",
-        may_block=is_concerned(data.viewer, data.name),
+        blocked=data.block is not None,
+        message=_tell_reason(data),
+        may_block=_may_block(data),
+        is_approvers=data.block is not None and data.block.is_approvers,
     )
+
+
+def _tell_reason(data: MachineData) -> str:
+    told = data.block is not None and is_concerned(data.viewer, data.name)
+    return (data.block.message or "") if data.block and told else ""
+
+
+def _may_block(data: MachineData) -> bool:
+    """Whether a viewer blocks this machine, or lets it back in."""
+    if data.viewer is None or not is_concerned(data.viewer, data.name):
+        return False
+    return data.viewer.approver or data.block is None or not data.block.is_approvers
 
 
 def _find_description(data: MachineData) -> Machine | None:
@@ -241,6 +264,11 @@ def _find_description(data: MachineData) -> Machine | None:
     if data.known:
         return data.known.machine
     return data.tasks[0].machine if data.tasks else None
+
+
+def _find_last_run(data: MachineData) -> Run | None:
+    """What it played last: of one that waits, the speed is still that."""
+    return data.runs.get(data.tasks[0].run) if data.tasks else None
 
 
 def _find_last_report(data: MachineData) -> Moment | None:
@@ -279,8 +307,9 @@ def _name_worker(machine: Machine) -> str:
 
 def _list_tasks(data: MachineData) -> Iterator[PlayedTask]:
     for task in data.tasks:
-        tag = data.runs[task.run].plan.sides[0].tag
-        yield PlayedTask(make_task_row(task, data.now), task.run, tag)
+        name, here = name_test(data.runs[task.run]), (task.run, task.id) in data.games
+        games = f"/api/pgn/{task.run}-{task.id}.pgn" if here else ""
+        yield PlayedTask(make_task_row(task, data.now), task.run, name, games)
 
 
 def routes() -> list[BaseRoute]:

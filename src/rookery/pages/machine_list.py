@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 
@@ -14,38 +14,35 @@ from rookery.boundary.domains import Domain, runs
 from rookery.farm.hosts import Host, ListedHost, Roster
 from rookery.farm.privacy import name_of
 from rookery.farm.views import KnownMachine
+from rookery.model.machine import Machine
 from rookery.model.run import Run
-from rookery.pages.filters import Choice, read_text, read_word
-from rookery.pages.formatting import (
-    DASH,
-    Moment,
-    format_ago,
-    format_count,
-    format_nps,
-    format_plural,
-)
+from rookery.model.task import Task
+from rookery.pages.filters import Choice, read_search, read_text, read_word
+from rookery.pages.formatting import format_count, format_plural
 from rookery.pages.listing import ListAddress, Pager, make_pager, read_page
-from rookery.pages.live import answer_live
+from rookery.pages.live import answer_live_list
 from rookery.pages.machine_rows import (
     BLOCKED,
     RESIDUALS,
     compare_speed,
     label_machine,
 )
-from rookery.pages.page import render_page_in_thread, render_part, viewer_of
+from rookery.pages.page import plays_engine, render_page_in_thread, viewer_of
+from rookery.pages.run_description import name_test
 from rookery.pages.run_row import StatusLabel
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 from rookery.web.callers import is_concerned, translated_errors
-from rookery.web.fragments import RenderedPart
 from rookery.web.site import Site
 
 HERE = "/machines"
 ROWS = 100
 PAUSE_SECONDS = 10.0
 """Between two pictures of all machines, which are thousands."""
-MOST_BLOCKED = 200
 STATES = ("playing", "waiting", "away", "different")
+BLOCKED_ONES = "blocked"
+"""The choice of machines that are given no tasks, whether they are here or not."""
+MOST_PLAYED_BEFORE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +56,7 @@ class MachineFilters:
 
     @property
     def address(self) -> ListAddress:
-        return ListAddress(HERE, {"q": self.text, "user": self.user, "state": self.state})
+        return ListAddress(HERE, {"text": self.text, "user": self.user, "state": self.state})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,27 +69,30 @@ class MachineListData:
     roster: Roster
     runs: Mapping[str, Run] = field(default_factory=dict)
     """Those at play that this visitor may see."""
+    played: Mapping[str, Run] = field(default_factory=dict)
+    """Those that machines which wait have played last, as far as this visitor may see them."""
     blocks: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class HostRow:
-    """A computer as one row."""
+    """A computer as one row: how it described itself last, and what is worked out of it."""
 
-    name: str
+    machine: Machine
     title: str
-    also: str
-    hardware: str
-    system: str
-    cores: str
-    speed: str
+    workers: int
+    """At play, where they are several."""
+    earlier: int
+    """How often it was started before under another name."""
+    cores: int
     ratio: str
     status: StatusLabel
-    run: str
-    run_tag: str
-    progress: str
+    run: Run | None
+    """What it plays, where the visitor may see that; with its name and task."""
+    run_name: str
+    task: Task | None
     residual: StatusLabel | None
-    heard: Moment
+    heard: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,8 @@ class OwnerGroup:
 
     owner: str
     mine: bool
-    summary: str
+    machines: int
+    cores: int
     rows: tuple[HostRow, ...]
 
 
@@ -124,8 +125,11 @@ class MachineListView:
     pager: Pager
     mine: str
     is_empty: bool
+    as_of: str
+    """How old it is what machines do, where another server told it."""
     live: str
     """Where the part that moves is fetched."""
+    now: datetime
 
 
 @runs(Domain.THREAD, "what is in memory is copied on the loop, folded and rendered in a thread")
@@ -140,59 +144,64 @@ async def machine_list_live(request: Request) -> Response:
     """The rows of the list, for the script of its page."""
     site, filters = site_of(request), read_machine_filters(request.query_params)
 
-    async def find(viewer: Actor | None) -> RenderedPart:
-        async def render() -> RenderedPart:
-            data = await _load(site, viewer, filters)
-            return await render_part(site, "machine_list_live.html", make_machine_list_view, data)
-
+    return await answer_live_list(
+        request,
+        "machine_list_live.html",
+        make_machine_list_view,
+        lambda viewer: _load(site, viewer, filters),
         # One's own machines stand first, and why one is blocked its owner reads.
-        key = ("machines", filters, viewer, site.privacy.hidden(name_of(viewer)))
-        return await site.shared_parts.find_newest(key, lambda: site.bus.seen, render)
-
-    return await answer_live(request, find, pause=PAUSE_SECONDS)
+        lambda viewer: (filters, viewer, site.privacy.hidden(name_of(viewer))),
+        pause=PAUSE_SECONDS,
+    )
 
 
 async def _load(site: Site, viewer: Actor | None, filters: MachineFilters) -> MachineListData:
     with translated_errors():
         hidden = site.privacy.hidden(name_of(viewer))
         active = await site.fleet.views.active()
-        runs = {run.id: run for run in active if not _plays_any(run, hidden)}
+        runs = {run.id: run for run in active if not plays_engine(run, hidden)}
         blocks = await site.fleet.views.blocks()
         roster = await site.roster.load()
-    return MachineListData(site.clock.now(), viewer, filters, roster, runs, blocks)
-
-
-def _plays_any(run: Run, hidden: frozenset[str]) -> bool:
-    return bool(hidden) and any(side.engine in hidden for side in run.plan.sides)
+        last = {each.last_run for each in roster.picture.known if each.last_run}
+        found = await site.reads.runs(sorted(last, reverse=True)[:MOST_PLAYED_BEFORE])
+    played = {run.id: run for run in found if not plays_engine(run, hidden)}
+    return MachineListData(site.clock.now(), viewer, filters, roster, runs, played, blocks)
 
 
 def read_machine_filters(query: Mapping[str, str]) -> MachineFilters:
     return MachineFilters(
-        text=read_text(query, "q"),
+        text=read_search(query),
         user=read_text(query, "user"),
-        state=read_word(query, "state", STATES),
+        state=read_word(query, "state", (*STATES, BLOCKED_ONES)),
         page=read_page(query),
     )
 
 
 def make_machine_list_view(data: MachineListData) -> MachineListView:
     """Goes through all machines, so it is called in a thread."""
-    filters, shown = data.filters, _find_hosts(data)
-    total = len(shown.hosts)
+    filters, shown, blocked = data.filters, _find_hosts(data), _list_blocked(data)
+    asked = filters.state == BLOCKED_ONES
+    total = len(blocked if asked else shown.hosts)
     page = min(filters.page, max(1, -(-total // ROWS)))
-    part = shown.hosts[(page - 1) * ROWS : page * ROWS]
-    is_last = page * ROWS >= total and not filters.state
+    here = slice((page - 1) * ROWS, page * ROWS)
+    counts = {**shown.counts, BLOCKED_ONES: len(blocked)}
     return MachineListView(
         filters=filters,
-        summary=_summarise(shown),
-        choices=_list_choices(shown.counts, filters),
-        groups=tuple(_make_groups(part, shown.owners, data)),
-        blocked=_list_blocked(data) if is_last else (),
+        summary=f"{format_plural(total, 'machine')} blocked." if asked else _summarise(shown),
+        choices=_list_choices(counts, filters),
+        groups=tuple(_make_groups(shown.hosts[here], shown.owners, data)),
+        blocked=blocked[here] if asked else (),
         pager=make_pager(filters.address, page, ROWS, total),
         mine=_address_mine(data),
         is_empty=not data.roster.hosts and not data.blocks,
+        as_of=_describe_moment(data.roster.picture.since, data.now),
         live=f"{HERE}/live{filters.address.change(page=page).removeprefix(HERE)}",
+        now=data.now,
     )
+
+
+def _describe_moment(since: datetime | None, now: datetime) -> str:
+    return f"As of {(now - since).total_seconds():.0f} s ago." if since else ""
 
 
 @dataclass(slots=True)
@@ -253,7 +262,7 @@ def _list_choices(counts: Mapping[str, int], filters: MachineFilters) -> tuple[C
             filters.state == state,
             format_count(counts[state]),
         )
-        for state in ("", *STATES)
+        for state in ("", *STATES, BLOCKED_ONES)
         if counts[state] or state in ("", filters.state)
     )
 
@@ -264,51 +273,33 @@ def _make_groups(
     viewer = name_of(data.viewer)
     for owner, part in groupby(hosts, key=lambda host: host.user):
         sums = owners[owner]
-        machines = format_plural(len(sums.hosts), "machine")
-        summary = f"{machines}, {format_plural(sums.cores, 'core')} at play"
         rows = tuple(_make_row(host, data) for host in part)
-        yield OwnerGroup(owner, owner == viewer, summary, rows)
+        yield OwnerGroup(owner, owner == viewer, len(sums.hosts), sums.cores, rows)
 
 
 def _make_row(host: Host, data: MachineListData) -> HostRow:
-    shown, more = host.latest, len(host.playing) - 1
-    row = describe_known(shown, data)
-    if more > 0:
-        return replace(row, cores=format_count(host.cores_at_play), also=f"{more + 1} workers")
-    earlier = len(host.workers) - 1
-    return replace(row, also=format_plural(earlier, "earlier start") if earlier else "")
-
-
-def describe_known(each: KnownMachine, data: MachineListData) -> HostRow:
-    """A machine by itself, as one row."""
-    machine, run, name = each.machine, data.runs.get(each.run), each.machine.short_name
-    claimed = machine.claimed
+    latest, playing = host.latest, len(host.playing)
+    machine, run = latest.machine, data.runs.get(latest.run)
+    several = playing > 1
     return HostRow(
-        name=name,
-        title=claimed.host or name.removeprefix(f"{machine.user}-"),
-        also="",
-        hardware=" ".join(claimed.cpu.split())[:80] or machine.arch,
-        system=machine.uname,
-        cores=format_count(machine.cores),
-        speed=format_nps(machine.nps) if machine.nps > 0 else DASH,
-        ratio=compare_speed(machine.nps, run),
-        status=_label(each, data),
-        run=run.id if run else "",
-        run_tag=run.plan.sides[0].tag if run else "",
-        progress=_describe_progress(each) if run else "",
-        residual=_label_residual(each, data),
-        heard=format_ago(each.heard, data.now),
+        machine=machine,
+        title=machine.claimed.host or machine.short_name.removeprefix(f"{machine.user}-"),
+        workers=playing if several else 0,
+        earlier=0 if several else len(host.workers) - 1,
+        cores=host.cores_at_play if several else machine.cores,
+        ratio=compare_speed(machine.nps, run or data.played.get(latest.last_run)),
+        status=_label(latest, data),
+        run=run,
+        run_name=name_test(run) if run else "",
+        task=latest.task if run else None,
+        residual=_label_residual(latest, data),
+        heard=latest.heard,
     )
 
 
 def _label(each: KnownMachine, data: MachineListData) -> StatusLabel:
     is_blocked = each.machine.short_name in data.blocks
     return BLOCKED if is_blocked else label_machine(each, data.now)
-
-
-def _describe_progress(each: KnownMachine) -> str:
-    task = each.task
-    return f"{format_count(task.results.games)} of {format_count(task.games)}" if task else ""
 
 
 def _label_residual(each: KnownMachine, data: MachineListData) -> StatusLabel | None:
@@ -328,7 +319,7 @@ def _list_blocked(data: MachineListData) -> tuple[BlockedRow, ...]:
         )
         for name in names
     )
-    return tuple(row for row in rows if filters.user in ("", row.user))[:MOST_BLOCKED]
+    return tuple(row for row in rows if filters.user in ("", row.user))
 
 
 def _address_mine(data: MachineListData) -> str:

@@ -1,6 +1,5 @@
 """What somebody is told outside of the pages: by mail and webhooks, with a log; following a run."""
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -12,22 +11,20 @@ from starlette.routing import BaseRoute, Route
 from rookery.boundary.domains import Domain, runs
 from rookery.errors import Complaint
 from rookery.notify.outbox import ChannelForm, DueDelivery, LoggedDelivery, NotificationChannel
-from rookery.notify.webhooks import LONGEST_ADDRESS, WebhookRefused
 from rookery.notify.wording import KIND_WORDS, describe_notification
 from rookery.pages.formatting import Moment, format_ago
 from rookery.pages.listing import ListAddress, Pager, make_open_pager, read_page
 from rookery.pages.page import account_of, find_run_for, redirect_to, render_page, viewer_of
 from rookery.people.login import Throttled
 from rookery.people.users import User, is_approver
-from rookery.rules.notifications import FOR_APPROVERS, Notification, NotificationKind
+from rookery.rules.notifications import Notification, NotificationKind
 from rookery.web.answers import site_of
 from rookery.web.faults import Forbidden
 from rookery.web.scope import Form, is_local, request_info_of, session_of
-from rookery.web.site import Site
+from rookery.web.v1.notifications import check_webhook, list_open_kinds, make_channel
 
 HERE = "/profile/notifications"
 LOGIN = f"/login?next={HERE}"
-MOST_CHANNELS = 10
 PAGE_ROWS = 50
 FORM_WORDS: Mapping[ChannelForm, str] = {
     ChannelForm.JSON: "JSON, signed",
@@ -102,7 +99,7 @@ async def _show(
     key = f"webhook {made}"
     view = NotificationsView(
         user=user,
-        has_mail=site.letters.server.is_set_up,
+        has_mail=site.link_mails.server.is_set_up,
         kinds=list_kinds(user),
         mail=next((each for each in channels if each.form is ChannelForm.MAIL), None),
         webhooks=tuple(
@@ -138,9 +135,7 @@ def _take_secret(request: Request, key: str, own: set[str], made: str) -> str:
 def list_kinds(user: User) -> tuple[tuple[NotificationKind, str], ...]:
     """What a user may choose to be told of."""
     return tuple(
-        (kind, words)
-        for kind, words in KIND_WORDS.items()
-        if kind not in FOR_APPROVERS or is_approver(user)
+        (kind, words) for kind, words in KIND_WORDS.items() if kind in list_open_kinds(user)
     )
 
 
@@ -181,7 +176,7 @@ async def choose_mail(request: Request) -> Response:
     if user is None:
         return redirect_to(LOGIN)
     kinds = _read_kinds(request_info_of(request.scope).form, user)
-    await site.channels.add(_make_channel(site, user, ChannelForm.MAIL, "", kinds))
+    await site.channels.add(make_channel(site, user, ChannelForm.MAIL, "", kinds))
     told = "You get mail." if kinds else "You get no mail."
     session_of(request.scope).flash(told)
     return redirect_to(HERE)
@@ -194,38 +189,14 @@ async def add_webhook(request: Request) -> Response:
         return redirect_to(LOGIN)
     form = request_info_of(request.scope).form
     address, kinds = form.text("address").strip(), _read_kinds(form, user)
-    errors = await _check_webhook(site, user, form.text("form"), address, kinds)
+    errors = await check_webhook(site, user, form.text("form"), address, kinds)
     if errors:
         return await _show(request, user, form, errors)
-    channel = _make_channel(site, user, ChannelForm(form.text("form")), address, kinds)
+    channel = make_channel(site, user, ChannelForm(form.text("form")), address, kinds)
     number = await site.channels.add(channel)
     secret = f"webhook {number}", channel.secret
     session_of(request.scope).keep_secret(*secret, site.clock.now())
     return redirect_to(f"{HERE}?made={number}")
-
-
-async def _check_webhook(
-    site: Site, user: User, form: str, address: str, kinds: frozenset[NotificationKind]
-) -> dict[str, str]:
-    """What is wrong with a new webhook, by field."""
-    if len(await site.channels.of(user.name)) >= MOST_CHANNELS:
-        return {"address": f"You have {MOST_CHANNELS} channels, as many as one may have."}
-    errors: dict[str, str] = {}
-    if form not in {each.value for each in FORM_WORDS}:
-        errors["form"] = "Choose one of these."
-    if not kinds:
-        errors["kind"] = "Choose at least one thing to be told of."
-    if not address or len(address) > LONGEST_ADDRESS or not address.isascii():
-        return errors | {"address": "Give the address of the webhook, such as https://host/path."}
-    try:
-        site.profiles.charge_trial(user.name)
-        await site.threads.io(site.webhooks.check, address)
-    except Throttled as refused:
-        errors["address"] = str(refused)
-    except WebhookRefused as refused:
-        text = str(refused)
-        errors["address"] = f"{text[:1].upper()}{text[1:]}."
-    return errors
 
 
 @runs(Domain.THREAD, "the webhook is called in an io thread")
@@ -279,26 +250,18 @@ def _read_kinds(form: Form, user: User) -> frozenset[NotificationKind]:
     return frozenset(map(NotificationKind, wanted & known))
 
 
-def _make_channel(
-    site: Site, user: User, form: ChannelForm, address: str, kinds: frozenset[NotificationKind]
-) -> NotificationChannel:
-    now = site.clock.now()
-    secret = "" if form is ChannelForm.MAIL else secrets.token_urlsafe(24)
-    return NotificationChannel(0, user.name, form, address, secret, kinds, bool(kinds), now, 0, now)
-
-
-@runs(Domain.LOOP, "puts a letter into a queue")
+@runs(Domain.LOOP, "awaits one write")
 async def send_confirmation(request: Request) -> Response:
     """Mails the link that confirms an address once more; a few an hour."""
     user, site = await account_of(request), site_of(request)
     if user is None:
         return redirect_to(LOGIN)
-    if not site.letters.server.is_set_up:
+    if not site.link_mails.server.is_set_up:
         raise Forbidden("This server sends no mail.")
     session = session_of(request.scope)
     try:
-        site.profiles.charge_letter(user.name)
-        site.letters.post_confirmation(user)
+        site.profiles.charge_mail(user.name)
+        await site.link_mails.post_confirmation(user)
         session.flash(f"A link is on its way to {user.email}.")
     except Throttled as refused:
         session.flash(str(refused), "error")

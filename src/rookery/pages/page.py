@@ -1,7 +1,10 @@
-"""How a page is answered: what it shows is gathered on the loop, its text is made in a thread."""
+"""How a page is answered: what it shows is gathered on the loop, its text is made in a thread. And
+what several of them show alike: how it stands with runs for those who approve them.
+"""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
@@ -10,7 +13,8 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 from rookery.model.run import Run
 from rookery.people.users import User, is_approver
-from rookery.rules.lifecycle import Actor
+from rookery.rules.lifecycle import Actor, is_young, may_go_on
+from rookery.rules.review import NO_FACTS, Hint, review_submission
 from rookery.web.answers import site_of
 from rookery.web.approvals import NONE_WAITING
 from rookery.web.callers import find_shown_run
@@ -187,19 +191,24 @@ async def find_run_for(viewer: Actor | None, request: Request) -> Run:
 @dataclass(frozen=True, slots=True)
 class Rights:
     approve: bool = False
+    withdraw: bool = False
+    """To take an approval back."""
     stop: bool = False
     modify: bool = False
+    extend: bool = False
+    """To let a run that has ended play on, by a change of its settings."""
     purge: bool = False
     delete: bool = False
     restore: bool = False
 
     @property
     def some(self) -> bool:
-        owns = self.stop or self.modify or self.purge or self.delete or self.restore
-        return self.approve or owns
+        changes = self.stop or self.modify or self.extend
+        owns = changes or self.purge or self.delete or self.restore
+        return self.approve or self.withdraw or owns
 
 
-def list_rights(viewer: Actor | None, run: Run) -> Rights:
+def list_rights(viewer: Actor | None, run: Run, now: datetime) -> Rights:
     if viewer is None:
         return Rights()
     status = run.status
@@ -208,9 +217,29 @@ def list_rights(viewer: Actor | None, run: Run) -> Rights:
     over, there = status.finished, not status.deleted
     return Rights(
         approve=viewer.approver and not own and not over and not status.approved,
+        withdraw=viewer.approver and not over and status.approved,
         stop=mine and not over,
-        modify=mine and not over,
+        modify=mine and not over and is_young(run, now),
+        extend=mine and over and there and may_go_on(run, now),
         purge=mine and over and there and run.kind.may_purge and run.tally.results.games > 0,
         delete=mine and there,
         restore=mine and status.deleted,
     )
+
+
+# What an approver should know of runs, for the pages that show it (`review_hints.html`).
+
+
+async def load_hints(
+    site: Site, viewer: Actor | None, runs: Sequence[Run]
+) -> Mapping[str, tuple[Hint, ...]]:
+    """The hints by run, with one query. Only a run's people are told: its owner, its engine's
+    team and approvers."""
+    shown = [run for run in runs if site.privacy.is_insider(viewer, run)]
+    facts = await site.reviews.load([run.id for run in shown]) if shown else {}
+    return {
+        run.id: review_submission(
+            run, site.engines.catalogue.record(run.plan.engine), facts.get(run.id, NO_FACTS)
+        )
+        for run in shown
+    }

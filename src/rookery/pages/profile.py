@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rookery.boundary.domains import Domain, runs
-from rookery.errors import Complaint
+from rookery.errors import Complaint, make_sentence
 from rookery.pages.page import account_of, redirect_to, render_page
 from rookery.people.login import Throttled
 from rookery.people.users import NotPermitted, User, is_approver
@@ -95,13 +95,13 @@ async def apply_change(
         if not errors:
             changed = await change_account(request, user.name, wanted)
             if changed.email != user.email:
-                site_of(request).letters.post_confirmation(changed)
+                await site_of(request).link_mails.post_confirmation(changed)
     except Throttled as refused:
         errors, status = {_password_of(part): str(refused)}, 429
     except NotPermitted as refused:
         errors = {_password_of(part): str(refused)}
     except BadField as refused:
-        errors = {str(refused.fields["field"]): _sentence(str(refused.fields["text"]))}
+        errors = {str(refused.fields["field"]): make_sentence(refused.fields["text"])}
     except (Complaint, WireFault) as refused:
         errors = {part: str(refused)}
     if errors:
@@ -116,12 +116,13 @@ async def _show(
     site, form = site_of(request), request_info_of(request.scope).form
     typed = {name: value for name, value in form.fields if "password" not in name}
     known, hidden = site.privacy.catalogue(user.name).engines, site.privacy.hidden(user.name)
+    with_source = (name for name, record in known.items() if record.source)
     view = ProfileView(
         user=user,
         approver=is_approver(user),
         teams=tuple(sorted(site.teams.of(user.name))),
-        engines=tuple(sorted({*known, *user.repositories} - hidden)),
-        has_mail=site.letters.server.is_set_up,
+        engines=tuple(sorted({*with_source, *user.repositories} - hidden)),
+        has_mail=site.link_mails.server.is_set_up,
         upload_mb=site.settings.upload_quota_mb if user.upload_mb is None else user.upload_mb,
         errors=errors or {},
         typed=typed if errors else {},
@@ -136,10 +137,6 @@ def _present(form: Form, part: str) -> str:
 def _password_of(part: str) -> str:
     """Two forms ask for the present password, each by a field of its own."""
     return f"present_password_{part}"
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 def routes() -> list[BaseRoute]:

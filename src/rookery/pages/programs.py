@@ -10,13 +10,13 @@ from starlette.routing import BaseRoute, Route
 
 from rookery.boundary.domains import Domain, runs
 from rookery.files.engine_files import StoredProgram
-from rookery.pages.formatting import Moment, format_ago, format_count
 from rookery.pages.page import redirect_to, render_page, viewer_of
 from rookery.web.answers import site_of
-from rookery.web.callers import Uploader, translated_errors
+from rookery.web.callers import translated_errors
 from rookery.web.faults import BadRequest, HttpFault
 from rookery.web.multipart import read_file_form
 from rookery.web.scope import PROGRAMS_PAGE, session_of
+from rookery.web.uploaders import Uploader
 from rookery.web.v1.files import keep_program
 
 MOST_PROGRAMS = 200
@@ -26,21 +26,12 @@ NO_NAME = "The file needs a name of at most 100 printable characters."
 
 
 @dataclass(frozen=True, slots=True)
-class GivenProgram:
-    """A program in the list."""
-
-    name: str
-    sha256: str
-    size: str
-    when: Moment
-
-
-@dataclass(frozen=True, slots=True)
 class ProgramsView:
     """`refusal` says why the last one was not taken."""
 
-    programs: tuple[GivenProgram, ...]
+    programs: tuple[StoredProgram, ...]
     engines: tuple[str, ...]
+    now: datetime
     refusal: str = ""
 
 
@@ -63,16 +54,10 @@ async def my_programs(request: Request) -> Response:
 
 async def _show(request: Request, user: str, refusal: str = "", status: int = 200) -> Response:
     site = site_of(request)
-    now, kept = site.clock.now(), await site.programs.rows.list_of_user(user, MOST_PROGRAMS)
-    programs = tuple(_describe(each, now) for each in kept)
+    programs = await site.programs.rows.list_of_user(user, MOST_PROGRAMS)
     engines = tuple(sorted(site.privacy.catalogue(user).engines))
-    view = ProgramsView(programs, engines, refusal)
+    view = ProgramsView(programs, engines, site.clock.now(), refusal)
     return await render_page(request, "programs.html", view, status)
-
-
-def _describe(program: StoredProgram, now: datetime) -> GivenProgram:
-    size = f"{format_count(program.size / 1000)} kB"
-    return GivenProgram(program.name, program.sha256, size, format_ago(program.created, now))
 
 
 async def _keep_posted(request: Request, user: str) -> str:

@@ -1,7 +1,7 @@
 """An engine's progress: its accepted commits with chained Elo, direct matches beside it, and what
 an Elo costs. A job works it out; the page reads it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -22,8 +22,9 @@ MOST_ROWS = 300
 SHORT = 10
 MARKS = (0.08, 0.36, 0.64, 0.92)
 """Where dates stand along the axis, in shares of it."""
-CLASSES = ("STC", "LTC", "VLTC", "STC SMP", "LTC SMP", "VLTC SMP")
-MOST_CURVES = 3
+LENGTHS = ("STC", "LTC", "VLTC")
+"""Each has a colour; several threads are dashed."""
+CLASSES = (*LENGTHS, *(f"{name} SMP" for name in LENGTHS))
 DASH = "–"
 
 
@@ -46,12 +47,13 @@ class ClassSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredCell:
-    """Elo of one time class, with the run that measured it; empty where none did."""
+class MeasuredLine:
+    """Elo at one time control, with the run that measured it and the sum so far."""
 
-    text: str = ""
-    run: str = ""
-    chained: str = ""
+    name: str
+    elo: str
+    run: str
+    chained: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class AcceptedRow:
     sha: str
     link: str
     subject: str
-    cells: tuple[MeasuredCell, ...]
+    measured: tuple[MeasuredLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +80,13 @@ class DirectRow:
 @dataclass(frozen=True, slots=True)
 class ProgressView:
     engine: str
-    classes: tuple[str, ...] = ()
     summaries: tuple[ClassSummary, ...] = ()
     figure: Figure | None = None
     accepted: tuple[AcceptedRow, ...] = ()
     direct: tuple[DirectRow, ...] = ()
     left_out: int = 0
+    looked_at: str = ""
+    """What is known of the branch where nothing was accepted."""
 
 
 @runs(Domain.THREAD, "one query; the page is made in a thread")
@@ -100,19 +103,25 @@ async def engine_progress(request: Request) -> Response:
 def make_view(data: ProgressData) -> ProgressView:
     progress = data.progress
     if progress is None or not (progress.accepted or progress.direct):
-        return ProgressView(data.engine)
+        return ProgressView(data.engine, looked_at=_describe_branch(progress))
     seen = {name for each in progress.accepted for name in each.measured}
     classes = tuple(name for name in CLASSES if name in seen)
     rows = tuple(_list_accepted(data, progress, classes))
     return ProgressView(
         data.engine,
-        classes,
         tuple(_summarise(progress, name) for name in classes),
         draw_progress(progress, classes),
         rows[:MOST_ROWS],
         tuple(_list_direct(progress)),
         max(0, len(rows) - MOST_ROWS),
     )
+
+
+def _describe_branch(progress: EngineProgress | None) -> str:
+    if progress is None:
+        return ""
+    commits, tests = format_plural(progress.branch, "commit"), format_plural(progress.tests, "test")
+    return f"The branch has {commits} now; {tests} of its commits were long enough to count."
 
 
 def _summarise(progress: EngineProgress, name: str) -> ClassSummary:
@@ -143,19 +152,12 @@ def _list_accepted(
             sha=commit.sha[:SHORT],
             link=f"{data.repository}/commit/{commit.sha}" if github else "",
             subject=commit.subject,
-            cells=tuple(_make_cell(each.measured, each.chained, each.runs, n) for n in classes),
+            measured=tuple(
+                MeasuredLine(name, _show(elo), each.runs[name], _show(each.chained[name]))
+                for name in classes
+                if (elo := each.measured.get(name))
+            ),
         )
-
-
-def _make_cell(
-    measured: Mapping[str, MeasuredElo],
-    chained: Mapping[str, MeasuredElo],
-    runs_of: Mapping[str, str],
-    name: str,
-) -> MeasuredCell:
-    if name not in measured:
-        return MeasuredCell()
-    return MeasuredCell(_show(measured[name]), runs_of[name], _show(chained[name]))
 
 
 def _list_direct(progress: EngineProgress) -> Iterator[DirectRow]:
@@ -172,7 +174,7 @@ def _list_direct(progress: EngineProgress) -> Iterator[DirectRow]:
 
 def draw_progress(progress: EngineProgress, classes: tuple[str, ...]) -> Figure | None:
     """Chained Elo over the commits of the branch, with direct matches where they end."""
-    curves = [Curve(name, tuple(_list_points(progress, name))) for name in classes[:MOST_CURVES]]
+    curves = [_make_curve(progress, name) for name in classes]
     first = {name: curve.points[0] for name, curve in zip(classes, curves, strict=False)}
     direct = tuple(
         CurvePoint(
@@ -186,10 +188,16 @@ def draw_progress(progress: EngineProgress, classes: tuple[str, ...]) -> Figure 
         if not first or each.base.place <= min(point.x for point in first.values())
     )
     if direct:
-        curves.append(Curve("measured directly", direct, scattered=True))
+        curves.append(Curve("measured directly", direct, scattered=True, tone=len(LENGTHS)))
     along = _dates(progress)
     axes = FigureAxes(format_count, format_decimal, "commits of the main branch", along=along)
     return draw_figure("Elo gained since the first accepted commit", curves, axes)
+
+
+def _make_curve(progress: EngineProgress, name: str) -> Curve:
+    length, _, smp = name.partition(" ")
+    points = tuple(_list_points(progress, name))
+    return Curve(name, points, tone=LENGTHS.index(length), dashed=bool(smp))
 
 
 def _list_points(progress: EngineProgress, name: str) -> Iterator[CurvePoint]:

@@ -7,9 +7,10 @@ from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.fleet import Fleet
-from rookery.model.plan import Modification
 from rookery.model.run import Run
-from rookery.pages.page import find_run_for, redirect_to, viewer_of
+from rookery.pages.page import find_run_for, list_rights, redirect_to, viewer_of
+from rookery.pages.run import show_run
+from rookery.pages.run_changes import GAMES_FIELD, ChangeRefused, RefusedChange, read_change
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 from rookery.web.callers import translated_errors
@@ -21,10 +22,13 @@ Command = Callable[[Fleet, str, Actor, Form], Awaitable[str]]
 
 
 @runs(
-    Domain.LOOP, "changes memory and awaits the commit; a purge reads the tasks", needs_primary=True
+    Domain.THREAD,
+    "awaits the commit; a purge reads the tasks; a refused change is shown by a thread",
+    needs_primary=True,
 )
 async def change_run(request: Request) -> Response:
-    """Carries a command out; the page that follows says what came of it."""
+    """Carries a command out; the page that follows says what came of it. A change that was refused
+    is shown as it was typed, on the page of the run."""
     run_id, name = str(request.path_params["run_id"]), str(request.path_params["command"])
     actor = await viewer_of(request)
     if name not in COMMANDS:
@@ -32,27 +36,45 @@ async def change_run(request: Request) -> Response:
     if actor is None:
         return redirect_to(f"/login?next=/runs/{run_id}")
     run = await find_run_for(actor, request)
-    await carry_out(request, COMMANDS[name], run, actor)
-    wanted = request_info_of(request.scope).form.text("next")
+    refused = await carry_out(request, COMMANDS[name], run, actor)
+    form, session = request_info_of(request.scope).form, session_of(request.scope)
+    if isinstance(refused, ChangeRefused) and _has_form(request, run, actor):
+        typed = RefusedChange(form, refused.errors)
+        return await show_run(request, run, actor, typed, status=400)
+    if refused is not None:
+        session.flash(str(refused), "error")
+    wanted = form.text("next")
     return redirect_to(wanted if wanted and is_local(wanted) else f"/runs/{run_id}")
 
 
-async def carry_out(request: Request, command: Command, run: Run, actor: Actor) -> None:
-    """Does what a form asks for, and has the next page tell what came of it."""
+async def carry_out(request: Request, command: Command, run: Run, actor: Actor) -> HttpFault | None:
+    """Does what a form asks for, and has the next page tell what came of it; gives what it was
+    refused for."""
     site, form = site_of(request), request_info_of(request.scope).form
-    session = session_of(request.scope)
     try:
         with translated_errors():
             if command is _approve:
                 site.engines.check_looked_at(run, form.text("records"))
-            session.flash(await command(site.fleet, run.id, actor, form))
+            session_of(request.scope).flash(await command(site.fleet, run.id, actor, form))
     except HttpFault as refused:
-        session.flash(str(refused), "error")
+        return refused
+    return None
+
+
+def _has_form(request: Request, run: Run, actor: Actor) -> bool:
+    """Whether the page of the run shows this person the form of its settings."""
+    rights = list_rights(actor, run, site_of(request).clock.now())
+    return rights.modify or rights.extend
 
 
 async def _approve(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
     run = await fleet.commands.approve(run_id, actor)
     return f"{run.plan.sides[0].tag} is approved."
+
+
+async def _withdraw(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
+    run = await fleet.commands.withdraw(run_id, actor)
+    return f"The approval of {run.plan.sides[0].tag} is taken back."
 
 
 async def _stop(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
@@ -61,12 +83,14 @@ async def _stop(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
 
 
 async def _modify(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
-    wanted = Modification(
-        priority=read_whole(form, "priority", -1000, 1000),
-        throughput=read_whole(form, "throughput", 1, 1000),
-    )
-    run = await fleet.commands.modify(run_id, actor, wanted)
-    return f"Priority {run.plan.priority}, throughput {run.plan.throughput} %."
+    change = read_change(form)
+    try:
+        with translated_errors():
+            run = await fleet.commands.modify(run_id, actor, change)
+    except BadRequest as refused:
+        raise ChangeRefused({GAMES_FIELD: str(refused)}) from None
+    waits = "" if run.status.approved else " It has to be approved."
+    return f"{run.plan.sides[0].tag} is modified.{waits}"
 
 
 async def _purge(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
@@ -87,21 +111,9 @@ async def _restore(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
     return f"{run.plan.sides[0].tag} is listed again."
 
 
-def read_whole(form: Form, name: str, low: int, high: int) -> int:
-    """A number that was typed; raises BadRequest."""
-    text = form.text(name).strip()
-    digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit() and low <= int(digits[:9]) * _sign(text) <= high):
-        raise BadRequest(f"The {name} is a whole number from {low} to {high}.")
-    return int(text)
-
-
-def _sign(text: str) -> int:
-    return -1 if text.startswith("-") else 1
-
-
 COMMANDS: Mapping[str, Command] = {
     "approve": _approve,
+    "withdraw": _withdraw,
     "stop": _stop,
     "modify": _modify,
     "purge": _purge,

@@ -11,8 +11,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rookery.boundary.domains import Domain, runs
+from rookery.farm.privacy import name_of
+from rookery.farm.read_values import FinishedRunsQuery
 from rookery.model.kinds import SprtTest
 from rookery.model.run import Run
+from rookery.pages.charts import WIDEST
+from rookery.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
 from rookery.pages.formatting import (
     DASH,
     format_count,
@@ -23,21 +27,27 @@ from rookery.pages.formatting import (
     format_percent,
     format_plural,
 )
-from rookery.pages.page import find_run_for, render_page_in_thread, viewer_of
+from rookery.pages.page import find_run_for, plays_engine, render_page_in_thread, viewer_of
 from rookery.pages.run_description import SCALES, describe_conditions, describe_question
 from rookery.pages.run_heading import RunHeading, make_run_heading
 from rookery.pages.run_row import label_status
-from rookery.pages.run_statistics import estimate_fixed_elo, estimate_run_elo
+from rookery.pages.run_statistics import add_present, estimate_fixed_elo, estimate_run_elo
 from rookery.rules.answers import ChartPoint
+from rookery.rules.lifecycle import Actor
 from rookery.stats.numbers import Z95, StatisticsFault, cdf
 from rookery.stats.sprt import EloModel, Sprt
 from rookery.web.answers import site_of
 from rookery.web.callers import find_shown_run
 from rookery.web.faults import HttpFault
+from rookery.web.site import Site
 
 RUN_ID = re.compile(r"[0-9a-f]{24}", re.ASCII)
 LONGEST_ADDRESS = 300
 LONGEST_NUMBER = 12
+LOOKED_THROUGH, MOST_PROPOSED = 50, 8
+"""Runs that are looked at for a proposal, and that are proposed."""
+MOST_POINTS = 80
+"""Of a curve of the drawing."""
 MODELS = (EloModel.NORMALISED, EloModel.LOGISTIC)
 
 
@@ -58,6 +68,9 @@ class CompareData:
     spec: Sprt | None = None
     """The other bounds, where some were asked for."""
     other: Run | None = None
+    other_samples: tuple[ChartPoint, ...] = ()
+    proposed: tuple[Run, ...] = ()
+    """Runs that may be worth a comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +81,23 @@ class ComparedRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ProposedRun:
+    """A run to compare with: the address that does it, and what it is."""
+
+    address: str
+    name: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class CompareView:
     heading: RunHeading
     form: CompareForm
     scales: tuple[tuple[str, str], ...]
     would_have: tuple[str, ...]
+    proposed: tuple[ProposedRun, ...]
     other: RunHeading | None
+    figure: Figure | None
     rows: tuple[ComparedRow, ...]
     difference: str
 
@@ -94,9 +118,41 @@ async def compare_page(request: Request) -> Response:
         except HttpFault:
             errors["with"] = "There is no such run."
     spec = read_bounds(run, texts, errors)
-    samples = await site.reads.samples(run.id) if spec else ()
-    data = CompareData(run, site.clock.now(), CompareForm(texts, errors), samples, spec, other)
+    data = CompareData(
+        run=run,
+        now=site.clock.now(),
+        form=CompareForm(texts, errors),
+        samples=await site.reads.samples(run.id) if spec or other else (),
+        spec=spec,
+        other=other,
+        other_samples=await site.reads.samples(other.id) if other else (),
+        proposed=await _find_related(site, run, viewer),
+    )
     return await render_page_in_thread(request, "run_compare.html", make_compare_view, data)
+
+
+async def _find_related(site: Site, run: Run, viewer: Actor | None) -> tuple[Run, ...]:
+    """Runs of the same branch by the same person, or of the same new side; the newest first."""
+    hidden = site.privacy.hidden(name_of(viewer))
+    wanted = FinishedRunsQuery(
+        page_size=LOOKED_THROUGH,
+        owner=run.plan.owner,
+        engine=run.plan.engine,
+        text=run.plan.sides[0].tag,
+        hidden=hidden,
+    )
+    at_play = [each for each in await site.fleet.views.active() if not plays_engine(each, hidden)]
+    found = (*reversed(at_play), *await site.reads.finished(wanted))
+    related = [each for each in found if each.id != run.id and is_related(run, each)]
+    return tuple(site.privacy.visible_part(viewer, each) for each in related[:MOST_PROPOSED])
+
+
+def is_related(run: Run, other: Run) -> bool:
+    """Whether two runs test the same branch of a person or the same commit of an engine."""
+    ours, theirs = run.plan.sides[0], other.plan.sides[0]
+    same_branch = (run.plan.owner, ours.tag) == (other.plan.owner, theirs.tag)
+    same_commit = bool(ours.commit.strip("0")) and ours.commit == theirs.commit
+    return ours.engine == theirs.engine and (same_branch or same_commit)
 
 
 def read_run_id(text: str) -> str:
@@ -138,9 +194,20 @@ def make_compare_view(data: CompareData) -> CompareView:
         form=data.form,
         scales=tuple((model.value, SCALES[model]) for model in MODELS),
         would_have=tuple(_tell_would_have(data)) if data.spec else (),
+        proposed=tuple(_propose(data.run, each) for each in data.proposed),
         other=None if other is None else make_run_heading(other, data.now),
+        figure=None if other is None else _draw_both(data, other),
         rows=() if other is None else tuple(_list_rows(data.run, other)),
         difference="" if other is None else describe_difference(data.run, other),
+    )
+
+
+def _propose(run: Run, other: Run) -> ProposedRun:
+    state = f"{label_status(other).word} after {format_plural(other.tally.results.games, 'game')}"
+    return ProposedRun(
+        address=f"/runs/{run.id}/compare?with={other.id}",
+        name=other.plan.sides[0].tag,
+        words=f"{describe_question(other)}, {describe_conditions(other)}, {state}",
     )
 
 
@@ -156,7 +223,7 @@ def _tell_would_have(data: CompareData) -> Iterator[str]:
     llr = spec.log_ratio(results.pentanomial, results.trinomial)
     bounds = f"[{format_decimal(spec.elo0)}, {format_decimal(spec.elo1)}] {SCALES[spec.model]}"
     yield f"Under {bounds} the same results give {format_llr(llr, spec.lower, spec.upper)}."
-    yield find_crossing(spec, data.samples)
+    yield find_crossing(spec, add_present(data.samples, data.run, data.now))
 
 
 def find_crossing(spec: Sprt, samples: Sequence[ChartPoint]) -> str:
@@ -217,6 +284,35 @@ def _show_pairs(run: Run) -> str:
     if not results.pairs:
         return DASH
     return ", ".join(f"{number / results.pairs:.1%}" for number in results.pentanomial)
+
+
+def _draw_both(data: CompareData, other: Run) -> Figure | None:
+    """Both Elos over games. They are those of the games alone, since only such can be laid over one
+    another whatever the bounds were."""
+    ours = list_elo(add_present(data.samples, data.run, data.now))
+    theirs = list_elo(add_present(data.other_samples, other, data.now))
+    curves = (Curve("this run", ours), Curve("the other", theirs))
+    axes = FigureAxes(format_count, format_decimal, "games")
+    return draw_figure("Elo of both", [each for each in curves if each.points], axes)
+
+
+def list_elo(samples: Sequence[ChartPoint]) -> tuple[CurvePoint, ...]:
+    """Elo with its 95 % band, from where that is not much wider than the last one on."""
+    counted = [each for each in samples if sum(each.pentanomial)]
+    if not counted:
+        return ()
+    step = math.ceil(len(counted) / MOST_POINTS)
+    found = [
+        (float(each.games), estimate_fixed_elo(each.pentanomial))
+        for place, each in enumerate(reversed(counted))
+        if place % step == 0
+    ]
+    widest = WIDEST * found[0][1].half_width
+    return tuple(
+        CurvePoint(games, elo.middle, elo.low, elo.high)
+        for games, elo in reversed(found)
+        if elo.half_width <= widest
+    )
 
 
 def describe_difference(run: Run, other: Run) -> str:

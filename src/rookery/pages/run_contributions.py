@@ -3,15 +3,37 @@ that stands out is seen."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from rookery.farm.read_values import Contribution, Grouping
 from rookery.model.kinds import Kind
 from rookery.model.task import Results
-from rookery.pages.formatting import DASH, format_count, format_elo, format_plural
+from rookery.pages.formatting import (
+    DASH,
+    format_count,
+    format_elo,
+    format_plural,
+    format_processor,
+)
 from rookery.pages.run_row import Tone
 from rookery.pages.run_statistics import estimate_fixed_elo
-from rookery.stats.residuals import Colour
+from rookery.stats.residuals import AUTOMATIC, HARDLY_CHANCE, MANUAL, UNUSUAL, Colour
 
+DIFFERS = (
+    "All machines play the same two engines, so that their pairs should be won, lost and halved in"
+    " about the same shares. A chi-square test tells by how many standard deviations a group's"
+    " shares lie from those of all: its residual. The more groups there are, the more one of them"
+    " may stand out by chance, and the bar rises with their number: beyond one chance in"
+    f" {1 / UNUSUAL:.0f} a group differs a little, beyond one in {1 / HARDLY_CHANCE:.0f} it differs"
+    " from the rest."
+)
+PURGES = (
+    "A purge looks at single workers in the same way. It strikes out the worst one where the"
+    f" residual is above {MANUAL.residual:g} or the test as a whole is below one chance in"
+    f" {1 / MANUAL.p_value:.0f} ({AUTOMATIC.residual:g} and one in {1 / AUTOMATIC.p_value:,.0f}"
+    " where the run purges itself), looks again, and counts the result anew."
+)
+"""What the numbers of a residual mean, for those who see one."""
 TONES = {Colour.GREEN: Tone.IDLE, Colour.YELLOW: Tone.YELLOW, Colour.RED: Tone.RED}
 REMARKS = {Colour.GREEN: "", Colour.YELLOW: "differs a little", Colour.RED: "differs from the rest"}
 TITLES = {
@@ -32,6 +54,7 @@ class ContributionRow:
     """One group of machines."""
 
     name: str
+    link: str
     machines: str
     games: str
     share: str
@@ -48,6 +71,8 @@ class ContributionTable:
     title: str
     by: Grouping
     rows: tuple[ContributionRow, ...]
+    more: str = ""
+    """How many more groups there are."""
 
 
 def make_contribution_tables(
@@ -56,37 +81,43 @@ def make_contribution_tables(
     """A table for each way to group the machines; one with a single nameless group says nothing."""
     groups = {by: [one for one in found if one.by is by] for by in Grouping}
     return tuple(
-        ContributionTable(TITLES[by], by, make_contribution_rows(kind, those))
+        ContributionTable(TITLES[by], by, make_contribution_rows(kind, those), _count_more(those))
         for by, those in groups.items()
         if any(one.name for one in those)
     )
+
+
+def _count_more(those: Sequence[Contribution]) -> str:
+    number = those[0].all_groups - len(those)
+    return f"and {format_count(number)} more" if number > 0 else ""
 
 
 def make_contribution_rows(
     kind: Kind, found: Sequence[Contribution]
 ) -> tuple[ContributionRow, ...]:
     played: Mapping[str, Results] = {one.name: one.results for one in found}
-    all_games = sum(one.results.games for one in found)
     test = kind.judge(played)
     colours = {} if test is None else {who: test.colour(far) for who, far in test.residuals.items()}
     return tuple(
-        _make_contribution_row(
-            one, all_games, colours.get(one.name, Colour.GREEN), with_elo=kind.may_purge
-        )
+        _make_contribution_row(one, colours.get(one.name, Colour.GREEN), with_elo=kind.may_purge)
         for one in found
     )
 
 
-def _make_contribution_row(
-    one: Contribution, all_games: int, colour: Colour, *, with_elo: bool
-) -> ContributionRow:
+def _name_group(one: Contribution) -> str:
+    name = format_processor(one.name) if one.by is Grouping.CPU else one.name
+    return name or UNTOLD.get(one.by, "unknown")
+
+
+def _make_contribution_row(one: Contribution, colour: Colour, *, with_elo: bool) -> ContributionRow:
     results = one.results
     elo = estimate_fixed_elo(results.pentanomial)
     return ContributionRow(
-        name=one.name or UNTOLD.get(one.by, "unknown"),
+        name=_name_group(one),
+        link=f"/users/{quote(one.name)}" if one.by is Grouping.USER else "",
         machines=format_count(one.machines),
         games=format_count(results.games),
-        share=f"{results.games / all_games:.0%}",
+        share=f"{results.games / max(1, one.all_games):.0%}",
         elo=format_elo(elo.middle, elo.half_width) if with_elo else DASH,
         losses=describe_losses(results),
         tone=TONES[colour],

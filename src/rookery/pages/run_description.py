@@ -1,8 +1,9 @@
-"""What a run tests and by which rules: in a few words, in a sentence and as a table."""
+"""What a run tests and by which rules: its two sides by name, a few words, a sentence, a table."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from rookery.http_places import is_web_address
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.plan import Plan, Side
 from rookery.model.run import Run
@@ -17,6 +18,7 @@ from rookery.stats.sprt import EloModel, Sprt
 
 GITHUB = "https://github.com/"
 SHORT = 10
+LONGEST_OPTIONS = 60
 SCALES = {EloModel.NORMALISED: "nElo", EloModel.LOGISTIC: "Elo", EloModel.BAYES: "BayesElo"}
 
 
@@ -27,6 +29,56 @@ class NamedValue:
     name: str
     text: str
     link: str = ""
+
+
+# What the two sides are called. Tags alone often agree: a test of options or of a net.
+
+
+def name_sides(run: Run) -> tuple[str, str]:
+    """Names that tell the sides apart; the second is empty for a tune, which has one."""
+    new, base = run.plan.sides[:2]
+    if isinstance(run.kind, SpsaTuning):
+        return new.tag, ""
+    if new.engine != base.engine:
+        return f"{new.engine} {new.tag}", f"{base.engine} {base.tag}"
+    if new.tag != base.tag:
+        return new.tag, base.tag
+    for one, other in _list_differences(run.plan, new, base):
+        if one != other:
+            return f"{new.tag} {one}".strip(), f"{base.tag} {other}".strip()
+    return new.tag, "itself"
+
+
+def name_test(run: Run) -> str:
+    """A run in a word or two, where there is no room for both sides."""
+    return name_sides(run)[0]
+
+
+def _list_differences(plan: Plan, new: Side, base: Side) -> Iterator[tuple[str, str]]:
+    """Pairs of words for the sides, of which the first that differ tell them apart."""
+    yield _short(new), _short(base)
+    yield _name_options(new, base), _name_options(base, new)
+    yield " ".join(new.nets), " ".join(base.nets)
+    yield f"at {plan.side_tc(new)}", f"at {plan.side_tc(base)}"
+    yield f"with {plan.side_threads(new)} threads", f"with {plan.side_threads(base)} threads"
+
+
+def _name_options(side: Side, other: Side) -> str:
+    """The options of a side that the other has not."""
+    theirs = set(_options(other))
+    found = " ".join(option for option in _options(side) if option not in theirs)
+    return f"with {found[:LONGEST_OPTIONS]}" if found else "without"
+
+
+def _options(side: Side) -> list[str]:
+    return [*side.options.split(), *(f"{name}={value}" for name, value in side.uci)]
+
+
+def _short(side: Side) -> str:
+    return (side.binary or side.commit)[:SHORT]
+
+
+# What is asked.
 
 
 def describe_question(run: Run) -> str:
@@ -90,6 +142,21 @@ def find_diff_address(run: Run) -> str:
     return f"{new.repository}/commit/{new.commit}"
 
 
+def link_difference(run: Run) -> str:
+    """Where the tested change can be read: at its host, or on a page of ours that asks git for it;
+    empty where there is none or this reader may not see it."""
+    return find_diff_address(run) or (f"/runs/{run.id}/diff" if _has_sources(run) else "")
+
+
+def _has_sources(run: Run) -> bool:
+    """Whether both sides are built from sources that may differ."""
+    new, base = run.plan.sides[:2]
+    built = all(
+        side.repository and side.commit.strip("0") and not side.binary for side in (new, base)
+    )
+    return built and new.commit != base.commit
+
+
 def list_settings(run: Run) -> tuple[NamedValue, ...]:
     return tuple(_terms(run))
 
@@ -123,9 +190,7 @@ def _book(plan: Plan) -> str:
 
 
 def _side(title: str, side: Side) -> Iterator[NamedValue]:
-    known = side.repository.startswith(GITHUB) and not side.binary
-    link = f"{side.repository}/tree/{side.commit}" if known else ""
-    yield NamedValue(title, f"{_name(side)}{_source(side)}", link)
+    yield NamedValue(title, f"{_name(side)}{_source(side)}", _find_source_address(side))
     if side.message:
         yield NamedValue(f"{title}, message", side.message)
     if side.signature:
@@ -135,6 +200,15 @@ def _side(title: str, side: Side) -> Iterator[NamedValue]:
     yield NamedValue(f"{title}, options", options or "none")
     if side.nets:
         yield NamedValue(f"{title}, nets", ", ".join(side.nets))
+
+
+def _find_source_address(side: Side) -> str:
+    """The sources of a side at GitHub, whose addresses of commits are known; of another host, its
+    repository."""
+    if side.binary or not is_web_address(side.repository):
+        return ""
+    github = side.repository.startswith(GITHUB)
+    return f"{side.repository}/tree/{side.commit}" if github else side.repository
 
 
 def _source(side: Side) -> str:

@@ -1,7 +1,9 @@
-"""The change that a run tests, shown inline; the page of the run loads it once somebody asks."""
+"""The change that a run tests: a page of its own, and inline on the page of the run, whose script
+loads it once somebody asks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -10,8 +12,14 @@ from starlette.routing import BaseRoute, Route
 from rookery.boundary.domains import Domain, runs
 from rookery.boundary.errors import GateFull
 from rookery.model.run import Run
-from rookery.pages.page import find_run_for, render_fragment, viewer_of
+from rookery.pages.page import (
+    find_run_for,
+    render_fragment,
+    render_page_in_thread,
+    viewer_of,
+)
 from rookery.pages.run_description import find_diff_address
+from rookery.pages.run_heading import RunHeading, make_run_heading
 from rookery.rules.lifecycle import Actor
 from rookery.sources.diffs import FoundDiff, place_side
 from rookery.web.answers import site_of
@@ -34,6 +42,7 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True)
 class RunDiffView:
+    heading: RunHeading
     lines: tuple[DiffLine, ...]
     cut: bool
     trouble: str
@@ -41,12 +50,14 @@ class RunDiffView:
 
 
 @runs(Domain.THREAD, "git is asked in a thread, the lines are rendered in another")
-async def diff_part(request: Request) -> Response:
-    """The diff by itself, for the page's script."""
+async def diff_page(request: Request) -> Response:
+    """The page; with `part` in the query the diff by itself, for the script of the run's page."""
     site, viewer = site_of(request), await viewer_of(request)
     run = await find_run_for(viewer, request)
-    data = run, await _find_diff(site, run, viewer)
-    return await render_fragment(request, "run_diff.html", make_diff_view, data)
+    data = run, await _find_diff(site, run, viewer), site.clock.now()
+    if request.query_params.get("part"):
+        return await render_fragment(request, "run_diff_part.html", make_diff_view, data)
+    return await render_page_in_thread(request, "run_diff.html", make_diff_view, data)
 
 
 async def _find_diff(site: Site, run: Run, viewer: Actor | None) -> FoundDiff:
@@ -65,11 +76,16 @@ async def _find_diff(site: Site, run: Run, viewer: Actor | None) -> FoundDiff:
         return BUSY
 
 
-def make_diff_view(data: tuple[Run, FoundDiff]) -> RunDiffView:
-    run, found = data
+def make_diff_view(data: tuple[Run, FoundDiff, datetime]) -> RunDiffView:
+    run, found, now = data
     lines = found.text.splitlines()
-    shown = tuple(_mark_lines(lines[:MOST_LINES]))
-    return RunDiffView(shown, len(lines) > MOST_LINES, found.trouble, find_diff_address(run))
+    return RunDiffView(
+        heading=make_run_heading(run, now, "diff"),
+        lines=tuple(_mark_lines(lines[:MOST_LINES])),
+        cut=len(lines) > MOST_LINES,
+        trouble=found.trouble,
+        address=find_diff_address(run),
+    )
 
 
 def _mark_lines(lines: list[str]) -> Iterator[DiffLine]:
@@ -86,4 +102,4 @@ def _find_kind(line: str, *, in_head: bool) -> str:
 
 
 def routes() -> list[BaseRoute]:
-    return [Route("/runs/{run_id}/diff", diff_part, methods=["GET"])]
+    return [Route("/runs/{run_id}/diff", diff_page, methods=["GET"])]

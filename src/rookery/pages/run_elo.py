@@ -1,4 +1,5 @@
-"""The live Elo of a run: three large dials, for a screen that somebody watches."""
+"""The live Elo of a run: three large dials, for a screen that somebody watches, and below them the
+way that led there."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +12,7 @@ from starlette.routing import BaseRoute, Route
 from rookery.boundary.domains import Domain, runs
 from rookery.model.kinds import SprtTest
 from rookery.model.run import Run
+from rookery.pages.charts import Chart, draw_games_charts
 from rookery.pages.formatting import (
     DASH,
     Moment,
@@ -31,9 +33,11 @@ from rookery.pages.page import (
 )
 from rookery.pages.run_heading import RunHeading, make_run_heading
 from rookery.pages.run_row import StatusLabel, label_status
-from rookery.pages.run_statistics import ShownElo, estimate_run_elo
+from rookery.pages.run_statistics import ShownElo, add_present, estimate_run_elo
+from rookery.rules.answers import ChartPoint
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
+from rookery.web.site import Site
 
 MIDDLE, RADIUS, WIDTH = 100.0, 80.0, 16.0
 LEAST_ELO = 4.0
@@ -63,14 +67,25 @@ class RunEloView:
     heading: RunHeading
     status: StatusLabel
     dials: tuple[Dial, ...]
+    charts: tuple[Chart, ...]
+    ends: str
+    """The Elo and the ends of its interval, for the script of the charts."""
     games: str
     score: str
     updated: Moment
 
 
+@dataclass(frozen=True, slots=True)
+class RunEloData:
+    run: Run
+    now: datetime
+    samples: tuple[ChartPoint, ...] = ()
+
+
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def elo_page(request: Request) -> Response:
-    data = await _load(request)
+    run = await find_run_for(await viewer_of(request), request)
+    data = await _load(site_of(request), run)
     return await render_page_in_thread(request, "run_elo.html", make_elo_view, data)
 
 
@@ -78,8 +93,8 @@ async def elo_page(request: Request) -> Response:
 async def elo_live(request: Request) -> Response:
     """The dials alone, for the page's script."""
 
-    async def load(run: Run, _viewer: Actor | None) -> tuple[Run, datetime]:
-        return run, site_of(request).clock.now()
+    async def load(run: Run, _viewer: Actor | None) -> RunEloData:
+        return await _load(site_of(request), run)
 
     return await answer_live_run(request, "run_elo_live.html", make_elo_view, load)
 
@@ -90,13 +105,12 @@ async def old_elo_address(request: Request) -> Response:
     return redirect_to(f"/runs/{request.path_params['run_id']}/elo")
 
 
-async def _load(request: Request) -> tuple[Run, datetime]:
-    run = await find_run_for(await viewer_of(request), request)
-    return run, site_of(request).clock.now()
+async def _load(site: Site, run: Run) -> RunEloData:
+    return RunEloData(run, site.clock.now(), await site.reads.samples(run.id))
 
 
-def make_elo_view(data: tuple[Run, datetime]) -> RunEloView:
-    run, now = data
+def make_elo_view(data: RunEloData) -> RunEloView:
+    run, now = data.run, data.now
     results, found = run.tally.results, estimate_run_elo(run)
     dials = [] if found is None else [_draw_los(found), _draw_elo(found)]
     if isinstance(run.kind, SprtTest):
@@ -106,6 +120,8 @@ def make_elo_view(data: tuple[Run, datetime]) -> RunEloView:
         heading=make_run_heading(run, now, "elo"),
         status=label_status(run),
         dials=tuple(dials),
+        charts=draw_games_charts(run, add_present(data.samples, run, now), found),
+        ends="" if found is None else found.ends,
         games=format_count(results.games),
         score=f"{won} won, {lost} lost, {drawn} drawn" if results.games else DASH,
         updated=format_ago(run.updated, now),

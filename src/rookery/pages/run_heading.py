@@ -1,23 +1,25 @@
-"""The head of a run's pages: what its two sides are called, and where it stands in a few words."""
+"""The head of a run's pages, and where it stands in a few words."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from rookery.model.kinds import SpsaTuning
-from rookery.model.plan import Plan, Side
+from rookery.errors import make_sentence
+from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.run import Run
 from rookery.model.task import Task
-from rookery.pages.formatting import Moment, format_ago, format_duration
+from rookery.model.timecontrol import base_seconds
+from rookery.pages.formatting import Moment, format_ago, format_duration, format_time_control
 from rookery.pages.linked_text import TextPiece, split_links
 from rookery.pages.run_description import (
-    SHORT,
     describe_conditions,
     describe_question,
-    find_diff_address,
+    link_difference,
+    name_sides,
 )
 from rookery.pages.run_row import StatusLabel, Tone, label_status
 from rookery.rules.diagnosis import RunDiagnosis, RunFinding
+from rookery.stats.sprt import Verdict
 
 STARTING = StatusLabel("starting", Tone.LIVE, "◔")
 STALLED = StatusLabel("stalled", Tone.YELLOW, "◐")
@@ -27,7 +29,7 @@ _STAGES = {
     RunFinding.STALLED: STALLED,
     RunFinding.FAILING: FAILING,
 }
-LONGEST_OPTIONS = 60
+EARLIER = "after an earlier run"
 TABS = (
     ("", "Overview"),
     ("elo", "Live Elo"),
@@ -55,6 +57,8 @@ class RunHeading:
     """What the author of the new side wrote, where the submitter wrote something else."""
     tab: str = ""
     """The page that is shown, by the last part of its address."""
+    earlier: str = EARLIER
+    """What this run is to the one that it was made from, where there is one."""
 
     @property
     def tabs(self) -> tuple[tuple[str, str, bool], ...]:
@@ -68,7 +72,23 @@ def cut_bench(message: str) -> str:
     return text.rstrip() if last.lower().startswith("bench:") else message.strip()
 
 
-def make_run_heading(run: Run, now: datetime, tab: str = "") -> RunHeading:
+def describe_earlier(run: Run, earlier: Run) -> str:
+    """What a run is to the one that it was made from: it confirms a pass by longer games."""
+    tag, tc = earlier.plan.sides[0].tag, earlier.plan.time_control
+    again = f"again after {tag}"
+    if not (isinstance(run.kind, SprtTest) and isinstance(earlier.kind, SprtTest)):
+        return again
+    passed = earlier.kind.state.verdict is Verdict.ACCEPTED
+    same = run.plan.sides[0].commit == earlier.plan.sides[0].commit
+    longer = base_seconds(run.plan.time_control) > base_seconds(tc)
+    if not (passed and same and longer):
+        return again
+    return f"confirms {tag} at {format_time_control(tc)}"
+
+
+def make_run_heading(
+    run: Run, now: datetime, tab: str = "", earlier: Run | None = None
+) -> RunHeading:
     new, base = name_sides(run)
     info, message = run.plan.info.strip(), cut_bench(run.plan.sides[0].message)
     return RunHeading(
@@ -77,11 +97,12 @@ def make_run_heading(run: Run, now: datetime, tab: str = "") -> RunHeading:
         base=base,
         question=describe_question(run),
         conditions=describe_conditions(run),
-        difference=find_diff_address(run),
+        difference=link_difference(run),
         created=format_ago(run.created, now),
         info=split_links(info),
         message=split_links("" if message in info else message),
         tab=tab,
+        earlier=EARLIER if earlier is None else describe_earlier(run, earlier),
     )
 
 
@@ -92,48 +113,6 @@ def list_run_tabs(heading: RunHeading) -> Iterator[tuple[str, str, bool]]:
         tune = isinstance(heading.run.kind, SpsaTuning)
         if not (tune and name in WITHOUT_TUNES):
             yield (f"{here}/{name}" if name else here), word, name == heading.tab
-
-
-# What the two sides are called. Tags alone often agree: a test of options or of a net.
-
-
-def name_sides(run: Run) -> tuple[str, str]:
-    """Names that tell the sides apart; the second is empty for a tune, which has one."""
-    new, base = run.plan.sides[:2]
-    if isinstance(run.kind, SpsaTuning):
-        return new.tag, ""
-    if new.engine != base.engine:
-        return f"{new.engine} {new.tag}", f"{base.engine} {base.tag}"
-    if new.tag != base.tag:
-        return new.tag, base.tag
-    for one, other in _list_differences(run.plan, new, base):
-        if one != other:
-            return f"{new.tag} {one}".strip(), f"{base.tag} {other}".strip()
-    return new.tag, "itself"
-
-
-def _list_differences(plan: Plan, new: Side, base: Side) -> Iterator[tuple[str, str]]:
-    """Pairs of words for the sides, of which the first that differ tell them apart."""
-    yield _short(new), _short(base)
-    yield _name_options(new, base), _name_options(base, new)
-    yield " ".join(new.nets), " ".join(base.nets)
-    yield f"at {plan.side_tc(new)}", f"at {plan.side_tc(base)}"
-    yield f"with {plan.side_threads(new)} threads", f"with {plan.side_threads(base)} threads"
-
-
-def _name_options(side: Side, other: Side) -> str:
-    """The options of a side that the other has not."""
-    theirs = set(_options(other))
-    found = " ".join(option for option in _options(side) if option not in theirs)
-    return f"with {found[:LONGEST_OPTIONS]}" if found else "without"
-
-
-def _options(side: Side) -> list[str]:
-    return [*side.options.split(), *(f"{name}={value}" for name, value in side.uci)]
-
-
-def _short(side: Side) -> str:
-    return (side.binary or side.commit)[:SHORT]
 
 
 # Where a run stands, in more words than a list has room for.
@@ -154,37 +133,36 @@ def describe_stage(
     label = label_status(run)
     if diagnosis is None:
         return RunStage(label)
-    reason = _sentence(diagnosis.sentence)
+    reason = make_sentence(diagnosis.sentence)
     match diagnosis.finding:
         case RunFinding.RUNNING | RunFinding.FINISHED | RunFinding.STOPPED_BY_ERROR:
             return RunStage(label)
         case RunFinding.STARTING:
-            return RunStage(STARTING, describe_first_results(run, playing, now))
+            begun = bool(run.tally.results.games)
+            return RunStage(label if begun else STARTING, describe_next_results(run, playing, now))
         case RunFinding.AWAITING_APPROVAL:
             return RunStage(label, reason)
         case finding:
             return RunStage(_STAGES.get(finding, label), reason=reason)
 
 
-def describe_first_results(run: Run, playing: Sequence[Task], now: datetime) -> str:
-    """When the first report is to be expected; nobody knows how long an engine takes to build."""
+def describe_next_results(run: Run, playing: Sequence[Task], now: datetime) -> str:
+    """When machines that have reported nothing yet should; nobody knows how long an engine takes to
+    build."""
     if not playing:
         return ""
+    which = "next results" if run.tally.results.games else "first results"
     span = min(_seconds_to_report(run, task) for task in playing)
     if all(task.machine.nps == 0 for task in playing):
-        return f"machines build the engines, first results about {format_duration(span)} after that"
+        return f"machines build the engines, {which} about {format_duration(span)} after that"
     begun = min(task.created for task in playing)
     left = span - (now - begun).total_seconds()
     if left < 1:
-        return "first results any moment now"
-    return f"first results in about {format_duration(left)}"
+        return f"{which} any moment now"
+    return f"{which} in about {format_duration(left)}"
 
 
 def _seconds_to_report(run: Run, task: Task) -> float:
     """How long a machine plays before it has a batch to report."""
     slots = max(1, run.demands.slots(task.machine.cores))
     return run.game_seconds * max(1.0, run.kind.step / slots)
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."

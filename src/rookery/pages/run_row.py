@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rookery.farm.views import NO_SPEED, RunSpeed
-from rookery.model.events import run_name
 from rookery.model.kinds import Fixed, SprtTest, SpsaTuning
 from rookery.model.run import DisplayState, Run
 from rookery.pages.formatting import (
@@ -16,10 +15,16 @@ from rookery.pages.formatting import (
     format_duration,
     format_elo_interval,
     format_rate,
+    format_span,
     format_time_left,
 )
 from rookery.pages.marks import LlrBar, PentanomialBars, draw_llr_bar, draw_pentanomial
-from rookery.pages.run_description import describe_conditions, describe_question, find_diff_address
+from rookery.pages.run_description import (
+    describe_conditions,
+    describe_question,
+    link_difference,
+    name_sides,
+)
 from rookery.pages.run_statistics import (
     estimate_run_elo,
     estimate_seconds_left,
@@ -116,10 +121,10 @@ class RunRow:
     `templates/run_table.html` shows them."""
 
     id: str
-    name: str
     engine: str
     new: str
     base: str
+    """Empty for a tune, which has one side."""
     difference: str
     owner: str
     info: str
@@ -140,16 +145,15 @@ class RunRow:
 
 def make_run_row(known: ListedRun, now: datetime) -> RunRow:
     run = known.run
-    results, (new, base) = run.tally.results, run.plan.sides[:2]
+    results, (new, base) = run.tally.results, name_sides(run)
     rate = measure_games_per_minute(run, known.then, known.speed, now)
     found = estimate_run_elo(run)
     return RunRow(
         id=run.id,
-        name=run_name(run),
-        engine=new.engine,
-        new=new.tag,
-        base=base.tag,
-        difference=find_diff_address(run),
+        engine=run.plan.engine,
+        new=new,
+        base=base,
+        difference=link_difference(run),
         owner=run.plan.owner,
         info=run.plan.info,
         question=describe_question(run),
@@ -194,5 +198,11 @@ def describe_time_left(run: Run, rate: float) -> str:
         return DASH
     if not run.tally.workers:
         return "nobody plays it"
-    seconds = estimate_seconds_left(forecast_run(run), rate)
-    return "too early to say" if seconds is None else format_time_left(seconds)
+    ahead = forecast_run(run)
+    seconds = estimate_seconds_left(ahead, rate)
+    if ahead is None or seconds is None:
+        return "too early to say"
+    if ahead.range is not None and ahead.is_rough:
+        left = ahead.range.scaled(60 / rate)
+        return f"roughly {format_span(left.early, left.late)}"
+    return format_time_left(seconds)

@@ -16,10 +16,11 @@ from rookery.model.kinds import Fixed, SprtTest, SpsaTuning
 from rookery.model.run import Run
 from rookery.model.task import Pentanomial, Task
 from rookery.rules.answers import ChartPoint
-from rookery.stats.elo import estimate_elo, live_elo
+from rookery.rules.observations import chart_point
+from rookery.stats.elo import estimate_elo, live_elo, live_elo_on_chart
 from rookery.stats.outlook import sprt_outlook
 from rookery.stats.sprt import Sprt
-from rookery.stats.walk import pace_of
+from rookery.stats.walk import GamesRange, pace_of
 
 WINDOW = timedelta(hours=1)
 """Over how long games are counted for a rate, and back to when a movement is looked for."""
@@ -40,13 +41,25 @@ class ShownElo:
     def half_width(self) -> float:
         return (self.high - self.low) / 2
 
+    @property
+    def ends(self) -> str:
+        """The Elo and the ends of its interval as plain numbers, for the script of the charts."""
+        return f"{self.middle:.3f} {self.low:.3f} {self.high:.3f}"
+
 
 @dataclass(frozen=True, slots=True)
 class RunForecast:
-    """The games that are probably still to come (the median), and the chance to pass."""
+    """The games that are probably still to come (the median), and for a sequential test the range
+    that holds in eight of ten cases, with the chance to pass once the results carry one."""
 
     games: float
+    range: GamesRange | None = None
     chance: float | None = None
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether a single number would say more than is known."""
+        return self.range is not None and self.chance is None
 
 
 def estimate_run_elo(run: Run) -> ShownElo | None:
@@ -66,6 +79,14 @@ def estimate_sprt_elo(spec: Sprt, pairs: Pentanomial, games: tuple[int, int, int
     return ShownElo(found.elo, found.low, found.high, found.los)
 
 
+def estimate_elo_at(run: Run, point: ChartPoint) -> ShownElo:
+    """The Elo of a run when it had the results of this point, estimated as its own is."""
+    if not isinstance(run.kind, SprtTest):
+        return estimate_fixed_elo(point.pentanomial)
+    found = live_elo_on_chart(run.kind.spec, point.pentanomial)
+    return ShownElo(found.elo, found.low, found.high, found.los)
+
+
 @lru_cache(maxsize=REMEMBERED)
 def estimate_fixed_elo(pairs: Pentanomial) -> ShownElo:
     """Elo of these pairs alone, as for a test of a fixed number of games."""
@@ -74,15 +95,29 @@ def estimate_fixed_elo(pairs: Pentanomial) -> ShownElo:
 
 
 def forecast_run(run: Run) -> RunForecast | None:
-    """How many games are to come; None for a run that has ended or has just begun."""
+    """How many games are to come; None for a run that has ended."""
     kind, results = run.kind, run.tally.results
-    if run.status.finished or not results.games:
+    if run.status.finished:
         return None
     if isinstance(kind, Fixed | SpsaTuning):
         return RunForecast(kind.games_left(results, run.plan.games))
     if isinstance(kind, SprtTest):
-        return _forecast(kind.spec, round(kind.state.llr, 1), _rough(results.games), run.plan.games)
+        llr, games = _round_off(kind.spec, kind.state.llr, results.games)
+        return _forecast(kind.spec, llr, games, run.plan.games)
     return None
+
+
+def _round_off(spec: Sprt, llr: float, games: int) -> tuple[float, int]:
+    """As exact as the forecast is, so that runs that are alike share one."""
+    if not _is_young(spec, games):
+        return round(llr, 1), _rough(games, 5)
+    near = min(llr - spec.lower, spec.upper - llr) < 1
+    return round(llr, 1) if near else round(4 * llr) / 4, _rough(games, 2)
+
+
+def _is_young(spec: Sprt, games: int) -> bool:
+    """Whether the results weigh less than the prior, so that their exact number hardly matters."""
+    return games * pace_of(spec).variance < 1
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -91,15 +126,17 @@ def _forecast(spec: Sprt, llr: float, games: int, allowed: int) -> RunForecast |
     inside = spec.lower < llr < spec.upper
     if not inside or games >= allowed:
         return None
-    found = sprt_outlook(pace_of(spec), llr, games, games_allowed=allowed - games).forecast
-    return None if found is None else RunForecast(found.games_left.middle, found.pass_chance)
+    found = sprt_outlook(pace_of(spec), llr, games, games_allowed=allowed - games)
+    chance = None if found.forecast is None else found.forecast.pass_chance
+    return RunForecast(found.games_left.middle, found.games_left, chance)
 
 
-def _rough(games: int) -> int:
-    """A number of games rounded to about three per cent."""
+def _rough(games: int, digits: int) -> int:
+    """A number of games rounded to so many binary digits after the first: five are about three per
+    cent."""
     if games < 2:
         return games
-    step = 2.0 ** (math.floor(math.log2(games)) - 5)
+    step = 2.0 ** (math.floor(math.log2(games)) - digits)
     return int(max(1.0, round(games / step) * step))
 
 
@@ -108,6 +145,15 @@ def estimate_speed(run: Run, tasks: Sequence[Task]) -> RunSpeed:
     if not tasks:
         return NO_SPEED
     return RunSpeed(rates.nodes_per_second(tasks), rates.games_per_minute(run, tasks))
+
+
+def add_present(
+    samples: tuple[ChartPoint, ...], run: Run, now: datetime, nps: float = 0.0
+) -> tuple[ChartPoint, ...]:
+    """Points are taken now and then; with this the last one is where the run is."""
+    if samples and samples[-1].games >= run.tally.results.games:
+        return samples
+    return (*samples, chart_point(run, now, nps))
 
 
 def measure_games_per_minute(

@@ -20,12 +20,21 @@ from rookery.pages.formatting import (
 from rookery.pages.marks import draw_sparkline
 from rookery.stats.spsa import Tune
 
+TASKS_PER_PAGE = 50
+
+
+def address_task(run_id: str, task: int) -> str:
+    """Where the list of a run's tasks shows this one: they are numbered from 0 on, without gaps."""
+    page = task // TASKS_PER_PAGE + 1
+    return f"/runs/{run_id}/tasks?sort=task&page={page}#task-{task}"
+
 
 @dataclass(frozen=True, slots=True)
 class MachineRow:
     """A machine at play."""
 
     name: str
+    short_name: str
     user: str
     cores: str
     speed: str
@@ -35,8 +44,12 @@ class MachineRow:
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
+    """A task; `link` leads to it in the list of all tasks of its run."""
+
     number: str
+    link: str
     machine: str
+    short_name: str
     state: str
     games: str
     score: str
@@ -86,6 +99,7 @@ def make_machine_row(task: Task, now: datetime) -> MachineRow:
     machine = task.machine
     return MachineRow(
         name=machine.long_name,
+        short_name=machine.short_name,
         user=machine.user,
         cores=format_count(machine.cores),
         speed=format_nps(machine.nps),
@@ -98,7 +112,9 @@ def make_task_row(task: Task, now: datetime) -> TaskRow:
     results = task.results
     return TaskRow(
         number=str(task.id),
+        link=address_task(task.run, task.id),
         machine=task.machine.long_name,
+        short_name=task.machine.short_name,
         state=describe_task_state(task),
         games=f"{format_count(results.games)} of {format_count(task.games)}",
         score=f"+{results.wins} -{results.losses} ={results.draws}",

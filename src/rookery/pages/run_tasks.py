@@ -1,8 +1,8 @@
 """The tasks of a run: searched, sorted and paged in the database, each with how far its worker's
 results lie from those of the others."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from starlette.requests import Request
@@ -10,22 +10,29 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rookery.boundary.domains import Domain, runs
-from rookery.farm.read_values import TASK_STATES, TaskOrder, TaskPage, TaskQuery
+from rookery.farm.read_values import DIFFERING, TASK_STATES, TaskOrder, TaskPage, TaskQuery
 from rookery.model.run import Run
 from rookery.model.task import Task
-from rookery.pages.formatting import Moment, format_ago, format_count, format_decimal, format_fixed
+from rookery.pages.formatting import (
+    Moment,
+    format_ago,
+    format_count,
+    format_decimal,
+    format_fixed,
+    format_processor,
+)
 from rookery.pages.listing import ListAddress, Pager, make_pager, read_page
 from rookery.pages.page import find_run_for, redirect_to, render_page_in_thread, viewer_of
 from rookery.pages.run_contributions import TONES, describe_losses
 from rookery.pages.run_heading import RunHeading, make_run_heading
 from rookery.pages.run_row import Tone
-from rookery.pages.run_tables import describe_task_state
+from rookery.pages.run_tables import TASKS_PER_PAGE, describe_task_state
+from rookery.protocol.v1_insights import ResidualEntry
 from rookery.rules.purge import BadTask
 from rookery.stats.residuals import Colour, WorkerTest
 from rookery.web.answers import site_of
 from rookery.web.v1.run_insights import residuals_of
 
-PAGE_SIZE = 50
 LONGEST_SEARCH = 100
 JUDGEMENTS = {
     Colour.GREEN: "like the rest",
@@ -39,6 +46,7 @@ STATE_CHOICES = (
     ("crashes", "with crashes or time losses"),
     ("struck out", "struck out"),
     ("kept apart", "kept apart"),
+    (DIFFERING, "differs from the rest"),
 )
 
 
@@ -94,10 +102,12 @@ async def tasks_page(request: Request) -> Response:
     site, viewer = site_of(request), await viewer_of(request)
     run = await find_run_for(viewer, request)
     page = read_page(request.query_params)
+    test, workers = await residuals_of(request).judge(run)
     query = read_task_query(run.id, request.query_params, page)
+    if query.state == DIFFERING:
+        query = replace(query, differing=tuple(_list_differing(workers)))
     found = await site.reads.list_tasks(query)
     numbers = [task.id for task in found.tasks]
-    test, workers = await residuals_of(request).judge(run)
     data = RunTasksData(
         run=run,
         now=site.clock.now(),
@@ -112,6 +122,13 @@ async def tasks_page(request: Request) -> Response:
         test=test,
     )
     return await render_page_in_thread(request, "run_tasks.html", make_tasks_view, data)
+
+
+def _list_differing(workers: Iterable[ResidualEntry]) -> Iterator[str]:
+    """Those that differ a little too: the list shows how much."""
+    for each in workers:
+        if each.colour in (Colour.YELLOW.value, Colour.RED.value):
+            yield each.worker
 
 
 @runs(Domain.LOOP, "names another address")
@@ -132,8 +149,8 @@ def read_task_query(run_id: str, query: Mapping[str, str], page: int) -> TaskQue
         state=state if state in TASK_STATES else "",
         order=TaskOrder(key) if known else TaskOrder.NUMBER,
         descending=sort.startswith("-") or not known,
-        first=(page - 1) * PAGE_SIZE,
-        count=PAGE_SIZE,
+        first=(page - 1) * TASKS_PER_PAGE,
+        count=TASKS_PER_PAGE,
     )
 
 
@@ -148,7 +165,7 @@ def make_tasks_view(data: RunTasksData) -> RunTasksView:
         heading=make_run_heading(data.run, data.now, "tasks"),
         rows=tuple(_make_row(data, task) for task in data.found.tasks),
         address=data.address,
-        pager=make_pager(data.address, data.page, PAGE_SIZE, data.found.total),
+        pager=make_pager(data.address, data.page, TASKS_PER_PAGE, data.found.total),
         total=data.found.total,
         states=STATE_CHOICES,
         test=_describe_test(data.test),
@@ -163,7 +180,7 @@ def _make_row(data: RunTasksData, task: Task) -> TaskListRow:
         number=task.id,
         machine=machine.long_name,
         short_name=machine.short_name,
-        processor=machine.claimed.cpu or machine.arch,
+        processor=format_processor(machine.claimed.cpu) or machine.arch,
         games=f"{format_count(results.games)} of {format_count(task.games)}",
         score=f"+{results.wins} -{results.losses} ={results.draws}",
         pairs=" ".join(map(str, results.pentanomial)),

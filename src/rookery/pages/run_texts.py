@@ -15,6 +15,7 @@ from rookery.protocol.v1 import SummaryStyle
 from rookery.stats.sprt import Verdict
 from rookery.stats.spsa import as_lines, as_pairs, as_setoption, late_mean
 
+LONG_PRESET = "LTC"
 LONG_SECONDS = 40.0
 """From this base time on a test is a long one already."""
 
@@ -51,13 +52,14 @@ def _list_tune(run: Run) -> Iterator[CopiedText]:
     yield CopiedText("text-lines", "As lines for the next tune", "\n".join(as_lines(tune, late)))
 
 
-def list_next_steps(run: Run) -> tuple[tuple[str, str], ...]:
-    """Addresses of forms that this run fills in, with their words."""
-    found = [(f"/tests/new?clone={run.id}", "Clone")]
+def list_next_steps(run: Run, *, has_long_preset: bool = False) -> tuple[tuple[str, str], ...]:
+    """Addresses of forms that this run fills in, with their words. A test is confirmed by the
+    engine's preset for long games, where it has one."""
+    found = [(f"/tests/new?clone={run.id}", "Clone or run again")]
     if isinstance(run.kind, SpsaTuning):
         found.append((f"/tests/new?spsa={run.id}", "Test these values"))
-    elif _passed_short(run):
-        found.append((f"/tests/new?clone={run.id}&preset=LTC", "Confirm at LTC"))
+    elif has_long_preset and _passed_short(run):
+        found.append((f"/tests/new?clone={run.id}&preset={LONG_PRESET}", "Confirm at LTC"))
     return tuple(found)
 
 

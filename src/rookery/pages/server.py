@@ -10,14 +10,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from rookery import __version__
 from rookery.boundary.domains import Domain, runs
 from rookery.db.lease import LeaseRow
 from rookery.farm.commits import StateLost
-from rookery.farm.instances import Instance
+from rookery.farm.instances import Instance, NoStepDown, StepDown, check_step_down
 from rookery.farm.jobs import JobPlace, PeriodicJob
 from rookery.farm.primary import Rebuilding
 from rookery.pages.formatting import (
+    DAY,
+    HOUR,
     Moment,
     format_ago,
     format_bytes,
@@ -25,41 +26,61 @@ from rookery.pages.formatting import (
     format_duration,
     format_plural,
 )
-from rookery.pages.page import render_page_in_thread, viewer_of
+from rookery.pages.page import redirect_to, render_page_in_thread, viewer_of
 from rookery.pages.run_row import StatusLabel, Tone
+from rookery.people.login import (
+    LOGINS_PER_NAME,
+    PASSWORDS_PER_ADDRESS,
+    PASSWORDS_PER_NAME,
+    RESETS_PER_ADDRESS,
+    RESETS_PER_NAME,
+    SIGN_UPS_PER_ADDRESS,
+    Frequency,
+)
+from rookery.people.profiles import LINK_MAILS, NEW_ADDRESSES, TRIALS
 from rookery.protocol.user_documents import QuotaDocument
+from rookery.rules.lifecycle import Actor
 from rookery.settings import Settings
 from rookery.web.answers import site_of
+from rookery.web.bodies import ADDRESS_DIVISOR, LARGE_AT_ONCE
+from rookery.web.faults import Forbidden
 from rookery.web.limits import RequestBounds
 from rookery.web.metrics import MetricsSnapshot
 from rookery.web.probes import take_snapshot
+from rookery.web.scope import request_info_of, session_of
 from rookery.web.site import Site
+from rookery.web.turns import SEARCHES_AT_ONCE
 
 HERE = "/server"
 READY = StatusLabel("ready", Tone.GREEN, "✓")
 NOT_READY = StatusLabel("not ready", Tone.RED, "▲")
 PLENTY = 2**60
+EPOCH = "counts takeovers, rows read anew after a failed commit, and restores"
 Fact = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class ServerData:
-    """What the page is made from; `snapshot` and what follows are for approvers alone."""
+    """What the page is made from; `quota` is for those who are logged in, `snapshot` and what
+    follows it for approvers alone."""
 
     now: datetime
     reason: str
     warning: str
     primary: bool
+    version: str
     runs: int
     workers: int
     cores: int
     waiting: int
+    as_of: str
     settings: Settings
     bounds: RequestBounds
+    quota: QuotaDocument | None = None
     snapshot: MetricsSnapshot | None = None
     lease: LeaseRow | None = None
     instances: tuple[Instance, ...] = ()
-    quota: QuotaDocument | None = None
+    files_trouble: str = ""
     free: int = 0
     reserve: int = 0
 
@@ -84,6 +105,7 @@ class InstanceRow:
     version: str
     started: Moment
     figures: tuple[Fact, ...]
+    may_be_primary: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +114,11 @@ class ServerView:
     reason: str
     role: str
     figures: tuple[Fact, ...]
+    as_of: str
+    """How old the figures of the fleet are, where another server told them."""
     limits: tuple[Fact, ...]
+    rates: tuple[Fact, ...]
+    """How often something may be done."""
     groups: tuple[tuple[str, tuple[Fact, ...]], ...]
     jobs: tuple[JobRow, ...]
     instances: tuple[InstanceRow, ...] = ()
@@ -101,13 +127,34 @@ class ServerView:
 @runs(Domain.THREAD, "a snapshot on the loop, rendered in a thread")
 async def server_page(request: Request) -> Response:
     site, viewer = site_of(request), await viewer_of(request)
-    approver = viewer is not None and viewer.approver
-    data = await _load(site, with_details=approver)
+    data = await _load(site, viewer)
     status = 503 if data.reason else 200
     return await render_page_in_thread(request, "server.html", make_server_view, data, status)
 
 
-async def _load(site: Site, *, with_details: bool) -> ServerData:
+@runs(Domain.LOOP, "reads the lease and the servers, and tells the primary by the database")
+async def make_primary(request: Request) -> Response:
+    """Asks the primary to step down for another server, as `rookery step-down` does."""
+    site, viewer = site_of(request), await viewer_of(request)
+    if viewer is None or not viewer.approver:
+        raise Forbidden("Only an approver may do this.")
+    to, session = request_info_of(request.scope).form.text("to"), session_of(request.scope)
+    try:
+        lease = await site.read_lease()
+        if lease is None:
+            raise NoStepDown("This server keeps no lease: it is the only one.")
+        check_step_down(lease, await site.instances.list_all(), to)
+    except NoStepDown as refused:
+        session.flash(str(refused), "error")
+        return redirect_to(HERE)
+    await site.instances.ask_step_down(StepDown(lease.holder, to))
+    site.log.info("step_down_asked", by=viewer.name, holder=lease.holder, to=to)
+    session.flash(f"{lease.holder} was asked to let {to or 'another server'} be primary.")
+    return redirect_to(HERE)
+
+
+async def _load(site: Site, viewer: Actor | None) -> ServerData:
+    with_details = viewer is not None and viewer.approver
     reason = await site.readiness.reason_against()
     try:
         active = () if reason else await site.fleet.views.active()
@@ -118,16 +165,19 @@ async def _load(site: Site, *, with_details: bool) -> ServerData:
         reason=reason,
         warning="" if reason else site.readiness.warning,
         primary=site.is_primary(),
+        version=site.version,
         runs=len(active),
         workers=sum(run.tally.workers for run in active),
         cores=sum(run.tally.cores for run in active),
         waiting=site.fleet.activity.waiting_machines,
+        as_of=site.activity_keeping.describe_moment(),
         settings=site.settings,
         bounds=site.limits,
+        quota=site.github_quota() if viewer is not None else None,
         snapshot=take_snapshot(site) if with_details else None,
         lease=await site.read_lease() if with_details and not reason else None,
         instances=await site.instances.list_all() if with_details and not reason else (),
-        quota=site.github_quota() if with_details else None,
+        files_trouble=site.file_owners.describe_trouble(),
         free=site.disk.free,
         reserve=site.disk.reserve,
     )
@@ -144,7 +194,9 @@ def make_server_view(data: ServerData) -> ServerView:
             ("cores", format_count(data.cores)),
             ("machines that wait", format_count(data.waiting)),
         ),
+        as_of=f"Machines that wait and speeds: {data.as_of}." if data.as_of else "",
         limits=tuple(_list_limits(data)),
+        rates=tuple(_list_rates(data)),
         groups=tuple(_list_groups(data)),
         jobs=tuple(_list_jobs(data)),
         instances=tuple(_describe_instance(each, data.now) for each in data.instances),
@@ -154,7 +206,7 @@ def make_server_view(data: ServerData) -> ServerView:
 def _list_limits(data: ServerData) -> Iterator[Fact]:
     """What everybody should know who writes a script."""
     settings, bounds = data.settings, data.bounds
-    yield "Version", f"Rookery {__version__}"
+    yield "Version", f"Rookery {data.version}"
     yield "A request", f"up to {format_bytes(bounds.body_bytes)}, {bounds.body_seconds:.0f} s"
     yield "An upload", f"up to {format_bytes(settings.upload_mb * 1e6)}"
     kept = settings.upload_quota_mb
@@ -165,16 +217,49 @@ def _list_limits(data: ServerData) -> Iterator[Fact]:
     yield "Approval", "by another approver" if settings.cross_approval else "by any approver"
 
 
+def _list_rates(data: ServerData) -> Iterator[Fact]:
+    """What is refused with 429 where it is done more often, and what GitHub allows the server."""
+    settings = data.settings
+    passwords = f"{_per(PASSWORDS_PER_ADDRESS)} from an address"
+    yield "Wrong passwords", f"{passwords}, {_per(PASSWORDS_PER_NAME)} for a name"
+    yield "Log-ins", f"{_per(LOGINS_PER_NAME)} of a person"
+    if settings.sign_up:
+        yield "Sign-ups", f"{_per(SIGN_UPS_PER_ADDRESS)} from an address"
+    resets = f"{_per(RESETS_PER_ADDRESS)} from an address"
+    yield "Links for a new password", f"{resets}, {_per(RESETS_PER_NAME)} for a name"
+    yield "Changes of an e-mail address", f"{_per(NEW_ADDRESSES)} by a person"
+    yield "Links that confirm an address", f"{_per(LINK_MAILS)} to a person"
+    yield "Webhooks tried", f"{_per(TRIALS)} by a person"
+    asked = settings.ask_visitor_questions
+    visitors = f"{_per(Frequency(asked, HOUR))} from an address" if asked else "none"
+    yield "Questions without an account", visitors
+    told = settings.ask_model_questions
+    if settings.ask_model_url:
+        people = f"{_per(Frequency(told, DAY))} of a person" if told else "no limit"
+        yield "Questions to the model", people
+    yield "Searches in the whole history", f"{SEARCHES_AT_ONCE} at once"
+    yield "Large uploads", f"{LARGE_AT_ONCE} at once, {LARGE_AT_ONCE // 2} of a person"
+    streams = max(1, settings.event_streams // ADDRESS_DIVISOR)
+    yield "Event streams", f"{format_count(streams)} from an address"
+    yield "Calls of the API by token", "as many as are answered; searches and uploads as above"
+    if data.quota:
+        yield from _list_quota(data.quota, data.now)
+
+
+def _per(allowed: Frequency) -> str:
+    words: dict[float, str] = {HOUR: "an hour", DAY: "a day"}
+    span = words.get(allowed.seconds)
+    return f"{format_count(allowed.most)} {span or 'in ' + format_duration(allowed.seconds)}"
+
+
 def _list_groups(data: ServerData) -> Iterator[tuple[str, tuple[Fact, ...]]]:
     found = data.snapshot
     if found is None:
         return
     yield "This process", tuple(_list_process(data))
-    if data.quota:
-        yield "GitHub's rate limit", tuple(_list_quota(data.quota, data.now))
     yield "Traffic", tuple(_list_traffic(found))
     yield "Database and disk", tuple(_list_storage(data, found))
-    yield "Threads and gates", tuple(_list_lanes(found))
+    yield "Threads and gates", tuple(_list_limiters(found))
 
 
 def _describe_instance(each: Instance, now: datetime) -> InstanceRow:
@@ -192,6 +277,7 @@ def _describe_instance(each: Instance, now: datetime) -> InstanceRow:
             ("Requests", format_count(told.requests)),
             ("Streams", format_count(told.streams)),
         ),
+        may_be_primary=each.is_alive and each.role != "primary",
     )
 
 
@@ -207,18 +293,19 @@ def _list_process(data: ServerData) -> Iterator[Fact]:
         live = "alive" if data.lease.live else "not heard of"
         primary = f"{data.lease.holder} at {data.lease.address}, {live}"
         yield "Primary", primary if data.lease.holder else "nobody just now"
-        yield "Takeovers so far", format_count(data.lease.epoch)
+        yield "Epoch", f"{format_count(data.lease.epoch)}: {EPOCH}"
     yield "Python", platform.python_version()
     yield "System", f"{platform.system()} {platform.release()}"
 
 
 def _list_quota(quota: QuotaDocument, now: datetime) -> Iterator[Fact]:
+    """What is left to this server of the calls that GitHub allows it."""
     if quota.uninitialized:
-        yield "Calls", "none made yet"
+        yield "Calls to GitHub", "none made yet"
         return
-    yield "Calls left", f"{format_count(quota.remaining)} of {format_count(quota.limit)}"
     left = (datetime.fromtimestamp(quota.reset, UTC) - now).total_seconds()
-    yield "Counted anew in", format_duration(max(0.0, left))
+    calls = f"{format_count(quota.remaining)} of {format_count(quota.limit)} left"
+    yield "Calls to GitHub", f"{calls}, counted anew in {format_duration(max(0.0, left))}"
 
 
 def _list_traffic(found: MetricsSnapshot) -> Iterator[Fact]:
@@ -240,15 +327,17 @@ def _list_storage(data: ServerData, found: MetricsSnapshot) -> Iterator[Fact]:
         yield "Connections in use", f"{busy} of {format_plural(found.pool.most, 'connection')}"
     if found.listening:
         yield "Hears other processes", "yes" if found.listening.connected else "no"
+    if data.files_trouble:
+        yield "Files", data.files_trouble
     if data.free < PLENTY:
         yield "Free on the disk", format_bytes(data.free)
         yield "Kept in reserve", format_bytes(data.reserve)
 
 
-def _list_lanes(found: MetricsSnapshot) -> Iterator[Fact]:
-    for lane in found.limiters:
-        longest = f"longest wait {1000 * lane.longest_wait_seconds:.0f} ms"
-        yield f"Threads: {lane.name}", f"{lane.running} of {lane.size} busy, {longest}"
+def _list_limiters(found: MetricsSnapshot) -> Iterator[Fact]:
+    for limiter in found.limiters:
+        longest = f"longest wait {1000 * limiter.longest_wait_seconds:.0f} ms"
+        yield f"Threads: {limiter.name}", f"{limiter.running} of {limiter.size} busy, {longest}"
     for gate in found.gates:
         refused = f"{format_count(gate.refused)} refused"
         yield f"Gate: {gate.name}", f"{gate.inside} of {gate.size} inside, {refused}"
@@ -278,4 +367,7 @@ def _label_job(job: PeriodicJob, *, primary: bool) -> StatusLabel:
 
 
 def routes() -> list[BaseRoute]:
-    return [Route(HERE, server_page, methods=["GET"])]
+    return [
+        Route(HERE, server_page, methods=["GET"]),
+        Route(f"{HERE}/primary", make_primary, methods=["POST"]),
+    ]

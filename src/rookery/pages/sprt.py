@@ -43,6 +43,7 @@ WIDTHS = 1.5
 """So far beyond the bounds it is drawn, in widths between them."""
 MODELS = {"normalized": EloModel.NORMALISED, "logistic": EloModel.LOGISTIC}
 NO_NUMBER = "expected a number"
+NO_NUMBERS = "Some of these are no numbers that a test can have."
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +60,15 @@ class LengthAtElo:
 
 @dataclass(frozen=True, slots=True)
 class SprtView:
-    """The calculator; without rows where `errors` says what is wrong, by input."""
+    """The calculator; without rows where `trouble` says in a sentence that something is wrong, and
+    `errors` what, by input."""
 
     texts: Mapping[str, str]
     errors: Mapping[str, str]
     rows: tuple[LengthAtElo, ...] = ()
     figures: tuple[Figure, ...] = ()
     summary: str = ""
+    trouble: str = ""
 
 
 @runs(Domain.THREAD, "lengths are worked out in a thread")
@@ -78,8 +81,10 @@ async def sprt_calculator(request: Request) -> Response:
 
 @runs(Domain.LOOP, "leads to another address")
 async def old_calculator(request: Request) -> Response:
-    """Where fishtest has its calculator."""
+    """Where fishtest has its calculator, which begins the names of models with a capital."""
     given = {OLD_NAMES.get(name, name): text for name, text in request.query_params.items()}
+    if "model" in given:
+        given["model"] = given["model"].lower()
     known = "&".join(
         f"{name}={text}" for name, text in given.items() if name in USUAL and _is_plain(text)
     )
@@ -102,13 +107,13 @@ def make_view(texts: Mapping[str, str]) -> SprtView:
     if texts["model"] not in MODELS:
         errors["model"] = "expected normalized or logistic"
     if errors:
-        return SprtView(texts, errors)
+        return SprtView(texts, errors, trouble=NO_NUMBERS)
     try:
         spread = ScoreSpread(numbers["draw_ratio"], numbers["rms_bias"])
         bounds = (numbers["elo0"], numbers["elo1"])
         spec = Sprt(*bounds, MODELS[texts["model"]], numbers["alpha"], numbers["beta"])
     except StatisticsFault as fault:
-        return SprtView(texts, {_place_fault(str(fault)): str(fault)})
+        return SprtView(texts, {_place_fault(str(fault)): str(fault)}, trouble=str(fault))
     return _calculate(texts, spec, spread)
 
 

@@ -1,6 +1,6 @@
 """A new test: the form, its preview, and forms filled from another run.
 
-The form asks the same use case as scripts do (`web/v1/submissions.py`), so that nothing can be
+The form asks the same use case as scripts do (`web/submissions.py`), so that nothing can be
 submitted here that could not be there, and the other way round.
 """
 
@@ -15,8 +15,6 @@ from starlette.routing import BaseRoute, Route
 
 from rookery.books import DEMO
 from rookery.boundary.domains import Domain, runs
-from rookery.boundary.errors import GateFull
-from rookery.errors import Fault
 from rookery.files.engine_files import StoredProgram
 from rookery.model.engine import STOCKFISH, EngineRecord, PresetRecord
 from rookery.model.kinds import SpsaTuning
@@ -25,11 +23,14 @@ from rookery.pages.formatting import format_count
 from rookery.pages.page import (
     redirect_to,
     render_fragment,
+    render_page,
     render_page_in_thread,
 )
+from rookery.pages.submit_errors import FAULTS, list_errors, place_fault
 from rookery.pages.submit_form import (
+    FOLDED,
     INPUTS,
-    PLACES,
+    KEPT_BY_ENGINES,
     ReadForm,
     Texts,
     begin_form,
@@ -39,19 +40,18 @@ from rookery.pages.submit_form import (
     spell_run,
     spell_tuned,
 )
+from rookery.pages.submit_kept import BACK, EXPIRED, LOGGED_OUT, keep_form
 from rookery.pages.submit_preview import PreviewData, PreviewView, view_preview
 from rookery.people.bearers import Bearer
-from rookery.protocol.codec import WireFault
 from rookery.protocol.v1 import CreatedRun
 from rookery.web.answers import site_of
 from rookery.web.callers import find_bearer, find_shown_run
-from rookery.web.faults import HttpFault, NotFound
-from rookery.web.scope import query_of, request_info_of, session_of
-from rookery.web.v1.submissions import list_machines_now, prepare_preview, submit_run
+from rookery.web.faults import Forbidden
+from rookery.web.scope import NEW_TEST_PATH, query_of, request_info_of, session_of
+from rookery.web.submissions import list_machines_now, prepare_preview, submit_run
 
-HERE = "/tests/new"
+HERE = NEW_TEST_PATH
 MOST_PROGRAMS = 30
-BUSY = "Too many branches are being looked up right now; try again in a moment."
 GIVEN = ("new_tag", "base_tag", "new_binary", "base_binary")
 """Inputs that an address may fill in."""
 LONGEST_GIVEN = 200
@@ -82,6 +82,10 @@ class FormData:
     preview: PreviewData | None = None
     origin: str = ""
     """The run that the form was filled from."""
+    said: str = ""
+    """What stands beside the button."""
+    fresh: bool = False
+    """Whether nobody has typed into it yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,36 +118,27 @@ class SubmitView:
         return any(name in FOLDED for name in self.form.errors)
 
 
-FOLDED = frozenset(
-    {
-        *("resolved_new", "resolved_base", "base_repo", "base_engine", "new_tc", "new_threads"),
-        *("base_threads", "book_depth", "book_sri", "sprt.alpha", "sprt.beta", "sprt.batch_size"),
-        *("new_nets", "base_nets", "new_uci", "base_uci", "resign.score", "resign.moves"),
-        *("draw.from_move", "draw.moves", "draw.score", "syzygy_men", "variant", "scaling"),
-        *("time_margin_ms", "pgn_detail", "arch_filter", "compiler", "master_repo"),
-        *("reference_nps", "new_binary", "base_binary", "spsa.A", "spsa.alpha", "spsa.gamma"),
-    }
-)
-"""Inputs that most tests leave alone."""
-KEPT_BY_ENGINES = ("new_tag", "info", "priority", "throughput")
-"""What is typed about a test, whatever the engine."""
-
-
 @runs(
     Domain.THREAD,
     "a fixed number of queries, a look at branches, the page in a thread",
     needs_primary=True,
 )
 async def new_test(request: Request) -> Response:
-    """The form; a post submits it, shows what it would be, or lays a preset over it."""
-    bearer = await find_submitter(request)
-    if bearer is None:
-        return lead_to_login(request)
+    """The form; a post submits it, shows what it would be, or lays a preset over it. One without
+    the token of a session does nothing but show what was typed."""
+    bearer, info = await find_submitter(request), request_info_of(request.scope)
     if request.method != "POST":
-        data = await _begin(request, bearer)
-        return await _show(request, data)
-    texts = _read_texts(request)
-    form = request_info_of(request.scope).form
+        if bearer is None:
+            return lead_to_login(request)
+        return await _show(request, replace(await _begin(request, bearer), fresh=True))
+    if bearer is None:
+        kept = keep_form(info.form.fields)
+        return await render_page(request, "submit_kept.html", kept, 403)
+    texts, form = _read_texts(request), info.form
+    if info.unproven:
+        return await _show_kept(request, bearer, texts, EXPIRED, 403)
+    if form.text("do") == "again":
+        return await _show_kept(request, bearer, texts, BACK)
     if wanted := form.text("use"):
         return await _show(request, await _with_preset(request, bearer, texts, wanted))
     if form.text("do") == "submit":
@@ -160,7 +155,7 @@ async def preview_test(request: Request) -> Response:
     says that one is typed to its end."""
     bearer = await find_submitter(request)
     if bearer is None:
-        raise NotFound
+        raise Forbidden(LOGGED_OUT)
     texts = _read_texts(request)
     data = FormData(texts, _find_record(request, bearer, texts))
     ask = request_info_of(request.scope).form.text("look") == "branches"
@@ -279,12 +274,13 @@ async def submit_fields(
     request: Request, bearer: Bearer, read: ReadForm
 ) -> CreatedRun | Mapping[str, str]:
     """The run that was made of a form, which the next page tells of; or what is wrong, by input."""
+    site = site_of(request)
     if read.errors:
-        return read.errors
+        return await list_errors(site, bearer, read, read.errors)
     try:
-        created = await submit_run(site_of(request), _body_of(read), bearer)
-    except (WireFault, HttpFault, GateFull) as fault:
-        return place_fault(fault)
+        created = await submit_run(site, _body_of(read), bearer)
+    except FAULTS as fault:
+        return await list_errors(site, bearer, read, place_fault(fault))
     session = session_of(request.scope)
     session.flash("The test is submitted." + _waits(created))
     for warning in created.warnings[:3]:
@@ -300,6 +296,13 @@ async def show_again(
     return await _show(request, data, status)
 
 
+async def _show_kept(
+    request: Request, bearer: Bearer, texts: Texts, said: str, status: int = 200
+) -> Response:
+    """The form as it was typed, with a new token and a word beside its button."""
+    return await _show(request, replace(await _gather(request, bearer, texts), said=said), status)
+
+
 def _waits(created: CreatedRun) -> str:
     return " An approver has to let it onto machines." if created.state == "pending" else ""
 
@@ -308,26 +311,16 @@ def _body_of(read: ReadForm) -> bytes:
     return msgspec.json.encode(read.fields)
 
 
-def place_fault(fault: Exception) -> dict[str, str]:
-    """An error by the input that it stands beside; under an empty name if it belongs to none."""
-    if isinstance(fault, GateFull):
-        return {"": BUSY}
-    fields = fault.fields if isinstance(fault, Fault) else {}
-    name, text = str(fields.get("field", "")), str(fields.get("text", "")) or str(fault)
-    if name and not fields.get("text"):
-        text = str(fault).removeprefix(f"{name}: ")
-    return {PLACES.get(name, name): text}
-
-
 async def _look(request: Request, bearer: Bearer, data: FormData, *, ask_outside: bool) -> FormData:
     """The form with its preview, or with what is wrong with it."""
     site, read = site_of(request), read_form(pin_commits(data.texts))
     if read.errors:
-        return replace(data, errors=read.errors)
+        return replace(data, errors=await list_errors(site, bearer, read, read.errors))
     try:
         made = await prepare_preview(site, _body_of(read), bearer, ask_outside=ask_outside)
-    except (WireFault, HttpFault, GateFull) as fault:
-        return replace(data, errors=place_fault(fault))
+    except FAULTS as fault:
+        errors = await list_errors(site, bearer, read, place_fault(fault))
+        return replace(data, errors=errors)
     others = [
         run
         for run in await site.fleet.views.active()

@@ -82,6 +82,19 @@ BASE_INPUTS = frozenset(name.replace("new", "base") for name in TUNED_INPUTS) | 
 """Of the base; in a tune they are those of the new side."""
 KIND_FIELDS = {"sprt": "sprt.", "spsa": "spsa."}
 """Of which group the inputs count, by the kind of run that is chosen; `games` has none."""
+FOLDED = frozenset(
+    {
+        *("resolved_new", "resolved_base", "base_repo", "base_engine", "new_tc", "new_threads"),
+        *("base_threads", "book_depth", "book_sri", "sprt.alpha", "sprt.beta", "sprt.batch_size"),
+        *("new_nets", "base_nets", "new_uci", "base_uci", "resign.score", "resign.moves"),
+        *("draw.from_move", "draw.moves", "draw.score", "syzygy_men", "variant", "scaling"),
+        *("time_margin_ms", "pgn_detail", "arch_filter", "compiler", "master_repo"),
+        *("reference_nps", "new_binary", "base_binary", "spsa.A", "spsa.alpha", "spsa.gamma"),
+    }
+)
+"""Inputs that most tests leave alone."""
+KEPT_BY_ENGINES = ("new_tag", "info", "priority", "throughput")
+"""What is typed about a test, whatever the engine."""
 PLACES = {"sprt": "sprt.elo1", "spsa": "spsa.raw_params", "new_repo": "tests_repo"}
 """Inputs beside which an error of a whole group is shown."""
 
@@ -247,7 +260,8 @@ def lay_preset(texts: Texts, preset: PresetRecord) -> dict[str, str]:
 
 def begin_form(record: EngineRecord, own_repository: str, book: str) -> dict[str, str]:
     """The form as it is first shown for an engine: its first preset, the person's repository."""
-    texts = {**USUAL_TEXTS, "new_engine": record.name, "base_tag": "HEAD", "book": book}
+    texts = {**USUAL_TEXTS, "new_engine": record.name, "book": book}
+    texts |= {"base_tag": record.branch or "HEAD"}
     texts |= {"tc": "10+0.1", "sprt.elo0": "0", "sprt.elo1": "5", "threads": "1"}
     texts |= {"tests_repo": own_repository or record.source}
     if own_repository and record.recipe.kind != "stockfish" and own_repository != record.source:

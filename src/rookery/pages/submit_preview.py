@@ -18,9 +18,9 @@ from rookery.pages.formatting import (
 from rookery.pages.run_description import SCALES, describe_run
 from rookery.protocol.v1 import ExpectedLength, Preview
 from rookery.rules.assignment import share
-from rookery.rules.review import Hint, ReviewFacts, review_submission
+from rookery.rules.review import Hint, ReviewFacts, SourceFacts, is_built, review_submission
 from rookery.stats.sprt import EloModel
-from rookery.web.v1.submissions import MadeRun, make_preview
+from rookery.web.submissions import MadeRun, make_preview
 
 NOBODY = "No machine that is here now can play it."
 
@@ -61,11 +61,14 @@ class PreviewView:
     warnings: tuple[str, ...]
     hints: tuple[Hint, ...]
     looked_up: bool
+    reads_sources: bool
+    """Whether there are sources to be read once it is submitted."""
 
 
 def view_preview(data: PreviewData) -> PreviewView:
     """Works lengths out, so that it belongs into a thread."""
-    run, facts = data.made.run, ReviewFacts(earlier_runs=data.earlier_runs)
+    # That its sources are unread stands below the hints, with when they will be.
+    run, facts = data.made.run, ReviewFacts(data.earlier_runs, SourceFacts())
     preview = make_preview(run, data.made.warnings, data.machines)
     part = _share_of(run, data.others)
     return PreviewView(
@@ -78,6 +81,7 @@ def view_preview(data: PreviewData) -> PreviewView:
         warnings=preview.warnings,
         hints=review_submission(run, data.record, facts),
         looked_up=data.looked_up,
+        reads_sources=all(is_built(side, data.record) for side in run.plan.sides[:2]),
     )
 
 

@@ -1,7 +1,7 @@
 """A person's access tokens: listed, made with scopes and an end, shown once, revoked."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from starlette.requests import Request
@@ -10,7 +10,6 @@ from starlette.routing import BaseRoute, Route
 
 from rookery.boundary.domains import Domain, runs
 from rookery.errors import Complaint
-from rookery.pages.formatting import Moment, format_ago
 from rookery.pages.page import account_of, redirect_to, render_page
 from rookery.people.bearers import IN_PERSON, Bearer
 from rookery.people.users import ORDINARY, Scope, Token, User, is_approver
@@ -51,50 +50,24 @@ class FormRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class TokenRow:
-    """A token as its owner sees it."""
-
-    id: str
-    note: str
-    scopes: str
-    created: Moment
-    used: Moment | None
-    expires: str
-    state: str
-    is_valid: bool
-
-
-@dataclass(frozen=True, slots=True)
 class TokensView:
     """`secret` is that of a token just made, shown this once; `typed` is what a refused form had
     in it."""
 
-    rows: tuple[TokenRow, ...]
-    former: tuple[TokenRow, ...]
+    valid: tuple[Token, ...]
+    former: tuple[Token, ...]
     scopes: tuple[tuple[Scope, str], ...]
     server: str
+    now: datetime
     secret: str = ""
     fresh: str = ""
     lasting: Mapping[str, str] = field(default_factory=lambda: LASTING)
+    order: tuple[Scope, ...] = tuple(PURPOSES)
+    """In which the scopes of a token are told."""
     chosen: frozenset[str] = ORDINARY
     days: str = "90"
     note: str = ""
     errors: Mapping[str, str] = field(default_factory=dict)
-
-
-def make_token_row(token: Token, now: datetime) -> TokenRow:
-    valid = token.is_valid(now)
-    state = "valid" if valid else "revoked" if token.revoked else "expired"
-    return TokenRow(
-        id=token.id,
-        note=token.note,
-        scopes=", ".join(scope for scope in PURPOSES if scope in token.scopes),
-        created=format_ago(token.created, now),
-        used=format_ago(token.used, now) if token.used else None,
-        expires=f"{token.expires:%Y-%m-%d}" if token.expires else "never",
-        state=state,
-        is_valid=valid,
-    )
 
 
 @runs(Domain.THREAD, "awaits one query; the page is rendered in a thread")
@@ -142,12 +115,12 @@ async def _show(
     now = site.clock.now()
     tokens = [*reversed(await site.accounts.tokens.of(user.name))]
     fresh, secret = _take_secret(request, {token.id for token in tokens})
-    rows = [make_token_row(token, now) for token in tokens]
     view = TokensView(
-        rows=tuple(row for row in rows if row.is_valid),
-        former=tuple(row for row in rows if not row.is_valid),
+        valid=tuple(token for token in tokens if token.is_valid(now)),
+        former=tuple(token for token in tokens if not token.is_valid(now)),
         scopes=tuple(_list_scopes(user)),
         server=address_of(request),
+        now=now,
         secret=secret,
         fresh=fresh,
     )
@@ -190,11 +163,8 @@ def _read_wish(form: Form, user: User) -> tuple[frozenset[Scope], int | None, st
 
 
 def _with_typed(view: TokensView, form: Form, errors: Mapping[str, str]) -> TokensView:
-    return TokensView(
-        rows=view.rows,
-        former=view.former,
-        scopes=view.scopes,
-        server=view.server,
+    return replace(
+        view,
         chosen=frozenset(value for name, value in form.fields if name == "scope"),
         days=form.text("days"),
         note=form.text("note"),

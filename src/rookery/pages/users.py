@@ -15,10 +15,12 @@ from rookery.farm.read_values import FinishedRunsQuery
 from rookery.farm.statistics_rows import Contributor, Period
 from rookery.model.run import Run
 from rookery.model.task import Task
-from rookery.pages.formatting import Moment, format_ago, format_count, format_hours, format_plural
+from rookery.pages.filters import read_search
 from rookery.pages.listing import ListAddress, Pager, make_open_pager, read_page
 from rookery.pages.page import account_of, redirect_to, render_page_in_thread
-from rookery.pages.run_row import StatusLabel, label_status
+from rookery.pages.run_paces import NO_PACES, RunPaces, load_paces
+from rookery.pages.run_row import RunRow
+from rookery.people.links import LinkPurpose
 from rookery.people.users import (
     APPROVERS,
     UnknownUser,
@@ -29,7 +31,7 @@ from rookery.people.users import (
 )
 from rookery.protocol.people import UserChange
 from rookery.rules.lifecycle import Actor
-from rookery.web.answers import site_of
+from rookery.web.answers import address_of, site_of
 from rookery.web.callers import find_tasks_at_play, translated_errors
 from rookery.web.faults import Forbidden, HttpFault, NotFound
 from rookery.web.scope import Form, is_local, request_info_of, session_of
@@ -42,6 +44,7 @@ LONGEST_REASON = 500
 MOST_MACHINES = 1_000_000
 MOST_MB = 10**9 - 1
 MOST_SHOWN = 10
+NOTHING_GIVEN = Contributor("", 0, 0.0, 0, None)
 ONLY_APPROVERS = "Only an approver may do this."
 
 
@@ -50,14 +53,11 @@ ONLY_APPROVERS = "Only an approver may do this."
 
 @dataclass(frozen=True, slots=True)
 class UserRow:
-    """An account as approvers see it in the list."""
+    """An account as approvers see it in the list, with what its machines gave so far."""
 
     user: User
     approver: bool
-    created: Moment
-    hours: str
-    games: str
-    last: Moment | None
+    given: Contributor
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,9 @@ class UsersView:
     rows: tuple[UserRow, ...]
     address: ListAddress
     pager: Pager
-    text: str
     kind: UserKind
     here: str
+    now: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ async def list_accounts(request: Request) -> Response:
         return redirect_to(f"/login?next={HERE}")
     if not is_approver(viewer):
         raise Forbidden(ONLY_APPROVERS)
-    state, text = query.get("state", ""), query.get("text", "").strip()[:LONGEST_TEXT]
+    state, text = query.get("state", ""), read_search(query)
     kind = UserKind(state) if state in set(UserKind) else UserKind.ALL
     page = read_page(query)
     first = (page - 1) * PAGE_ROWS
@@ -103,50 +103,21 @@ async def list_accounts(request: Request) -> Response:
 
 
 def make_users_view(data: UsersData) -> UsersView:
-    values = data.address.values
     return UsersView(
         rows=tuple(_make_row(user, data) for user in data.users[:PAGE_ROWS]),
         address=data.address,
         pager=make_open_pager(data.address, data.page, more=len(data.users) > PAGE_ROWS),
-        text=values["text"],
-        kind=UserKind(values["state"] or UserKind.ALL),
+        kind=UserKind(data.address.values["state"] or UserKind.ALL),
         here=data.address.change(page=data.page),
+        now=data.now,
     )
 
 
 def _make_row(user: User, data: UsersData) -> UserRow:
-    given = data.given[user.name].get(Period.ALL)
-    return UserRow(
-        user=user,
-        approver=is_approver(user),
-        created=format_ago(user.created, data.now),
-        hours=format_hours(given.core_hours if given else 0.0),
-        games=format_count(given.games if given else 0),
-        last=format_ago(given.last, data.now) if given and given.last else None,
-    )
+    return UserRow(user, is_approver(user), data.given[user.name].get(Period.ALL, NOTHING_GIVEN))
 
 
 # The page of one user.
-
-
-@dataclass(frozen=True, slots=True)
-class Sums:
-    """What somebody gave in a period, as text."""
-
-    hours: str
-    games: str
-    tests: str
-
-
-@dataclass(frozen=True, slots=True)
-class LinkedRun:
-    """A run in a short list."""
-
-    id: str
-    name: str
-    engine: str
-    status: StatusLabel
-    at: Moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,17 +126,23 @@ class UserView:
 
     name: str
     approver: bool
-    since: str
+    since: datetime
     account: User | None
     may_change: bool
+    may_reset: bool
+    """Whether the viewer may make a link to a new password for this account."""
+    reset_link: str
+    """The one just made, shown this once."""
     is_own: bool
-    all_time: Sums
-    month: Sums
-    last: Moment | None
-    machines: str
-    cores: str
-    more_runs: bool
-    runs: tuple[LinkedRun, ...]
+    all_time: Contributor
+    month: Contributor
+    last: datetime | None
+    machines: int
+    cores: int
+    now: datetime
+    open_runs: tuple[RunRow, ...]
+    finished: tuple[RunRow, ...]
+    has_more_runs: bool
     limits: "TypedLimits"
 
 
@@ -205,11 +182,13 @@ class UserData:
     user: User
     viewer: Actor | None
     given: Mapping[Period, Contributor]
-    active: tuple[Run, ...]
+    open_runs: tuple[Run, ...]
+    paces: RunPaces
     finished: tuple[Run, ...]
     tasks: tuple[Task, ...]
     now: datetime
     typed: TypedLimits | None = None
+    reset_link: str = ""
 
 
 @runs(Domain.THREAD, "awaits three queries; the page is rendered in a thread")
@@ -220,28 +199,34 @@ async def show_user(request: Request) -> Response:
 async def _show_user(request: Request, typed: TypedLimits | None) -> Response:
     """With the form as it was typed where that was refused."""
     site, viewer = site_of(request), await account_of(request)
-    user = await _find_user(request, viewer)
+    user, now = await _find_user(request, viewer), site.clock.now()
     name = None if viewer is None else viewer.name
+    actor = None if viewer is None else Actor(viewer.name, approver=is_approver(viewer))
     finished = await site.reads.finished(
         FinishedRunsQuery(
             page_size=MOST_SHOWN + 1, owner=user.name, hidden=site.privacy.hidden(name)
         )
     )
     active = await site.fleet.views.active()
-    own = (run for run in active if run.plan.owner == user.name)
+    own = [r for r in active if r.plan.owner == user.name and site.privacy.may_see(name, r)]
     tasks = await find_tasks_at_play(site, name)
     data = UserData(
         user,
-        None if viewer is None else Actor(viewer.name, approver=is_approver(viewer)),
+        actor,
         (await site.statistics.of_users([user.name]))[user.name],
-        tuple(run for run in own if site.privacy.may_see(name, run)),
-        finished,
+        tuple(site.privacy.visible_part(actor, run) for run in own),
+        await load_paces(site, own, now),
+        tuple(site.privacy.visible_part(actor, run) for run in finished),
         tuple(task for task in tasks if task.machine.user == user.name),
-        site.clock.now(),
+        now,
         typed,
+        session_of(request.scope).take_secret(_name_secret(user.name), now),
     )
     status = 400 if typed else 200
-    return await render_page_in_thread(request, "user.html", make_user_view, data, status)
+    answer = await render_page_in_thread(request, "user.html", make_user_view, data, status)
+    if data.reset_link:
+        answer.headers["cache-control"] = "no-store"
+    return answer
 
 
 async def _find_user(request: Request, viewer: User | None) -> User:
@@ -256,40 +241,29 @@ async def _find_user(request: Request, viewer: User | None) -> User:
 
 def make_user_view(data: UserData) -> UserView:
     user, viewer = data.user, data.viewer
-    boss = viewer is not None and viewer.approver
+    by_approver = viewer is not None and viewer.approver
     own = viewer is not None and viewer.name == user.name
-    last = max((each.last for each in data.given.values() if each.last), default=None)
-    cores = sum(task.machine.cores for task in data.tasks)
-    machines = {task.machine.short_name for task in data.tasks}
-    runs_ = [*sorted(data.active, key=lambda run: run.created, reverse=True), *data.finished]
+    newest = sorted(data.open_runs, key=lambda run: run.created, reverse=True)
     return UserView(
         name=user.name,
         approver=is_approver(user),
-        since=f"{user.created:%Y-%m-%d}",
-        account=user if boss or own else None,
-        may_change=boss and not own,
+        since=user.created,
+        account=user if by_approver or own else None,
+        may_change=by_approver and not own,
+        may_reset=by_approver and not (is_approver(user) or user.pending or user.blocked),
+        reset_link=data.reset_link,
         is_own=own,
-        all_time=_make_sums(data.given.get(Period.ALL)),
-        month=_make_sums(data.given.get(Period.MONTH)),
-        last=format_ago(last, data.now) if last else None,
-        machines=format_plural(len(machines), "machine") if machines else "",
-        cores=format_plural(cores, "core"),
-        more_runs=len(runs_) > MOST_SHOWN,
-        runs=tuple(_link_run(run, data.now) for run in runs_[:MOST_SHOWN]),
+        all_time=data.given.get(Period.ALL, NOTHING_GIVEN),
+        month=data.given.get(Period.MONTH, NOTHING_GIVEN),
+        last=max((each.last for each in data.given.values() if each.last), default=None),
+        machines=len({task.machine.short_name for task in data.tasks}),
+        cores=sum(task.machine.cores for task in data.tasks),
+        now=data.now,
+        open_runs=data.paces.make_rows(newest[:MOST_SHOWN], data.now),
+        finished=NO_PACES.make_rows(data.finished[:MOST_SHOWN], data.now),
+        has_more_runs=max(len(newest), len(data.finished)) > MOST_SHOWN,
         limits=data.typed or TypedLimits.of_user(user),
     )
-
-
-def _make_sums(given: Contributor | None) -> Sums:
-    if given is None:
-        return Sums("0", "0", "0")
-    hours, games = format_hours(given.core_hours), format_count(given.games)
-    return Sums(hours, games, format_count(given.tests))
-
-
-def _link_run(run: Run, now: datetime) -> LinkedRun:
-    side = run.plan.sides[0]
-    return LinkedRun(run.id, side.tag, side.engine, label_status(run), format_ago(run.updated, now))
 
 
 # What approvers do to an account, by forms.
@@ -376,9 +350,34 @@ COMMANDS: Mapping[str, Command] = {
 }
 
 
+@runs(Domain.LOOP, "awaits one write")
+async def make_reset_link(request: Request) -> Response:
+    """For somebody who has no mail from here: the page that follows shows the link, once."""
+    session, viewer = session_of(request.scope), await account_of(request)
+    site, name = site_of(request), str(request.path_params["user"])
+    if viewer is None:
+        return redirect_to(f"/login?next={HERE}")
+    if not is_approver(viewer):
+        raise Forbidden(ONLY_APPROVERS)
+    try:
+        user = await site.accounts.allow_reset(name, by=viewer.name)
+    except Complaint as refused:
+        session.flash(str(refused), "error")
+    else:
+        token = site.links.make(LinkPurpose.RESET, user)
+        link = f"{address_of(request)}/login/new-password?token={token}"
+        session.keep_secret(_name_secret(name), link, site.clock.now())
+    return redirect_to(f"{HERE}/{name}")
+
+
+def _name_secret(user: str) -> str:
+    return f"reset {user}"
+
+
 def routes() -> list[BaseRoute]:
     return [
         Route(HERE, list_accounts, methods=["GET"]),
         Route(f"{HERE}/{{user}}", show_user, methods=["GET"]),
+        Route(f"{HERE}/{{user}}/reset", make_reset_link, methods=["POST"]),
         Route(f"{HERE}/{{user}}/{{command}}", change_account, methods=["POST"]),
     ]

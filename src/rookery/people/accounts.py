@@ -10,7 +10,8 @@ from msgspec import UNSET
 from msgspec.structs import asdict
 
 from rookery.clock import Clock
-from rookery.model.events import SYSTEM, Action, about_user
+from rookery.model.events import LINK_MADE, SYSTEM, Action, about_user
+from rookery.people.links import LinkRefused
 from rookery.people.passwords import Passwords
 from rookery.people.users import (
     APPROVERS,
@@ -26,6 +27,7 @@ from rookery.people.users import (
     User,
     Users,
     full_group_name,
+    is_approver,
     mint,
 )
 from rookery.protocol.people import UserChange
@@ -79,17 +81,48 @@ class Accounts:
             await self._write_audit(Action.NEW_USER, user.name, by, "")
         return user
 
-    async def set_password(self, name: str, password: str, *, by: str = SYSTEM) -> None:
+    async def set_password(
+        self, name: str, password: str, *, linked: User | None = None, by: str = SYSTEM
+    ) -> None:
+        """Changes the password alone. `linked` is the user that a link was checked for; raises
+        LinkRefused where its password or address is another one by now."""
         user = await self._load_user(name)
         await self.passwords.check_new(password, (user.name, user.email))
         hashed = await self.passwords.hash(password)
-        await self.users.save(replace(user, password_hash=hashed))
+
+        def decide(now: User) -> User:
+            present, checked = (now.password_hash, now.email), linked
+            if checked is not None and present != (checked.password_hash, checked.email):
+                raise LinkRefused
+            return replace(now, password_hash=hashed)
+
+        await self.users.change(name, decide)
         await self._write_audit(Action.CHANGE_PASSWORD, user.name, by, "")
 
-    async def confirm_email(self, name: str) -> None:
-        """Notes that the present address of a user is theirs."""
+    async def allow_reset(self, name: str, *, by: str = SYSTEM) -> User:
+        """The user, to whom a link to a new password may be given; the log says that it was made.
+        Raises UnknownUser or AccountConflict."""
         user = await self._load_user(name)
-        await self.users.save(replace(user, verified_email=user.email))
+        if is_approver(user):
+            raise AccountConflict(
+                "Nobody takes over the account of an approver: whoever runs this server gives it a"
+                " new password, with rookery user passwd."
+            )
+        if user.pending or user.blocked:
+            raise AccountConflict("An account that nobody can log in to needs no new password.")
+        await self._write_audit(Action.CHANGE_PASSWORD, user.name, by, LINK_MADE)
+        return user
+
+    async def confirm_email(self, name: str, address: str) -> None:
+        """Notes that an address is a user's own; raises LinkRefused where theirs is another one by
+        now."""
+
+        def decide(now: User) -> User:
+            if now.email != address:
+                raise LinkRefused
+            return replace(now, verified_email=address)
+
+        await self.users.change(name, decide)
 
     async def change(
         self,
@@ -100,7 +133,6 @@ class Accounts:
         by: str = SYSTEM,
     ) -> User:
         """Changes an account; raises UnknownUser or AccountConflict. Logs only what has changed."""
-        user = await self._load_user(name)
         given = {key: value for key, value in asdict(wanted).items() if value is not UNSET}
         if "groups" in given:
             given["groups"] = frozenset(map(full_group_name, given["groups"]))
@@ -108,23 +140,22 @@ class Accounts:
             given["block_reason"] = ""
         if upload_mb is not None:
             given["upload_mb"] = None if upload_mb == "default" else upload_mb
-        changed = replace(user, **given)
-        if by == name and (given.get("blocked") or changed.groups != user.groups):
-            raise AccountConflict("Nobody takes away their own rights: ask another approver.")
-        if changed != user:
-            await self.users.save(changed)
-            for action, message in _describe_changes(user, changed):
-                await self._write_audit(action, user.name, by, message)
-        return changed
+
+        def decide(now: User) -> User:
+            changed = replace(now, **given)
+            if by == name and (given.get("blocked") or changed.groups != now.groups):
+                raise AccountConflict("Nobody takes away their own rights: ask another approver.")
+            return changed
+
+        before, after = await self.users.change(name, decide)
+        for action, message in _describe_changes(before, after):
+            await self._write_audit(action, name, by, message)
+        return after
 
     async def reject(self, name: str, *, by: str = SYSTEM) -> User:
         """Removes an account that was never accepted; raises UnknownUser or AccountConflict."""
         user = await self._load_user(name)
-        if not user.pending:
-            raise AccountConflict(
-                "Only an account that waits for approval can be rejected; others are blocked."
-            )
-        await self.users.remove(name)
+        await self.users.remove(name, _check_pending)
         await self._write_audit(Action.REJECT_USER, user.name, by, "rejected")
         return user
 
@@ -157,6 +188,14 @@ class Accounts:
         await self._write_audit(Action.REVOKE_TOKEN, owner, by, token_id)
         return now
 
+    async def revoke_all(self, name: str, *, by: str = SYSTEM) -> int:
+        """Revokes all valid tokens of a user and returns how many there were."""
+        now = self.clock.now()
+        valid = [token for token in await self.tokens.of(name) if token.is_valid(now)]
+        for token in valid:
+            await self.revoke(token.id, by=by)
+        return len(valid)
+
     async def _load_user(self, name: str) -> User:
         user = await self.users.by_name(name)
         if user is None:
@@ -165,6 +204,13 @@ class Accounts:
 
     async def _write_audit(self, action: Action, user: str, by: str, message: str) -> None:
         await self.audit.write(about_user(action, user, by, self.clock.now(), message))
+
+
+def _check_pending(user: User) -> None:
+    if not user.pending:
+        raise AccountConflict(
+            "Only an account that waits for approval can be rejected; others are blocked."
+        )
 
 
 def _describe_token(token: Token) -> str:

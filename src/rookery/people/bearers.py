@@ -12,7 +12,7 @@ from rookery.boundary.domains import Domain, runs
 from rookery.caches import ExpiringCache
 from rookery.clock import Clock
 from rookery.db.listening import ChangeNotices, Channel
-from rookery.people.login import WorkerCredentials
+from rookery.errors import message_in_docstring
 from rookery.people.users import (
     LONGEST,
     TOKEN_PREFIX,
@@ -25,6 +25,7 @@ from rookery.people.users import (
     digest_of,
     is_approver,
 )
+from rookery.people.worker_credentials import WorkerCredentials
 from rookery.rules.answers import ComplaintWeight
 from rookery.rules.lifecycle import Actor
 from rookery.settings import Settings
@@ -40,7 +41,7 @@ class TokenRefused(Exception):
     """This token is not known here, or it was revoked or has expired."""
 
     def __str__(self) -> str:
-        return super().__str__() or (self.__doc__ or "").strip()
+        return super().__str__() or message_in_docstring(type(self))
 
 
 class OwnerRefused(TokenRefused):

@@ -15,7 +15,7 @@ import itsdangerous
 import msgspec
 
 from rookery.clock import Clock
-from rookery.errors import Complaint
+from rookery.errors import Complaint, message_in_docstring
 from rookery.people.users import User
 
 LONGEST_LINK = 1000
@@ -40,7 +40,7 @@ class LinkRefused(Complaint):
     """This link is not valid any more: it was used, or it is too old. Ask for a new one."""
 
     def __init__(self) -> None:
-        super().__init__(" ".join((self.__doc__ or "").split()))
+        super().__init__(message_in_docstring(type(self)))
 
 
 class ClockSigner(itsdangerous.TimestampSigner):

@@ -1,20 +1,17 @@
-"""Checks of names and passwords for login, sign-up and workers, with limits on failed attempts. A
+"""Checks of names and passwords for login and sign-up, with limits on failed attempts. A
 refusal does not say whether the user exists.
 """
 
-import hashlib
 import ipaddress
 import re
 from collections import OrderedDict
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple
 
-from rookery.caches import ExpiringCache, SharedWork
 from rookery.clock import Clock
-from rookery.errors import Complaint
+from rookery.errors import Complaint, message_in_docstring
 from rookery.people.accounts import Accounts, NewUser
-from rookery.people.passwords import LONGEST_PASSWORD, NOBODYS_HASH, Passwords
+from rookery.people.passwords import NOBODYS_HASH, Passwords
 from rookery.people.users import Malformed, NotPermitted, User, UserExists, Users
 from rookery.protocol.people import Application
 
@@ -23,7 +20,7 @@ class LoginRefused(Exception):
     """The login was refused."""
 
     def __str__(self) -> str:
-        return super().__str__() or (self.__doc__ or "").strip()
+        return super().__str__() or message_in_docstring(type(self))
 
 
 class WrongCredentials(LoginRefused):
@@ -40,6 +37,27 @@ class AccountBlocked(LoginRefused):
 
 class Throttled(LoginRefused):
     """Too many attempts. Wait a few minutes and try again."""
+
+
+class TooManyLogins(Throttled):
+    """You have logged in very often. Wait a minute and try again."""
+
+
+class Frequency(NamedTuple):
+    """So many attempts in so many seconds."""
+
+    most: int
+    seconds: float
+
+
+HOUR = 3600.0
+PASSWORDS_PER_ADDRESS = Frequency(30, 600.0)
+PASSWORDS_PER_NAME = Frequency(6, 300.0)
+LOGINS_PER_NAME = Frequency(60, HOUR)
+"""Each may be logged out of, which is remembered for as long as its cookie lasts."""
+SIGN_UPS_PER_ADDRESS = Frequency(5, HOUR)
+RESETS_PER_ADDRESS = Frequency(10, HOUR)
+RESETS_PER_NAME = Frequency(3, HOUR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +104,8 @@ class LoginAttempts:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._per_origin = Throttle(most=30, seconds=600)
-        self._per_name = Throttle(most=6, seconds=300)
+        self._per_origin = Throttle(*PASSWORDS_PER_ADDRESS)
+        self._per_name = Throttle(*PASSWORDS_PER_NAME)
 
     def charge(self, client: str, name: str) -> None:
         origin, now = origin_of(client), self._clock.seconds()
@@ -106,10 +124,12 @@ class Login:
     def __init__(self, users: Users, passwords: Passwords, clock: Clock) -> None:
         self._users = users
         self._passwords = passwords
+        self._clock = clock
         self._attempts = LoginAttempts(clock)
+        self._logins = Throttle(*LOGINS_PER_NAME)
 
     async def check(self, name: str, password: str, client: str) -> User:
-        """The user of this name and password; raises LoginRefused."""
+        """The user of this name and password, who logs in by it; raises LoginRefused."""
         self._attempts.charge(client, name)
         user = await self._users.by_name(name)
         hashed = user.password_hash if user else NOBODYS_HASH
@@ -117,7 +137,12 @@ class Login:
         if user is None or not right:
             raise WrongCredentials
         self._attempts.refund(client, name)
-        return check_active(user)
+        active = check_active(user)
+        try:
+            self._logins.charge(name, self._clock.seconds())
+        except Throttled:
+            raise TooManyLogins from None
+        return active
 
 
 def check_active(user: User) -> User:
@@ -152,7 +177,12 @@ MOST_WAITING = 500
 """Pending accounts at which sign-up closes: more are likely made by a program."""
 BAD_EMAIL = "Give an e-mail address at which you can be reached."
 NAME_TAKEN = "This name or this e-mail address can't be used; choose another one."
-EMAIL = re.compile(r"[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,180}\.[A-Za-z0-9-]{2,63}")
+EMAIL = re.compile(
+    r"(?!\.|.*(?:\.\.|\.@|=\?))[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}"
+    r"@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,178}[A-Za-z0-9])?\.[A-Za-z0-9-]{2,63}"
+)
+"""One address as mail programs read it without quotes: nothing in it separates recipients, no two
+dots follow one another, and no `=?` begins a text that is encoded in a letter's head."""
 
 
 class SignUp:
@@ -161,7 +191,7 @@ class SignUp:
     def __init__(self, accounts: Accounts, *, is_open: bool = True) -> None:
         self.is_open = is_open
         self._accounts = accounts
-        self._per_origin = Throttle(most=5, seconds=3600)
+        self._per_origin = Throttle(*SIGN_UPS_PER_ADDRESS)
 
     async def apply(self, applicant: Application, client: str) -> User:
         """Creates a pending account; raises a Complaint that says why not, or Throttled."""
@@ -203,8 +233,8 @@ class PasswordResets:
     def __init__(self, users: Users, clock: Clock) -> None:
         self._users = users
         self._clock = clock
-        self._per_origin = Throttle(most=10, seconds=3600)
-        self._per_name = Throttle(most=3, seconds=3600)
+        self._per_origin = Throttle(*RESETS_PER_ADDRESS)
+        self._per_name = Throttle(*RESETS_PER_NAME)
 
     async def find_user(self, text: str, client: str) -> User | None:
         """The user of a name or of a confirmed address, who may be sent a link; raises Throttled.
@@ -222,146 +252,3 @@ class PasswordResets:
             if user.is_verified and wanted in (user.name.lower(), user.email.lower())
         ]
         return found[0] if len(found) == 1 and not found[0].blocked else None
-
-
-# Worker credentials: sent with every call, and checked each time almost without hashing.
-#
-# A seal is a keyed digest of a name, a password and the stored hash of that password. Once the
-# password was found to be right, its seal is valid for as long as the stored hash stays the same;
-# only the user's row is read again now and then. The seal is stored with each task, so that a new
-# primary knows the credentials of all workers with a task without hashing any.
-
-TOKEN_PREFIX = "rkw_"  # noqa: S105 - what tokens begin with, no secret
-SEAL_BYTES = 16
-USER_SECONDS = 60.0
-TOKEN_SECONDS = 60.0
-WRONG_SECONDS = 30.0
-MOST_SEALS = 50_000
-
-
-class WorkerTokens(Protocol):
-    """The tokens that a worker may send instead of its owner's password."""
-
-    async def find_worker_owner(self, token: str) -> str | None:
-        """The owner's name; None where the token is unknown, revoked, expired or not for
-        workers."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class VerifiedUser:
-    """A user whose credentials are right; the seal is empty where a token was used."""
-
-    user: User
-    seal: str
-
-
-class WorkerCredentials:
-    """Checks the credentials of workers. One per process; only the event loop writes to it."""
-
-    def __init__(
-        self, users: Users, passwords: Passwords, tokens: WorkerTokens, clock: Clock, key: bytes
-    ) -> None:
-        self._users = users
-        self._passwords = passwords
-        self._tokens = tokens
-        self._key = key
-        self._attempts = LoginAttempts(clock)
-        self._rows: ExpiringCache[str, User] = ExpiringCache(clock, MOST_SEALS)
-        self._right: dict[str, None] = {}
-        self._right_tokens: ExpiringCache[str, bool] = ExpiringCache(clock, MOST_SEALS)
-        self._wrong: ExpiringCache[str, bool] = ExpiringCache(clock, MOST_SEALS)
-        self._checks: SharedWork[str, VerifiedUser] = SharedWork()
-
-    def find_verified(self, name: str, password: str) -> VerifiedUser | None:
-        """The user, from memory alone; None where the database has to be asked. Raises
-        AccountBlocked or AccountPending."""
-        user = self._rows.get(name)
-        if user is None:
-            return None
-        seal = self._seal(name, password, user.password_hash)
-        if seal in self._right:
-            return VerifiedUser(check_active(user), seal)
-        if self._right_tokens.get(seal):
-            return VerifiedUser(check_active(user), "")
-        return None
-
-    async def check(self, name: str, password: str, client: str) -> VerifiedUser:
-        """The user; raises LoginRefused. Equal checks at the same time are made once."""
-        if found := self.find_verified(name, password):
-            return found
-        attempt = self._seal(name, password, "")
-        if self._wrong.get(attempt) or len(password) > LONGEST_PASSWORD:
-            raise WrongCredentials
-        return await self._checks(attempt, lambda: self._verify(name, password, client, attempt))
-
-    def adopt_seals(self, seals: Iterable[str]) -> None:
-        """Accepts seals that were stored with tasks by an earlier primary."""
-        for seal in seals:
-            if seal:
-                self._add_seal(seal)
-
-    def forget(self, name: str) -> None:
-        """Forgets what is cached of a user who has changed, and all wrong attempts."""
-        self._rows.forget(name)
-        self._wrong.forget_all()
-
-    def forget_tokens(self) -> None:
-        """Forgets all tokens, after one has changed."""
-        self._right_tokens.forget_all()
-        self._wrong.forget_all()
-
-    def forget_all(self) -> None:
-        """Forgets users and tokens. Seals stay: they are valid as long as their hash is."""
-        self._rows.forget_all()
-        self.forget_tokens()
-
-    async def _verify(self, name: str, password: str, client: str, attempt: str) -> VerifiedUser:
-        changes_before = self._count_changes()
-        user = await self._users.by_name(name)
-        hashed = user.password_hash if user else NOBODYS_HASH
-        seal = self._seal(name, password, hashed)
-        is_token = password.startswith(TOKEN_PREFIX)
-        if is_token:
-            right = await self._tokens.find_worker_owner(password) == name
-        else:
-            right = seal in self._right or await self._try_password(name, hashed, password, client)
-        if user is None or not right:
-            self._wrong.put(
-                attempt, True, WRONG_SECONDS if changes_before == self._count_changes() else 0
-            )
-            raise WrongCredentials
-        self._remember(user, seal, is_token=is_token, fresh=changes_before == self._count_changes())
-        return VerifiedUser(check_active(user), "" if is_token else seal)
-
-    async def _try_password(self, name: str, hashed: str, password: str, client: str) -> bool:
-        self._attempts.charge(client, name)
-        right = await self._passwords.matches(name, hashed, password)
-        if right:
-            self._attempts.refund(client, name)
-        return right
-
-    def _count_changes(self) -> int:
-        """Grows with each change of users or tokens: what was read before is out of date then."""
-        return self._rows.forget_count + self._right_tokens.forget_count
-
-    def _remember(self, user: User, seal: str, *, is_token: bool, fresh: bool) -> None:
-        if not is_token:
-            self._add_seal(seal)
-        elif fresh:
-            self._right_tokens.put(seal, True, TOKEN_SECONDS)
-        if fresh:
-            self._rows.put(user.name, user, USER_SECONDS)
-
-    def _add_seal(self, seal: str) -> None:
-        self._right.pop(seal, None)
-        self._right[seal] = None
-        if len(self._right) > MOST_SEALS:
-            del self._right[next(iter(self._right))]
-
-    def _seal(self, name: str, password: str, hashed: str) -> str:
-        # The lengths make the text unambiguous: no other name and password give the same.
-        words = f"{len(name)} {len(password)} {name}{password}{hashed}".encode(
-            "utf-8", "surrogatepass"
-        )
-        return hashlib.blake2b(words, key=self._key, digest_size=SEAL_BYTES).hexdigest()

@@ -12,7 +12,7 @@ import argon2
 from rookery.boundary.offload import Threads
 from rookery.caches import ExpiringCache, SharedWork
 from rookery.clock import Clock
-from rookery.errors import Complaint
+from rookery.errors import Complaint, message_in_docstring
 from rookery.people.users import Malformed
 
 # Which passwords are allowed.
@@ -42,7 +42,7 @@ class WeakPassword(Complaint):
     exit_code = 2
 
     def __init__(self) -> None:
-        super().__init__(" ".join((self.__doc__ or "").split()))
+        super().__init__(message_in_docstring(type(self)))
 
 
 def check_password(password: str, about: Sequence[str], judge: Judge | None = None) -> None:
@@ -143,7 +143,7 @@ class Passwords:
         if known is not None:
             return known
         right = await self._checks(
-            digest, lambda: self._threads.hash(self._verify, hashed, password)
+            digest, lambda: self._threads.check_hash(self._verify, hashed, password)
         )
         self._verdicts.put(digest, right, RIGHT_SECONDS if right else WRONG_SECONDS)
         return right

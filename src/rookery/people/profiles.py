@@ -17,7 +17,15 @@ from rookery.model.engine import Catalogue, source_address
 from rookery.model.events import Action, about_user
 from rookery.people.accounts import Accounts
 from rookery.people.bearers import Bearer
-from rookery.people.login import BAD_EMAIL, EMAIL, NAME_TAKEN, LoginAttempts, Throttle
+from rookery.people.login import (
+    BAD_EMAIL,
+    EMAIL,
+    HOUR,
+    NAME_TAKEN,
+    Frequency,
+    LoginAttempts,
+    Throttle,
+)
 from rookery.people.users import (
     ORDINARY,
     AccountConflict,
@@ -33,7 +41,11 @@ from rookery.people.users import (
 from rookery.protocol.codec import BadField, refuse, require
 from rookery.protocol.people import MeChange
 
+NEW_ADDRESSES = Frequency(5, HOUR)
+LINK_MAILS = Frequency(5, HOUR)
+TRIALS = Frequency(20, HOUR)
 MOST_TOKENS = 100
+WRONG_PASSWORD = "Give your present password along: it is wrong or missing."  # noqa: S105 - a text
 MOST_REPOSITORIES = 100
 REVOKERS = frozenset({Scope.SUBMIT, Scope.ADMIN})
 
@@ -45,9 +57,9 @@ class Profiles:
     def __init__(self, accounts: Accounts) -> None:
         self._accounts = accounts
         self._attempts = LoginAttempts(accounts.clock)
-        self._new_addresses = Throttle(most=5, seconds=3600)
-        self._letters = Throttle(most=5, seconds=3600)
-        self._trials = Throttle(most=20, seconds=3600)
+        self._new_addresses = Throttle(*NEW_ADDRESSES)
+        self._mails = Throttle(*LINK_MAILS)
+        self._trials = Throttle(*TRIALS)
 
     async def change(self, name: str, wanted: MeChange, client: str, catalogue: Catalogue) -> User:
         """Changes an account and returns the changed user. `catalogue` has the engines that the
@@ -55,25 +67,29 @@ class Profiles:
         passwords, hashed = self._accounts.passwords, ""
         repositories = _check_repositories(wanted.repositories or {}, catalogue)
         user = await self._load_user(name)
-        if wanted.password is not UNSET or wanted.email is not UNSET:
+        takes_password = wanted.password is not UNSET or wanted.email is not UNSET
+        if takes_password:
             await self._check_password(user, wanted.current_password, client)
         if wanted.email is not UNSET:
             await self._check_address(user, wanted.email)
         if wanted.password is not UNSET:
             await passwords.check_new(wanted.password, (name, wanted.email or user.email))
             hashed = await passwords.hash(wanted.password)
-        # Read again: hashing takes a while, in which the account may have been changed.
-        user = await self._load_user(name)
-        changed = replace(
-            user,
-            email=user.email if wanted.email is UNSET else wanted.email,
-            password_hash=hashed or user.password_hash,
-            repositories=_merge_repositories(user.repositories, repositories),
-        )
-        if changed != user:
-            await self._accounts.users.save(changed)
-            await self._write_audit(user, changed)
-        return changed
+
+        def decide(now: User) -> User:
+            # Hashing takes a while, in which the password that was given may have been replaced.
+            if takes_password and now.password_hash != user.password_hash:
+                raise NotPermitted(WRONG_PASSWORD)
+            return replace(
+                now,
+                email=now.email if wanted.email is UNSET else wanted.email,
+                password_hash=hashed or now.password_hash,
+                repositories=_merge_repositories(now.repositories, repositories),
+            )
+
+        before, after = await self._accounts.users.change(name, decide)
+        await self._write_audit(before, after)
+        return after
 
     async def create_token(
         self, user: User, scopes: frozenset[Scope], days: int | None, note: str
@@ -105,9 +121,9 @@ class Profiles:
             return owned[token_id]
         return replace(owned[token_id], revoked=await self._accounts.revoke(token_id, by=name))
 
-    def charge_letter(self, name: str) -> None:
-        """Counts a letter that a user asks for; raises Throttled."""
-        self._letters.charge(name, self._accounts.clock.seconds())
+    def charge_mail(self, name: str) -> None:
+        """Counts a mail that a user asks for; raises Throttled."""
+        self._mails.charge(name, self._accounts.clock.seconds())
 
     def charge_trial(self, name: str) -> None:
         """Counts a call of an address that a user chose; raises Throttled."""
@@ -123,7 +139,7 @@ class Profiles:
         self._attempts.charge(client, user.name)
         right = await self._accounts.passwords.matches(user.name, user.password_hash, present)
         if not right:
-            raise NotPermitted("Give your present password along: it is wrong or missing.")
+            raise NotPermitted(WRONG_PASSWORD)
         self._attempts.refund(client, user.name)
 
     async def _check_address(self, user: User, email: str) -> None:

@@ -87,9 +87,6 @@ class Teams:
         """The names of a user's teams, from memory: needed at every call of a worker."""
         return self._of.get(user or "", NOBODY)
 
-    def is_lead(self, user: str, team: str) -> bool:
-        return team in self._teams and user in self._teams[team].leads
-
     def exists(self, team: str) -> bool:
         return team in self._teams
 

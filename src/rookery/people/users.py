@@ -3,7 +3,7 @@
 import base64
 import enum
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -100,19 +100,42 @@ class Users(Table):
     async def by_name(self, name: str) -> User | None:
         return await self._one(_decode_user, "users_by_name", name)
 
+    async def by_names(self, names: Sequence[str]) -> tuple[User, ...]:
+        """Those of them that there are."""
+        return await self._many(_decode_user, "users_by_names", list(names))
+
     async def add(self, user: User) -> None:
         """Raises UserExists when the name is taken."""
         if not await self._store("users_add", user):
             raise UserExists(user.name)
 
     async def save(self, user: User) -> None:
-        """Replaces the user of that name; raises UnknownUser when there is none."""
+        """Replaces the user of that name, whatever was changed since it was read; raises
+        UnknownUser when there is none."""
         if not await self._store("users_save", user):
             raise UnknownUser(user.name)
 
-    async def remove(self, name: str) -> None:
-        """Removes a user with their tokens and memberships in teams."""
+    async def change(self, name: str, decide: Callable[[User], User]) -> tuple[User, User]:
+        """Changes a user as decided over the row of that moment, which nobody else changes
+        meanwhile; gives the user before and after. Raises UnknownUser, or what `decide` does."""
         async with self._writing() as write:
+            before = await write.one(_decode_user, "users_lock", name)
+            if before is None:
+                raise UnknownUser(name)
+            after = decide(before)
+            if after != before:
+                await write("users_save", *_columns_of(after))
+                await write("users_changed", name)
+        return before, after
+
+    async def remove(self, name: str, check: Callable[[User], object]) -> None:
+        """Removes a user with their tokens and memberships in teams; raises UnknownUser, or what
+        `check` does for the row of that moment."""
+        async with self._writing() as write:
+            found = await write.one(_decode_user, "users_lock", name)
+            if found is None:
+                raise UnknownUser(name)
+            check(found)
             await write("users_remove", name)
             # Processes have the teams in memory.
             await write("engines_changed", "")
@@ -143,15 +166,19 @@ class Users(Table):
         )
 
     async def _store(self, query: str, user: User) -> bool:
-        *plain, repositories = columns(user)
         async with self._writing() as write:
-            found = await write(query, *plain, msgspec.json.encode(dict(repositories)).decode())
+            found = await write(query, *_columns_of(user))
             if found is not None:
                 await write("users_changed", user.name)
                 if query == "users_add" and user.pending:
                     told = account_waits(user.name, user.created)
                     await write("outbox_put", *clean_columns(told))
         return found is not None
+
+
+def _columns_of(user: User) -> tuple[object, ...]:
+    *plain, repositories = columns(user)
+    return (*plain, msgspec.json.encode(dict(repositories)).decode())
 
 
 def _decode_user(groups: list[str], repositories: str, **row: Any) -> User:

@@ -166,3 +166,75 @@ class TeamList(Struct, frozen=True, kw_only=True):
     """The teams that the caller may see, by name."""
 
     teams: tuple[Team, ...]
+
+
+# What people are told outside of the pages.
+
+NotificationKindName = Literal["run_finished", "run_failed", "approval_needed", "account_waiting"]
+NotificationKinds = Annotated[tuple[NotificationKindName, ...], Meta(min_length=1, max_length=10)]
+
+
+class FollowedRun(Struct, frozen=True, kw_only=True):
+    """Whether the caller is told of the end of a run."""
+
+    run: str
+    following: bool
+
+
+class ChannelEntry(Struct, frozen=True, kw_only=True):
+    """A way by which the caller is told; of a webhook's address, which is often a secret, the host
+    alone is shown."""
+
+    id: int
+    form: str
+    host: str
+    kinds: tuple[str, ...]
+    active: bool
+    created: datetime
+    failures: int
+    """Since something was last taken."""
+
+
+class ChannelList(Struct, frozen=True, kw_only=True):
+    """The caller's channels, mail first."""
+
+    channels: tuple[ChannelEntry, ...]
+
+
+class NewWebhook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A webhook, and what it is to be told of."""
+
+    address: Annotated[str, Meta(max_length=500)]
+    form: Literal["json", "discord", "slack"] = "json"
+    kinds: NotificationKinds = ("run_finished", "run_failed")
+
+
+class MadeWebhook(Struct, frozen=True, kw_only=True):
+    """A new webhook; `secret`, which signs what is sent, is told this once."""
+
+    secret: str
+    channel: ChannelEntry
+
+
+class ToldEntry(Struct, frozen=True, kw_only=True):
+    """Something that the caller was told by one channel, and what came of it."""
+
+    id: int
+    at: datetime
+    kind: str
+    text: str
+    run: str
+    user: str
+    form: str
+    state: str
+    attempts: int
+    error: str
+    ended: datetime | None
+
+
+class ToldList(Struct, frozen=True, kw_only=True):
+    """What the caller was told, the latest first."""
+
+    told: tuple[ToldEntry, ...]
+    page: int
+    more: bool

@@ -338,6 +338,20 @@ class RunList(PageOf, frozen=True, kw_only=True):
     runs: tuple[RunSummary, ...]
 
 
+class ServerEntry(Struct, frozen=True, kw_only=True):
+    """How a server does; `time` is its clock, and without a backup there is no age of one."""
+
+    version: str
+    role: str
+    time: datetime
+    sign_up: bool
+    disk_free_bytes: int
+    disk_reserve_bytes: int
+    other_servers: int
+    database_up: bool
+    backup_age_seconds: float | None = None
+
+
 class ApproveBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The `records` of the run as the approver saw it; needed where an engine's record has changed
     since the run was submitted."""

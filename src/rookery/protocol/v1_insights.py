@@ -53,7 +53,10 @@ class ResidualList(PageOf, frozen=True, kw_only=True):
 
 
 class SampleEntry(Struct, frozen=True, kw_only=True):
-    """A point of a run's chart."""
+    """A point of a run's chart. `elo` is that of the pairs so far with the ends of its 95 %
+    interval, for a sequential test estimated as its `live_elo` is; `nps` the nodes a second
+    over all cores that play the run, as measured within the last minute; either is missing where it
+    is not known."""
 
     time: datetime
     games: int
@@ -61,7 +64,7 @@ class SampleEntry(Struct, frozen=True, kw_only=True):
     llr: float
     cores: int
     elo: tuple[float, float, float] | UnsetType = UNSET
-    """Elo of the pairs so far, and the ends of its 95 % interval; not before the first pair."""
+    nps: float | UnsetType = UNSET
 
 
 class TunedParameter(Struct, frozen=True, kw_only=True):

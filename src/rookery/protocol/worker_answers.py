@@ -174,13 +174,6 @@ def _settings(names: list[str], values: tuple[float, ...]) -> Settings:
     return tuple(SpsaSetting(name, value) for name, value in zip(names, values, strict=True))
 
 
-def read_answer(reader: Reader[A], body: bytes) -> A | WorkerAnswer:
-    """Decodes an answer for our worker: of the kind of `reader`, or a WorkerAnswer where the call
-    was refused."""
-    plain = PLAIN.read(body)
-    return reader.read(body) if plain.error is UNSET else plain
-
-
 PLAIN = Reader(WorkerAnswer, most_bytes=LARGEST_ANSWER)
 VERSION = Reader(VersionAnswer, most_bytes=LARGEST_ANSWER)
 TASK = Reader(TaskAnswer, most_bytes=LARGEST_ANSWER)

@@ -42,6 +42,8 @@ class ChartPoint:
     pentanomial: tuple[int, int, int, int, int]
     llr: float
     cores: int
+    nps: float | None = None
+    """Nodes a second over all cores, as measured within the last minute; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,13 @@ class MachineBlock:
     short_name: str
     message: str | None
     at: datetime
+    actor: str = ""
+    """Who blocked it; empty where that was not written down yet."""
+
+    @property
+    def is_approvers(self) -> bool:
+        """Whether somebody else than the owner blocked it, which only approvers may."""
+        return bool(self.actor) and not self.short_name.startswith(f"{self.actor}-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +81,12 @@ class TaskSeen:
 
 
 class DoneCommand(NamedTuple):
-    """A command that may be sent again: the key it is known by, and the run it was about."""
+    """A command that may be sent again: the key it is known by, the run it was about, and a digest
+    of what it said."""
 
     key: str
     run: str
+    body: str = ""
 
 
 class Changes(Struct, frozen=True):

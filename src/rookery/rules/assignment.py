@@ -221,8 +221,8 @@ class Scheduler:
     ) -> Refusal | None:
         """Why this machine gets no task, whatever there is to play."""
         machines = self._working.machines
-        if (message := machines.blocks.get(machine.short_name)) is not None:
-            return Refusal(RefusalKind.BLOCKED, f"this machine is blocked: {message}")
+        if (block := machines.blocks.get(machine.short_name)) is not None:
+            return Refusal(RefusalKind.BLOCKED, f"this machine is blocked: {block.message}")
         playing = self._working.task_at(machine.short_name)
         if playing and self._is_duplicate(playing, machine, now):
             return Refusal(RefusalKind.DUPLICATE, "a worker of this name is playing already")

@@ -25,11 +25,10 @@ STILL_THERE = timedelta(minutes=20)
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A machine of the fleet, with its past and whether it is at work."""
+    """A machine of the fleet, with its past."""
 
     machine: Machine
     past: Past
-    busy: bool
 
 
 class FleetView:
@@ -54,10 +53,7 @@ class FleetView:
             if task or now - state.asked <= STILL_THERE
         ]
         members.sort(key=lambda member: member[0])
-        return [
-            Member(machine, state.past(machine, now), busy)
-            for busy, machine, state in members[:most]
-        ]
+        return [Member(machine, state.past(machine, now)) for _, machine, state in members[:most]]
 
     def choice(self, member: Member) -> Run | None:
         """What this machine would be given if it asked now."""
@@ -155,7 +151,8 @@ def _by_tasks(run: Run, tasks: Sequence[Task], now: datetime) -> RunDiagnosis | 
         return RunDiagnosis(RunFinding.RUNNING, "results are coming in", evidence)
     oldest = min(task.reported for task in tasks)
     if now - oldest <= patience + BUILD_TIME:
-        text = "machines have the run and are building or playing their first games"
+        what = "new tasks of the run" if run.tally.results.games else "the run"
+        text = f"machines have {what} and are building or playing their first games"
         return RunDiagnosis(RunFinding.STARTING, text, evidence)
     minutes = int((now - max(run.updated, oldest)).total_seconds() / 60)
     text = f"machines have the run, but nothing came in for {minutes} minutes"

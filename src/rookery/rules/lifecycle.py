@@ -247,8 +247,12 @@ def require_owner(run: Run, actor: Actor) -> None:
 
 
 def require_young(run: Run, now: datetime) -> None:
-    if now - run.created > OLDEST:
+    if not is_young(run, now):
         raise TooOld(days=OLDEST.days)
+
+
+def is_young(run: Run, now: datetime) -> bool:
+    return now - run.created <= OLDEST
 
 
 def _withdrawn(run: Run) -> Run:
@@ -281,6 +285,8 @@ MOST_GAMES = 3_200_000
 FREE_THROUGHPUT = 100
 FREE_PRIORITY = 0
 """Up to here an owner may raise a run's weight without a new approval."""
+APPROVAL_WITHDRAWN, OPEN_AGAIN = "approval withdrawn", "open again"
+"""What the log says of a change after which a run waits for an approver once more."""
 
 
 def modify(run: Run, wanted: Modification, actor: Actor, now: datetime) -> TransitionResult:
@@ -297,6 +303,17 @@ def modify(run: Run, wanted: Modification, actor: Actor, now: datetime) -> Trans
         return unmoved(run)
     message = "; ".join(_differences(run, after)) or "nothing but the wish to go on"
     return TransitionResult(after, (about_run(Action.MODIFY_RUN, after, actor.name, now, message),))
+
+
+def may_go_on(run: Run, now: datetime) -> bool:
+    """Whether a change could open a run again that has ended: something is left to play, or would
+    be with more games."""
+    if not is_young(run, now):
+        return False
+    games = run.plan.games + GAMES_STEP
+    if run.kind.resize_objection(run.plan.games, games) is None:
+        run = replace(run, plan=with_fields(run.plan, games=games))
+    return not run.decided
 
 
 def _check_games(run: Run, wanted: Modification) -> None:
@@ -333,6 +350,6 @@ def _differences(before: Run, after: Run) -> Iterator[str]:
     if before.plan.info != after.plan.info:
         yield "info changed"
     if before.status.approved and not after.status.approved:
-        yield "approval withdrawn"
+        yield APPROVAL_WITHDRAWN
     if before.status.finished and not after.status.finished:
-        yield "open again"
+        yield OPEN_AGAIN

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from rookery.model.machine import Machine
 from rookery.model.task import Task, TaskKey
+from rookery.rules.answers import MachineBlock
 from rookery.rules.eligibility import NO_PAST, Past
 
 # What each user or address has at play, in tasks or cores, so that a run's end is a single step.
@@ -152,8 +153,8 @@ class MachineTable:
         self._addresses = ActiveCounts()
         self._hurries = HourlyCounts()
         self._wasted = HourlyCounts()
-        self.blocks: dict[str, str] = {}
-        """Blocked machines by short name, with the message they are given."""
+        self.blocks: dict[str, MachineBlock] = {}
+        """Blocked machines by short name."""
 
     def note_request(self, machine: Machine, now: datetime) -> MachineState:
         """Note that a machine asks."""

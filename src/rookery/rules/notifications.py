@@ -4,10 +4,12 @@ import enum
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rookery.model.events import Action, Event, is_by_worker
 from rookery.model.kinds import SprtTest
 from rookery.model.run import Run
+from rookery.rules.lifecycle import APPROVAL_WITHDRAWN, OPEN_AGAIN
 from rookery.stats.sprt import Verdict
 
 
@@ -38,7 +40,7 @@ class Notification(Struct, frozen=True, kw_only=True):
 
 
 _ENDS = frozenset({Action.FINISHED_RUN, Action.STOP_RUN})
-_MAY_WAIT = frozenset({Action.NEW_RUN, Action.MODIFY_RUN, Action.REOPEN_RUN, Action.APPROVE_RUN})
+_MAY_WAIT = frozenset({Action.NEW_RUN, Action.REOPEN_RUN, Action.APPROVE_RUN})
 _LONGEST = 500
 
 
@@ -49,9 +51,16 @@ def find_notification(event: Event, run: Run | None) -> Notification | None:
     if event.action in _ENDS:
         return _tell_end(event, run)
     waits = not run.status.approved and not run.status.finished
-    if event.action in _MAY_WAIT and waits:
+    if waits and (event.action in _MAY_WAIT or _waits_anew(event)):
         return _about(event, run, NotificationKind.APPROVAL, event.actor, run.plan.info)
     return None
+
+
+def _waits_anew(event: Event) -> bool:
+    """Whether a change made a run wait; one that waited all along was told of when it began to."""
+    parts = (event.message or "").split("; ")
+    again = APPROVAL_WITHDRAWN in parts or OPEN_AGAIN in parts
+    return event.action == Action.MODIFY_RUN and again
 
 
 def _tell_end(event: Event, run: Run) -> Notification | None:
@@ -68,10 +77,14 @@ def _tell_end(event: Event, run: Run) -> Notification | None:
 def _about(
     event: Event, run: Run, kind: NotificationKind, actor: str, message: str
 ) -> Notification:
+    return replace(_describe(run, kind, actor, message), at=event.at)
+
+
+def _describe(run: Run, kind: NotificationKind, actor: str, message: str) -> Notification:
     first, second = run.plan.sides[0], run.plan.sides[-1]
     title = f"{first.tag} against {second.tag}" if first.tag != second.tag else first.tag
     return Notification(
-        at=event.at, kind=kind, actor=actor, run=run.id, title=title, message=message[:_LONGEST]
+        at=run.updated, kind=kind, actor=actor, run=run.id, title=title, message=message[:_LONGEST]
     )
 
 
@@ -86,6 +99,17 @@ def describe_end(run: Run) -> str:
         ratio = f", LLR {kind.state.llr:.2f}"
     counts = f"{results.wins:,} won, {results.losses:,} lost, {results.draws:,} drawn"
     return f"{word} after {results.games:,} games: {counts}{ratio}"
+
+
+def tell_state(run: Run) -> Notification | None:
+    """How a run stands, for somebody who is told of no events: that it has ended, or waits."""
+    if run.status.finished:
+        failed = run.status.failed
+        kind = NotificationKind.FAILED if failed else NotificationKind.FINISHED
+        return _describe(run, kind, "", "its page tells which" if failed else describe_end(run))
+    if run.status.approved:
+        return None
+    return _describe(run, NotificationKind.APPROVAL, run.plan.owner, run.plan.info)
 
 
 def account_waits(name: str, at: datetime) -> Notification:

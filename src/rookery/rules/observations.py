@@ -203,13 +203,14 @@ class ChartSampling:
         """Begin with a run whose points so far are stored."""
         self._set_next(run)
 
-    def take_due_points(self, run: Run, now: datetime) -> tuple[ChartPoint, ...]:
-        """The point of a run where one is due: after enough games since the last, or at its end."""
+    def take_due_points(self, run: Run, now: datetime, nps: float) -> tuple[ChartPoint, ...]:
+        """The point of a run where one is due: after enough games since the last, or at its end.
+        `nps` is how fast the run was last known to be; 0: not known."""
         games = run.tally.results.games
         if games < self._due.get(run.id, 0) and not run.status.finished:
             return ()
         self._set_next(run)
-        return (chart_point(run, now),)
+        return (chart_point(run, now, nps),)
 
     def _set_next(self, run: Run) -> None:
         if run.status.finished:
@@ -218,11 +219,13 @@ class ChartSampling:
             self._due[run.id] = run.tally.results.games * GROWTH + run.kind.step
 
 
-def chart_point(run: Run, now: datetime) -> ChartPoint:
+def chart_point(run: Run, now: datetime, nps: float = 0.0) -> ChartPoint:
     """The point of a run's charts for its present results."""
-    results = run.tally.results
+    tally, results = run.tally, run.tally.results
     llr = run.kind.state.llr if isinstance(run.kind, SprtTest) else 0.0
-    return ChartPoint(run.id, now, results.games, results.pentanomial, llr, run.tally.cores)
+    return ChartPoint(
+        run.id, now, results.games, results.pentanomial, llr, tally.cores, nps or None
+    )
 
 
 # Keeps a run's charts to a few hundred points, evenly spaced however long it plays.

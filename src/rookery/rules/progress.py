@@ -1,10 +1,13 @@
 """An engine's progress: its accepted commits in the order of its main branch, and what their tests
 add up to.
 
-A commit is accepted where a sequential test of it passed and the main branch contains it. Elo of
-tests in a row adds up to a chain, apart for each class of time control, and so do the squares of
-their errors. Matches of a fixed number of games between two commits of the branch measure the same
-directly; the chain between the two stands beside them.
+A commit is accepted where a sequential test of it passed and the main branch contains it: as it
+was tested, by its hash; or squashed or rebased, which is known by a commit with the same tree after
+the test's base, or else by the first commit whose message names the run. Elo of tests in a row adds
+up to a chain, apart for each class of time control, and so do the squares of their errors.
+
+Matches of a fixed number of games between two commits of the branch measure the same directly; the
+chain between the two stands beside them.
 """
 
 from collections import defaultdict
@@ -12,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import hypot
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rookery.model.kinds import Fixed, SprtTest
 from rookery.model.run import Run, core_hours
@@ -52,15 +56,22 @@ class CommitTest(Struct, frozen=True):
     core_hours: float
     passed: bool
     sequential: bool
+    repository: str = ""
+    """Where the new side is."""
+    tree: str = ""
+    """Of the new side; empty where it is not known."""
 
 
-class BranchCommit(Struct, frozen=True):
-    """A commit of the main branch; `place` counts from its beginning."""
+class BranchCommit(Struct, frozen=True, omit_defaults=True):
+    """A commit of the main branch; `place` counts from its beginning. `runs` are those that its
+    message names."""
 
     sha: str
     place: int
     time: int
     subject: str
+    tree: str = ""
+    runs: tuple[str, ...] = ()
 
 
 class AcceptedCommit(Struct, frozen=True):
@@ -133,6 +144,7 @@ def summarise_test(run: Run, engine: str) -> CommitTest | None:
         core_hours=core_hours(run, results.games),
         passed=isinstance(kind, SprtTest) and kind.state.verdict is Verdict.ACCEPTED,
         sequential=sequential,
+        repository=new.repository,
     )
 
 
@@ -145,9 +157,36 @@ def _measure(run: Run) -> MeasuredElo:
     return MeasuredElo(fixed.elo, fixed.half_width)
 
 
+class _BranchPlaces:
+    """Where the commits of tests are in a branch."""
+
+    def __init__(self, branch: Sequence[BranchCommit]) -> None:
+        """Of several commits with one tree, or that name one run, the first counts: a later one
+        takes something back or only speaks of it."""
+        self.by_sha = {commit.sha: commit for commit in branch}
+        last_first = branch[::-1]
+        self.by_tree = {commit.tree: commit for commit in last_first if commit.tree}
+        self.by_run = {run: commit for commit in last_first for run in commit.runs}
+
+    def find(self, test: CommitTest) -> BranchCommit | None:
+        """The commit by which what was tested came into the branch."""
+        if test.new in self.by_sha:
+            return self.by_sha[test.new]
+        squashed, base = self.by_tree.get(test.tree), self.by_sha.get(test.base)
+        if squashed is not None and (base is None or base.place < squashed.place):
+            return squashed
+        return self.by_run.get(test.run)
+
+
+def list_unplaced(branch: Sequence[BranchCommit], tests: Iterable[CommitTest]) -> list[CommitTest]:
+    """Tests that passed and whose commit is not in the branch, as far as is known without trees."""
+    places = _BranchPlaces(branch)
+    return [test for test in tests if test.passed and places.find(test) is None]
+
+
 def chain_progress(branch: Sequence[BranchCommit], tests: Iterable[CommitTest]) -> EngineProgress:
     """The progress along a branch, which is given from its beginning on."""
-    places, tests = {commit.sha: commit for commit in branch}, list(tests)
+    places, tests = _BranchPlaces(branch), list(tests)
     accepted = tuple(_chain(places, tests))
     hours: defaultdict[str, float] = defaultdict(float)
     for test in tests:
@@ -161,21 +200,19 @@ def chain_progress(branch: Sequence[BranchCommit], tests: Iterable[CommitTest]) 
     )
 
 
-def _chain(
-    places: Mapping[str, BranchCommit], tests: Iterable[CommitTest]
-) -> Iterator[AcceptedCommit]:
+def _chain(places: _BranchPlaces, tests: Iterable[CommitTest]) -> Iterator[AcceptedCommit]:
     of_commit: defaultdict[str, dict[str, CommitTest]] = defaultdict(dict)
     for test in sorted(tests, key=lambda each: each.games):
-        if test.passed and test.new in places:
+        if test.passed and (commit := places.find(test)) is not None:
             # Of several tests at one time control the longest counts.
-            of_commit[test.new][test.time_class] = test
+            of_commit[commit.sha][test.time_class] = test
     chained: dict[str, MeasuredElo] = {}
-    for sha in sorted(of_commit, key=lambda each: places[each].place):
+    for sha in sorted(of_commit, key=lambda each: places.by_sha[each].place):
         found = of_commit[sha]
         for name, test in found.items():
             chained[name] = chained.get(name, NOTHING).plus(test.measured)
         yield AcceptedCommit(
-            places[sha],
+            replace(places.by_sha[sha], tree="", runs=()),
             {name: test.run for name, test in found.items()},
             {name: test.measured for name, test in found.items()},
             dict(chained),
@@ -183,12 +220,12 @@ def _chain(
 
 
 def _list_direct(
-    places: Mapping[str, BranchCommit],
+    places: _BranchPlaces,
     tests: Iterable[CommitTest],
     accepted: Sequence[AcceptedCommit],
 ) -> Iterator[DirectMatch]:
     for test in tests:
-        new, base = places.get(test.new), places.get(test.base)
+        new, base = places.by_sha.get(test.new), places.by_sha.get(test.base)
         if test.sequential or new is None or base is None or base.place >= new.place:
             continue
         between = NOTHING

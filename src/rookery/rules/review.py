@@ -6,21 +6,26 @@ one that is worth a `LOOK` may be meant, a `NOTE` only tells.
 """
 
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 
-from rookery.model.engine import EngineRecord, PresetRecord
+from rookery.model.engine import BUNDLED, EngineRecord
 from rookery.model.kinds import Fixed, SprtTest, SpsaTuning
 from rookery.model.plan import Plan, Side
-from rookery.model.presets import read_preset
+from rookery.model.presets import list_presets, read_preset
 from rookery.model.run import Run
+from rookery.stats.numbers import StatisticsFault
+from rookery.stats.sprt import Sprt
 
 MAIN_NAMES = frozenset({"master", "main", "HEAD", "dev", "develop", "trunk"})
+"""What main branches are called, where the engine's record does not name its own."""
 LARGE_DIFF = 1000
 USUAL_THROUGHPUT = 100
 MOST_NAMED = 6
+UNBUILT = ("installed", BUNDLED)
+"""Recipes of engines that are not built from sources."""
 MOST_TRIAL_GAMES = 20
 """So few games of a side against itself are meant to show that it plays."""
 
@@ -44,6 +49,10 @@ class Hint:
     text: str
 
 
+UNREAD = Hint(Severity.NOTE, "The sources have not been read yet.")
+"""Told until the server has looked, so that no hint about sources means that there is none."""
+
+
 class SourceFacts(Struct, frozen=True, omit_defaults=True):
     """What was read in the sources of a run's two sides, once, by the server. What is None could
     not be found out; `trouble` says why, where nothing could be read."""
@@ -57,11 +66,27 @@ class SourceFacts(Struct, frozen=True, omit_defaults=True):
     added: int = 0
     removed: int = 0
     nets: tuple[str, ...] = ()
-    """Those that both sources name."""
+    """Those that the sources of the new side name."""
+    base_nets: tuple[str, ...] = ()
+    """Those that the sources of the base name."""
     missing_nets: tuple[str, ...] = ()
+    """Of all nets those that the submitter does not find here."""
+    unlisted_nets: tuple[str, ...] = ()
+    """Named by the sources of a side that lists nets of its own, but not these."""
     private_nets: tuple[str, ...] = ()
+    nets_checked: bool = True
+    """False where workers get nets from elsewhere, so that nobody looked whether they are there."""
     message_bench: str = ""
     """The bench that the new side's commit names."""
+    base_message_bench: str = ""
+    """The bench that the base's commit names."""
+    tree: str = ""
+    """The tree of the new side, by which a squashed merge of it is known."""
+
+    @property
+    def all_nets(self) -> tuple[str, ...]:
+        """Those that either source names."""
+        return tuple(dict.fromkeys((*self.nets, *self.base_nets)))
 
 
 class ReviewFacts(Struct, frozen=True, omit_defaults=True):
@@ -70,6 +95,7 @@ class ReviewFacts(Struct, frozen=True, omit_defaults=True):
     earlier_runs: int | None = None
     """Of its owner, before this one."""
     sources: SourceFacts | None = None
+    """None until somebody has looked."""
 
 
 NO_FACTS = ReviewFacts()
@@ -80,24 +106,30 @@ def review_submission(
 ) -> tuple[Hint, ...]:
     """The hints about a run, what matters most first."""
     found = [
-        *_review_sides(run),
+        # First among their like: they can't be seen in the run, and some pages show few hints.
+        *(_review_sources(facts.sources) if facts.sources else _review_unread(run, record)),
+        *_review_sides(run, record),
         *_review_share(run.plan),
         *_review_options(run),
         *_review_conditions(run, record),
         *_review_bench(run, facts.sources),
         *_review_person(run, facts),
-        *(_review_sources(facts.sources) if facts.sources else ()),
     ]
     return tuple(sorted(found, key=lambda hint: ORDER.index(hint.severity)))
 
 
-def _review_sides(run: Run) -> Iterator[Hint]:
+def is_built(side: Side, record: EngineRecord) -> bool:
+    """Whether a side is built from sources, by the record of its engine."""
+    return bool(side.repository) and not side.binary and record.needed_recipe not in UNBUILT
+
+
+def _review_sides(run: Run, record: EngineRecord) -> Iterator[Hint]:
     if isinstance(run.kind, SpsaTuning):
         return
     new, base = run.plan.sides[:2]
     if _what_plays(run.plan, new) == _what_plays(run.plan, base):
         yield _review_twins(run)
-    elif base.tag not in MAIN_NAMES and not base.binary:
+    elif base.tag not in _name_main(record) and not base.binary:
         yield Hint(Severity.NOTE, f"The base is {base.tag}, not the main branch by its name.")
     if run.plan.side_tc(new) != run.plan.side_tc(base):
         odds = f"{run.plan.side_tc(new)} against {run.plan.side_tc(base)}"
@@ -105,6 +137,10 @@ def _review_sides(run: Run) -> Iterator[Hint]:
     if run.plan.side_threads(new) != run.plan.side_threads(base):
         odds = f"{run.plan.side_threads(new)} against {run.plan.side_threads(base)}"
         yield Hint(Severity.LOOK, f"Unequal threads: {odds}.")
+
+
+def _name_main(record: EngineRecord) -> frozenset[str]:
+    return frozenset({record.branch, "HEAD"}) if record.branch else MAIN_NAMES
 
 
 def _review_twins(run: Run) -> Hint:
@@ -174,43 +210,84 @@ def _review_conditions(run: Run, record: EngineRecord) -> Iterator[Hint]:
 
 
 def _review_presets(run: Run, record: EngineRecord) -> Iterator[Hint]:
-    """Time controls and bounds that none of the engine's presets has."""
-    plan, presets = run.plan, [(each, read_preset(each)) for each in record.presets]
-    played = {(_tc_of(each), str(fields.get("threads", 1))) for each, fields in presets}
-    if presets and (plan.tc, str(plan.threads)) not in played:
-        threads = f"{plan.threads} thread{'s' if plan.threads > 1 else ''}"
-        yield Hint(Severity.LOOK, f"{plan.tc} with {threads} is none of the engine's presets.")
+    """Time control, threads and bounds that are not together in any preset of the engine. One
+    without presets of its own is not held to `quick`, which every engine has."""
+    if not record.presets:
+        return
+    plan, presets = run.plan, [read_preset(each) for each in list_presets(record)]
+    conditions = f"{plan.tc} with {plan.threads} thread{'s' if plan.threads > 1 else ''}"
+    alike = [each for each in presets if _plays_alike(plan, each)]
+    if not alike:
+        yield Hint(Severity.LOOK, f"{conditions} is none of the engine's presets.")
     if isinstance(run.kind, SprtTest):
-        spec = run.kind.spec
-        known = [fields["sprt"] for _, fields in presets if isinstance(fields.get("sprt"), dict)]
-        same = any(
-            (each.get("elo0"), each.get("elo1")) == (spec.elo0, spec.elo1)
-            for each in known
-            if isinstance(each, dict)
+        yield from _review_bounds(run.kind.spec, presets, alike, conditions)
+
+
+def _plays_alike(plan: Plan, preset: Mapping[str, object]) -> bool:
+    """Whether a preset has this time control and number of threads; what it leaves open fits."""
+    tc, threads = preset.get("tc", plan.tc), preset.get("threads", 1)
+    return (tc, str(threads)) == (plan.tc, str(plan.threads))
+
+
+def _review_bounds(
+    spec: Sprt,
+    presets: Iterable[Mapping[str, object]],
+    alike: Iterable[Mapping[str, object]],
+    conditions: str,
+) -> Iterator[Hint]:
+    """Bounds and rates of error, judged by the presets that play `alike`, where there are some."""
+    bounds, known = f"[{spec.elo0:g}, {spec.elo1:g}]", list(_list_bounds(presets))
+    here = list(_list_bounds(alike))
+    if known and all(not _has_bounds(each, spec) for each in known):
+        yield Hint(Severity.LOOK, f"The bounds {bounds} are none of the engine's presets.")
+    elif here and all(not _has_bounds(each, spec) for each in here):
+        usual = dict.fromkeys(f"[{each.elo0:g}, {each.elo1:g}]" for each in here)
+        yield Hint(
+            Severity.LOOK,
+            f"The bounds {bounds} belong to another preset: for {conditions} the engine has"
+            f" {_enumerate(usual)}.",
         )
-        if known and not same:
-            bounds = f"[{spec.elo0:g}, {spec.elo1:g}]"
-            yield Hint(Severity.LOOK, f"The bounds {bounds} are none of the engine's presets.")
+    rates = {(each.alpha, each.beta) for each in known if _has_bounds(each, spec)}
+    usual_rates = rates or {(Sprt(0, 1).alpha, Sprt(0, 1).beta)}
+    if (spec.alpha, spec.beta) not in usual_rates:
+        yield Hint(
+            Severity.LOOK,
+            f"Its rates of error are not the usual ones: alpha {spec.alpha:g}, beta {spec.beta:g}.",
+        )
 
 
-def _tc_of(preset: PresetRecord) -> str:
-    return preset.settings.get("tc", "")
+def _list_bounds(presets: Iterable[Mapping[str, object]]) -> Iterator[Sprt]:
+    for preset in presets:
+        if isinstance(preset.get("sprt"), dict):
+            try:
+                yield convert(preset["sprt"], Sprt)
+            except (ValidationError, StatisticsFault):
+                continue
+
+
+def _has_bounds(known: Sprt, spec: Sprt) -> bool:
+    return (known.elo0, known.elo1) == (spec.elo0, spec.elo1)
 
 
 def _review_bench(run: Run, sources: SourceFacts | None) -> Iterator[Hint]:
     new, base = run.plan.sides[:2]
-    if new.binary or isinstance(run.kind, SpsaTuning):
+    if isinstance(run.kind, SpsaTuning):
         return
-    if not new.signature:
-        yield Hint(Severity.LOOK, "The bench of the new side is not known.")
-    elif new.signature == base.signature and new.commit != base.commit:
+    told = (sources.message_bench, sources.base_message_bench) if sources else ("", "")
+    for side, name, named in ((new, "new side", told[0]), (base, "base", told[1])):
+        if side.binary:
+            continue
+        if not side.signature:
+            yield Hint(Severity.LOOK, f"The bench of the {name} is not known.")
+        elif named and named != side.signature:
+            yield Hint(
+                Severity.LOOK,
+                f"The bench of the {name} was changed: {side.signature} is given, the commit"
+                f" names {named}.",
+            )
+    same = new.signature and new.signature == base.signature
+    if same and new.commit != base.commit and not new.binary:
         yield Hint(Severity.NOTE, "Both sides have the same bench: no functional change.")
-    told = sources.message_bench if sources else ""
-    if told and new.signature and told != new.signature:
-        yield Hint(
-            Severity.LOOK,
-            f"The bench was changed: {new.signature} is given, the commit names {told}.",
-        )
 
 
 def _review_person(run: Run, facts: ReviewFacts) -> Iterator[Hint]:
@@ -218,9 +295,16 @@ def _review_person(run: Run, facts: ReviewFacts) -> Iterator[Hint]:
         yield Hint(Severity.LOOK, f"This is the first test of {run.plan.owner}.")
 
 
+def _review_unread(run: Run, record: EngineRecord) -> Iterator[Hint]:
+    """Nobody looks at a run that has ended."""
+    built = all(is_built(side, record) for side in run.plan.sides[:2])
+    if built and not run.status.finished:
+        yield UNREAD
+
+
 def _review_sources(facts: SourceFacts) -> Iterator[Hint]:
     if facts.trouble:
-        yield Hint(Severity.NOTE, f"The sources could not be looked at: {facts.trouble}.")
+        yield Hint(Severity.LOOK, f"The sources could not be looked at: {facts.trouble}.")
     if facts.ancestor is False:
         yield Hint(
             Severity.LOOK,
@@ -228,16 +312,27 @@ def _review_sources(facts: SourceFacts) -> Iterator[Hint]:
         )
     if facts.base_on_main is False:
         yield Hint(Severity.LOOK, "The base is not on the engine's main branch.")
+    yield from _review_nets(facts)
+    if facts.files is not None:
+        yield _describe_diff(facts)
+
+
+def _review_nets(facts: SourceFacts) -> Iterator[Hint]:
     if facts.missing_nets:
-        yield Hint(
-            Severity.WRONG,
-            f"The sources name nets that are not kept here: {_enumerate(facts.missing_nets)}.",
-        )
+        named = _enumerate(facts.missing_nets)
+        yield Hint(Severity.WRONG, f"It needs nets that are not kept here: {named}.")
+    if facts.unlisted_nets:
+        named = _enumerate(facts.unlisted_nets)
+        yield Hint(Severity.LOOK, f"The sources name nets that the test does not list: {named}.")
     if facts.private_nets:
         named = _enumerate(facts.private_nets)
         yield Hint(Severity.LOOK, f"It plays with a net of a private engine: {named}.")
-    if facts.files is not None:
-        yield _describe_diff(facts)
+    if not facts.nets_checked and facts.all_nets:
+        named = _enumerate(facts.all_nets)
+        yield Hint(
+            Severity.NOTE,
+            f"Nets were not checked, since workers get them from elsewhere: {named}.",
+        )
 
 
 def _describe_diff(facts: SourceFacts) -> Hint:

@@ -24,6 +24,13 @@ class SourceError(Exception):
     """A commit or its files can't be fetched; the text says why."""
 
 
+class HostNotFound(SourceError):
+    """No name service knows the host just now, which may pass."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(f"there is no host {host}")
+
+
 class UnknownRevision(SourceError):
     """There is no such branch, tag or commit."""
 

@@ -18,6 +18,10 @@ from rookery.sources.survey import GitSurvey, SourcePlace
 
 LARGEST_DIFF = 1_000_000
 DIFF_SECONDS = 10.0
+"""For both commits and the comparison together."""
+PATIENCE_SECONDS = 5.0
+"""So much longer a page waits, since a thread may have to be waited for."""
+TOO_LONG = f"git takes longer than {DIFF_SECONDS:.0f} s"
 MADE_AT_ONCE = 2
 MOST_REMEMBERED = 30
 REMEMBERED_SECONDS = 86_400.0
@@ -39,26 +43,52 @@ class GitDiff:
     """Diffs by git, in a folder that is removed again."""
 
     survey: GitSurvey
+    clock: Clock
 
     def diff(self, new: SourcePlace, base: SourcePlace) -> str:
+        left = SecondsLeft(self.clock, self.clock.seconds() + DIFF_SECONDS)
         with self.survey.scratch() as folder:
-            clone = self.survey.fetch_files(folder / "files", new, base, seconds=DIFF_SECONDS)
-            return self._compare(clone, folder / "diff", new, base)
+            try:
+                clone = self.survey.fetch_files(folder / "files", new, base, find_seconds=left)
+                self._compare(clone, folder / "diff", (base.commit, new.commit), left)
+            except SourceError:
+                left()  # What came too late is told as that, whatever git was at.
+                raise
+            return _read_diff(folder / "diff")
 
-    def _compare(self, clone: Path, into: Path, new: SourcePlace, base: SourcePlace) -> str:
-        git = replace(self.survey.mirrors.git, seconds=DIFF_SECONDS, largest_bytes=2 * LARGEST_DIFF)
+    def _compare(
+        self, clone: Path, into: Path, commits: tuple[str, str], left: "SecondsLeft"
+    ) -> None:
+        git = replace(self.survey.mirrors.git, seconds=left(), largest_bytes=2 * LARGEST_DIFF)
         words = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", f"--output={into}")
         try:
-            git.run(*words, base.commit, new.commit, "--", folder=clone)
+            git.run(*words, *commits, "--", folder=clone)
         except SourceError:
             # Beyond the limit git is stopped; what it has written shows why.
             if not into.is_file() or into.stat().st_size < LARGEST_DIFF:
                 raise
-        with into.open("rb") as file:
-            found = file.read(LARGEST_DIFF + 1)
-        if len(found) > LARGEST_DIFF:
-            raise SourceError("the diff is larger than 1 MB")
-        return found.decode("utf-8", "replace")
+
+
+def _read_diff(file: Path) -> str:
+    with file.open("rb") as opened:
+        found = opened.read(LARGEST_DIFF + 1)
+    if len(found) > LARGEST_DIFF:
+        raise SourceError("the diff is larger than 1 MB")
+    return found.decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class SecondsLeft:
+    """How long until the time of several steps together is over; raises SourceError once it is."""
+
+    clock: Clock
+    end: float
+
+    def __call__(self) -> float:
+        left = self.end - self.clock.seconds()
+        if left <= 0:
+            raise SourceError(TOO_LONG)
+        return left
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +117,10 @@ class Diffs:
         if known is not None:
             return known
         try:
-            async with asyncio.timeout(2 * DIFF_SECONDS):
+            async with asyncio.timeout(DIFF_SECONDS + PATIENCE_SECONDS):
                 return await self._making((new, base), lambda: self._make(new, base))
         except TimeoutError:
-            return FoundDiff(trouble="it takes too long")
+            return self._remember((new, base), FoundDiff(trouble=TOO_LONG))
 
     async def _make(self, new: SourcePlace, base: SourcePlace) -> FoundDiff:
         with self.gate.enter():
@@ -98,8 +128,11 @@ class Diffs:
                 found = FoundDiff(await self._threads.io(self._differ.diff, new, base))
             except SourceError as why:
                 found = FoundDiff(trouble=str(why))
+        return self._remember((new, base), found)
+
+    def _remember(self, sides: tuple[SourcePlace, SourcePlace], found: FoundDiff) -> FoundDiff:
         seconds = REFUSED_SECONDS if found.trouble else REMEMBERED_SECONDS
-        self._known.put((new, base), found, seconds)
+        self._known.put(sides, found, seconds)
         return found
 
 

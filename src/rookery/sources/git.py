@@ -4,16 +4,18 @@ only to hosts that the operator allows.
 
 import os
 import re
+import selectors
 import signal
 import socket
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import monotonic
 from urllib.parse import SplitResult, urlsplit
 
 from rookery.http_places import is_public
-from rookery.sources.commits import SourceError, UnknownRevision
+from rookery.sources.commits import HostNotFound, SourceError, UnknownRevision
 
 # Which addresses git may connect to.
 #
@@ -59,7 +61,8 @@ class FetchPolicy:
     resolve: Resolve = resolve_host
 
     def check(self, repository: str) -> RepositoryHost:
-        """The host to connect to; raises SourceError where it is not allowed. Blocks."""
+        """The host to connect to; raises HostNotFound, or another SourceError where it is not
+        allowed. Blocks."""
         parts = urlsplit(repository)
         if parts.scheme not in self.schemes:
             allowed = ", ".join(sorted(self.schemes)) or "none"
@@ -75,10 +78,12 @@ class FetchPolicy:
         try:
             port = parts.port or PORTS[parts.scheme]
             addresses = self.resolve(host)
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
             # An operator's own ssh settings may know hosts that no name service does.
             if trusted:
                 return RepositoryHost(parts.scheme)
+            if isinstance(error, OSError):
+                raise HostNotFound(host) from None
             raise SourceError(f"there is no host {host}") from None
         if not trusted and not all(map(is_public, addresses)):
             raise SourceError(
@@ -159,12 +164,29 @@ SAFE = (
     *("-c", "protocol.version=2"),
     *("-c", "credential.helper="),
     *("-c", "gc.auto=0"),
+    # Larger files are never whole in memory, and their lines aren't compared: two of 39 MB took
+    # more than 1.5 GB.
+    *("-c", "core.bigFileThreshold=1m"),
+    # What is mapped counts as memory, and so does what each thread reserves.
+    *("-c", "core.packedGitWindowSize=64m"),
+    *("-c", "core.packedGitLimit=512m"),
+    *("-c", "pack.threads=2"),
 )
-LIMITED = ("/bin/sh", "-c", 'ulimit -f "$0" && exec git "$@"')
-"""Runs git with a limit on the size of files, in blocks."""
+LIMITED = (
+    "/bin/sh",
+    "-c",
+    'ulimit -f "$0" && { ulimit -v "$1" 2>/dev/null || :; } && shift && exec git "$@"',
+)
+"""Runs git with limits on the size of files, in blocks, and on the memory of each of its processes,
+in kB."""
 LATEST = "HEAD"
 """The name of a repository's default branch."""
 BLOCK = 512
+LARGEST_MEMORY = 2_000_000
+"""In kB. All of Stockfish's history is fetched with less than 300,000."""
+LARGEST_OUTPUT = 64 * 10**6
+"""In bytes. All messages of Stockfish's history together have an eighth of it."""
+PIECE = 65_536
 LONGEST_WORDS = 300
 
 
@@ -208,7 +230,7 @@ class Git:
         blocks = str(self.largest_bytes // BLOCK)
         options = (*git_options(self.place), *self._credential_options())
         process = subprocess.Popen(
-            [*LIMITED, blocks, *SAFE, *options, *words],
+            [*LIMITED, blocks, str(LARGEST_MEMORY), *SAFE, *options, *words],
             cwd=folder or "/",
             env=self._environment(),
             stdin=subprocess.DEVNULL,
@@ -217,7 +239,7 @@ class Git:
             start_new_session=True,
         )
         try:
-            output, errors = process.communicate(timeout=self.seconds)
+            output, errors = _read_output(process, self.seconds)
         except subprocess.TimeoutExpired:
             raise SourceError(f"git took longer than {self.seconds:.0f} s") from None
         finally:
@@ -256,11 +278,36 @@ def _home() -> str:
         return "/"
 
 
+def _read_output(process: "subprocess.Popen[bytes]", seconds: float) -> tuple[bytes, bytes]:
+    """What git writes until it ends, and its errors; raises TimeoutExpired, or SourceError where
+    it writes too much. What it packs a thousandfold would fill this process's memory."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    end, output, errors = monotonic() + seconds, bytearray(), bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ, output)
+        selector.register(process.stderr, selectors.EVENT_READ, errors)
+        while selector.get_map():
+            for key, _ in selector.select(max(0.0, end - monotonic())):
+                if not (piece := os.read(key.fd, PIECE)):
+                    selector.unregister(key.fileobj)
+                key.data.extend(piece)
+                if len(key.data) > LARGEST_OUTPUT:
+                    raise SourceError(f"git writes more than {LARGEST_OUTPUT // 10**6} MB")
+            if monotonic() > end:
+                raise subprocess.TimeoutExpired("git", seconds)
+    process.wait(max(0.0, end - monotonic()))
+    return bytes(output), bytes(errors)
+
+
 def _kill(process: "subprocess.Popen[bytes]") -> None:
     """Kills git and its child processes."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        process.wait()
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
 
 
 def _last_message(errors: bytes) -> str:

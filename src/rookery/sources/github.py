@@ -27,7 +27,7 @@ from rookery.sources.commits import (
 from rookery.sources.diffs import Differ, GitDiff
 from rookery.sources.git import Git
 from rookery.sources.mirrors import Mirrors
-from rookery.sources.survey import GitSurvey, MainCommit, SourcePlace, Surveyor
+from rookery.sources.survey import GitSurvey, MainCommit, NetPattern, SourcePlace, Surveyor
 
 API = "https://api.github.com"
 SITE = "https://github.com/"
@@ -208,15 +208,18 @@ class RemoteSources:
         return self.github.quota()
 
     def compare(
-        self, main: SourcePlace, new: SourcePlace, base: SourcePlace, net_pattern: str
+        self, main: SourcePlace, new: SourcePlace, base: SourcePlace, nets: NetPattern
     ) -> SourceFacts:
-        return GitSurvey(self.mirrors).compare(main, new, base, net_pattern)
+        return GitSurvey(self.mirrors).compare(main, new, base, nets)
 
     def diff(self, new: SourcePlace, base: SourcePlace) -> str:
-        return GitDiff(GitSurvey(self.mirrors)).diff(new, base)
+        return GitDiff(GitSurvey(self.mirrors), self.clock).diff(new, base)
 
     def list_main(self, main: SourcePlace) -> tuple[MainCommit, ...]:
         return GitSurvey(self.mirrors).list_main(main)
+
+    def find_tree(self, place: SourcePlace) -> str:
+        return GitSurvey(self.mirrors).find_tree(place)
 
     def read_file(self, main: SourcePlace, path: str) -> str:
         return GitSurvey(self.mirrors).read_file(main, path)

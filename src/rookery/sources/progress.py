@@ -1,7 +1,9 @@
 """Keeps engines' progress current: what their accepted tests add up to along their main branch."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from rookery.boundary.domains import Domain, runs
 from rookery.boundary.offload import Threads
@@ -18,14 +20,17 @@ from rookery.rules.progress import (
     CommitTest,
     EngineProgress,
     chain_progress,
+    list_unplaced,
     summarise_test,
 )
+from rookery.rules.review import ReviewFacts, SourceFacts
 from rookery.sources.commits import SourceError
 from rookery.sources.grants import GrantedRepositories
 from rookery.sources.survey import SourcePlace, Surveyor
 
 RUNS_AT_A_TIME = 100
 MOST_RUNS = 20_000
+TREES_AT_A_TIME = 10
 
 
 @dataclass(slots=True)
@@ -41,6 +46,8 @@ class ProgressKeeping:
     clock: Clock
     log: Log
     is_primary: Callable[[], bool]
+    _asked_trees: set[str] = field(default_factory=set)
+    """Runs whose tree was asked for in vain or found, since this process was started."""
 
     async def load(self, engine: str) -> EngineProgress | None:
         """What is known of an engine, by one query."""
@@ -49,7 +56,7 @@ class ProgressKeeping:
 
     @runs(Domain.THREAD, "histories are fetched and Elo is worked out in threads")
     async def keep_current(self) -> None:
-        """The job: looks at every engine that has a main branch and finished tests."""
+        """The job: looks at the main branch of every engine that has one."""
         if not self.is_primary():
             return
         for record in await self.threads.cpu(self._list_engines):
@@ -60,23 +67,57 @@ class ProgressKeeping:
         return [each for each in self.engines.catalogue.engines.values() if each.repository]
 
     async def _look_at(self, record: EngineRecord) -> None:
-        tests = [test async for test in self._list_tests(record.name)]
-        wanted = [test for test in tests if test.passed or not test.sequential]
-        if not wanted:
-            return
         granted = self.repositories.list_granted_to_team(record.team)
-        place = SourcePlace(record.repository, known=record.repository in granted)
+        known = record.repository in granted
+        place = SourcePlace(record.repository, known=known, branch=record.branch)
         try:
             listed = await self.threads.io(self.surveyor.list_main, place)
         except SourceError as why:
             self.log.info("main_branch_not_read", engine=record.name, reason=str(why))
             return
         branch = [
-            BranchCommit(each.sha, number, each.time, each.subject)
+            BranchCommit(each.sha, number, each.time, each.subject, each.tree, each.runs)
             for number, each in enumerate(listed)
         ]
+        tests = [test async for test in self._list_tests(record.name)]
+        tests = await self._add_trees(branch, tests, granted)
         progress = await self.threads.cpu(chain_progress, branch, tests)
         await self.rows.save(FindingKind.PROGRESS, record.name, progress, self.clock.now())
+
+    async def _add_trees(
+        self, branch: Sequence[BranchCommit], tests: Sequence[CommitTest], granted: frozenset[str]
+    ) -> list[CommitTest]:
+        """The tests with the trees of what passed but is not in the branch as it was tested. Most
+        are known since the run was looked at for approval; a few others are asked for each time."""
+        unplaced = await self.threads.cpu(list_unplaced, branch, tests)
+        wanted = [test.run for test in unplaced]
+        facts = await self.rows.load(FindingKind.REVIEW, wanted, ReviewFacts) if wanted else {}
+        trees = {run: each.sources.tree for run, each in facts.items() if each.sources}
+        new = [
+            test
+            for test in unplaced
+            if not trees.get(test.run) and test.run not in self._asked_trees
+        ]
+        for test in new[:TREES_AT_A_TIME]:
+            trees[test.run] = await self._find_tree(test, facts, granted)
+        return [replace(test, tree=trees.get(test.run, "")) for test in tests]
+
+    async def _find_tree(
+        self, test: CommitTest, facts: Mapping[str, ReviewFacts], granted: frozenset[str]
+    ) -> str:
+        """The tree of what a run has tested, which is kept; empty where it can't be had."""
+        self._asked_trees.add(test.run)
+        place = SourcePlace(test.repository, test.new, known=test.repository in granted)
+        try:
+            tree = await self.threads.io(self.surveyor.find_tree, place)
+        except SourceError as why:
+            self.log.info("tree_not_read", run=test.run, reason=str(why))
+            return ""
+        known = facts.get(test.run, ReviewFacts())
+        sources = replace(known.sources or SourceFacts(), tree=tree)
+        found = replace(known, sources=sources)
+        await self.rows.save(FindingKind.REVIEW, test.run, found, self.clock.now())
+        return tree
 
     async def _list_tests(self, engine: str) -> AsyncIterator[CommitTest]:
         for page in range(1, MOST_RUNS // RUNS_AT_A_TIME + 1):

@@ -1,6 +1,7 @@
-"""Looks at waiting runs once, so that whoever approves them finds what they should know."""
+"""Looks at the sources of runs once, so that whoever approves them finds what they should know, and
+an approver who submits one reads it too."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -15,25 +16,24 @@ from rookery.farm.read_values import FinishedRunsQuery
 from rookery.files.access import FileAccess
 from rookery.files.engine_files import NetStore
 from rookery.logs import Log
-from rookery.model.engine import BUNDLED, EngineRecord
+from rookery.model.engine import NET_FILES, EngineRecord
 from rookery.model.plan import Side
 from rookery.model.run import Run
-from rookery.rules.review import ReviewFacts, SourceFacts
+from rookery.rules.review import NO_FACTS, ReviewFacts, SourceFacts, is_built
 from rookery.sources.commits import SourceError
 from rookery.sources.grants import GrantedRepositories
-from rookery.sources.survey import SourcePlace, Surveyor
+from rookery.sources.survey import NetPattern, SourcePlace, Surveyor
 
 AGAIN_SECONDS = 1800.0
-"""After which a run that still waits is looked at again: a net may have come."""
+"""After which a run that still waits for approval is looked at again: a net may have come."""
 RUNS_AT_A_TIME = 5
 SCRATCH_SECONDS = 3600.0
 """Longer than any look at sources takes."""
-UNBUILT = ("installed", BUNDLED)
 
 
 @dataclass(slots=True)
 class Reviews:
-    """The facts about waiting runs. One per process; the primary gathers them."""
+    """The facts about unfinished runs. One per process; the primary gathers them."""
 
     rows: FindingRows
     surveyor: Surveyor
@@ -63,60 +63,91 @@ class Reviews:
         return own or len(await self.fleet.primary.reads.finished(asked))
 
     @runs(Domain.THREAD, "sources are fetched in threads, rows are awaited")
-    async def look_at_waiting(self) -> None:
-        """The job: looks at runs that nobody has approved yet, a few at a time."""
+    async def look_at_unfinished(self) -> None:
+        """The job: looks at runs, a few at a time, those that wait for approval first."""
         if not self.is_primary():
             return
         oldest = self.clock.now().timestamp() - SCRATCH_SECONDS
         await self.threads.io(self.surveyor.forget_scratch, oldest)
-        waiting = [run for run in await self.fleet.views.active() if not run.status.approved]
-        now, ids = self.clock.seconds(), {run.id for run in waiting}
+        due = await self._list_due(await self.fleet.views.active())
+        for run in due[:RUNS_AT_A_TIME]:
+            self._looked[run.id] = self.clock.seconds()
+            found = await self.gather(run)
+            await self.rows.save(FindingKind.REVIEW, run.id, found, self.clock.now())
+            await self.fleet.commands.show_anew(run.id)
+
+    async def _list_due(self, active: Sequence[Run]) -> list[Run]:
+        """The runs to be looked at, those that wait before the others and these from the newest
+        on. One that may be played is looked at once: it was approved before the job came by."""
+        now, ids = self.clock.seconds(), {run.id for run in active}
         self._looked = {run: when for run, when in self._looked.items() if run in ids}
         due = [
-            run
-            for run in waiting
-            if now - self._looked.get(run.id, -AGAIN_SECONDS) >= AGAIN_SECONDS
+            run for run in active if now - self._looked.get(run.id, -AGAIN_SECONDS) >= AGAIN_SECONDS
         ]
-        for run in due[:RUNS_AT_A_TIME]:
-            self._looked[run.id] = now
-            await self.rows.save(
-                FindingKind.REVIEW, run.id, await self.gather(run), self.clock.now()
-            )
+        approved = {run.id: run for run in due if run.status.approved}
+        known = await self.load(approved) if approved else {}
+        self._looked |= dict.fromkeys(known, now)
+        waiting = [run for run in due if run.id not in approved]
+        return [
+            *waiting,
+            *(approved[each] for each in sorted(approved.keys() - known, reverse=True)),
+        ]
 
     async def gather(self, run: Run) -> ReviewFacts:
-        """Everything about a run that can't be seen in itself."""
+        """Everything about a run that can't be seen in itself. Commits stay what they are: sources
+        that were read before and can't be read now are as they were."""
+        found = await self._read_sources(run)
+        if found.trouble:
+            before = (await self.load([run.id])).get(run.id, NO_FACTS).sources
+            found = found if before is None or before.trouble else before
         return ReviewFacts(
             earlier_runs=await self.count_earlier(run.plan.owner, run.id),
-            sources=await self._add_nets(run, await self._read_sources(run)),
+            sources=await self._add_nets(run, found),
         )
 
     async def _read_sources(self, run: Run) -> SourceFacts:
         record = self.engines.catalogue.record(run.plan.engine)
         granted = self.repositories.list_granted(run.plan.owner)
-        places = [_place(side, granted) for side in run.plan.sides[:2] if self._is_built(side)]
+        places = [
+            _place(side, granted)
+            for side in run.plan.sides[:2]
+            if is_built(side, self.engines.catalogue.record(side.engine))
+        ]
         if len(places) < 2:
             return SourceFacts()
-        main = SourcePlace(record.repository, known=record.repository in granted)
+        known = record.repository in granted
+        main = SourcePlace(record.repository, known=known, branch=record.branch)
         try:
             return await self.threads.io(
-                self.surveyor.compare, main, places[0], places[1], _net_pattern(record)
+                self.surveyor.compare, main, places[0], places[1], make_net_search(record)
             )
         except SourceError as why:
             self.log.info("sources_not_read", run=run.id, reason=str(why))
             return SourceFacts(trouble=str(why))
 
-    def _is_built(self, side: Side) -> bool:
-        recipe = self.engines.catalogue.record(side.engine).needed_recipe
-        return bool(side.repository) and not side.binary and recipe not in UNBUILT
-
     async def _add_nets(self, run: Run, facts: SourceFacts) -> SourceFacts:
-        """Which of the nets are not here, or not for everybody."""
-        named = dict.fromkeys((*facts.nets, *(net for side in run.plan.sides for net in side.nets)))
+        """Which of the nets are not here, not for everybody, or not in a side's own list."""
+        sides = run.plan.sides[:2]
+        listed = [net for side in sides for net in side.nets]
+        named = dict.fromkeys((*facts.all_nets, *listed))
+        unlisted = [
+            name
+            for side, nets in zip(sides, (facts.nets, facts.base_nets), strict=False)
+            for name in nets
+            if side.nets and name not in side.nets
+        ]
         missing = [name async for name in self._find_missing(named, run.plan.owner)]
         private = [name for name in named if self.file_access.is_private(name)]
-        return replace(facts, missing_nets=tuple(missing), private_nets=tuple(private))
+        return replace(
+            facts,
+            missing_nets=tuple(missing),
+            unlisted_nets=tuple(dict.fromkeys(unlisted)),
+            private_nets=tuple(private),
+            nets_checked=not self.nets_elsewhere,
+        )
 
     async def _find_missing(self, names: Collection[str], owner: str) -> AsyncIterator[str]:
+        """A net that the owner may not see is to them as one that is not there."""
         for name in () if self.nets_elsewhere else names:
             kept = await self.nets.rows.get(name)
             if kept is None or not self.file_access.may_see(owner, name):
@@ -127,6 +158,8 @@ def _place(side: Side, granted: frozenset[str]) -> SourcePlace:
     return SourcePlace(side.repository, side.commit, known=side.repository in granted)
 
 
-def _net_pattern(record: EngineRecord) -> str:
-    """By which nets are known in sources; empty for an engine that is not built with them."""
-    return record.nets.pattern if record.nets.use == "embedded" else ""
+def make_net_search(record: EngineRecord) -> NetPattern:
+    """How nets are found in sources; an engine that is not built with them has none there."""
+    if record.nets.use != "embedded":
+        return NetPattern()
+    return NetPattern(record.nets.pattern, record.nets.files or NET_FILES)

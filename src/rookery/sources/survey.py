@@ -9,7 +9,7 @@ fetched within limits of time and size, and to hosts that the operator allows.
 import hashlib
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,9 +19,10 @@ from typing import Protocol
 from msgspec.structs import replace as with_fields
 
 from rookery.farm.submission_fields import find_bench
+from rookery.model.engine import NET_FILES
 from rookery.model.patterns import BadPattern, is_whole
 from rookery.rules.review import SourceFacts
-from rookery.sources.commits import SourceError
+from rookery.sources.commits import SourceError, check_revision
 from rookery.sources.git import LATEST, Git
 from rookery.sources.mirrors import Mirrors
 
@@ -33,40 +34,58 @@ LONGEST_SUBJECT = 200
 SCRATCH = "look-"
 MAIN = "refs/rookery/main"
 COMMITS_ALONE = "--filter=tree:0"
-NET_FILES = ("src/evaluate.h", "src/evaluate.cpp", "src/nnue/network.h", "src/nnue/nnue_common.h")
-"""Where engines of Stockfish's kind say which nets they are built with."""
+_RUN_ID = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{24}(?![0-9a-zA-Z])", re.ASCII)
+MOST_RUNS_NAMED = 20
 _STAT = re.compile(r"(\d{1,9}|-)\t(\d{1,9}|-)\t", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """A commit in a repository, and whether the server may show who it is there."""
+    """A commit in a repository, and whether the server may show who it is there. Of a main branch
+    the name takes the commit's place; an empty one is what the repository calls HEAD."""
 
     repository: str
     commit: str = ""
     known: bool = False
+    branch: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NetPattern:
+    """By which pattern nets are known in sources, and in which files; an empty one looks for
+    none."""
+
+    pattern: str = ""
+    files: tuple[str, ...] = NET_FILES
 
 
 @dataclass(frozen=True, slots=True)
 class MainCommit:
-    """A commit of a main branch; `time` is when it was committed, in UNIX seconds."""
+    """A commit of a main branch; `time` is when it was committed, in UNIX seconds. `runs` are the
+    words of its message that look like the id of a run."""
 
     sha: str
     time: int
     subject: str
+    tree: str = ""
+    runs: tuple[str, ...] = ()
 
 
 class Surveyor(Protocol):
     """Reads sources on other servers; blocks, at times for a minute or two. Raises SourceError."""
 
     def compare(
-        self, main: SourcePlace, new: SourcePlace, base: SourcePlace, net_pattern: str
+        self, main: SourcePlace, new: SourcePlace, base: SourcePlace, nets: NetPattern
     ) -> SourceFacts:
         """How two commits lie to one another and to the main branch of their engine."""
         ...
 
     def list_main(self, main: SourcePlace) -> tuple[MainCommit, ...]:
-        """The commits of a repository's main branch, the oldest first."""
+        """The commits of a repository's main branch, each after those that it comes from."""
+        ...
+
+    def find_tree(self, place: SourcePlace) -> str:
+        """What the tree of a commit is called."""
         ...
 
     def read_file(self, main: SourcePlace, path: str) -> str:
@@ -89,22 +108,34 @@ class GitSurvey:
         return self.mirrors.folder.with_name("histories")
 
     def compare(
-        self, main: SourcePlace, new: SourcePlace, base: SourcePlace, net_pattern: str
+        self, main: SourcePlace, new: SourcePlace, base: SourcePlace, nets: NetPattern
     ) -> SourceFacts:
         with self.scratch() as scratch:
-            facts = self._read_files(scratch / "files", new, base, net_pattern)
+            facts = self._read_files(scratch / "files", new, base, nets)
             return self._add_lineage(facts, scratch / "history", main, new, base)
 
     def list_main(self, main: SourcePlace) -> tuple[MainCommit, ...]:
         clone = self._refresh_main(main)
-        words = ("log", "--reverse", f"--max-count={MOST_COMMITS}", "--format=%H %ct %s", MAIN)
-        said = self._git(main).run(*words, "--", folder=clone)
-        return tuple(map(_parse_commit, said.splitlines()))
+        # By the graph and not by dates, which rebasing and wrong clocks leave in any order. All
+        # that the branch contains, not its first parents alone: what was tested may be merged.
+        order = ("--topo-order", "--reverse", f"--max-count={MOST_COMMITS}")
+        words = ("log", *order, "--format=%x00%H %T %ct %s%n%B", MAIN, "--")
+        said = self._git(main).run(*words, folder=clone)
+        return tuple(map(parse_commit, said.split("\0")[1:]))
+
+    def find_tree(self, place: SourcePlace) -> str:
+        with self.scratch() as scratch:
+            clone = self._begin(scratch / "commit")
+            self._fetch(place, place.commit, clone, "--depth=1", COMMITS_ALONE)
+            return self._read_tree(self._git(place), clone, place.commit)
+
+    def _read_tree(self, git: Git, clone: Path, commit: str) -> str:
+        return git.run("log", "-1", "--format=%T", commit, "--", folder=clone).strip()
 
     def read_file(self, main: SourcePlace, path: str) -> str:
         with self.scratch() as scratch:
             clone = self._begin(scratch / "files")
-            self._fetch(main, LATEST, clone, "--depth=1")
+            self._fetch(main, _main_ref(main), clone, "--depth=1")
             return self._show(self._git(main), clone, "FETCH_HEAD", path)
 
     def forget_scratch(self, before: float) -> None:
@@ -112,38 +143,49 @@ class GitSurvey:
             if left.stat().st_mtime < before:
                 shutil.rmtree(left, ignore_errors=True)
 
-    # Files: which nets the sides name, the size of the diff, the bench of the new side.
+    # Files: which nets the sides name, the size of the diff, the benches of both sides.
 
     def fetch_files(
-        self, clone: Path, new: SourcePlace, base: SourcePlace, *, seconds: float = SECONDS
+        self,
+        clone: Path,
+        new: SourcePlace,
+        base: SourcePlace,
+        *,
+        find_seconds: Callable[[], float] = lambda: SECONDS,
     ) -> Path:
-        """A clone with the files of two commits, without their history."""
+        """A clone with the files of two commits, without their history. `find_seconds` tells before
+        each step how long it may take."""
         self._begin(clone)
         for side in (new, base):
-            self._fetch(side, side.commit, clone, "--depth=1", seconds=seconds)
+            self._fetch(side, side.commit, clone, "--depth=1", seconds=find_seconds())
         return clone
 
     def _read_files(
-        self, clone: Path, new: SourcePlace, base: SourcePlace, net_pattern: str
+        self, clone: Path, new: SourcePlace, base: SourcePlace, nets: NetPattern
     ) -> SourceFacts:
         self.fetch_files(clone, new, base)
         git = self._git(new)
-        message = git.run("log", "-1", "--format=%B", new.commit, "--", folder=clone)
         words = ("diff", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv")
         counts = count_lines(git.run(*words, base.commit, new.commit, "--", folder=clone))
-        nets = {
-            name: None
-            for side in (new, base)
-            for path in (NET_FILES if net_pattern else ())
-            for name in find_nets(self._show(git, clone, side.commit, path), net_pattern)
-        }
         return SourceFacts(
             files=counts[0],
             added=counts[1],
             removed=counts[2],
-            nets=tuple(nets),
-            message_bench=find_bench(message),
+            nets=self._find_nets(git, clone, new.commit, nets),
+            base_nets=self._find_nets(git, clone, base.commit, nets),
+            message_bench=self._find_bench(git, clone, new.commit),
+            base_message_bench=self._find_bench(git, clone, base.commit),
+            tree=self._read_tree(git, clone, new.commit),
         )
+
+    def _find_bench(self, git: Git, clone: Path, commit: str) -> str:
+        return find_bench(git.run("log", "-1", "--format=%B", commit, "--", folder=clone))
+
+    def _find_nets(self, git: Git, clone: Path, commit: str, nets: NetPattern) -> tuple[str, ...]:
+        files = nets.files if nets.pattern else ()
+        texts = (self._show(git, clone, commit, path) for path in files)
+        names = (name for text in texts for name in find_nets(text, nets.pattern))
+        return tuple(dict.fromkeys(names))
 
     def _show(self, git: Git, clone: Path, commit: str, path: str) -> str:
         """The beginning of a file; empty where there is none."""
@@ -189,10 +231,11 @@ class GitSurvey:
     def _refresh_main(self, main: SourcePlace) -> Path:
         """The clone with the commits of a main branch as it is now."""
         name = f"{'known' if main.known else 'open'} {main.repository}"
+        name += f" {main.branch}" if main.branch else ""
         clone = self.folder / hashlib.sha256(name.encode()).hexdigest()[:32]
         with self.mirrors.lock_folder(clone):
             self._begin(clone)
-            self._fetch(main, f"+{LATEST}:{MAIN}", clone, COMMITS_ALONE)
+            self._fetch(main, f"+{_main_ref(main)}:{MAIN}", clone, COMMITS_ALONE)
         return clone
 
     def _begin(self, clone: Path) -> Path:
@@ -247,6 +290,18 @@ def find_nets(text: str, pattern: str) -> Iterator[str]:
             return
 
 
-def _parse_commit(line: str) -> MainCommit:
-    sha, time, subject = (*line.split(" ", 2), "", "")[:3]
-    return MainCommit(sha, int(time), subject[:LONGEST_SUBJECT])
+def parse_commit(text: str) -> MainCommit:
+    """A commit from a line with its hash, tree, time and subject, and the message after it."""
+    head, _, message = text.partition("\n")
+    sha, tree, time, subject = (*head.split(" ", 3), "", "", "")[:4]
+    runs = dict.fromkeys(_RUN_ID.findall(message))
+    named = tuple(runs)[:MOST_RUNS_NAMED]
+    return MainCommit(sha, int(time), subject[:LONGEST_SUBJECT], tree, named)
+
+
+def _main_ref(main: SourcePlace) -> str:
+    """What to fetch as the main branch; raises SourceError for what can't be a branch."""
+    if not main.branch:
+        return LATEST
+    check_revision(main.branch)
+    return f"refs/heads/{main.branch}"

@@ -5,6 +5,7 @@ Each comes with its 95 % interval and the likelihood of superiority.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import sqrt
 
 from rookery.stats.likelihood import bayes_bounds, unpaired
@@ -61,6 +62,9 @@ def estimate_elo(bins: Sequence[int]) -> EloEstimate:
 
 WIDEST_ELO = 1000.0
 SMALLEST_GAP = 1e-12
+SMALLEST_REACH = 0.01
+CHART_ELO = 1e-3
+REMEMBERED = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +81,33 @@ class SequentialElo:
 
 
 def live_elo(
-    spec: Sprt, bins: Sequence[int], trinomial: Sequence[int] | None = None
+    spec: Sprt,
+    bins: Sequence[int],
+    trinomial: Sequence[int] | None = None,
+    *,
+    within: float = 1e-14,
 ) -> SequentialElo:
-    counted = moments(bins)
+    """`within` is how near to the true values they have to be: a chart does with less."""
+    counted, plain = moments(bins), estimate_elo(bins)
     worse = _chance_of_worse(spec, counted, score_bounds(spec, counted, bins, trinomial))
+    # The plain estimate is near, unless the test has just ended.
+    reach = max(0.5 * plain.half_width, SMALLEST_REACH)
     return SequentialElo(
-        elo=_elo_where(worse, 0.5, spec),
-        low=_elo_where(worse, 0.975, spec),
-        high=_elo_where(worse, 0.025, spec),
+        elo=_elo_where(worse, 0.5, plain.elo, reach, within),
+        low=_elo_where(worse, 0.975, plain.low, reach, within),
+        high=_elo_where(worse, 0.025, plain.high, reach, within),
         los=worse(0.0),
         llr=spec.log_ratio(bins, trinomial),
         lower_bound=spec.lower,
         upper_bound=spec.upper,
     )
+
+
+@lru_cache(maxsize=REMEMBERED)
+def live_elo_on_chart(spec: Sprt, bins: tuple[int, ...]) -> SequentialElo:
+    """The Elo at an earlier point of a test, as near as a chart shows it; remembered, since charts
+    are drawn again and again."""
+    return live_elo(spec, bins, within=CHART_ELO)
 
 
 def score_bounds(
@@ -132,20 +150,21 @@ def _chance_of_worse(
     return chance
 
 
-def _elo_where(worse: Callable[[float], float], chance: float, spec: Sprt) -> float:
-    """The Elo at which a worse outcome has this chance, sought in ever wider brackets."""
-    middle = (spec.elo0 + spec.elo1) / 2.0
-    reach = 30.0 * (spec.elo1 - spec.elo0)
+def _elo_where(
+    worse: Callable[[float], float], chance: float, guess: float, reach: float, within: float
+) -> float:
+    """The Elo at which a worse outcome has this chance, sought around a guess in ever wider
+    brackets."""
     while True:
-        low, high = max(-WIDEST_ELO, middle - reach), min(WIDEST_ELO, middle + reach)
+        low, high = max(-WIDEST_ELO, guess - reach), min(WIDEST_ELO, guess + reach)
         above, below = worse(low) > chance, worse(high) < chance
         if above and below:
-            return root(lambda elo: worse(elo) - chance, low, high)
+            return root(lambda elo: worse(elo) - chance, low, high, within=within)
         if low == -WIDEST_ELO and not above:
             return low
         if high == WIDEST_ELO and not below:
             return high
-        reach *= 2.0
+        reach *= 4.0
 
 
 # What a fixed number of games can show: power, games needed, smallest Elo that shows.

@@ -2,7 +2,8 @@
 
 Plugging the present estimate in is badly wrong early. Here the true Elo has a stated prior, the
 results so far turn it into a posterior, and every forecast is a mean over that posterior. While
-the answer would still be mostly the prior's, there is none: it is too early.
+the chance to pass would still be mostly the prior's, none is told: it is too early. How many games
+are left hardly depends on the prior, and its range is told from the first game on.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,13 @@ from rookery.stats.walk import GamesRange, LlrPace, Walk, range_of
 
 # A mean over this many equally likely values stands for the mean over the posterior.
 POINTS = 24
-_SPREAD = tuple(quantile((i + 0.5) / POINTS) for i in range(POINTS))
+FEW_POINTS = 8
+"""Enough where only a range is told: its ends move by at most a few per cent, at a third of the
+cost. Lists ask it of every test that plays."""
+_SPREADS = {
+    points: tuple(quantile((i + 0.5) / points) for i in range(points))
+    for points in (FEW_POINTS, POINTS)
+}
 
 # The data carry the answer if moving the prior by its sigma moves the chance by less than this.
 LITTLE = 0.1
@@ -34,8 +41,8 @@ class Belief:
     def moved(self, sigmas: float) -> "Belief":
         return Belief(self.mean + sigmas * self.sigma, self.sigma)
 
-    def points(self) -> list[float]:
-        return [self.mean + self.sigma * step for step in _SPREAD]
+    def points(self, count: int = POINTS) -> list[float]:
+        return [self.mean + self.sigma * step for step in _SPREADS[count]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +56,12 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """No forecast means: too early to say."""
+    """How long a test still takes, and its chances; no forecast means that it is too early to tell
+    those."""
 
     prior: Belief
     posterior: Belief
+    games_left: GamesRange
     forecast: Forecast | None
 
 
@@ -91,16 +100,23 @@ def sprt_outlook(
             " its sigma between a millionth and a million."
         )
     after = posterior(pace, before, llr, games)
-    if not _carried_by_data(pace, before, llr, games):
-        return Outlook(before, after, None)
-    return Outlook(before, after, forecast(pace, after, llr, games_allowed))
+    if _carried_by_data(pace, before, llr, games):
+        ahead = forecast(pace, after, llr, games_allowed)
+        return Outlook(before, after, ahead.games_left, ahead)
+    left = forecast(pace, after, llr, games_allowed, points=FEW_POINTS).games_left
+    return Outlook(before, after, left, None)
 
 
 def forecast(
-    pace: LlrPace, belief: Belief, llr: float, games_allowed: float | None = None
+    pace: LlrPace,
+    belief: Belief,
+    llr: float,
+    games_allowed: float | None = None,
+    *,
+    points: int = POINTS,
 ) -> Forecast:
     """Chances and games left as means over the belief."""
-    walks = [pace.walk(elo, llr) for elo in belief.points()]
+    walks = [pace.walk(elo, llr) for elo in belief.points(points)]
     if walks[0].is_over:
         passed = 1.0 if walks[0].high <= 0.0 else 0.0
         return Forecast(passed, 1.0 - passed, GamesRange(0.0, 0.0, 0.0))

@@ -15,6 +15,10 @@ from rookery.stats.numbers import BINS_WANTED, StatisticsFault, upper_quantile, 
 SMALLEST_EXPECTATION = 5.0
 COLUMNS = 3
 
+# How likely it may be that chance alone makes one of all workers stand out so far.
+UNUSUAL = 0.05
+HARDLY_CHANCE = 0.01
+
 # What tasks with excessive crashes or time losses show.
 EXCESS_RESIDUAL = 10.0
 
@@ -73,8 +77,8 @@ def judge_workers(workers: Mapping[str, Sequence[int]]) -> WorkerTest | None:
         p_value=upper_tail(chi_square, degrees),
         residuals={name: _residual(squares[name], sum(rows[name]) / total) for name in rows},
         # One worker in so many may stand out by chance: the bar rises with their number.
-        yellow_from=upper_quantile(log(0.05 / len(rows))),
-        red_from=upper_quantile(log(0.01 / len(rows))),
+        yellow_from=upper_quantile(log(UNUSUAL / len(rows))),
+        red_from=upper_quantile(log(HARDLY_CHANCE / len(rows))),
     )
 
 

@@ -1,1 +1,1 @@
-"""The HTTP face: app, middleware, worker and user API, pages."""
+"""The HTTP face: the site, guards, the APIs of workers and people, what carries HTTP, metrics."""

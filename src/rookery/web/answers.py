@@ -17,6 +17,7 @@ from rookery.protocol.codec import encode_timed
 from rookery.protocol.worker_answers import OFFICIAL_VERSION, VersionAnswer, WorkerAnswer
 from rookery.web.faults import (
     MISTAKE,
+    UNDECIDED,
     UNEXPECTED,
     DatabaseAway,
     DiskFull,
@@ -24,7 +25,6 @@ from rookery.web.faults import (
     ErrorShape,
     FilesAway,
     NotFound,
-    NotPrimary,
     fault_in,
     shape_of,
     text_of,
@@ -78,7 +78,7 @@ async def answer_error(error: Exception, scope: Scope, site: Site) -> Response:
         fault = DatabaseAway()
     shape, info = shape_of(fault), request_info_of(scope)
     _write_down(fault, shape, scope, info, site)
-    if info.forwarded is not None and isinstance(fault, NotPrimary | Rebuilding | StateLost):
+    if info.forwarded is not None and isinstance(fault, UNDECIDED):
         return _send_elsewhere(text_of(fault), shape)
     if info.audience is Audience.PERSON:
         return await _page(fault, shape, headers, scope, site)

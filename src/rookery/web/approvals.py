@@ -51,9 +51,11 @@ class PendingApprovals:
         self._accounts.forget_all()
 
     async def _count_runs(self, approver: str) -> int:
+        """Their own are for somebody else to approve."""
         hidden = self._privacy.hidden(approver)
         return sum(
             run.display is DisplayState.PENDING
+            and run.plan.owner != approver
             and not any(side.engine in hidden for side in run.plan.sides)
             for run in await self._views.active()
         )

@@ -13,7 +13,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
 
 import anyio
-import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -23,7 +22,7 @@ from rookery.ask.passages import Asker
 from rookery.ask.sessions import TooManySessions, UnknownSession
 from rookery.boundary.errors import BridgeError, GateFull
 from rookery.protocol.ask import AskAnswer, AskEvent, DoneEvent, ErrorEvent, SourceList, TokenEvent
-from rookery.web.bodies import Places, StreamedAnswer, Streams, cancel_on_leave
+from rookery.web.bodies import Places, StreamedAnswer, Streams, cancel_on_leave, encode_event
 from rookery.web.faults import AskBusy, Conflict, HttpFault, ModelFailed, NotFound, Unavailable
 from rookery.web.scope import request_info_of
 from rookery.web.site import Site
@@ -34,14 +33,14 @@ END_SECONDS = 2.0
 READING_SECONDS = 60.0
 """How much longer than its answer a reader may take."""
 READ_AHEAD = 64
-SHARE = 2
+ADDRESS_DIVISOR = 2
 """One address may hold one in so many places."""
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 COMMENT = b":\n\n"
 FAREWELL = b'event: error\ndata: {"error":"The server is stopping."}\n\n'
 Fifo = asyncio.Queue[AskEvent | Exception | None]
-NAMES: dict[type, bytes] = {SourceList: b"sources", TokenEvent: b"token", DoneEvent: b"done"}
+NAMES: dict[type, str] = {SourceList: "sources", TokenEvent: "token", DoneEvent: "done"}
 
 
 @contextmanager
@@ -64,13 +63,13 @@ def make_asker(site: Site, name: str) -> Asker:
     return Asker(name=name, hidden=site.privacy.hidden_in_answers(name or None))
 
 
-class AskDesk:
+class AskAnswers:
     """Takes questions for a site and gives their answers out; one per app."""
 
     def __init__(self, site: Site, *, beat_seconds: float = BEAT_SECONDS) -> None:
         self._ask = site.ask
         self._streams = site.streams
-        self._places = Places(site.ask.gate, SHARE)
+        self._places = Places(site.ask.gate, ADDRESS_DIVISOR)
         self._beat_seconds = beat_seconds
         self._whole_seconds = site.settings.ask_answer_seconds + READING_SECONDS
 
@@ -141,13 +140,13 @@ class AskDesk:
 class AnswerStream(Response):
     """An answer that begins once there is a place for it."""
 
-    def __init__(self, desk: AskDesk, question: Question) -> None:
+    def __init__(self, answers: AskAnswers, question: Question) -> None:
         super().__init__(media_type=MEDIA_TYPE)
-        self._desk = desk
+        self._answers = answers
         self._question = question
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._desk.send(self._question, scope, receive, send)
+        await self._answers.send(self._question, scope, receive, send)
 
 
 def make_streamed(
@@ -165,21 +164,17 @@ def make_streamed(
 async def _encode_events(
     first: AskEvent | None, rest: AsyncIterator[AskEvent | None]
 ) -> AsyncIterator[bytes]:
-    yield encode_event(first)
+    yield _encode(first)
     try:
         with translated_ask_errors():
             async for event in rest:
-                yield encode_event(event)
+                yield _encode(event)
     except HttpFault as fault:
-        data = msgspec.json.encode(ErrorEvent(error=str(fault)))
-        yield b"event: error\ndata: " + data + b"\n\n"
+        yield encode_event("error", ErrorEvent(error=str(fault)))
 
 
-def encode_event(event: AskEvent | None) -> bytes:
-    """JSON has no line breaks in it, so that it is one line of data."""
-    if event is None:
-        return COMMENT
-    return b"event: " + NAMES[type(event)] + b"\ndata: " + msgspec.json.encode(event) + b"\n\n"
+def _encode(event: AskEvent | None) -> bytes:
+    return COMMENT if event is None else encode_event(NAMES[type(event)], event)
 
 
 async def _fill(running: RunningAnswer, queue: Fifo) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import TypeVar, cast
 
@@ -13,8 +13,17 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from rookery.boundary.offload import Gate, Threads
-from rookery.web.faults import BodyTooLarge, BodyTooSlow, ClientLeft, TooManyBodies, TooManyRequests
-from rookery.web.scope import body_in, has_more
+from rookery.people.login import origin_of
+from rookery.web.faults import (
+    BodyTooLarge,
+    BodyTooSlow,
+    ClientLeft,
+    ForeignBody,
+    TooManyBodies,
+    TooManyRequests,
+)
+from rookery.web.internal_calls import BodyDigest, ForwardedCall
+from rookery.web.scope import body_in, has_more, is_body
 
 T = TypeVar("T")
 
@@ -45,6 +54,27 @@ async def read_body(
     except TimeoutError:
         raise BodyTooSlow from None
     return bytes(body)
+
+
+class CheckedBody:
+    """An ASGI `receive` of a call that another instance has sent on. It raises ForeignBody before
+    the end of a body that is not the one which was signed with it, so that nothing is done with
+    what somebody put in its place."""
+
+    __slots__ = ("_call", "_digest", "_receive")
+
+    def __init__(self, call: ForwardedCall, receive: Receive) -> None:
+        self._call = call
+        self._receive = receive
+        self._digest = BodyDigest()
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        if is_body(message):
+            self._digest.add(body_in(message))
+            if not has_more(message) and not self._call.has_body(self._digest.text):
+                raise ForeignBody
+        return message
 
 
 class LargeBodies:
@@ -90,6 +120,45 @@ class LargeBodies:
     def _has_place(self, user: str) -> bool:
         share = max(1, self._most // 2)
         return self._holders.total() < self._most and self._holders[user] < share
+
+
+class Replayed:
+    """An ASGI `receive` that returns messages which were read before, then those that follow."""
+
+    __slots__ = ("_receive", "_seen")
+
+    def __init__(self, seen: Iterable[Message], receive: Receive) -> None:
+        self._seen = iter(tuple(seen))
+        self._receive = receive
+
+    @classmethod
+    def whole(cls, body: bytes, receive: Receive) -> "Replayed":
+        """With a body that was read whole."""
+        return cls([{"type": "http.request", "body": body, "more_body": False}], receive)
+
+    async def __call__(self) -> Message:
+        return next(self._seen, None) or await self._receive()
+
+
+class KeptBody:
+    """Keeps the pieces of a body as they are read, so that a request that was not answered can be
+    carried out from its beginning once more."""
+
+    __slots__ = ("_kept", "_receive")
+
+    def __init__(self, receive: Receive) -> None:
+        self._kept: list[Message] = []
+        self._receive = receive
+
+    def again(self) -> Receive:
+        """An ASGI `receive` that begins with the first piece, whoever has read how much so far."""
+        return Replayed(self._kept, self._read_on)
+
+    async def _read_on(self) -> Message:
+        message = await self._receive()
+        if is_body(message):
+            self._kept.append(message)
+        return message
 
 
 async def read_pieces(receive: Receive) -> AsyncIterator[bytes]:
@@ -166,6 +235,11 @@ class Streams:
         return len(self._open)
 
 
+class CutShort(ConnectionError):
+    """A file was not sent whole: the connection ends without the end of the answer, so that whoever
+    fetches it knows and asks again."""
+
+
 class StreamedAnswer(Response):
     """An answer sent chunk by chunk until its source, its client or the process ends."""
 
@@ -177,9 +251,12 @@ class StreamedAnswer(Response):
         media_type: str,
         headers: dict[str, str] | None = None,
         last_words: bytes = b"",
+        is_file: bool = False,
     ) -> None:
+        """A file that is told to end is no whole file, and must not look like one."""
         super().__init__(headers=headers, media_type=media_type)
         del self.headers["content-length"]
+        self._is_file = is_file
         self._source = source
         self._streams = streams
         self._last_words = last_words
@@ -193,7 +270,10 @@ class StreamedAnswer(Response):
             try:
                 await self._send_all(send)
             finally:
+                has_left = leaving.done()
                 leaving.cancel()
+        if self._is_file and until_told.cancel_called and not has_left:
+            raise CutShort("the process stops")
         last = self._last_words if until_told.cancel_called else b""
         await send({"type": "http.response.body", "body": last, "more_body": False})
 
@@ -213,7 +293,7 @@ async def cancel_on_leave(receive: Receive, stream: anyio.CancelScope) -> None:
 
 # Places for answers that last: so many in all, and no address may take most of them.
 
-SHARE = 5
+ADDRESS_DIVISOR = 5
 """One address may hold one in so many places."""
 
 
@@ -224,21 +304,27 @@ class TooManyStreams(TooManyRequests):
 class Places:
     """Changed by the event loop alone."""
 
-    def __init__(self, gate: Gate, share: int = SHARE) -> None:
+    def __init__(self, gate: Gate, divisor: int = ADDRESS_DIVISOR) -> None:
         self._gate = gate
-        self._most = max(1, gate.stats().size // share)
+        self._most = max(1, gate.stats().size // divisor)
         self._held: Counter[str] = Counter()
 
     @contextmanager
     def enter(self, client: str) -> Iterator[None]:
         """Raises GateFull, or TooManyStreams."""
+        origin = origin_of(client)
         with self._gate.enter():
-            if self._held[client] >= self._most:
+            if self._held[origin] >= self._most:
                 raise TooManyStreams
-            self._held[client] += 1
+            self._held[origin] += 1
             try:
                 yield
             finally:
-                self._held[client] -= 1
-                if not self._held[client]:
-                    del self._held[client]
+                self._held[origin] -= 1
+                if not self._held[origin]:
+                    del self._held[origin]
+
+
+def encode_event(name: str, value: object) -> bytes:
+    """An event of a stream. JSON has no line breaks in it, so that it is one line of data."""
+    return f"event: {name}\ndata: ".encode() + msgspec.json.encode(value) + b"\n\n"

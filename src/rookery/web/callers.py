@@ -1,22 +1,18 @@
-"""Who calls, what they ask for, and what they may see; errors of the features as HTTP faults."""
+"""Who calls, and what they may see; errors of the features as HTTP faults."""
 
 import base64
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from enum import StrEnum
-from typing import TypeVar
 
 from starlette.requests import Request
 
-from rookery.farm.engines import TEAM_MARK, NotOfTeam, UnknownEngine, UnknownVersion
+from rookery.errors import make_sentence
+from rookery.farm.engines import NotOfTeam, UnknownEngine, UnknownVersion
 from rookery.farm.views import UnknownMachine, UnknownRun, UnknownTask
-from rookery.files.access import RepeatedUpload
 from rookery.files.store import FileRefused, NotYourFile, QuotaExceeded, UnknownFile
 from rookery.model.run import (
     BadGameCount,
+    BlockedByApprover,
     GamesCannotChange,
     NotApprover,
     NotYours,
@@ -26,11 +22,11 @@ from rookery.model.run import (
 )
 from rookery.model.task import Task
 from rookery.people.bearers import IN_PERSON, Bearer, Bearers, OwnerRefused, TokenRefused
-from rookery.people.login import LoginRefused, Throttled, VerifiedUser, WorkerCredentials
+from rookery.people.login import LoginRefused, Throttled
 from rookery.people.teams import NotLeading, UnknownTeam
 from rookery.people.users import Scope, UnknownUser
-from rookery.protocol.codec import BadName, BadParameter, WireFault
-from rookery.protocol.user_queries import parse_integer
+from rookery.people.worker_credentials import VerifiedUser, WorkerCredentials
+from rookery.protocol.codec import WireFault
 from rookery.rules.lifecycle import Actor
 from rookery.sources.grants import NotGranted
 from rookery.web.faults import (
@@ -47,7 +43,7 @@ from rookery.web.site import Site
 
 # Errors of the features as faults that clients read, and the runs that a reader may know of.
 
-NOT_ALLOWED = (NotYours, NotYourFile, NotApprover, OwnRun, NotOfTeam, NotLeading)
+NOT_ALLOWED = (NotYours, NotYourFile, NotApprover, BlockedByApprover, OwnRun, NotOfTeam, NotLeading)
 NOT_THERE = (
     UnknownRun,
     UnknownTask,
@@ -69,9 +65,9 @@ def translated_errors() -> Iterator[None]:
     except WireFault as fault:
         raise BadRequest(str(fault)) from None
     except NOT_ALLOWED as fault:
-        raise Forbidden(_sentence(fault)) from None
+        raise Forbidden(make_sentence(fault)) from None
     except NOT_THERE as fault:
-        raise NotFound(_sentence(fault)) from None
+        raise NotFound(make_sentence(fault)) from None
     except QuotaExceeded as fault:
         raise BodyTooLarge(str(fault)) from None
     except FileRefused as fault:
@@ -79,9 +75,9 @@ def translated_errors() -> Iterator[None]:
     except UnknownUser as fault:
         raise NotFound(str(fault)) from None
     except NOT_SENSIBLE as fault:
-        raise BadRequest(_sentence(fault)) from None
+        raise BadRequest(make_sentence(fault)) from None
     except RunFault as fault:
-        raise Conflict(_sentence(fault)) from None
+        raise Conflict(make_sentence(fault)) from None
 
 
 async def find_run(site: Site, run_id: str, viewer: str | None) -> Run:
@@ -94,7 +90,7 @@ async def find_run(site: Site, run_id: str, viewer: str | None) -> Run:
 
 
 async def find_shown_run(site: Site, run_id: str, reader: Actor | None) -> Run:
-    """As `seen_run`, with as much of it as the reader may see."""
+    """As `find_run`, with as much of it as the reader may see."""
     run = await find_run(site, run_id, None if reader is None else reader.name)
     return site.privacy.visible_part(reader, run)
 
@@ -119,14 +115,9 @@ def is_concerned(reader: Actor | None, short_name: str) -> bool:
     return owns_machine(reader, short_name) or (reader is not None and reader.approver)
 
 
-def _sentence(fault: RunFault) -> str:
-    text = str(fault)
-    return f"{text[:1].upper()}{text[1:]}."
-
-
 # Who calls: the bearer of a token or somebody who is logged in, as far as the endpoint lets them.
 #
-# A session counts only where `middleware.csrf` left it: for a call that changes something it must
+# A session counts only where `guards.CsrfGuard` left it: for a call that changes something it must
 # come with its token, so that no other site can use a visitor's cookie.
 
 SCHEME = "bearer "
@@ -171,13 +162,13 @@ async def viewer_name(request: Request, bearers: Bearers) -> str | None:
 
 
 async def find_reader(request: Request, site: Site) -> Actor | None:
-    """As `viewer_of`, with whether they are an approver: what the log shows depends on it."""
+    """As `viewer_name`, with whether they are an approver: what the log shows depends on it."""
     bearer = await find_bearer(request, site.bearers)
     return bearer.actor if bearer and Scope.READ in bearer.scopes else None
 
 
 async def fetcher_name(request: Request, site: Site) -> str | None:
-    """Who fetches a file to play with: as `viewer_of`, and workers with the token or the password
+    """Who fetches a file to play with: as `viewer_name`, and workers with the token or the password
     of their owner, as a bearer or in HTTP's basic form."""
     shown = header(request.scope, b"authorization")
     if shown.lower().startswith(BASIC):
@@ -204,7 +195,7 @@ async def require_person(request: Request, site: Site) -> Bearer:
 
 
 async def find_fetcher(request: Request, site: Site) -> Actor | None:
-    """As `fetcher_of`, with whether they are an approver; a machine never is."""
+    """As `fetcher_name`, with whether they are an approver; a machine never is."""
     name = await fetcher_name(request, site)
     if name is None or header(request.scope, b"authorization").lower().startswith(BASIC):
         return None if name is None else Actor(name)
@@ -227,137 +218,3 @@ async def _by_password(request: Request, text: str, credentials: WorkerCredentia
 
 def _either(scopes: tuple[Scope, ...]) -> str:
     return " or ".join(scopes)
-
-
-# Query strings of the JSON API as typed values; raises WireFault.
-
-MOST_PAGES = 10_000_000
-MOST_ROWS = 200
-ORDINARY_ROWS = 50
-LONGEST_NAME = 100
-MOST_COMMITS = 2**63 - 1
-SWITCHES = {"true": True, "1": True, "false": False, "0": False}
-E = TypeVar("E", bound=StrEnum)
-_ID = re.compile(r"[0-9a-f]{24}", re.ASCII)
-_ID_PREFIX = re.compile(r"[0-9a-f]{1,24}", re.ASCII)
-
-
-def read_page(query: Mapping[str, str]) -> tuple[int, int]:
-    """`page` and `size`, the first page of ordinary length where they are left out."""
-    given = {"page": "1", "size": str(ORDINARY_ROWS), **query}
-    page = parse_integer(given, "page", least=1, most=MOST_PAGES)
-    return page, parse_integer(given, "size", least=1, most=MOST_ROWS)
-
-
-def read_choice(query: Mapping[str, str], name: str, choices: type[E]) -> E:
-    """One of the words; the first where none is given."""
-    words = list(choices)
-    found = query.get(name, words[0].value)
-    if found not in words:
-        raise BadParameter(name=name, text=f"expected one of {', '.join(words)}")
-    return choices(found)
-
-
-def read_name(query: Mapping[str, str], name: str) -> str:
-    found = query.get(name, "")
-    if len(found) > LONGEST_NAME or not found.isprintable():
-        raise BadParameter(name=name, text="expected a name")
-    return found
-
-
-def read_run_id(query: Mapping[str, str]) -> str:
-    """The id of a run, or an empty text."""
-    found = query.get("run", "")
-    if found and not _ID.fullmatch(found):
-        raise BadName(name=found[:100], form="24 hex digits")
-    return found
-
-
-def read_prefix(query: Mapping[str, str]) -> str:
-    """The beginning of a run's id, or an empty text."""
-    found = query.get("prefix", "")
-    if found and not _ID_PREFIX.fullmatch(found):
-        raise BadName(name=found[:100], form="up to 24 hex digits")
-    return found
-
-
-def read_switch(query: Mapping[str, str], name: str) -> bool:
-    found = query.get(name, "false")
-    if found not in SWITCHES:
-        raise BadParameter(name=name, text="expected true or false")
-    return SWITCHES[found]
-
-
-def read_after(query: Mapping[str, str], last_seen: str) -> int | None:
-    """The number that a reader who comes back brings along by itself, or else `after`."""
-    if last_seen.isdecimal() and last_seen.isascii():
-        return min(int(last_seen[:20]), MOST_COMMITS)
-    return parse_integer(query, "after", least=0, most=MOST_COMMITS) if "after" in query else None
-
-
-def read_before(query: Mapping[str, str]) -> float | None:
-    """A moment in ISO 8601 as UNIX seconds."""
-    text = query.get("before")
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-        return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
-    except (ValueError, OverflowError):
-        raise BadParameter(
-            name="before", text="expected a time such as 2026-03-01T12:00Z"
-        ) from None
-
-
-def read_moment_cursor(text: str) -> tuple[float, int] | None:
-    """Where a page of the log ended, as `time-number`; None for what is no such place."""
-    seconds, mark, number = text[:40].partition("-")
-    whole, _, part = seconds.partition(".")
-    digits = (whole, part or "0", number)
-    if not mark or not all(each.isascii() and each.isdigit() for each in digits):
-        return None
-    return (float(seconds), int(number)) if len(whole) < 12 and len(number) < 18 else None
-
-
-# Who uploads a file, and for which engine.
-
-
-@dataclass(frozen=True, slots=True)
-class Uploader:
-    """A user, and the engine that a file is uploaded for; empty where none was named."""
-
-    user: str
-    engine: str
-
-
-async def require_uploader(request: Request, site: Site) -> Uploader:
-    """Raises Unauthorized or Forbidden, and NotFound for an engine that the user may not know."""
-    user = (await require_bearer(request, site.bearers, Scope.SUBMIT)).user.name
-    with translated_errors():
-        engine = read_name(request.query_params, "engine")
-        site.file_access.check_engine(user, engine)
-    return Uploader(user, engine)
-
-
-async def note_repeat(
-    site: Site, uploader: Uploader, file: str, size: int
-) -> RepeatedUpload | None:
-    """Stores an upload of a file that is there already, where the uploader can't see that; raises
-    BodyTooLarge as for a new file. None where the uploader sees the first upload."""
-    if not site.file_access.may_see(uploader.user, file):
-        repeat = RepeatedUpload(file, uploader.engine, uploader.user, site.clock.now(), size)
-        with translated_errors():
-            await site.file_access.add_repeat(repeat, limit=site.upload_quota)
-    return site.file_access.visible_repeat(uploader.user, file)
-
-
-def check_name(site: Site, uploader: Uploader, name: str) -> None:
-    """Names that begin with a team's and `~` are for that team alone, and what belongs to a private
-    engine has such a name; raises Forbidden or BadRequest, whether the name is taken or not."""
-    team, mark, _ = name.partition(TEAM_MARK)
-    if mark and team not in site.teams.of(uploader.user):
-        raise Forbidden("Only members of a team give files that are named after it.")
-    owner = site.engines.private.get(uploader.engine)
-    if owner is not None and not (mark and team == owner):
-        wanted = f"{owner}{TEAM_MARK}{name}"
-        raise BadRequest(f"What belongs to a private engine is named after its team: {wanted}.")

@@ -1,4 +1,4 @@
-"""Runs and tasks as fishtest's documents, which scripts have read for years."""
+"""Runs, tasks and estimates of Elo as fishtest's documents, which scripts have read for years."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ from rookery.stats.spsa import Issued
 
 def run_document(
     run: Run,
-    pulse: RunSpeed = NO_SPEED,
+    speed: RunSpeed = NO_SPEED,
     *,
     alone: bool = False,
     elo: LiveElo | UnsetType = UNSET,
@@ -54,8 +54,8 @@ def run_document(
         committed_games=tally.committed,
         total_games=tally.total,
         results=tally.results,
-        nps=to_finite(pulse.nps),
-        games_per_minute=to_finite(pulse.games_per_minute),
+        nps=to_finite(speed.nps),
+        games_per_minute=to_finite(speed.games_per_minute),
         args=args_document(run, () if alone else UNSET),
         tasks=() if alone else UNSET,
         bad_tasks=() if alone else UNSET,

@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 from rookery.farm.figures import CountedRows, FarmFigures
 from rookery.files.disk import Disk
 from rookery.model.run import DisplayState
+from rookery.web.metrics import gauge
 
 PROCESS = ProcessCollector(registry=None)
 """Memory, descriptors and CPU time of this process, by the names that everybody uses."""
@@ -27,17 +28,17 @@ class FarmCollector(Collector):
         yield _by_label("rookery_runs", "Runs by state", "state", _count_runs(farm))
         machines = {"playing": farm.playing, "waiting": farm.waiting}
         yield _by_label("rookery_machines", "Machines that are here", "state", machines)
-        yield _gauge("rookery_cores", "Cores that play", farm.cores)
-        yield _gauge("rookery_games_per_minute", "Games that they get done", farm.games_per_minute)
-        yield _gauge("rookery_games_counted", "Games counted in unfinished runs", farm.games)
-        yield _gauge(
+        yield gauge("rookery_cores", "Cores that play", farm.cores)
+        yield gauge("rookery_games_per_minute", "Games that they get done", farm.games_per_minute)
+        yield gauge("rookery_games_counted", "Games counted in unfinished runs", farm.games)
+        yield gauge(
             "rookery_games_remaining",
             "Games of approved runs that nobody plays yet",
             farm.remaining_games,
         )
-        yield _gauge("rookery_disk_free_bytes", "Free where it is least", self._free)
-        yield _gauge("rookery_disk_reserve_bytes", "Below this uploads are refused", self._reserve)
-        yield _gauge("rookery_database_up", "1 while it answers", float(farm.rows is not None))
+        yield gauge("rookery_disk_free_bytes", "Free where it is least", self._free)
+        yield gauge("rookery_disk_reserve_bytes", "Below this uploads are refused", self._reserve)
+        yield gauge("rookery_database_up", "1 while it answers", float(farm.rows is not None))
         if farm.rows is not None:
             yield from _rows(farm.rows)
         yield from PROCESS.collect()
@@ -51,8 +52,8 @@ def _count_runs(farm: FarmFigures) -> dict[str, float]:
 
 
 def _rows(rows: CountedRows) -> Iterator[Metric]:
-    yield _gauge("rookery_games_credited", "Games in runs that have ended", rows.credited_games)
-    yield _gauge("rookery_accounts_pending", "Accounts that wait", rows.pending_accounts)
+    yield gauge("rookery_games_credited", "Games in runs that have ended", rows.credited_games)
+    yield gauge("rookery_accounts_pending", "Accounts that wait", rows.pending_accounts)
     failures = {
         "failed_task": rows.failed_tasks,
         "dead_task": rows.dead_tasks,
@@ -60,19 +61,15 @@ def _rows(rows: CountedRows) -> Iterator[Metric]:
         "stop_run": rows.stopped_runs,
     }
     yield _by_label("rookery_failures_last_hour", "As the log has them", "kind", failures)
-    yield _gauge("rookery_outbox_waiting", "Not told to everybody yet", rows.undelivered)
-    yield _gauge("rookery_outbox_oldest_seconds", "Age of the oldest", rows.undelivered_seconds)
-    yield _gauge("rookery_outbox_failed_last_day", "Deliveries given up", rows.given_up)
+    yield gauge("rookery_outbox_waiting", "Not told to everybody yet", rows.undelivered)
+    yield gauge("rookery_outbox_oldest_seconds", "Age of the oldest", rows.undelivered_seconds)
+    yield gauge("rookery_outbox_failed_last_day", "Deliveries given up", rows.given_up)
     age = rows.backup_seconds
-    yield _gauge(
+    yield gauge(
         "rookery_backup_age_seconds",
         "Since the latest backup; infinite where none was made",
         math.inf if age is None else age,
     )
-
-
-def _gauge(name: str, purpose: str, value: float) -> Metric:
-    return GaugeMetricFamily(name, purpose, value=value)
 
 
 def _by_label(

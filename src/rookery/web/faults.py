@@ -12,6 +12,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 
 from rookery.boundary.errors import GateFull, Overloaded
+from rookery.errors import message_in_docstring
 from rookery.farm.commits import QueueFull, StateLost
 from rookery.farm.primary import Rebuilding
 
@@ -20,7 +21,7 @@ class HttpFault(Exception):
     """The request can't be answered."""
 
     def __str__(self) -> str:
-        return super().__str__() or " ".join((self.__doc__ or "").split())
+        return super().__str__() or message_in_docstring(type(self))
 
 
 class BadRequest(HttpFault):
@@ -37,6 +38,15 @@ class BadHost(BadRequest):
 
 class BadPath(BadRequest):
     """The address holds characters that are never part of one."""
+
+
+class ForeignBody(BadRequest):
+    """The body is not the one that this call was sent on with."""
+
+
+class OtherBody(HttpFault):
+    """This Idempotency-Key was used before, with another body. Nothing was done now: send the same
+    body again, or a new key."""
 
 
 class Unauthorized(HttpFault):
@@ -108,9 +118,17 @@ class NotPrimary(Unavailable):
     """This server is not the primary. Try again in a moment."""
 
 
+UNDECIDED = (NotPrimary, Rebuilding, StateLost)
+"""Here nothing was decided, or nobody knows what was: whoever is primary next may be asked."""
+
+
 class DatabaseAway(Unavailable):
     """The database can't be reached right now. Nothing that was confirmed is lost; try again in a
     moment."""
+
+
+class SearchTooSlow(Unavailable):
+    """The search took too long. Ask for less: a shorter time, one user or one test."""
 
 
 class DiskFull(Unavailable):
@@ -160,6 +178,7 @@ TABLE: Mapping[type[Exception], ErrorShape] = {
     NotFound: ErrorShape(404, "Nothing here"),
     MethodNotAllowed: ErrorShape(405, "Not this way"),
     Conflict: ErrorShape(409, "Not now"),
+    OtherBody: ErrorShape(422, "That key was used for something else"),
     BodyTooSlow: ErrorShape(408, "Too slow", retry=True, headers={"connection": "close"}),
     BodyTooLarge: ErrorShape(413, "Too large"),
     PathTooLong: ErrorShape(414, "Address too long"),
@@ -170,6 +189,9 @@ TABLE: Mapping[type[Exception], ErrorShape] = {
     ),
     ModelFailed: ErrorShape(502, "The model does not answer", retry=True),
     DatabaseAway: _AWAY,
+    SearchTooSlow: ErrorShape(
+        503, "The search took too long", retry=True, headers={"retry-after": "60"}
+    ),
     DiskFull: ErrorShape(503, "The disk is full", retry=True, headers={"retry-after": "60"}),
     FilesAway: ErrorShape(503, "The files are away", retry=True, headers={"retry-after": "15"}),
     Overloaded: _BUSY,

@@ -8,8 +8,10 @@ Theory of operation. The row of the lease says where the primary is. One task re
 second while there are calls, and at once when the database tells of a change; when another process
 has become primary, all calls that the old one has not answered are taken back and sent to the new
 one. A call may be sent twice for that reason: it is one that does nothing the second time, or has a
-key by which the primary knows it (`farm.commands`). A call that finds no primary waits for a few
-seconds, and few thousand wait at once.
+key by which the primary knows it (`farm.command_keys`). A call that finds no primary waits for a
+few seconds, and few thousand wait at once. The time that it spends with a primary which steps down
+in the end is no part of these seconds; but all that it spends here has a limit, and a machine that
+is kept waiting for work is so for no longer than it would have been by one primary.
 """
 
 import asyncio
@@ -18,7 +20,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
+
 from rookery.db.lease import LeaseRow
+from rookery.farm.waiting import left_to_wait
 from rookery.logs import Log
 from rookery.web.faults import NotPrimary, Unavailable
 from rookery.web.internal_calls import AGAIN, FORWARDED, ForwardedCall, InternalKey
@@ -26,6 +31,8 @@ from rookery.web.primary_link import AnswerLate, AnswerLost, NotReached, Primary
 
 PATIENCE_SECONDS = 6.0
 """For a primary to be found: a takeover takes less."""
+LEAST_SECONDS = 5.0
+"""That a primary is given to answer, however long another has taken over the same call."""
 MOST_INSIDE = 4096
 """Calls that are being forwarded or wait, beside those that the primary itself holds."""
 MOST_BYTES_INSIDE = 128 * 2**20
@@ -71,9 +78,15 @@ class OutgoingCall(NamedTuple):
     body: bytes
     who: ForwardedCall
     seconds: float
-    """How long the primary may take."""
+    """How long the primary may take; all of them together, where it is sent to several."""
     held: bool = False
     """Whether the primary may keep it waiting for something to do."""
+
+    def after(self, seconds: float) -> "OutgoingCall":
+        """The same call, so many seconds after it was first made."""
+        left = max(min(LEAST_SECONDS, self.seconds), self.seconds - seconds)
+        body = shorten_wait(self.body, seconds) if self.held else self.body
+        return self._replace(seconds=left, body=body)
 
     def encode(self, key: InternalKey, *, repeated: bool) -> bytes:
         who = self.who._replace(repeated=repeated)
@@ -84,9 +97,21 @@ class OutgoingCall(NamedTuple):
             self.headers,
             len(self.body),
             FORWARDED,
-            key.sign(self.method, self.target, self.host, who),
+            key.sign(self.method, self.target, self.host, who, self.body),
             self.body,
         )
+
+
+def shorten_wait(body: bytes, waited: float) -> bytes:
+    """A machine's request for a task after it was kept waiting for so long. What can't be read
+    stays as it is, for the primary to refuse."""
+    try:
+        content = msgspec.json.decode(body)
+        wish = content["rookery"]
+        wish["wait"] = left_to_wait(wish["wait"], waited)
+        return msgspec.json.encode(content)
+    except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError):
+        return body
 
 
 def encode_headers(headers: list[tuple[bytes, bytes]], *, proxied: bool) -> bytes:
@@ -143,6 +168,11 @@ class Forwarder:
         self._inside = self._held = 0
         self._bytes_inside = 0
         self._sent = self._repeated = self._refused = 0
+
+    @property
+    def may_forward(self) -> bool:
+        """Whether there may be other processes, of which one may be primary."""
+        return bool(self.own_address)
 
     def is_ready(self) -> bool:
         """Whether what needs the primary is carried out here, well or not; else it is forwarded."""
@@ -211,14 +241,17 @@ class Forwarder:
 
     async def _ask(self, call: OutgoingCall) -> tuple[Reply | None, bool]:
         loop = asyncio.get_running_loop()
-        until, lost, pause = loop.time() + PATIENCE_SECONDS, 0, PAUSE_SECONDS
-        repeated = False
+        began, lost, pause = loop.time(), 0, PAUSE_SECONDS
+        until, over = began + PATIENCE_SECONDS, began + PATIENCE_SECONDS + call.seconds
+        repeated, tried = call.who.repeated, False
         while not self.is_ready():
             if self._link is None:
-                await self._wait_for_change(until)
+                await self._wait_for_change(min(until, over))
                 continue
+            sent = loop.time()
+            present, tried = call.after(sent - began) if tried else call, True
             try:
-                reply = await self._send(self._link, call, repeated=repeated)
+                reply = await self._send(self._link, present, repeated=repeated)
             except AnswerLost:
                 repeated = True
                 lost, until = lost + 1, loop.time() + PATIENCE_SECONDS
@@ -229,7 +262,9 @@ class Forwarder:
                     return reply, repeated
                 # Where a commit failed, nobody knows yet whether it was carried out.
                 repeated = repeated or reply is not None
-            if loop.time() > until:
+                # While it was there, nobody was looked for.
+                until = min(loop.time() + PATIENCE_SECONDS, until + loop.time() - sent)
+            if loop.time() > min(until, over):
                 raise NotPrimary
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)

@@ -7,6 +7,7 @@ Those who watch are sent the part itself, in a stream of events: the same packed
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 
@@ -58,7 +59,14 @@ class _KeptPart:
     made: float
 
 
+FindKey = Callable[[], Awaitable[Hashable]]
+"""Tells what the part of somebody depends on, as it is at the moment."""
 Render = Callable[[], Awaitable[RenderedPart]]
+MOST_ATTEMPTS = 3
+
+
+class SightChanged(Exception):
+    """Whoever a part was made for may see other things by now than those it is kept for."""
 
 
 class SharedParts:
@@ -72,10 +80,19 @@ class SharedParts:
         self.renderings = 0
 
     async def find_newest(
-        self, key: Hashable, position: Callable[[], int], render: Render
+        self, find_key: FindKey, position: Callable[[], int], render: Render
     ) -> RenderedPart:
         """A part no older than the last change at the time of asking, `position`; who asks right
         after it was made waits a moment, so that all who do share the next."""
+
+        async def find(key: Hashable) -> RenderedPart:
+            return await self._find_newest(key, position, lambda: _make_for(key, find_key, render))
+
+        return await _find_for(find_key, find, render)
+
+    async def _find_newest(
+        self, key: Hashable, position: Callable[[], int], render: Render
+    ) -> RenderedPart:
         wanted = position()
         kept = self._kept.get(key)
         while kept is None or kept.position < wanted:
@@ -89,10 +106,19 @@ class SharedParts:
         return kept.part
 
     async def find_recent(
-        self, key: Hashable, position: Callable[[], int], render: Render
+        self, find_key: FindKey, position: Callable[[], int], render: Render
     ) -> RenderedPart:
         """A part for a page that is opened: at once, and a second old at the most where it is not
         the newest, or two seconds while the next is being made for others."""
+
+        async def find(key: Hashable) -> RenderedPart:
+            return await self._find_recent(key, position, lambda: _make_for(key, find_key, render))
+
+        return await _find_for(find_key, find, render)
+
+    async def _find_recent(
+        self, key: Hashable, position: Callable[[], int], render: Render
+    ) -> RenderedPart:
         kept = self._kept.get(key)
         if kept is not None:
             age = self._clock.seconds() - kept.made
@@ -119,3 +145,35 @@ class SharedParts:
         kept = _KeptPart(part, before, self._clock.seconds())
         self._kept.put(key, kept, MOST_SECONDS)
         return kept
+
+
+async def _find_for(
+    find_key: FindKey, find: Callable[[Hashable], Awaitable[RenderedPart]], render: Render
+) -> RenderedPart:
+    """The shared part of somebody, looked for again when what they may see changes meanwhile; one
+    that nobody else is given where it changes without end."""
+    for _ in range(MOST_ATTEMPTS):
+        with contextlib.suppress(SightChanged):
+            return await find(await find_key())
+    return await render()
+
+
+async def _make_for(key: Hashable, find_key: FindKey, render: Render) -> RenderedPart:
+    """Makes a part that others with the same key are given; raises SightChanged where whoever it
+    is made for has another key by now."""
+    try:
+        part = await render()
+    except Exception:
+        if await _is_still(key, find_key):
+            raise
+        raise SightChanged from None
+    if not await _is_still(key, find_key):
+        raise SightChanged
+    return part
+
+
+async def _is_still(key: Hashable, find_key: FindKey) -> bool:
+    try:
+        return await find_key() == key
+    except Exception:  # noqa: BLE001 - who asks is told when the key is asked for again
+        return False

@@ -1,4 +1,5 @@
-"""Refuses requests that are too large, misdirected or malformed before anything looks into them."""
+"""Turns requests away before anything acts on them: misdirected or too large ones, visitors of a
+closed site, forms that another site sent, blocked users, and all of them during a stop."""
 
 import re
 from functools import lru_cache
@@ -11,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rookery.boundary.domains import Domain, runs
 from rookery.people.users import Scope as TokenScope
 from rookery.web.answers import stopping_answer
-from rookery.web.bodies import decode_body, read_body
+from rookery.web.bodies import Replayed, decode_body, read_body
 from rookery.web.callers import find_bearer
 from rookery.web.faults import (
     BadHost,
@@ -37,10 +38,12 @@ from rookery.web.scope import (
     TOKENS_PATH,
     Audience,
     body_in,
+    comes_from_another_site,
     header,
     header_values,
     headers_of,
     http_version_of,
+    is_form_shown_again,
     is_http,
     is_same_for_all,
     leads_somewhere,
@@ -71,13 +74,19 @@ class HostCheck:
         return host is not None and self._allowed(host.decode("latin-1"))
 
     def check(self, scope: Scope) -> None:
-        """Raises BadHost. Where another instance has sent a request on, that one has looked."""
+        """Raises BadHost. Where another instance has sent a request on, that one has looked.
+
+        Probes may use any name: proxies and Prometheus ask by the name that an instance has in its
+        own network, and their answers hold neither links nor anything of a person's.
+        """
         if request_info_of(scope).forwarded is not None:
             return
         named = header_values(scope, b"host")
         if not named and http_version_of(scope) == "1.0":
             return
-        if len(named) != 1 or not self._allowed(named[0].decode("latin-1")):
+        if len(named) != 1:
+            raise BadHost
+        if path_of(scope) not in PROBE_PATHS and not self._allowed(named[0].decode("latin-1")):
             raise BadHost
 
 
@@ -191,7 +200,9 @@ class ClosedSite:
 def _is_open(scope: Scope) -> bool:
     path = path_of(scope)
     signing_up = path == SIGN_UP_PATH and method_of(scope) == "POST"
-    return signing_up or path in OPEN or path.startswith(OPEN_PREFIXES)
+    return (
+        signing_up or is_form_shown_again(scope) or path in OPEN or path.startswith(OPEN_PREFIXES)
+    )
 
 
 def _login(scope: Scope) -> str:
@@ -204,6 +215,9 @@ def _login(scope: Scope) -> str:
 # A page's post must carry the session's token, in the field `csrf_token` or in a header; of a form
 # with files it must be the first field, since nothing behind it is read before. A program's call
 # needs none, but is then treated as nobody's: the cookie alone gives it no rights.
+#
+# A form that costs time to fill in goes on without its token, marked, to be shown again. From
+# another site it does not, since nobody has typed what that one makes a browser show here.
 
 FIELD = "csrf_token"
 HEADER = b"x-csrf-token"
@@ -235,12 +249,14 @@ class CsrfGuard:
             known = session_of(scope).user
             body = await read_body(receive, most=None if known else self._strangers_bytes)
             form = request_info_of(scope).form = await decode_body(body, parse_form, self._threads)
-            token, receive = token or form.text(FIELD), _again(body, receive)
+            token, receive = token or form.text(FIELD), Replayed.whole(body, receive)
         elif not token and is_multipart(scope):
             peeked = await peek_first_field(scope, receive)
             token, receive = peeked.first_text if peeked.first_name == FIELD else "", peeked.receive
         if not session_of(scope).accepts(token) and leads_somewhere(scope):
-            raise CsrfRefused
+            if not is_form_shown_again(scope) or comes_from_another_site(scope):
+                raise CsrfRefused
+            request_info_of(scope).unproven = True
         return receive
 
 
@@ -250,20 +266,6 @@ def _forget_session_without_token(scope: Scope) -> None:
         set_session(scope, Session.empty())
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
-    """Whoever reads the body inside finds it as if nobody had."""
-    given = False
-
-    async def replayed() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return replayed
-
-
 # Ends the session of a user who was blocked, removed, logged out or got a new password.
 
 AWAY = "/"
@@ -271,7 +273,8 @@ AWAY = "/"
 
 @runs(Domain.LOOP, "one look at the database in two seconds for each signed-in user")
 class BlockedUsers:
-    """People are led to the start page; a program's call goes on as nobody's."""
+    """People are led to the start page; a program's call goes on as nobody's, and so does a form
+    that is shown again."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
@@ -285,8 +288,9 @@ class BlockedUsers:
             if request_info_of(scope).audience is Audience.PERSON:
                 if told := await self._sessions.explain_end(name):
                     session_of(scope).flash(told, "error")
-                await RedirectResponse(AWAY, 303)(scope, receive, send)
-                return
+                if not is_form_shown_again(scope):
+                    await RedirectResponse(AWAY, 303)(scope, receive, send)
+                    return
         await self.app(scope, receive, send)
 
     async def _must_go(self, scope: Scope) -> bool:

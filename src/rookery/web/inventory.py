@@ -1,4 +1,4 @@
-"""Gathers everything in an app that must say where it runs."""
+"""Gathers everything in an app that must say where it runs, and meters what each route takes."""
 
 import inspect
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rookery.boundary.domains import Entry, inventory
 from rookery.boundary.watch import LoopMeter
+from rookery.errors import message_in_docstring
 from rookery.web.steps import Step
 
 NO_HANDLERS: Mapping[type[Exception], object] = {}
@@ -18,7 +19,7 @@ class SyncEndpoint(Exception):
     """Endpoints are coroutine functions; plain ones would run outside the named limiters:"""
 
     def __str__(self) -> str:
-        return f"{self.__doc__} {' '.join(map(str, self.args))}"
+        return f"{message_in_docstring(type(self))} {' '.join(map(str, self.args))}"
 
 
 def list_parts(

@@ -15,7 +15,6 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from rookery import __version__
 from rookery.ask.health import AskStats
 from rookery.ask.indexing import IndexStats
 from rookery.boundary.bridge import BridgeStats
@@ -119,6 +118,7 @@ class MetricsSnapshot:
     other_instances: int = 0
     commits_behind: int = 0
     activity_age: float = 0.0
+    version: str = ""
 
 
 def render_metrics(shown: MetricsSnapshot, *more: Collector) -> bytes:
@@ -132,19 +132,17 @@ class _Snapshot(Collector):
 
     def collect(self) -> Iterator[Metric]:
         shown = self._shown
-        yield InfoMetricFamily("rookery_build", "This build", value={"version": __version__})
+        yield InfoMetricFamily("rookery_build", "This build", value={"version": shown.version})
         yield GaugeMetricFamily("rookery_primary", "1 on the primary", value=float(shown.primary))
         others, age = shown.other_instances, shown.activity_age
-        yield _gauge("rookery_other_instances", "Other servers that live on the database", others)
-        yield _gauge(
-            "rookery_commits_behind", "Commits the bus has not heard", shown.commits_behind
-        )
-        yield _gauge("rookery_activity_age_seconds", "Age of what the primary published", age)
+        yield gauge("rookery_other_instances", "Other servers that live on the database", others)
+        yield gauge("rookery_commits_behind", "Commits the bus has not heard", shown.commits_behind)
+        yield gauge("rookery_activity_age_seconds", "Age of what the primary published", age)
         yield _requests(shown.answers)
         yield _request_seconds(shown.times)
-        yield _gauge("rookery_requests_inside", "Requests being answered", shown.inside)
-        yield _gauge("rookery_connections_open", "Connections of clients", shown.connections)
-        yield _gauge("rookery_streams_open", "Answers without an end", shown.streams)
+        yield gauge("rookery_requests_inside", "Requests being answered", shown.inside)
+        yield gauge("rookery_connections_open", "Connections of clients", shown.connections)
+        yield gauge("rookery_streams_open", "Answers without an end", shown.streams)
         yield from _limiters(shown.limiters)
         yield from _gates(shown.gates)
         yield from _bridge(shown.bridge)
@@ -163,7 +161,7 @@ class _Snapshot(Collector):
         yield from _forwarding(shown.forwarding)
 
 
-def _gauge(name: str, purpose: str, value: float) -> Metric:
+def gauge(name: str, purpose: str, value: float) -> Metric:
     return GaugeMetricFamily(name, purpose, value=value)
 
 
@@ -221,8 +219,8 @@ def _gates(gates: tuple[GateStats, ...]) -> Iterator[Metric]:
 def _bridge(bridge: BridgeStats | None) -> Iterator[Metric]:
     if bridge is None:
         return
-    yield _gauge("rookery_bridge_inside", "Calls from threads to the loop", bridge.inside)
-    yield _gauge("rookery_bridge_waiting", "Threads that wait for a place", bridge.waiting)
+    yield gauge("rookery_bridge_inside", "Calls from threads to the loop", bridge.inside)
+    yield gauge("rookery_bridge_waiting", "Threads that wait for a place", bridge.waiting)
     yield CounterMetricFamily("rookery_bridge_calls", "Calls", value=bridge.calls)
     yield CounterMetricFamily("rookery_bridge_timeouts", "Given up", value=bridge.timeouts)
     yield CounterMetricFamily("rookery_bridge_refused", "Refused", value=bridge.refused)
@@ -234,7 +232,7 @@ def _lag(lag: Histogram | None, longest: float) -> Iterator[Metric]:
     metric = HistogramMetricFamily("rookery_loop_lag_seconds", "How late the event loop was")
     metric.add_metric([], _cumulative(lag.bounds, lag.counts), lag.total_seconds)
     yield metric
-    yield _gauge("rookery_loop_lag_longest_seconds", "The longest since the start", longest)
+    yield gauge("rookery_loop_lag_longest_seconds", "The longest since the start", longest)
 
 
 def _holdups(holdups: Histogram | None) -> Iterator[Metric]:
@@ -269,16 +267,16 @@ def _jobs(jobs: tuple[PeriodicJob, ...]) -> Iterator[Metric]:
 def _pool(pool: PoolStats | None) -> Iterator[Metric]:
     if pool is None:
         return
-    yield _gauge("rookery_pool_connections", "Connections to the database", pool.size)
-    yield _gauge("rookery_pool_idle", "Idle connections", pool.idle)
-    yield _gauge("rookery_pool_most", "Most connections", pool.most)
+    yield gauge("rookery_pool_connections", "Connections to the database", pool.size)
+    yield gauge("rookery_pool_idle", "Idle connections", pool.idle)
+    yield gauge("rookery_pool_most", "Most connections", pool.most)
 
 
 def _commits(commits: CommitStats) -> Iterator[Metric]:
     """Of the present primary term: the counts begin anew when memory was dropped."""
-    yield _gauge("rookery_commits_waiting", "Changes that wait for a commit", commits.waiting)
-    yield _gauge("rookery_commits_backlog", "Rows that follow when there is time", commits.backlog)
-    yield _gauge("rookery_commits_largest", "Most changes in one commit", commits.largest)
+    yield gauge("rookery_commits_waiting", "Changes that wait for a commit", commits.waiting)
+    yield gauge("rookery_commits_backlog", "Rows that follow when there is time", commits.backlog)
+    yield gauge("rookery_commits_largest", "Most changes in one commit", commits.largest)
     yield CounterMetricFamily("rookery_commits_changes", "Changes", value=commits.changes)
     metric = HistogramMetricFamily("rookery_commit_seconds", "Time of a group commit")
     seconds = commits.seconds
@@ -287,9 +285,9 @@ def _commits(commits: CommitStats) -> Iterator[Metric]:
 
 
 def _bus(bus: BusStats) -> Iterator[Metric]:
-    yield _gauge("rookery_events_sequence", "Commits up to which none was missed", bus.sequence)
-    yield _gauge("rookery_events_subscribers", "Who watches runs", bus.subscribers)
-    yield _gauge("rookery_events_behind", "1 while the rows are asked", float(bus.behind))
+    yield gauge("rookery_events_sequence", "Commits up to which none was missed", bus.sequence)
+    yield gauge("rookery_events_subscribers", "Who watches runs", bus.subscribers)
+    yield gauge("rookery_events_behind", "1 while the rows are asked", float(bus.behind))
     yield CounterMetricFamily("rookery_events_rounds", "Times they were told", value=bus.rounds)
     yield CounterMetricFamily("rookery_events_gaps", "Times the rows were asked", value=bus.gaps)
 
@@ -298,7 +296,7 @@ def _listening(listening: ListeningStats | None) -> Iterator[Metric]:
     if listening is None:
         return
     connections, heard = listening.connections, listening.heard
-    yield _gauge("rookery_listening", "1 while other processes are heard", listening.connected)
+    yield gauge("rookery_listening", "1 while other processes are heard", listening.connected)
     yield CounterMetricFamily("rookery_listening_connections", "Connections", value=connections)
     yield CounterMetricFamily("rookery_listening_heard", "Notifications heard", value=heard)
 
@@ -306,9 +304,9 @@ def _listening(listening: ListeningStats | None) -> Iterator[Metric]:
 def _index(index: IndexStats, sequence: int) -> Iterator[Metric]:
     """How far the index of Ask is behind what has happened."""
     behind = max(0, sequence - index.commit)
-    yield _gauge("rookery_ask_lag_seconds", "Since the index had seen everything", index.seconds)
-    yield _gauge("rookery_ask_lag_commits", "Group commits that it has not seen", behind)
-    yield _gauge("rookery_ask_lag_documents", "Documents that waited for it", index.waiting)
+    yield gauge("rookery_ask_lag_seconds", "Since the index had seen everything", index.seconds)
+    yield gauge("rookery_ask_lag_commits", "Group commits that it has not seen", behind)
+    yield gauge("rookery_ask_lag_documents", "Documents that waited for it", index.waiting)
     yield CounterMetricFamily("rookery_ask_indexed", "Documents indexed", value=index.written)
 
 
@@ -326,12 +324,12 @@ def _ask(ask: AskStats) -> Iterator[Metric]:
     calls, failures = ask.model_calls, ask.model_failures
     yield CounterMetricFamily("rookery_ask_model_calls", "Questions to the model", value=calls)
     yield CounterMetricFamily("rookery_ask_model_failures", "Without an answer", value=failures)
-    yield _gauge("rookery_ask_model_up", "0 after it failed to answer", float(ask.model_works))
+    yield gauge("rookery_ask_model_up", "0 after it failed to answer", float(ask.model_works))
 
 
 def _storage(storage: StorageStats) -> Iterator[Metric]:
     """Of storage on a network; a folder is never asked."""
-    yield _gauge("rookery_files_away", "1 while the storage of files is away", storage.is_away)
+    yield gauge("rookery_files_away", "1 while the storage of files is away", storage.is_away)
     yield _by_name(_COUNTER, "rookery_files_calls", "Calls of it", storage.calls.items())
     yield _by_name(_COUNTER, "rookery_files_failures", "Of those, failed", storage.failures.items())
 
@@ -343,5 +341,5 @@ def _forwarding(done: ForwardingStats) -> Iterator[Metric]:
     for what, number in words.items():
         calls.add_metric([what], number)
     yield calls
-    yield _gauge("rookery_forwarding", "Calls that the primary has to answer", done.inside)
-    yield _gauge("rookery_forwarding_connections", "Connections to the primary", done.connections)
+    yield gauge("rookery_forwarding", "Calls that the primary has to answer", done.inside)
+    yield gauge("rookery_forwarding_connections", "Connections to the primary", done.connections)

@@ -1,4 +1,4 @@
-"""The last net: whatever is raised inside becomes an answer in the right shape."""
+"""What surrounds people's requests: the net for errors, HEAD, headers for browsers, the session."""
 
 import asyncio
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
-from rookery.web.bodies import next_message, read_pieces
+from rookery.web.bodies import Replayed, next_message, read_pieces
 from rookery.web.faults import MalformedForm
 from rookery.web.scope import body_in, has_more, header
 
@@ -176,7 +176,7 @@ async def peek_first_field(scope: Scope, receive: Receive) -> PeekedForm:
         body += body_in(message)
         more = has_more(message)
     name, text = _parse_first(bytes(body), boundary)
-    return PeekedForm(name, text, _replay(seen, receive))
+    return PeekedForm(name, text, Replayed(seen, receive))
 
 
 def _parse_first(body: bytes, boundary: bytes) -> tuple[str, str]:
@@ -187,14 +187,3 @@ def _parse_first(body: bytes, boundary: bytes) -> tuple[str, str]:
         return "", ""
     content, found, _ = rest.partition(boundary)
     return parse_head(b" " + head).name, content.decode("utf-8", "replace") if found else ""
-
-
-def _replay(seen: list[Message], receive: Receive) -> Receive:
-    """Gives what was read before to whoever reads next."""
-    waiting = iter(seen)
-
-    async def replayed() -> Message:
-        found = next(waiting, None)
-        return await receive() if found is None else found
-
-    return replayed

@@ -1,6 +1,7 @@
 """/healthz says that the loop turns, /readyz that there is a use in sending requests, /callerz whom
 this server takes the caller for."""
 
+import contextlib
 from dataclasses import replace
 from datetime import datetime
 
@@ -10,9 +11,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
+from rookery.db.pool import AWAY
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer
+from rookery.web.callers import find_reader
 from rookery.web.farm_metrics import FarmCollector
+from rookery.web.faults import HttpFault
 from rookery.web.metrics import MetricsSnapshot, render_metrics
 from rookery.web.openapi import Operation, described
 from rookery.web.scope import header, request_info_of
@@ -33,6 +37,8 @@ class Ready(msgspec.Struct, omit_defaults=True):
     role: str
     reason: str = ""
     warning: str = ""
+    version: str = ""
+    """With the build; for those who show an approver's token."""
 
 
 class Caller(msgspec.Struct):
@@ -61,8 +67,19 @@ async def readyz(request: Request) -> Response:
     status = 503 if reason else 200
     headers = {"cache-control": "no-store", "x-rookery-role": role}
     warning = "" if reason else readiness.warning
-    answer = Ready(ready=not reason, role=role, reason=reason, warning=warning)
+    version = "" if reason else await _find_version(request, site)
+    answer = Ready(not reason, role, reason, warning, version)
     return json_answer(answer, status, headers)
+
+
+async def _find_version(request: Request, site: Site) -> str:
+    """A probe is answered whatever token it shows."""
+    if not header(request.scope, b"authorization"):
+        return ""
+    with contextlib.suppress(HttpFault, *AWAY):
+        reader = await find_reader(request, site)
+        return site.version if reader is not None and reader.approver else ""
+    return ""
 
 
 @described(Operation("Whom the server takes the caller for", {200: Caller}))
@@ -124,7 +141,8 @@ def take_snapshot(site: Site) -> MetricsSnapshot:
         ask=site.ask.stats(),
         storage=site.storage_health.stats(),
         forwarding=site.forwarder.stats(),
-        other_instances=site.around().others,
-        commits_behind=max(0, site.around().sequence - site.bus.sequence),
+        other_instances=site.other_instances().others,
+        commits_behind=max(0, site.other_instances().sequence - site.bus.sequence),
         activity_age=site.activity_keeping.age_seconds,
+        version=site.version,
     )

@@ -148,10 +148,20 @@ class Templates:
         self._environment.globals["trouble"] = trouble
         self._environment.globals["notice"] = notice
         self._environment.globals["simulated_fleet"] = simulated_fleet
+        self._environment.globals["invented"] = False
+
+    def mark_invented(self) -> None:
+        """From now on every page says that nothing here is anybody's; to be called before the first
+        page is made."""
+        self._environment.globals["invented"] = True
 
     def know_pages(self, paths: Iterable[str]) -> None:
         """The pages that this site has, for links that are shown where they lead somewhere."""
         self._pages = frozenset(paths)
+
+    def know_filters(self, filters: Mapping[str, Callable[..., object]]) -> None:
+        """How templates write numbers and times; to be called before the first page is made."""
+        self._environment.filters |= filters
 
     def _has_page(self, path: str) -> bool:
         return path in self._pages

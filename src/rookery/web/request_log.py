@@ -9,7 +9,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.command_keys import CommandKey
-from rookery.web.internal_calls import FORWARDED, ForwardedCall
+from rookery.web.bodies import CheckedBody
+from rookery.web.internal_calls import FORWARDED, ForwardedCall, digest_body
+from rookery.web.limits import is_ipv4
 from rookery.web.scope import (
     Audience,
     RequestInfo,
@@ -158,14 +160,20 @@ class RequestIdentifier:
         through = self._trust(peer)
         if not through or forwarded is None:
             return peer, through
-        return self._seen_through(peer, (forwarded.decode("latin-1"),)), through
+        # Each of 100,000 workers has an address of its own: what a proxy wrote is mostly just that.
+        if is_ipv4(text := forwarded.decode("latin-1")):
+            return text, through
+        return self._seen_through(peer, (text,)), through
 
-    def verify(self, target: bytes, headers: Mapping[bytes, bytes]) -> ForwardedCall | None:
+    def verify(
+        self, target: bytes, headers: Mapping[bytes, bytes], body: bytes
+    ) -> ForwardedCall | None:
         """Who a posted call is for, where another instance has sent it on."""
         value = headers.get(FORWARDED)
         if value is None:
             return None
-        return self._internal.verify("POST", target, headers.get(b"host", b""), value)
+        found = self._internal.verify("POST", target, headers.get(b"host", b""), value)
+        return found if found and found.has_body(digest_body(body)) else None
 
     def _forwarded(self, scope: Scope) -> ForwardedCall | None:
         values, hosts = header_values(scope, FORWARDED), header_values(scope, b"host")
@@ -194,6 +202,8 @@ class RequestState:
             set_request_info(scope, info)
             if info.audience is Audience.PERSON:
                 await self._turns.take()
+            if info.forwarded is not None:
+                receive = CheckedBody(info.forwarded, receive)
         await self.app(scope, receive, send)
 
 

@@ -96,6 +96,10 @@ LINK_PATHS = frozenset(
 )
 """What links in mail lead to, and where one is asked for."""
 ASKS_NOBODY = LINK_PATHS | {"/login", "/signup", SIGN_UP_PATH, TOKENS_PATH, "/api/actions"}
+NEW_TEST_PATH = "/tests/new"
+FORMS_SHOWN_AGAIN = frozenset({NEW_TEST_PATH})
+"""Forms that cost time to fill in: whoever posts one and is known no longer gets back what was
+typed, and nothing else happens."""
 # Ask, at the addresses that chat programs know.
 ASK_PREFIXES = ("/query", "/chat/", DOCUMENTS)
 PROGRAM_PREFIXES = ("/api/", SOURCES_PREFIX, HANDOUT_PREFIX, *ASK_PREFIXES)
@@ -120,6 +124,19 @@ def audience_of(path: str) -> Audience:
 def is_same_for_all(path: str) -> bool:
     """Whether the answer never depends on who asks."""
     return path.startswith(STATIC_PREFIX) or path in PROGRAM_PATHS or path in FRAME_PATHS
+
+
+def is_form_shown_again(scope: Scope) -> bool:
+    return method_of(scope) == "POST" and path_of(scope) in FORMS_SHOWN_AGAIN
+
+
+def comes_from_another_site(scope: Scope) -> bool:
+    """As browsers tell of a post: by Sec-Fetch-Site over https, else by Origin. Another host of our
+    domain is another site."""
+    if place := header(scope, b"sec-fetch-site"):
+        return place != "same-origin"
+    origin = header(scope, b"origin")
+    return bool(origin) and origin.partition("://")[2] != header(scope, b"host")
 
 
 def is_local(path: str) -> bool:
@@ -147,10 +164,20 @@ class RequestInfo:
     """Whether a trusted proxy handed the request on: what such a one adds may be believed."""
 
     form: Form = field(default_factory=Form)
+    unproven: bool = False
+    """Whether a form came without its session's token and is to be shown again: nothing that it
+    asks for may be done."""
     forwarded: ForwardedCall | None = None
     """Where another instance has sent it on, what that one says."""
     command: CommandKey | None = None
     """By which it is known if it comes again."""
+    waited: float = 0.0
+    """For how many seconds it was kept waiting for something to do, here or elsewhere."""
+
+    def add_wait(self, seconds: float) -> None:
+        """A wait for work is not how long the server takes to answer."""
+        self.waited += seconds
+        self.started += seconds
 
 
 def is_http(scope: Scope) -> bool:
@@ -269,6 +296,11 @@ def status_in(message: Message) -> int | None:
 def add_headers(message: MutableMapping[str, Any], more: Iterable[tuple[bytes, bytes]]) -> None:
     """Into a new list: the old one may belong to an answer that is sent again."""
     message["headers"] = [*message.get("headers", ()), *more]
+
+
+def is_body(message: Message) -> bool:
+    """Whether it is a piece of a request's body, and not that the client has left."""
+    return bool(message["type"] == "http.request")
 
 
 def body_in(message: Message) -> bytes:

@@ -76,8 +76,9 @@ def fail_never() -> None:
 
 # What the process does on signals.
 #
-# SIGTERM, SIGINT stop; a second SIGINT ends the process at once SIGUSR1 every thread's stack on
-# stderr, even while the event loop is blocked SIGHUP a log line and nothing else
+# - SIGTERM and SIGINT stop it; a SIGINT after either ends it at once.
+# - SIGUSR1 writes every thread's stack to stderr, even while the event loop is blocked.
+# - SIGHUP is a log line and nothing else.
 
 
 class StopRequest:

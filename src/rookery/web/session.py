@@ -31,8 +31,8 @@ class Flash(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FreshSecret(msgspec.Struct, frozen=True, array_like=True):
-    """The secret of a token or a webhook just made, for the page that follows, whichever instance
-    shows it. It is kept nowhere else than with the person whose it is."""
+    """The secret of a token, a webhook or a link just made, for the page that follows, whichever
+    instance shows it. It is kept nowhere else than with the person who made it."""
 
     name: str
     text: str

@@ -13,7 +13,7 @@ commit the answer must wait for. Whatever is unusual (an unknown password, a ref
 a stop, a mistake) makes `begin` or `finish` return None, and the call is done from its beginning
 the long path, by the ASGI app below, which knows every case. That is no second act: where `begin`
 gives up nothing has happened, and where `finish` does, memory was lost with the commit, so that it
-is what the worker itself would do next.
+is what the worker itself would do next (`web/long_path.py`).
 
 The ASGI app is for every HTTP server. One whose connection is ours, as with uvicorn, may call
 `parse_whole_request`, `begin` and `finish` itself and save parsing by callbacks, the task and the
@@ -23,12 +23,10 @@ messages.
 import asyncio
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from starlette.applications import Starlette
-from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -40,17 +38,15 @@ from rookery.people.login import LoginRefused
 from rookery.protocol.codec import WireFault, encode_timed
 from rookery.protocol.worker_answers import WorkerAnswer
 from rookery.protocol.worker_heads import HEAD_BYTES
-from rookery.web.answers import answer_error, stopping_answer
-from rookery.web.bodies import cancel_on_leave
-from rookery.web.faults import NotPrimary
+from rookery.web.bodies import CheckedBody, Replayed
 from rookery.web.forwarding import COUNTRY, OutgoingCall
 from rookery.web.guards import HostCheck
 from rookery.web.internal_calls import AGAIN, FORWARDED, ForwardedCall
 from rookery.web.inventory import named_routes
+from rookery.web.long_path import CALL_SECONDS, Endpoint, LongPath, send_reply
 from rookery.web.primary_link import AnswerLost, Reply
 from rookery.web.request_log import BROKEN_OFF, RequestIdentifier, RequestLog
 from rookery.web.scope import (
-    RequestInfo,
     body_in,
     has_more,
     is_http,
@@ -62,32 +58,18 @@ from rookery.web.scope import (
     set_route,
 )
 from rookery.web.site import Site
-from rookery.web.to_primary import Replayed, list_passed_on, make_outgoing
 from rookery.web.whole_requests import WholeRequest
-from rookery.web.worker_api.call import JSON_TYPE, WorkerCall, send_json
+from rookery.web.worker_api.call import WorkerCall, send_json
 from rookery.web.worker_api.incoming import VerifiedCaller, country_code
 
-CALL_SECONDS = 25.0
-"""A worker waits for thirty."""
-HELD_SECONDS = 65.0
-TASK_PATH = "/api/request_task"
 _UNUSUAL = (WireFault, LoginRefused, RunFault, QueueFull, Rebuilding, StateLost)
-
-
-@dataclass(frozen=True, slots=True)
-class _Endpoint:
-    """A worker's call by its route, and the name under which its time on the loop is measured."""
-
-    name: str
-    route: Route
-    call: WorkerCall[Any]
 
 
 class ShortCall(NamedTuple):
     """A call that was carried out in memory. Its answer is sent once `committed` is true, or at
     once where that is None. One that was sent to the primary has its answer there."""
 
-    endpoint: _Endpoint
+    endpoint: Endpoint
     request_id: str
     started: float
     client: str
@@ -106,6 +88,7 @@ class ShortPath:
         self._identifier = RequestIdentifier(site, word)
         self._request_log = RequestLog(site)
         self._hosts = HostCheck(site)
+        self._long = LongPath(site, self._hosts)
 
     def begin(self, request: WholeRequest, peer: str, scheme: str) -> ShortCall | None:
         """Carry out a usual request in memory; None for an unusual one, with nothing changed."""
@@ -115,7 +98,7 @@ class ShortPath:
         if not site.is_primary():
             return self._begin_elsewhere(endpoint, request, peer, scheme)
         began = site.clock.seconds()
-        forwarded = self._identifier.verify(request.path.encode(), request.headers)
+        forwarded = self._identifier.verify(request.path.encode(), request.headers, request.body)
         if forwarded is None:
             client, proxied = self._identifier.client(peer, request.headers.get(b"x-forwarded-for"))
         else:
@@ -157,13 +140,13 @@ class ShortPath:
         )
 
     def _begin_elsewhere(
-        self, endpoint: _Endpoint, request: WholeRequest, peer: str, scheme: str
+        self, endpoint: Endpoint, request: WholeRequest, peer: str, scheme: str
     ) -> ShortCall | None:
         """Send a usual request to the process that is primary; None where that takes longer."""
         headers, forwarder = request.headers, self._site.forwarder
         if not endpoint.call.needs_primary or forwarder.is_ready() or FORWARDED in headers:
             return None
-        if endpoint.route.path == TASK_PATH and b'"wait"' in request.body:
+        if endpoint.may_be_held(request.body):
             return None
         began, request_id = self._site.clock.seconds(), self._identifier.next_id()
         client, proxied = self._identifier.client(peer, headers.get(b"x-forwarded-for"))
@@ -210,7 +193,7 @@ class ShortPath:
             return
         message = await receive()
         if not await self._answer_at_once(scope, message, send):
-            await self._answer_long(endpoint, scope, _ReplayFirst(message, receive), send)
+            await self._answer_long(endpoint, scope, Replayed([message], receive), send)
 
     async def _answer_at_once(self, scope: Scope, message: Message, send: Send) -> bool:
         headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -238,80 +221,24 @@ class ShortPath:
         body = self.finish(call)
         id_header = (b"x-request-id", call.request_id.encode())
         if isinstance(body, Reply):
-            await _send_reply(body, id_header, send)
+            await send_reply(body, id_header, send)
         elif body is not None:
             await send_json(send, 200, body, id_header)
         return body is not None
 
     async def _answer_long(
-        self, endpoint: _Endpoint, scope: Scope, receive: Receive, send: Send
+        self, endpoint: Endpoint, scope: Scope, receive: Receive, send: Send
     ) -> None:
         info, status = self._identifier.identify(scope), BROKEN_OFF
         set_request_info(scope, info)
         set_route(scope, endpoint.route)
         self._request_log.add_arrival()
+        if info.forwarded is not None:
+            receive = CheckedBody(info.forwarded, receive)
         try:
-            status = await self._answer(endpoint, info, scope, receive, send)
+            status = await self._long.answer(endpoint, info, scope, receive, send)
         finally:
             self._request_log.add_request(scope, info, status)
-
-    async def _answer(
-        self, endpoint: _Endpoint, info: RequestInfo, scope: Scope, receive: Receive, send: Send
-    ) -> int:
-        site = self._site
-        id_header = (b"x-request-id", info.request_id.encode())
-        try:
-            if site.lifecycle.stopping:
-                return await _send_response(stopping_answer(), id_header, scope, receive, send)
-            self._hosts.check(scope)
-            if endpoint.call.needs_primary and not site.forwarder.is_ready():
-                reply, receive = await self._ask_primary(endpoint, info, scope, receive)
-                if reply is not None:
-                    return await _send_reply(reply, id_header, send)
-            elif endpoint.call.needs_primary and not site.is_primary():
-                raise NotPrimary
-            response = await site.meter.measure(endpoint.name, endpoint.call.answer(scope, receive))
-        except asyncio.CancelledError:
-            # The drain is over: the last that can be done for this client is to say so.
-            if not site.lifecycle.stopping:
-                raise
-            return await _send_response(stopping_answer(), id_header, scope, receive, send)
-        except Exception as error:  # noqa: BLE001 - whatever is raised becomes an answer
-            answer = await answer_error(error, scope, self._site)
-            return await _send_response(answer, id_header, scope, receive, send)
-        await send_json(send, *response, id_header)
-        return response[0]
-
-    async def _ask_primary(
-        self, endpoint: _Endpoint, info: RequestInfo, scope: Scope, receive: Receive
-    ) -> tuple[Reply | None, Receive]:
-        """The answer of the process that is primary, if it is another; None and the request again
-        where it is to be answered here by now."""
-        if info.forwarded is not None:
-            raise NotPrimary
-        body = await endpoint.call.read_unanswered(scope, receive)
-        if not isinstance(body, bytes):
-            status, content = body
-            return Reply(status, [JSON_TYPE], content), receive
-        held = endpoint.route.path == TASK_PATH and b'"wait"' in body
-        seconds = HELD_SECONDS if held else CALL_SECONDS
-        call = make_outgoing(scope, body, info, seconds=seconds, held=held)
-        replayed = Replayed(body, receive)
-        if not held:
-            return (await self._site.forwarder.ask(call))[0], replayed
-        reply: Reply | None = None
-        began = self._site.clock.seconds()
-        with self._site.streams.join() as waiting:
-            leaving = asyncio.ensure_future(cancel_on_leave(receive, waiting))
-            try:
-                reply, _ = await self._site.forwarder.ask(call)
-            finally:
-                leaving.cancel()
-        if waiting.cancelled_caught:
-            raise NotPrimary
-        # A wait for work is not how long the server takes to answer.
-        info.started += self._site.clock.seconds() - began
-        return reply, replayed
 
     def _server(self, request: WholeRequest, scheme: str, proxied: bool) -> str:
         """This server's address as in the host header, which was checked before."""
@@ -322,20 +249,6 @@ class ShortPath:
         forwarded = headers.get(b"x-forwarded-proto") if proxied else None
         said = forwarded.decode("latin-1") if forwarded else scheme
         return said.strip().lower() == "https"
-
-
-class _ReplayFirst:
-    """An ASGI `receive` that returns a message received before, and then the following ones."""
-
-    __slots__ = ("_first", "_receive")
-
-    def __init__(self, first: Message, receive: Receive) -> None:
-        self._first: Message | None = first
-        self._receive = receive
-
-    async def __call__(self) -> Message:
-        first, self._first = self._first, None
-        return await self._receive() if first is None else first
 
 
 def outermost_short_path(app: Starlette) -> ShortPath:
@@ -355,10 +268,10 @@ def short_path_of(app: Starlette) -> ShortPath:
     return layer
 
 
-def _endpoints(routes: Sequence[Route]) -> Iterator[_Endpoint]:
+def _endpoints(routes: Sequence[Route]) -> Iterator[Endpoint]:
     for name, route in named_routes(list(routes)):
         if isinstance(route, Route) and isinstance(route.endpoint, WorkerCall):
-            yield _Endpoint(name, route, route.endpoint)
+            yield Endpoint(name, route, route.endpoint)
 
 
 def _find_reply(call: ShortCall) -> bytes | Reply | None:
@@ -370,18 +283,3 @@ def _find_reply(call: ShortCall) -> bytes | Reply | None:
     if not isinstance(reply, Reply) or reply.header(AGAIN):
         return None
     return reply.body if reply.status == 200 else reply
-
-
-async def _send_reply(reply: Reply, id_header: tuple[bytes, bytes], send: Send) -> int:
-    headers = [*list_passed_on(reply), id_header]
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": reply.body})
-    return reply.status
-
-
-async def _send_response(
-    answer: Response, id_header: tuple[bytes, bytes], scope: Scope, receive: Receive, send: Send
-) -> int:
-    answer.raw_headers.append(id_header)
-    await answer(scope, receive, send)
-    return answer.status_code

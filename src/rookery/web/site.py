@@ -5,7 +5,6 @@ the database, the lease and the files in their order and makes the site from the
 """
 
 import secrets
-import socket
 from collections.abc import Awaitable, Callable
 
 from rookery.ask.ask import Ask
@@ -16,7 +15,6 @@ from rookery.boundary.offload import Gate
 from rookery.boundary.watch import LoopMeter
 from rookery.caches import ExpiringCache, Refresher
 from rookery.db.fence import is_outage
-from rookery.db.lease import LeaseRow
 from rookery.db.listening import ChangeNotices, Channel
 from rookery.farm.activity import ActivityKeeping
 from rookery.farm.engines import Engines
@@ -24,8 +22,8 @@ from rookery.farm.events import Bus
 from rookery.farm.figures import FarmFigureReader
 from rookery.farm.fleet import Fleet
 from rookery.farm.hosts import MachineRoster
-from rookery.farm.instances import Surroundings
-from rookery.farm.jobs import Chores, Reachability
+from rookery.farm.instances import OtherInstances
+from rookery.farm.jobs import FleetJobs, Reachability
 from rookery.farm.privacy import Privacy
 from rookery.farm.read_values import Contribution
 from rookery.farm.statistics import Accounting, LateGames, SpeedKeeping, Speeds
@@ -39,7 +37,8 @@ from rookery.files.games import GameStore
 from rookery.files.store import MB
 from rookery.files.worker_logs import LogStore
 from rookery.model.engine import EngineRecord
-from rookery.notify.mail import Letters, MailServer
+from rookery.notify.link_mail import LinkMails
+from rookery.notify.mail import MailServer
 from rookery.notify.sending import Sender
 from rookery.notify.webhooks import Webhooks
 from rookery.people.accounts import Accounts
@@ -50,11 +49,12 @@ from rookery.people.bearers import (
     forget_changed_accounts,
 )
 from rookery.people.links import LinkSigner
-from rookery.people.login import Login, PasswordResets, SignUp, WorkerCredentials
+from rookery.people.login import Login, PasswordResets, SignUp
 from rookery.people.passwords import Passwords
 from rookery.people.profiles import Profiles
 from rookery.people.teams import Teams
 from rookery.people.users import User
+from rookery.people.worker_credentials import WorkerCredentials
 from rookery.protocol.ed25519 import fingerprint
 from rookery.rules.answers import ComplaintWeight
 from rookery.rules.eligibility import Policy
@@ -72,13 +72,13 @@ from rookery.web.forwarding import Forwarder
 from rookery.web.fragments import SharedParts
 from rookery.web.front_end import FrontEnd
 from rookery.web.internal_calls import InternalKey
-from rookery.web.limits import RequestBounds, read_hosts, read_proxies
+from rookery.web.limits import RequestBounds, hosts_of_site, read_proxies
 from rookery.web.metrics import Traffic
 from rookery.web.rendering import Assets, Templates
 from rookery.web.session import CookieSigner, LoggedOutSessions, SessionCheck
 from rookery.web.site_parts import LateParts, Storage
 from rookery.web.steps import Process, Readiness
-from rookery.web.turns import Turns
+from rookery.web.turns import SearchPlaces, Turns
 from rookery.web.wheel import Wheel
 
 ASKED_AT_ONCE = 4
@@ -197,17 +197,17 @@ class Site(LateParts):
         # Who may look only with an account uses it by looking, which leaves no trace.
         idle_days = 0 if self.settings.login_to_view else self.settings.idle_account_days
         self.accounting = Accounting(storage.statistics, self.reads, clock, idle_days=idle_days)
-        self.chores = Chores(fleet, self.threads.cpu)
+        self.fleet_jobs = FleetJobs(fleet, self.threads.cpu)
         self.roster = MachineRoster(fleet, clock, self.threads.cpu)
         self.reachability = Reachability(fleet, self.is_primary)
         self.figures = FarmFigureReader(fleet, storage.figures, clock)
         self.late_games = LateGames(storage.statistics, fleet.views, clock)
         self.waiting_line = WaitingLine(fleet)
         self.instances = storage.instances
-        self.around: Callable[[], Surroundings] = Surroundings
+        self.other_instances: Callable[[], OtherInstances] = OtherInstances
         """Who else serves the same database."""
         self.activity_keeping = ActivityKeeping(
-            fleet, self.threads.cpu, lambda: self.around().others > 0
+            fleet, self.threads.cpu, lambda: self.other_instances().others > 0
         )
         self.task_gate = Gate("request_task", self.settings.task_semaphore_size)
         self.event_gate = Gate("events", self.settings.event_streams)
@@ -216,8 +216,7 @@ class Site(LateParts):
     def _make_files(self, storage: Storage) -> None:
         threads, clock, limit = self.threads, self.clock, self.upload_quota
         self.file_access = FileAccess(storage.file_access, self.engines, self.privacy)
-        blobs = storage.files
-        self.storage_health = storage.storage_health
+        self.storage_health, self.file_owners = storage.storage_health, storage.file_owners
         self.passages = storage.passages
         self.retriever = storage.retriever
         self.ask = Ask(
@@ -230,60 +229,55 @@ class Site(LateParts):
             log=self.log,
             bridge=lambda: self.bridge,
         )
-        self.games = GameStore(storage.games, blobs("games"), threads, clock)
+        self.games = GameStore(storage.games, storage.files("games"), threads, clock)
         self.game_insights = GameInsightsReader(self.games, threads, clock)
-        self.logs = LogStore(storage.worker_logs, blobs("logs"), threads, clock)
-        self.nets = NetStore(storage.nets, blobs("nets"), threads, clock, limit=limit)
-        self.books = BookStore(storage.books, blobs("books"), threads, clock, limit=limit)
+        self.logs = LogStore(storage.worker_logs, storage.files("logs"), threads, clock)
+        self.nets = NetStore(storage.nets, storage.files("nets"), threads, clock, limit=limit)
+        self.books = BookStore(storage.books, storage.files("books"), threads, clock, limit=limit)
         self.programs = ProgramStore(
-            storage.programs, blobs("binaries"), threads, clock, limit=limit
+            storage.programs, storage.files("binaries"), threads, clock, limit=limit
         )
         self.worker_bodies = LargeBodies()
         self.upload_bodies = LargeBodies()
 
     def _make_sources(self, storage: Storage, outside: SourceAccess) -> None:
+        threads, clock, log, is_primary = self.threads, self.clock, self.log, self.is_primary
+        findings, engines, listed = storage.findings, self.engines, self.settings.books_repository
         self.repositories = GrantedRepositories(
-            storage.repositories, self.teams, self.clock, storage.audit
+            storage.repositories, self.teams, clock, storage.audit
         )
         gate = Gate("commits", ASKED_AT_ONCE)
-        self.commits = Commits(outside, self.threads, gate, seconds=ASKING_SECONDS)
-        self.archives = Archives(outside, self.threads, self.log)
-        self.diffs = Diffs(outside, self.threads, self.clock)
+        self.commits = Commits(outside, threads, gate, seconds=ASKING_SECONDS)
+        self.archives = Archives(outside, threads, log)
+        self.diffs = Diffs(outside, threads, clock)
         self.github_quota = outside.quota
         self.reviews = Reviews(
-            storage.findings,
+            findings,
             outside,
-            self.engines,
+            engines,
             self.repositories,
             self.nets,
             self.file_access,
             self.fleet,
-            self.threads,
-            self.clock,
-            self.log,
-            self.is_primary,
+            threads,
+            clock,
+            log,
+            is_primary,
             nets_elsewhere=bool(self.settings.nets_url),
         )
         self.official_books = OfficialBookList(
-            self.books,
-            storage.findings,
-            outside,
-            self.threads,
-            self.clock,
-            self.log,
-            self.is_primary,
-            self.settings.books_repository,
+            self.books, findings, outside, threads, clock, log, is_primary, listed
         )
         self.progress_keeping = ProgressKeeping(
-            storage.findings,
+            findings,
             outside,
-            self.engines,
+            engines,
             self.repositories,
             self.reads,
-            self.threads,
-            self.clock,
-            self.log,
-            self.is_primary,
+            threads,
+            clock,
+            log,
+            is_primary,
         )
 
     def _make_corpus(self, storage: Storage) -> None:
@@ -327,27 +321,39 @@ class Site(LateParts):
         self.subscriptions = storage.subscriptions
         self.outbox = storage.outbox
         self.links = LinkSigner(lambda: key, clock)
-        self.letters = Letters(
-            MailServer.of_settings(settings), self.links, self.address, self.threads, clock, log
+        self.link_mails = LinkMails(
+            MailServer.of_settings(settings),
+            self.links,
+            self.address,
+            storage.link_mails,
+            self.users,
+            self.threads,
+            clock,
+            log,
         )
         self.webhooks = Webhooks(self.address, frozenset(settings.webhook_hosts), clock)
         self.resets = PasswordResets(self.users, clock)
         self.sender = Sender(
-            storage.outbox, self.users, self.letters, self.webhooks, self.privacy, self.is_primary
+            storage.outbox,
+            self.users,
+            self.link_mails,
+            self.webhooks,
+            self.privacy,
+            self.is_primary,
         )
 
     def _make_web(
         self, storage: Storage, key: bytes, database_answers: Callable[[], Awaitable[None]]
     ) -> None:
         settings, clock = self.settings, self.clock
-        self.internal_key = InternalKey(key, clock)
+        self.internal_key = InternalKey(key, clock, self.log)
         self.forwarder = Forwarder(
             self.internal_key,
             self.log,
             is_ready=lambda: self.is_primary() and self.fleet.primary.is_serving,
-            read_lease=self._read_lease,
+            read_lease=lambda: self.read_lease(),  # noqa: PLW0108 - it is replaced later
         )
-        self.hosts = read_hosts(settings.base_url, (socket.gethostname(), *settings.allowed_hosts))
+        self.hosts = hosts_of_site(settings)
         self.proxies = read_proxies(settings.trusted_proxies)
         self.limits = RequestBounds.of_settings(settings)
         self.templates = Templates(
@@ -358,32 +364,26 @@ class Site(LateParts):
         )
         self.front_end = FrontEnd(self.assets, self.threads, clock, self.log, settings)
         self.turns = Turns()
+        self.search_places = SearchPlaces()
         self.shared_parts = SharedParts(clock, self.turns)
         self.traffic = Traffic()
-        self.readiness = Readiness(
-            self.lifecycle, database_answers, self.disk, clock, self.describe_trouble
-        )
+        trouble = self.describe_trouble
+        self.readiness = Readiness(self.lifecycle, database_answers, self.disk, clock, trouble)
         self.cookies = CookieSigner(lambda: (key,), clock)
         self.sessions = SessionCheck(
             storage.users, LoggedOutSessions(storage.ended_sessions, clock), clock, lambda: key
         )
         self.approvals = PendingApprovals(self.fleet.views, self.privacy, storage.users, clock)
-        self.contributions: ExpiringCache[str, tuple[Contribution, ...]] = ExpiringCache(
-            clock, most=MOST_REMEMBERED
-        )
+        self.contributions = ExpiringCache[str, tuple[Contribution, ...]](clock, MOST_REMEMBERED)
         """By run, for a moment: they are summed up over all its tasks."""
-
-    async def _read_lease(self) -> LeaseRow | None:
-        return await self.read_lease()
 
     def _follow_changes(self) -> None:
         """Whoever changes something, from whichever process: within a moment it counts here."""
         ended, sessions = self.sessions.ended, self.sessions
         self.changes.subscribe(Channel.SESSIONS, ended.told, ended.missed)
         self.changes.subscribe(Channel.USERS, sessions.forget, sessions.forget_all)
-        self.changes.subscribe(
-            Channel.USERS, lambda _name: self.approvals.forget(), self.approvals.forget
-        )
+        forget = self.approvals.forget
+        self.changes.subscribe(Channel.USERS, lambda _name: forget(), forget)
         forget_changed_accounts(self.changes, self.credentials, self.bearers)
         refresh = Refresher(self.load, self.log)
         self.changes.subscribe(Channel.ENGINES, refresh.schedule, refresh.schedule)

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from rookery import __version__
 from rookery.ask.history import HistoryReader, HistoryRows
 from rookery.ask.indexing import CorpusRows
 from rookery.ask.passage_index import PassageIndex
@@ -25,8 +26,10 @@ from rookery.files.blobs import Blobs
 from rookery.files.books import BookRows
 from rookery.files.engine_files import NetRows, ProgramRows
 from rookery.files.games import GameRows
+from rookery.files.ownership import FileOwners
 from rookery.files.storage_health import StorageHealth
 from rookery.files.worker_logs import LogRows
+from rookery.notify.link_mail import LinkMailRows
 from rookery.notify.outbox import Channels, Outbox, Subscriptions
 from rookery.people.teams import TeamRows
 from rookery.people.users import Audit, EndedSessions, Tokens, Users
@@ -58,6 +61,7 @@ class Storage:
     channels: Channels
     subscriptions: Subscriptions
     outbox: Outbox
+    link_mails: LinkMailRows
     findings: FindingRows
     figures: FigureRows
     passages: PassageIndex
@@ -71,12 +75,15 @@ class Storage:
     files: Callable[[str], Blobs]
     """The files of one kind, by the name of their folder."""
     storage_health: StorageHealth
+    file_owners: FileOwners
 
 
 class LateParts:
     """The parts of a site that are opened after it was made, or never in tests."""
 
     def __init__(self) -> None:
+        self.version = __version__
+        """With the build, once it was found out."""
         self.bridge: Bridge | None = None
         self.watch: LoopWatch | None = None
         self.jobs: tuple[PeriodicJob, ...] = ()

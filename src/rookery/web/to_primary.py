@@ -2,6 +2,10 @@
 
 Authentication, CSRF, authorisation and flashes happen there, exactly as if the primary had been
 called itself; what limits a request, and what dresses an answer for a browser, happens here.
+
+A command that is carried out here while this process steps down, or loses its memory, is sent to
+the next primary, unless its answer has begun. It has a key from its beginning, so that what was
+committed here is not done once more there.
 """
 
 import hashlib
@@ -12,11 +16,11 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, declaration_of, runs
-from rookery.farm.command_keys import CommandKey, known_as
-from rookery.web.bodies import next_message
-from rookery.web.faults import BadRequest, NotPrimary
+from rookery.farm.command_keys import CommandKey, KeyReused, known_as
+from rookery.web.bodies import KeptBody, Replayed, next_message
+from rookery.web.faults import UNDECIDED, BadRequest, NotPrimary, OtherBody
 from rookery.web.forwarding import OutgoingCall, encode_headers
-from rookery.web.internal_calls import AGAIN, ForwardedCall
+from rookery.web.internal_calls import AGAIN, ForwardedCall, digest_body
 from rookery.web.inventory import endpoint_of
 from rookery.web.middleware import HEADERS
 from rookery.web.primary_link import Reply
@@ -31,6 +35,7 @@ from rookery.web.scope import (
     is_http,
     method_of,
     path_of,
+    query_of,
     request_info_of,
     session_of,
     set_route,
@@ -40,6 +45,8 @@ from rookery.web.site import Site
 
 COMMAND_SECONDS = 75.0
 """A submission may have to ask GitHub, which it does for 45 seconds at the most."""
+MOST_ATTEMPTS = 8
+"""Of this process to carry out one request, each ended by its losing what it needs for that."""
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _NOT_PASSED_ON = frozenset(
     {
@@ -67,18 +74,19 @@ def make_outgoing(
     info: RequestInfo,
     *,
     seconds: float,
-    key: str = "",
+    command: CommandKey | None = None,
     held: bool = False,
 ) -> OutgoingCall:
     """A request as it is sent on."""
     hosts = header_values(scope, b"host")
+    key, repeated = (command.text, command.repeated) if command else ("", False)
     return OutgoingCall(
         method_of(scope),
         target_of(scope),
         hosts[0] if hosts else b"",
         encode_headers(headers_of(scope), proxied=info.proxied),
         body,
-        ForwardedCall(info.request_id, info.client, info.secure, key),
+        ForwardedCall(info.request_id, info.client, info.secure, key, repeated),
         seconds,
         held,
     )
@@ -91,22 +99,6 @@ def list_passed_on(reply: Reply, *, without: Iterable[bytes] = ()) -> list[tuple
     return [*kept, (b"content-length", b"%d" % len(reply.body))]
 
 
-class Replayed:
-    """An ASGI `receive` that returns a body which was read before."""
-
-    __slots__ = ("_body", "_receive")
-
-    def __init__(self, body: bytes, receive: Receive) -> None:
-        self._body: bytes | None = body
-        self._receive = receive
-
-    async def __call__(self) -> Message:
-        if self._body is None:
-            return await self._receive()
-        body, self._body = self._body, None
-        return {"type": "http.request", "body": body, "more_body": False}
-
-
 @runs(
     Domain.LOOP, "asks whether this process is primary; else sends small bodies to the one that is"
 )
@@ -115,29 +107,60 @@ class Forwarding:
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
+        self._clock = site.clock
         self._forwarder = site.forwarder
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if (
-            not is_http(scope)
+            not self._forwarder.may_forward
+            or not is_http(scope)
             or method_of(scope) in _SAFE
-            or self._forwarder.is_ready()
             or not _is_for_primary(scope)
         ):
             await self.app(scope, receive, send)
-            return
-        info = request_info_of(scope)
-        if info.forwarded is not None:
-            raise NotPrimary
-        body = await _read_whole(receive)
-        key = secrets.token_hex(16)
-        call = make_outgoing(scope, body, info, seconds=COMMAND_SECONDS, key=key)
-        reply, repeated = await self._forwarder.ask(call)
-        if reply is None:
-            info.command = CommandKey(key, repeated)
-            await self.app(scope, Replayed(body, receive), send)
+        elif request_info_of(scope).forwarded is None:
+            await self._insist(scope, KeptBody(receive), _NotingSend(send))
+        elif self._forwarder.is_ready():
+            await self.app(scope, receive, send)
         else:
-            await _send(reply, send)
+            raise NotPrimary
+
+    async def _insist(self, scope: Scope, kept: KeptBody, send: "_NotingSend") -> None:
+        """Have a command carried out by whoever is primary, though that changes meanwhile."""
+        info, spent, failed = request_info_of(scope), 0.0, Exception()
+        command = CommandKey(secrets.token_hex(16))
+        for _ in range(MOST_ATTEMPTS):
+            if not self._forwarder.is_ready():
+                body = await _read_whole(kept.again())
+                call = make_outgoing(scope, body, info, seconds=COMMAND_SECONDS, command=command)
+                reply, command.repeated = await self._forwarder.ask(call.after(spent))
+                if reply is not None:
+                    await _send(reply, send)
+                    return
+            info.command, began = command, self._clock.seconds()
+            try:
+                await self.app(scope, kept.again(), send)
+            except UNDECIDED as error:
+                if send.begun:
+                    raise
+                failed = error
+            else:
+                return
+            spent += self._clock.seconds() - began
+            command = CommandKey(command.text, repeated=True)
+        raise failed
+
+
+class _NotingSend:
+    """An ASGI `send` that knows whether an answer has begun."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.begun = False
+
+    async def __call__(self, message: Message) -> None:
+        self.begun = True
+        await self._send(message)
 
 
 def _is_for_primary(scope: Scope) -> bool:
@@ -162,26 +185,37 @@ class _KeyedCommand:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        key = find_command_key(scope)
+        given = "" if method_of(scope) in _SAFE else find_given_key(scope)
+        key = request_info_of(scope).command
+        if given:
+            # Two bodies of one key are told apart by their digests, and so are two queries.
+            body = await _read_whole(receive)
+            said = digest_body(b"%b\n%b" % (query_of(scope), body))
+            key, receive = (
+                CommandKey(given, repeated=True, body=said),
+                Replayed.whole(body, receive),
+            )
         if key is None:
             await self._app(scope, receive, send)
-        else:
-            with known_as(key):
+            return
+        with known_as(key):
+            try:
                 await self._app(scope, receive, send)
+            except KeyReused:
+                raise OtherBody from None
 
 
-def find_command_key(scope: Scope) -> CommandKey | None:
-    """The key that the client gave its request, or the instance that has sent it on. A client's is
-    good for one endpoint and for whom it was given by. Raises BadRequest."""
+def find_given_key(scope: Scope) -> str:
+    """The key that the client gave its request, empty where it gave none. It is good for one
+    endpoint and for whom it was given by. Raises BadRequest."""
     values = header_values(scope, KEY_HEADER)
-    if not values or method_of(scope) in _SAFE:
-        return request_info_of(scope).command
+    if not values:
+        return ""
     if len(values) > 1 or not 0 < len(values[0]) <= LONGEST_KEY:
         raise BadRequest(f"An Idempotency-Key has 1 to {LONGEST_KEY} characters.")
     who = (session_of(scope).user, header(scope, b"authorization"))
     words = (*who, method_of(scope), path_of(scope), values[0].decode("latin-1"))
-    digest = hashlib.sha256("\n".join(words).encode()).hexdigest()
-    return CommandKey(digest[:32], repeated=True)
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:32]
 
 
 def know_commands_again(routes: Iterable[BaseRoute]) -> None:

@@ -1,4 +1,4 @@
-"""How a worker is asked to leave: once to finish what ends soon, twice to leave at once."""
+"""How a worker is asked to leave, what it shows meanwhile, and how long it waits between tries."""
 
 import asyncio
 import contextlib
@@ -65,16 +65,6 @@ class Watcher(Protocol):
     def say(self, sentence: str) -> None: ...
 
     def show(self, status: WorkerStatus) -> None: ...
-
-
-class SilentWatcher:
-    """A watcher that keeps and shows nothing."""
-
-    def say(self, sentence: str) -> None:
-        """It is not kept."""
-
-    def show(self, status: WorkerStatus) -> None:
-        """It is not shown."""
 
 
 # How long to wait before asking again: twice as long each time, and never all at once.

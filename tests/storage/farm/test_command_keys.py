@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.farm.command_keys import CommandKey, known_as
+from rookery.farm.command_keys import CommandKey, KeyReused, known_as
 from rookery.farm.fleet import Fleet
 from rookery.farm.terms import Store
 from rookery.model.events import Action
@@ -36,6 +36,18 @@ async def test_the_next_primary_knows_what_was_carried_out(store: Store) -> None
             again = replace(RUN, id=run_id("b"))
             assert await fleet.commands.submit(again, approver=BOSS.name) == RUN.id
         assert await fleet.views.run(again.id) is None
+
+
+async def test_the_next_primary_refuses_the_key_with_another_body(store: Store) -> None:
+    async with fleet_on(store) as fleet:
+        with known_as(CommandKey("one", body="this")):
+            await fleet.commands.submit(RUN, approver=BOSS.name)
+    async with fleet_on(store) as fleet:
+        again = replace(RUN, id=run_id("b"))
+        with pytest.raises(KeyReused), known_as(CommandKey("one", repeated=True, body="that")):
+            await fleet.commands.submit(again, approver=BOSS.name)
+        with known_as(CommandKey("one", repeated=True, body="this")):
+            assert await fleet.commands.submit(again, approver=BOSS.name) == RUN.id
 
 
 async def test_a_repeated_command_changes_nothing_and_gives_what_is_there(store: Store) -> None:

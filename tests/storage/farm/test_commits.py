@@ -75,6 +75,15 @@ async def begun(script: Script, number: int = 1) -> None:
     await eventually(lambda: script.begun >= number)
 
 
+async def put_during_a_commit(commits: GroupCommit, script: Script) -> int:
+    """Two changes while the first is held in its commit; gives the last one's number."""
+    script.going.clear()
+    commits.put(result(1))
+    await begun(script)
+    commits.put(result(2))
+    return commits.put(result(3))
+
+
 async def test_what_is_put_together_is_committed_together(
     commits: GroupCommit, script: Script
 ) -> None:
@@ -89,11 +98,7 @@ async def test_what_is_put_together_is_committed_together(
 async def test_what_comes_during_a_commit_goes_with_the_next(
     commits: GroupCommit, script: Script
 ) -> None:
-    script.going.clear()
-    commits.put(result(1))
-    await begun(script)
-    commits.put(result(2))
-    last = commits.put(result(3))
+    last = await put_during_a_commit(commits, script)
     script.going.set()
     await commits.wait_committed(last)
     assert [sequence for *_, sequence in script.written] == [101, 103]
@@ -125,11 +130,7 @@ async def test_a_waiter_that_is_cancelled_does_not_stop_the_commit(
 async def test_a_full_queue_says_so_before_anything_is_changed(
     commits: GroupCommit, script: Script
 ) -> None:
-    script.going.clear()
-    commits.put(result(1))
-    await begun(script)
-    commits.put(result(2))
-    last = commits.put(result(3))
+    last = await put_during_a_commit(commits, script)
     with pytest.raises(QueueFull):
         commits.check_capacity()
     script.going.set()

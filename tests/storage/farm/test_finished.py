@@ -8,7 +8,7 @@ from rookery.farm.read_values import FinishedRunsQuery
 from rookery.model.run import Run
 from rookery.stats.sprt import Flag
 from rookery.stats.spsa import ParameterSample
-from tests.makers import later, make_plan, make_run, spsa
+from tests.makers import later, make_plan, make_run, make_side, spsa
 from tests.storage.farm.stores import Store, changed, finished, kept
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +21,8 @@ async def names(store: Store, query: FinishedRunsQuery) -> list[str]:
 
 @pytest.fixture
 def runs() -> tuple[Run, ...]:
-    long = make_run("c", make_plan(tc="60+0.6"))
+    sides = make_side(commit="c0ffee12" + "0" * 32), make_side("master")
+    long = make_run("c", make_plan(tc="60+0.6", sides=sides))
     other = make_run("d", make_plan(owner="otto", engine="Tiny"))
     return (
         finished("a", 1, flag=Flag.GREEN),
@@ -60,6 +61,10 @@ async def test_they_come_newest_first_without_deleted_and_running_ones(
         (FinishedRunsQuery(until=later(4)), ["c", "a"]),
         (FinishedRunsQuery(text="OTTO"), ["d"]),
         (FinishedRunsQuery(text="%"), []),
+        (FinishedRunsQuery(text="tiny"), ["d"]),
+        (FinishedRunsQuery(text="C0FFEE1"), ["c"]),
+        (FinishedRunsQuery(text="c0ffee"), []),
+        (FinishedRunsQuery(text="0ffee12"), []),
         (FinishedRunsQuery(deleted=True), ["e"]),
     ],
 )

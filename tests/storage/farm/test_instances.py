@@ -42,6 +42,18 @@ async def test_one_that_is_silent_for_long_is_taken_for_dead(
         assert silent["b"] < GONE_SECONDS < silent["a"]
 
 
+async def test_servers_learn_which_form_of_calls_all_others_read(
+    database: Target, queries: Queries
+) -> None:
+    newer = replace(SECOND, figures=InstanceFigures(reads_form=2))
+    async with pool_on(database) as pool:
+        rows = InstanceRows(pool, queries)
+        assert (await rows.put(newer)).reads_form is None
+        assert (await rows.put(replace(newer, name="c"))).reads_form == 2
+        assert (await rows.put(FIRST)).reads_form == 2
+        assert (await rows.put(newer)).reads_form == 1
+
+
 async def test_one_that_stops_is_gone_at_once(database: Target, queries: Queries) -> None:
     async with pool_on(database) as pool:
         rows = InstanceRows(pool, queries)

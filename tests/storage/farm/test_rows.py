@@ -171,13 +171,13 @@ async def test_what_a_purge_struck_out_is_remembered_in_order(store: Store) -> N
 
 async def test_blocks_are_put_changed_and_lifted(store: Store) -> None:
     given = [
-        MachineBlock("a", "why", NOW),
+        MachineBlock("a", "why", NOW, "olga"),
         MachineBlock("b", "no", NOW),
         MachineBlock("c", None, NOW),
     ]
-    then = [MachineBlock("a", "why else", NOW), MachineBlock("b", None, NOW)]
+    then = [MachineBlock("a", "why else", NOW, "boris"), MachineBlock("b", None, NOW)]
     await kept(store, Changes(blocks=tuple(given)), Changes(blocks=tuple(then)))
-    assert (await store.reads.snapshot()).blocks == {"a": "why else"}
+    assert (await store.reads.snapshot()).blocks == {"a": then[0]}
 
 
 async def test_what_machines_played_is_remembered(store: Store) -> None:
@@ -245,5 +245,6 @@ async def test_a_chart_keeps_a_few_hundred_points_however_long_the_run(store: St
 
 
 async def test_a_point_of_a_chart_comes_back_as_it_was(store: Store) -> None:
-    await kept(store, Changes(runs=(RUN,), samples=(make_sample(RUN, 32),)))
-    assert await store.reads.samples(RUN.id) == (make_sample(RUN, 32),)
+    points = make_sample(RUN, 32), replace(make_sample(RUN, 64), nps=2.5e6)
+    await kept(store, Changes(runs=(RUN,), samples=points))
+    assert await store.reads.samples(RUN.id) == points

@@ -148,6 +148,11 @@ def test_a_page_does_not_answer_its_own_examples() -> None:
     assert describe_doc_page(page).body.split() == ["Ask", "so:", "That", "is", "all."]
 
 
+def test_a_page_of_the_docs_is_searched_without_the_words_of_its_pictures() -> None:
+    page = DocPage("ask", "# Ask\n\nSee:\n\n![Ask: razoring?](ask.png)\n\nThat is all.")
+    assert describe_doc_page(page).body.split() == ["See:", "That", "is", "all."]
+
+
 def test_an_upload_is_its_uploaders_unless_it_is_shared() -> None:
     upload = UploadedText(
         id="1", name="notes.md", user="olga", created=NOW, shared=False, text="words"

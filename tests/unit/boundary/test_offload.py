@@ -1,6 +1,7 @@
 """Calls go to threads within limits: single calls, gates, streams."""
 
 import asyncio
+import time
 from collections.abc import Iterator
 from contextlib import aclosing
 from contextvars import ContextVar
@@ -13,7 +14,7 @@ from anyio import to_thread
 from anyio.lowlevel import checkpoint
 
 from rookery.boundary.errors import GateFull, Overloaded
-from rookery.boundary.offload import Gate, GateStats, Threads, check_given_up, stream
+from rookery.boundary.offload import Gate, GateStats, Threads, stream
 from tests.eventually import eventually
 
 pytestmark = pytest.mark.anyio
@@ -85,6 +86,24 @@ async def test_a_hash_is_refused_when_the_queue_is_full() -> None:
     assert (threads.stats()[2].calls, threads.stats()[2].refused) == (2, 1)
 
 
+def slowly(verdict: bool) -> bool:
+    time.sleep(0.05)
+    return verdict
+
+
+async def test_a_wrong_password_keeps_its_place_for_as_long_as_its_check_took() -> None:
+    threads = Threads(hashing=1)
+    assert not await threads.check_hash(slowly, False)
+    assert threads.stats()[2].running == 1
+    await until_running(threads, 2, 0)
+
+
+async def test_a_right_password_gives_its_place_back_at_once() -> None:
+    threads = Threads(hashing=1)
+    assert await threads.check_hash(slowly, True)
+    assert threads.stats()[2].running == 0
+
+
 async def test_the_frameworks_own_threads_share_the_limit_of_io() -> None:
     threads = Threads(tokens=3)
     threads.adopt_default()
@@ -146,24 +165,6 @@ async def test_a_call_cancelled_by_asyncio_before_its_start_frees_its_place() ->
     await asyncio.wait([task])
     await until_running(threads, 1, 0)
     assert await threads.cpu(len, "abc") == 3
-
-
-async def test_a_running_call_can_notice_that_it_was_given_up() -> None:
-    threads, begun, ended = Threads(), Event(), Event()
-
-    def work() -> None:
-        begun.set()
-        try:
-            while True:
-                check_given_up()
-        finally:
-            ended.set()
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(threads.io, work)
-        await threads.io(begun.wait)
-        group.cancel_scope.cancel()
-    assert ended.is_set()
 
 
 async def test_the_longest_wait_for_a_thread_is_remembered() -> None:

@@ -8,8 +8,15 @@ import pytest
 
 from rookery.cli.check_results import Level, judge_clock
 from rookery.cli.doctor import check_disk, check_settings
-from rookery.cli.doctor_public import check_hidden, check_readiness, judge_caller, judge_certificate
+from rookery.cli.doctor_public import (
+    check_hidden,
+    check_readiness,
+    judge_caller,
+    judge_certificate,
+    judge_inside,
+)
 from rookery.http_client import HttpAnswer
+from rookery.protocol.v1 import ServerEntry
 from rookery.settings import Settings
 from rookery.web.probes import Caller
 
@@ -98,3 +105,28 @@ def test_simulated_workers_are_a_failure() -> None:
 def test_a_disk_below_its_reserve_is_a_failure() -> None:
     assert check_disk(Settings(data=Path("/"), disk_reserve_mb=10**12)).level is Level.FAIL
     assert check_disk(Settings(data=Path("/"), disk_reserve_mb=0)).level is Level.OK
+
+
+def judge_server(**changes: object) -> dict[str, Level]:
+    entry: dict[str, object] = {
+        "version": "0.1",
+        "role": "primary",
+        "time": NOW,
+        "sign_up": False,
+        "disk_free_bytes": 10**10,
+        "disk_reserve_bytes": 10**8,
+        "other_servers": 1,
+        "database_up": True,
+        "backup_age_seconds": 3600.0,
+    }
+    told = ServerEntry(**(entry | changes))  # type: ignore[arg-type]
+    return {each.name: each.level for each in judge_inside(told)}
+
+
+def test_what_a_server_tells_approvers_is_judged_as_at_home() -> None:
+    assert set(judge_server().values()) == {Level.OK}
+    assert judge_server(disk_free_bytes=10**7)["disk"] is Level.FAIL
+    assert judge_server(disk_free_bytes=2 * 10**8)["disk"] is Level.WARN
+    assert judge_server(backup_age_seconds=3 * 86400.0)["backup"] is Level.WARN
+    assert judge_server(backup_age_seconds=None)["backup"] is Level.WARN
+    assert judge_server(database_up=False)["database"] is Level.FAIL

@@ -109,9 +109,12 @@ def test_outlook_tells_the_length_at_a_true_elo(capsys: Capture) -> None:
     assert length["undecided_chance"] == pytest.approx(0.7885, abs=1e-4)
 
 
-def test_outlook_of_few_results_is_too_early(capsys: Capture) -> None:
+def test_outlook_of_few_results_tells_games_to_come_and_no_chance(capsys: Capture) -> None:
     assert "too early to say" in asked(capsys, "outlook", *BOUNDS, *PAIRS)
-    assert asked_for_data(capsys, "outlook", *BOUNDS, *PAIRS)["too_early"] is True
+    data = asked_for_data(capsys, "outlook", *BOUNDS, *PAIRS)
+    assert data["too_early"] is True
+    assert "pass_chance" not in data
+    assert 0 < data["games_left"]["early"] < data["games_left"]["late"]
 
 
 def test_outlook_of_many_results_tells_chance_and_time(capsys: Capture) -> None:
@@ -122,7 +125,7 @@ def test_outlook_of_many_results_tells_chance_and_time(capsys: Capture) -> None:
 
 
 def test_a_prior_of_ones_own_is_shown(capsys: Capture) -> None:
-    assert "Prior      +0.00 ± 3.00" in asked(
+    assert "Prior       +0.00 ± 3.00" in asked(
         capsys, "outlook", *BOUNDS, *PAIRS, "--prior", "0", "3"
     )
 

@@ -1,12 +1,21 @@
 """Units for systemd, and what a service tells it."""
 
+import contextlib
+import io
+import shutil
 import socket
+import subprocess
 from configparser import RawConfigParser
 from pathlib import Path
 
 import pytest
 
-from rookery.cli.systemd import server_unit, tell_service_manager
+from rookery.cli.db import DatabaseSettings, timer
+from rookery.cli.options import BadArgument
+from rookery.cli.serve import ServeSettings, serve
+from rookery.cli.systemd import SETTINGS_FILE, server_unit, tell_service_manager
+
+SHARED = ("EnvironmentFile", "User", "WorkingDirectory")
 
 
 def service_of(unit: str) -> dict[str, str]:
@@ -26,6 +35,68 @@ def test_the_server_may_write_its_data_folder_and_nothing_else() -> None:
     assert service["ProtectSystem"] == "strict"
     assert service["ReadWritePaths"] == '"/srv/rookery data"'
     assert service["NoNewPrivileges"] == "yes"
+
+
+def test_the_server_may_write_the_folders_that_servers_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ROOKERY_FILES_URL", "/mnt/farm")
+    monkeypatch.setenv("ROOKERY_FILES_OLD_URL", "/mnt/old%20farm")
+    service = service_of(print_server_unit(Path("/srv/d")))
+    assert service["ReadWritePaths"] == '/srv/d -/mnt/farm "-/mnt/old farm"'
+
+
+def test_files_in_a_bucket_are_nothing_to_write_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROOKERY_FILES_URL", "s3://bucket/prefix")
+    assert service_of(print_server_unit(Path("/srv/d")))["ReadWritePaths"] == "/srv/d"
+
+
+def print_server_unit(data: Path) -> str:
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        assert serve(flags=ServeSettings(data=str(data)), print_systemd_unit=True) == 0
+    return shown.getvalue()
+
+
+def test_a_backup_has_the_settings_the_account_and_the_folder_of_the_server(tmp_path: Path) -> None:
+    data = Path("/srv/rookery data")
+    timer(folder=Path("/srv/b"), database=DatabaseSettings(data=str(data)), into=tmp_path)
+    backup = service_of((tmp_path / "rookery-backup.service").read_text())
+    server = service_of(print_server_unit(data))
+    assert [backup[each] for each in SHARED] == [server[each] for each in SHARED]
+    assert backup["EnvironmentFile"] == f"-{SETTINGS_FILE}"
+    assert '"--data=/srv/rookery data"' in backup["ExecStart"]
+    assert '"--data=/srv/rookery data"' in server["ExecStart"]
+
+
+def test_both_units_of_a_backup_are_shown_with_the_names_of_their_files(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    timer(folder=Path("/srv/b"), at="04:15")
+    shown = capsys.readouterr().out
+    assert "# rookery-backup.service\n[Unit]" in shown
+    assert "OnCalendar=*-*-* 04:15:00" in shown
+
+
+def test_a_backup_at_no_time_of_day_is_refused() -> None:
+    with pytest.raises(BadArgument, match="03:30"):
+        timer(folder=Path("/srv/b"), at="24:00")
+
+
+@pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None,
+    reason="systemd-analyze, which reads units as systemd does, is not on this machine",
+)
+def test_systemd_understands_every_unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = tmp_path / "a folder"
+    monkeypatch.setenv("ROOKERY_FILES_URL", str(tmp_path / "a shared folder"))
+    timer(folder=tmp_path / "b", database=DatabaseSettings(data=str(data)), into=tmp_path)
+    (tmp_path / "rookery.service").write_text(print_server_unit(data))
+    units = [str(each) for each in sorted(tmp_path.glob("rookery*"))]
+    assert len(units) == 3
+    words = ["systemd-analyze", "verify", "--man=no", *units]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
 def test_systemd_is_told_when_the_server_is_ready(

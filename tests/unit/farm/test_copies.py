@@ -91,8 +91,18 @@ async def test_figures_come_with_their_age(pair: Pair) -> None:
     await keeping()
     assert pair.secondary.activity.speed(run_id("a")) == RunSpeed(5.0, 2.0)
     assert not keeping.describe_age()
+    assert keeping.describe_moment() == "as of 0 s ago"
     pair.primary.clock.move(seconds=20)
     assert "20 s ago" in keeping.describe_age()
+
+
+async def test_the_age_of_what_machines_do_is_that_of_what_was_read(pair: Pair) -> None:
+    await pair.publish()
+    told = pair.primary.clock.now()
+    ours, theirs = pair.secondary.views, pair.primary.fleet.views
+    await ours.machines()
+    pair.primary.clock.move(seconds=4)
+    assert (ours.machines_since, theirs.machines_since) == (told, None)
 
 
 async def test_a_server_that_is_alone_publishes_nothing(farm: MemoryFarm) -> None:

@@ -3,6 +3,7 @@
 import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 
 import anyio
 import anyio.lowlevel
@@ -11,7 +12,8 @@ import pytest
 from rookery.farm.events import FROM_THE_START, PAUSE_SECONDS, Bus, Notice, Wanted
 from rookery.farm.read_values import ChangedRuns
 from tests.eventually import eventually
-from tests.twins.farm import MemoryReads, MemoryRows
+from tests.twins.farm import MemoryReads
+from tests.twins.farm_commits import MemoryRows
 
 pytestmark = pytest.mark.anyio
 
@@ -102,6 +104,34 @@ async def test_a_number_that_was_never_given_out_means_the_start(bus: Bus) -> No
     with bus.subscribe(after=1000) as subscription:
         assert subscription.position == FROM_THE_START
         assert (await anext(subscription)).missed
+
+
+async def test_who_was_told_of_a_commit_elsewhere_is_told_what_changed_since(
+    bus: Bus, rows: Rows
+) -> None:
+    bus.add(1, ["a"])
+    rows.sequence, rows.sequences = 3, {"a": 1, "b": 2, "c": 3}
+    await bus.reach(2, seconds=60)
+    assert rows.asked[1:] == [1]
+    with bus.subscribe(after=2) as subscription:
+        assert await anext(subscription) == Notice(3, frozenset({"c"}))
+
+
+async def test_rows_are_asked_once_for_all_who_come_with_an_unknown_number(
+    bus: Bus, rows: Rows
+) -> None:
+    rows.sequence, rows.sequences = 3, {"a": 3}
+    async with anyio.create_task_group() as group:
+        for _ in range(100):
+            group.start_soon(partial(bus.reach, 3, seconds=60))
+    assert rows.asked[1:] == [0]
+
+
+async def test_nobody_waits_for_rows_without_end(bus: Bus, rows: Rows) -> None:
+    rows.failing = True
+    await bus.reach(2, seconds=0.01)
+    with bus.subscribe(after=2) as subscription:
+        assert subscription.position == FROM_THE_START
 
 
 async def test_after_a_gap_the_rows_say_what_changed(bus: Bus, rows: Rows) -> None:

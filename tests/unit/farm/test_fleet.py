@@ -4,6 +4,7 @@ import pytest
 
 from rookery.farm import purges
 from rookery.farm.fleet import DrawnValues, NoTune
+from rookery.farm.jobs import FleetJobs
 from rookery.farm.views import UnknownRun, UnknownTask
 from rookery.model.kinds import Report
 from rookery.model.plan import Modification
@@ -92,6 +93,18 @@ async def test_a_late_call_about_a_finished_run_is_over_and_no_error(farm: Memor
         assert (answer.alive, answer.error) == (False, "")
 
 
+async def test_a_late_call_after_a_second_end_is_over_and_no_error(farm: MemoryFarm) -> None:
+    run = await farm.submit()
+    first = await farm.granted(make_machine("one"))
+    await farm.fleet.commands.stop(run.id, BOSS)
+    await farm.fleet.update_task(call_of(first), Report(pairs(even=1)))
+    await farm.fleet.commands.reopen(run.id, BOSS)
+    second = await farm.granted(make_machine("two"))
+    await farm.fleet.commands.stop(run.id, BOSS)
+    answer = await farm.fleet.update_task(call_of(second), Report(pairs(even=1)))
+    assert (answer.alive, answer.error) == (False, "")
+
+
 async def test_games_of_another_are_not_ones_own(farm: MemoryFarm) -> None:
     run = await farm.submit()
     task = await farm.granted()
@@ -122,6 +135,16 @@ async def test_a_charts_points_are_few_and_the_end_is_one_of_them(farm: MemoryFa
     samples = await farm.store.reads.samples(run_id("a"))
     assert samples[-1].games == farm.stored().tally.results.games
     assert 20 < len(samples) < 400
+
+
+async def test_a_charts_point_has_the_speed_that_was_measured_last(farm: MemoryFarm) -> None:
+    await farm.submit(plan=make_plan(games=20_000))
+    task = await farm.granted(make_machine(cores=4, nps=500_000.0))
+    await farm.fleet.update_task(call_of(task), Report(pairs(even=10)))
+    await FleetJobs(farm.fleet).measure_speeds()
+    await farm.fleet.update_task(call_of(task), Report(pairs(even=20)))
+    samples = await farm.store.reads.samples(run_id("a"))
+    assert [each.nps for each in samples] == [None, 2_000_000]
 
 
 async def finished(farm: MemoryFarm) -> None:

@@ -43,6 +43,15 @@ def test_fixed_games_tell_elo_instead() -> None:
     assert "Conf  | 10.0+0.10s" in summary(played(), SummaryStyle.OPENBENCH)
 
 
+def test_a_difference_that_rounds_to_nothing_has_no_minus() -> None:
+    run = make_run()
+    results = pairs(ll=0, ld=100_001, even=5_000_000, wd=100_000, ww=0)
+    even = replace(run, tally=replace(run.tally, results=results))
+    first, second, *_ = summary(even, SummaryStyle.FISHTEST).splitlines()
+    assert first.startswith("Elo: 0.00 ±")
+    assert "-0.00" not in second
+
+
 def test_a_tune_tells_how_far_it_is() -> None:
     run = make_run(kind=spsa(games=40_000))
     assert summary(run, SummaryStyle.FISHTEST) == "0/20000 iterations\n0/40000 games played\n"

@@ -10,7 +10,7 @@ import pytest
 
 from rookery.boundary.offload import Threads
 from rookery.files.blobs import UnknownBlob, read_blob, write_blob
-from rookery.files.bucket import RANGE, Bucket, BucketBlobs, explain
+from rookery.files.bucket import RANGE, Bucket, BucketBlobs
 from rookery.files.storage_health import StorageHealth
 from tests.fakes import HandClock
 
@@ -107,17 +107,3 @@ def test_blobs_are_listed_by_age_and_signed() -> None:
     assert [found.key for found in blobs.list_all(older_than_seconds=3600)] == [key]
     assert list(blobs.list_all(older_than_seconds=2 * 86_400)) == []
     assert blobs.sign(key, 60) == f"https://x/games/{key[:2]}/{key}?60"
-
-
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        ("<Code>NoSuchBucket</Code>", "there is no such bucket"),
-        ("403 Forbidden <Code>AccessDenied", "it refuses our credentials"),
-        ("HTTP error\n\nDebug source: kind: Timeout", "it does not answer in time"),
-        ("kind: Connect", "it can't be reached"),
-        ("Something else\n\nDebug source: much", "Something else"),
-    ],
-)
-def test_errors_are_explained_in_few_words(said: str, words: str) -> None:
-    assert explain(RuntimeError(said)) == words

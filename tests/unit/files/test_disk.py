@@ -91,6 +91,23 @@ async def test_a_write_that_failed_for_want_of_room_counts_for_a_while(error: Ex
     assert await place.room(10**12) is DiskSpace.ENOUGH
 
 
+async def test_a_commit_after_failed_writes_shortens_the_wait_for_a_disk_elsewhere() -> None:
+    place = Place()
+    place.disk.note_error(asyncpg.DiskFullError("could not extend file"))
+    place.disk.add(1, ["a"])
+    assert await place.room(10**12) is DiskSpace.FULL
+    place.clock.move(seconds=3)
+    assert await place.room(10**12) is DiskSpace.ENOUGH
+
+
+async def test_a_write_that_fails_after_a_commit_counts_for_the_whole_while_again() -> None:
+    place = Place()
+    place.disk.add(1, ["a"])
+    place.disk.note_error(asyncpg.DiskFullError("could not extend file"))
+    place.clock.move(seconds=9)
+    assert await place.room(10**12) is DiskSpace.FULL
+
+
 async def test_failed_writes_are_forgotten_once_space_is_seen_where_there_was_none() -> None:
     place = Place()
     await place.room(0)

@@ -1,8 +1,15 @@
 """What games tell besides their results."""
 
+from dataclasses import replace
+
 import pytest
 
-from rookery.files.game_insights import find_insights, measure_phases, read_search
+from rookery.files.game_insights import (
+    describe_opening,
+    find_insights,
+    measure_phases,
+    read_search,
+)
 from rookery.files.games import IndexedGame, add_up_games
 from rookery.protocol.games import Ending, Game, Outcome
 
@@ -59,3 +66,20 @@ def test_the_speed_of_each_side_is_measured_by_phase() -> None:
     new, base = measure_phases([text])
     assert (new.is_new, new.depth, new.nodes_per_second) == (True, 12.0, 3000.0)
     assert (base.is_new, base.seconds) == (False, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("head", "told"),
+    [
+        ('[FEN "8/8/8/8/8/8/8/K1k5 w - - 3 9"]\n', "8/8/8/8/8/8/8/K1k5 w - -"),
+        ("", "e4 e5 Nf3"),
+    ],
+)
+def test_an_opening_is_told_by_its_position_or_its_moves(head: str, told: str) -> None:
+    assert describe_opening(f'[Event "x"]\n{head}\n1. e4 {{0.1s}} e5 2. Nf3 *\n') == told
+
+
+def test_the_sample_of_an_opening_is_a_game_that_is_here() -> None:
+    gone, here = game(0, WHITE, "a"), replace(game(1, WHITE, "a"), blob="b")
+    (opening,) = find_insights([gone, here], ()).lopsided
+    assert opening.sample is here

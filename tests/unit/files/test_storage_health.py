@@ -3,7 +3,7 @@
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.files.blobs import StorageAway
+from rookery.files.blobs import DoubtfulCall, StorageAway
 from rookery.files.storage_health import StorageHealth
 from tests.fakes import HandClock, RecordedLog
 
@@ -68,6 +68,38 @@ def test_a_missing_blob_is_no_failure() -> None:
     with pytest.raises(KeyError), storage.health.watch("get"):
         raise KeyError
     assert not storage.health.stats().is_away
+
+
+def test_a_call_that_failed_of_itself_leaves_the_storage_to_others() -> None:
+    storage = Storage()
+    with pytest.raises(StorageAway), storage.health.watch("put"):
+        raise DoubtfulCall("it does not answer in time")
+    stats = storage.health.stats()
+    assert (stats.is_away, stats.failures, storage.asked) == (False, {"put": 1}, [True])
+    assert storage.log.events() == ["storage_call_failed"]
+
+
+def test_where_the_probe_after_a_doubtful_call_fails_the_storage_is_away() -> None:
+    storage = Storage()
+    storage.reason = "it is gone"
+    with pytest.raises(DoubtfulCall), storage.health.watch("get"):
+        raise DoubtfulCall("it denies access")
+    assert "it is gone" in storage.health.describe_trouble()
+
+
+def test_a_probe_that_may_not_look_writes() -> None:
+    """Where a bucket may not be listed, a probe that was never written can't be asked for."""
+    storage = Storage()
+    asked: list[bool] = []
+
+    def probe(writes: bool) -> None:
+        asked.append(writes)
+        if not writes:
+            raise DoubtfulCall("it denies access")
+
+    health = StorageHealth("s3://x", Threads(), storage.clock, storage.log, probe=probe)
+    health.probe_now()
+    assert (health.stats().is_away, asked) == (False, [False, True])
 
 
 def test_the_place_before_a_move_is_probed_along_and_its_troubles_are_told() -> None:

@@ -69,7 +69,7 @@ def test_without_any_score_there_is_no_line() -> None:
 
 def test_a_whole_line_is_read() -> None:
     line = b"info depth 12 seldepth 20 score cp -31 nodes 4711 nps 900 time 5 pv e2e4 e7e5"
-    assert read_info(line) == SearchInfo(Score(-31), 12, 20, 4711, 900, ("e2e4", "e7e5"))
+    assert read_info(line) == SearchInfo(Score(-31), 12, 4711, 900, ("e2e4", "e7e5"))
 
 
 def test_a_mate_is_counted_in_plies_when_written() -> None:

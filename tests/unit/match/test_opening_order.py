@@ -10,7 +10,6 @@ from rookery.match.opening_order import (
     mersenne_numbers,
     order_of_run,
     seed_of_run,
-    sequential_order,
 )
 
 RUN = "64e74776a170cb1f26fa3930"
@@ -86,18 +85,18 @@ def test_tiny_books_work(size: int) -> None:
 
 
 def test_without_a_shuffle_the_order_is_the_book_s_own() -> None:
-    assert sequential_order(5, start=4).take(5) == [3, 4, 0, 1, 2]
+    assert OpeningOrder(5, seed=None, start=4).take(5) == [3, 4, 0, 1, 2]
 
 
 def test_there_is_no_pair_before_the_first() -> None:
     with pytest.raises(IndexError):
-        sequential_order(5)[-1]
+        OpeningOrder(5, seed=None)[-1]
 
 
 @pytest.mark.parametrize(("size", "start"), [(0, 1), (10, 0)])
 def test_an_order_of_nothing_is_refused(size: int, start: int) -> None:
     with pytest.raises(ValueError, match="needs openings"):
-        sequential_order(size, start=start)
+        OpeningOrder(size, seed=None, start=start)
 
 
 PLACES = (0, 1, 311, 312, 999)

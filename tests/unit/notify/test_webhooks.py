@@ -5,9 +5,17 @@ import json
 import pytest
 
 from rookery.notify.outbox import ChannelForm
-from rookery.notify.webhooks import DISCORD_CHARACTERS, encode_body, sign_body
+from rookery.notify.webhooks import (
+    DISCORD_CHARACTERS,
+    WebhookRefused,
+    Webhooks,
+    encode_body,
+    sign_body,
+)
 from rookery.notify.wording import describe_notification, make_subject, make_text
 from rookery.rules.notifications import Notification, NotificationKind, account_waits
+from rookery.sources.git import Resolve
+from tests.fakes import HandClock
 from tests.makers import NOW
 
 SERVER = "https://tests.example.org"
@@ -38,6 +46,34 @@ def test_discord_gets_no_more_than_it_takes_and_calls_nobody(number: int) -> Non
 
 def test_slack_reads_no_marks_of_a_stranger() -> None:
     assert "&lt;a&gt; b" in json.loads(encode_body(ChannelForm.SLACK, [ENDED], SERVER))["text"]
+
+
+def resolve_nothing(host: str) -> tuple[str, ...]:
+    raise OSError(f"{host}: temporary failure in name resolution")
+
+
+@pytest.mark.parametrize(
+    ("address", "resolve", "for_good"),
+    [
+        ("https://hooks.example.org/a", resolve_nothing, False),
+        ("https://hooks.example.org/a", lambda _host: ("10.0.0.1",), True),
+        ("http://hooks.example.org/a", resolve_nothing, True),
+        ("https://hooks.example.org:99999/a", resolve_nothing, True),
+    ],
+)
+def test_a_host_that_is_not_found_just_now_is_not_refused_for_good(
+    address: str, resolve: Resolve, for_good: bool
+) -> None:
+    webhooks = Webhooks(SERVER, frozenset(), HandClock(), resolve)
+    with pytest.raises(WebhookRefused) as refused:
+        webhooks.check(address)
+    assert refused.value.for_good is for_good
+
+
+@pytest.mark.parametrize("address", ["hookzz", "ftp://hooks.example.org/a", "//hooks/a"])
+def test_what_is_no_https_address_is_told_how_one_begins(address: str) -> None:
+    with pytest.raises(WebhookRefused, match="an address begins with https://"):
+        Webhooks(SERVER, frozenset(), HandClock()).check(address)
 
 
 def test_a_signature_depends_on_secret_time_and_body() -> None:

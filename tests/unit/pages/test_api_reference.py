@@ -1,5 +1,6 @@
 """The reference of the API, made from a small document."""
 
+import enum
 from typing import Annotated
 
 import msgspec
@@ -19,6 +20,13 @@ class Wish(msgspec.Struct):
     more: dict[str, str] = {}
 
 
+class Period(enum.StrEnum):
+    """How far back."""
+
+    ALL = "all"
+    MONTH = "month"
+
+
 class Granted(msgspec.Struct):
     """What comes of it."""
 
@@ -29,6 +37,15 @@ class Granted(msgspec.Struct):
     Operation("Ask", {201: Granted}, body=Wish, path={"run_id": str}, query={"n": int}, bearer=True)
 )
 async def ask(_request: Request) -> Response:
+    raise NotImplementedError
+
+
+@described(
+    Operation(
+        "List", {200: Granted}, query={"run": str, "task": int, "period": Period, "page": int}
+    )
+)
+async def list_them(_request: Request) -> Response:
     raise NotImplementedError
 
 
@@ -54,6 +71,13 @@ def test_the_example_sends_what_is_needed_and_no_more() -> None:
         " -H 'Content-Type: application/json' -d '{\"title\":\"text\"}'"
         " $ROOKERY/api/v1/runs/RUN_ID/ask"
     )
+
+
+def test_the_example_says_in_its_query_what_it_is_about() -> None:
+    routes = [Route("/api/v1/games", list_them, methods=["GET"])]
+    made = make_api_view((lambda: make_openapi(routes), "http://farm.example.org"))
+    ((_, (endpoint,)),) = made.groups
+    assert endpoint.curl == 'curl "$ROOKERY/api/v1/games?run=RUN&task=1&period=all"'
 
 
 def test_a_type_is_shown_with_its_fields_in_words() -> None:

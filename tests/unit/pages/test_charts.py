@@ -1,9 +1,10 @@
 """Charts."""
 
+import json
 from dataclasses import replace
 
 from rookery.model.kinds import SprtTest
-from rookery.pages.charts import HIGH, MOST_POINTS, draw_charts
+from rookery.pages.charts import HIGH, MOST_POINTS, Chart, PresentPace, draw_charts
 from rookery.pages.run_statistics import ShownElo
 from rookery.rules.answers import ChartPoint
 from rookery.stats.spsa import ParameterSample
@@ -27,15 +28,55 @@ def test_a_tune_shows_how_far_its_parameters_have_moved() -> None:
     kind = spsa(1000, "A,100,0,200,10,0.002\nB,30,0,60,3,0.002")
     steps = tuple(ParameterSample(value, 0.0, 0.0) for value in (110.0, 30.0))
     moved = replace(kind.tune, history=(steps,), iteration=100, thetas=(120.0, 30.0))
-    paths, _speed = draw_charts(make_run(kind=replace(kind, tune=moved)), points(9))
+    paths, _pace = draw_charts(make_run(kind=replace(kind, tune=moved)), points(9))
     assert (paths.name, paths.last) == ("paths", "2 parameters")
     assert [line.count("L") for line in (paths.line, *paths.others)] == [2, 2]
 
 
-def test_the_speed_is_told_over_time() -> None:
-    speed = draw_charts(make_run(), points(9))[-1]
-    assert (speed.name, speed.last) == ("speed", "1,200")
-    assert [mark.text for mark in speed.along] == []
+def test_games_a_minute_are_told_over_time() -> None:
+    pace = draw_charts(make_run(), points(9))[-1]
+    assert (pace.name, pace.last) == ("pace", "1,200 at the end")
+    assert [mark.text for mark in pace.along] == []
+
+
+def test_the_speed_is_told_over_time_from_the_first_point_that_knows_it() -> None:
+    known = [replace(one, nps=1e6 * one.games) for one in points(40)[20:]]
+    pace, speed = draw_charts(make_run(), [*points(20), *known])[-2:]
+    assert (pace.name, speed.name, speed.last) == ("pace", "speed", "800 Mnps at the end")
+    assert [mark.text for mark in speed.across] == ["0", "250 M", "500 M", "750 M"]
+    assert [mark.text for mark in speed.along] == ["10 s", "20 s", "30 s"]
+    assert speed.line.count("L") == len(known) - 1
+    assert float(speed.line[1:].split()[0]) > float(speed.left) + 100
+
+
+def points_of(chart: Chart) -> list[list[float]]:
+    """What the script draws."""
+    return [list(map(float, one)) for one in json.loads(chart.points)]
+
+
+def test_lines_over_time_end_where_the_run_is_now() -> None:
+    known = [replace(one, nps=1e6) for one in points(9)]
+    now = PresentPace(later(20), games_per_minute=300.0, nps=2e6, cores=7)
+    pace, speed = draw_charts(make_run(), known, present=now)[-2:]
+    assert (pace.last, speed.last) == ("300", "2.0 Mnps")
+    assert points_of(pace)[-1] == [later(20).timestamp(), 300, 7]
+    assert points_of(speed)[-1] == [later(20).timestamp(), 2e6, 7]
+
+
+def test_lines_over_time_fall_to_nothing_where_nobody_plays() -> None:
+    known = [replace(one, nps=1e6) for one in points(9)]
+    now = PresentPace(later(20), games_per_minute=0.0, nps=0.0, cores=0)
+    pace, speed = draw_charts(make_run(), known, present=now)[-2:]
+    assert (pace.last, speed.last) == ("0", "0 nps")
+    assert points_of(pace)[-2:] == [[later(9).timestamp(), 1200, 4], [later(9).timestamp(), 0, 0]]
+    assert points_of(speed)[-1] == [later(9).timestamp(), 0, 0]
+
+
+def test_the_last_stretch_of_a_long_run_is_no_shorter_than_the_others() -> None:
+    pace = draw_charts(make_run(), points(1000))[-1]
+    times = [at for at, *_ in points_of(pace)]
+    assert times[-1] == later(1000).timestamp()
+    assert times[-1] - times[-2] >= times[1] - times[0]
 
 
 def test_the_line_of_the_elo_ends_at_the_runs_own() -> None:
@@ -47,7 +88,7 @@ def test_the_line_of_the_elo_ends_at_the_runs_own() -> None:
 def test_a_sequential_test_shows_its_ratio_between_its_bounds_and_its_elo() -> None:
     run = make_run(kind=sprt())
     assert isinstance(run.kind, SprtTest)
-    elo, llr, _speed = draw_charts(run, points(5))
+    elo, llr, _pace = draw_charts(run, points(5))
     assert (llr.name, elo.name) == ("llr", "elo")
     assert [rule.text for rule in llr.rules] == ["pass 2.94", "fail -2.94"]
     assert llr.last == "0.50"
@@ -65,7 +106,7 @@ def test_a_ratio_far_beyond_its_bounds_leaves_them_apart() -> None:
 
 
 def test_other_runs_show_their_elo_alone() -> None:
-    assert [chart.name for chart in draw_charts(make_run(), points(5))] == ["elo", "speed"]
+    assert [chart.name for chart in draw_charts(make_run(), points(5))] == ["elo", "pace"]
 
 
 def test_a_long_run_is_drawn_with_as_many_points_as_an_eye_tells_apart() -> None:

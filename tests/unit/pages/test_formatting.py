@@ -5,7 +5,9 @@ from datetime import timedelta
 import pytest
 
 from rookery.model.timecontrol import parse
+from rookery.pages import formatting
 from rookery.pages.formatting import (
+    FILTERS,
     format_ago,
     format_count,
     format_decimal,
@@ -15,7 +17,9 @@ from rookery.pages.formatting import (
     format_llr,
     format_nps,
     format_percent,
+    format_processor,
     format_rate,
+    format_span,
     format_time_control,
     format_time_left,
 )
@@ -81,6 +85,22 @@ def test_a_span_has_the_two_units_that_matter(seconds: float, text: str) -> None
 )
 def test_a_chance_is_never_certain(share: float, text: str) -> None:
     assert format_percent(share) == text
+
+
+@pytest.mark.parametrize(
+    ("early", "late", "text"),
+    [
+        (4.2 * 3600, 13.6 * 3600, "4 to 14 h"),
+        (50 * 60, 9 * 3600, "50 min to 9 h"),
+        (30 * 3600, 12.4 * 86400, "30 h to 12 d"),
+        (1, 2, "1 min"),
+        (123 * 86400, 345 * 86400, "120 to 340 d"),
+        (86400 * 50, INF, "50 d or more"),
+        (INF, INF, "a year or more"),
+    ],
+)
+def test_a_range_of_time_is_as_rough_as_what_is_known(early: float, late: float, text: str) -> None:
+    assert format_span(early, late).replace("\N{NO-BREAK SPACE}", " ") == text
 
 
 def test_what_is_left_says_so() -> None:
@@ -150,3 +170,20 @@ def test_an_interval_that_is_not_even_is_told_by_its_ends() -> None:
     assert format_elo_interval(20.0, 0.0, 25.0) == "+20.0 [0.0, +25.0]"
     assert format_elo_interval(0.0, -1000.0, 900.0) == "–"
     assert format_elo_interval(float("nan"), 0.0, 1.0) == "–"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Intel(R) Core(TM) i7-9700K CPU @ 3.60GHz", "Intel Core i7-9700K"),
+        ("AMD Ryzen 9 5950X 16-Core Processor", "AMD Ryzen 9 5950X 16-Core"),
+        ("", ""),
+    ],
+)
+def test_a_processor_is_shown_without_marks_and_clock_rate(name: str, text: str) -> None:
+    assert format_processor(name) == text
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_each_filter_of_templates_is_explained(name: str) -> None:
+    assert f"|{name}" in str(formatting.__doc__)

@@ -13,17 +13,20 @@ from rookery.pages.home_view import (
 )
 from rookery.pages.machines import make_machines_view
 from rookery.pages.next_steps import list_next_steps
+from rookery.pages.run_paces import RunPaces
 from rookery.rules.lifecycle import Actor
+from rookery.rules.review import UNREAD, Hint, Severity
 from tests.makers import BOSS, NOW, OWNER, make_machine, make_plan, make_run, sprt
 
 PENDING = make_run("pending", kind=sprt(), approved=False)
 BUSY = make_run("busy", kind=sprt(), cores=8)
 IDLE = make_run("idle", make_plan(owner="sven"))
 RUNS = (PENDING, IDLE, BUSY)
+PACES = RunPaces(speeds={BUSY.id: RunSpeed(5e6, 12.0)})
 
 
 def data(viewer: Actor | None = None, **more: object) -> HomeData:
-    made = HomeData(NOW, viewer, RUNS, speeds={BUSY.id: RunSpeed(5e6, 12.0)})
+    made = HomeData(NOW, viewer, RUNS, paces=PACES)
     return replace(made, **more)  # type: ignore[arg-type]  # tests name the fields they need
 
 
@@ -45,8 +48,16 @@ def test_machines_that_find_nothing_to_play_are_seen_all_the_same() -> None:
 
 def test_the_speed_of_a_young_run_is_that_of_its_machines() -> None:
     task = Task(BUSY.id, 0, 0, 100, make_machine(cores=8, nps=1e6), NOW, NOW)
-    view = make_home_view(data(speeds={}, new_tasks={BUSY.id: (task,)}))
+    view = make_home_view(data(paces=RunPaces(new_tasks={BUSY.id: (task,)})))
     assert {one.name: one.text for one in view.fleet}["speed"] == "8.0 Mnps"
+
+
+def test_of_many_hints_the_first_are_shown_and_the_others_counted() -> None:
+    looks = tuple(Hint(Severity.LOOK, f"look {number}") for number in range(5))
+    note = Hint(Severity.NOTE, "a note")
+    (row,) = make_home_view(data(hints={PENDING.id: (*looks, note, UNREAD)})).waiting
+    assert row.hints == (*looks[:3], UNREAD)
+    assert row.more_hints == "and 2 more hints"
 
 
 def test_runs_that_play_stand_apart_from_those_that_wait_for_a_machine() -> None:
@@ -71,10 +82,27 @@ def test_filters_choose_runs_and_stay_in_addresses() -> None:
 
 def test_a_filter_in_force_can_be_taken_away() -> None:
     view = make_home_view(data(filters=HomeFilters(user="sven", engine="Stockfish")))
-    assert [(one.word, one.address) for one in view.removable] == [
-        ("by sven", "/?engine=Stockfish"),
-        ("Stockfish", "/?user=sven"),
+    assert (view.user, view.without_user) == ("sven", "/?engine=Stockfish")
+    assert [(one.word, one.address, one.chosen) for one in view.choices] == [
+        ("all", "/", False),
+        ("Stockfish", "/?user=sven&engine=Stockfish", True),
     ]
+
+
+def test_ones_own_tests_and_those_of_an_engine_are_one_click_away() -> None:
+    tiny = make_run("tiny", make_plan(engine="Tiny"))
+    view = make_home_view(data(OWNER, unfinished=(*RUNS, tiny)))
+    assert [(one.word, one.address, one.count) for one in view.choices] == [
+        ("all", "/", ""),
+        ("mine", "/?mine=1", ""),
+        ("Stockfish", "/?engine=Stockfish", "3"),
+        ("Tiny", "/?engine=Tiny", "1"),
+    ]
+
+
+def test_where_there_is_nothing_to_choose_nothing_is_offered() -> None:
+    assert make_home_view(data()).choices == ()
+    assert make_home_view(data(OWNER, unfinished=())).choices == ()
 
 
 def test_addresses_of_older_pages_name_the_owner() -> None:

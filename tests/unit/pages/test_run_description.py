@@ -3,12 +3,15 @@
 from msgspec.structs import replace as with_fields
 
 from rookery.model.kinds import Fixed
+from rookery.model.plan import Side
 from rookery.pages.run_description import (
     describe_question,
     describe_run,
     find_diff_address,
+    link_difference,
     list_settings,
 )
+from rookery.sources.diffs import NO_COMMIT
 from tests.makers import make_plan, make_run, make_side, sprt, spsa
 
 FORK = "https://github.com/olga/Stockfish"
@@ -40,6 +43,33 @@ def test_the_difference_is_where_the_change_can_be_read() -> None:
     elsewhere = with_fields(new, repository="https://git.example.org/e")
     assert find_diff_address(make_run(plan=make_plan(sides=(elsewhere, base)))) == ""
     assert find_diff_address(make_run(plan=make_plan(sides=(base, base)))) == ""
+
+
+def test_a_change_that_no_host_shows_is_read_on_a_page_of_ours() -> None:
+    here = "https://git.example.org/e"
+    new = make_side(commit="a" * 40, repository=here)
+    base = make_side("master", commit="b" * 40, repository=here)
+
+    def link(*sides: Side) -> str:
+        return link_difference(make_run(plan=make_plan(sides=sides)))
+
+    assert link(new, base) == f"/runs/{make_run().id}/diff"
+    assert link(new, new) == ""
+    assert link(with_fields(new, binary="c" * 64), base) == ""
+    assert link(with_fields(new, commit=NO_COMMIT), with_fields(base, commit=NO_COMMIT)) == ""
+
+
+def test_the_table_leads_to_the_sources_of_both_sides() -> None:
+    elsewhere = make_side("master", repository="https://git.example.org/e")
+    here = make_side("master", repository="/srv/e.git")
+    sides = make_side(commit="a" * 40, repository=FORK), elsewhere
+
+    def links(*sides: Side) -> list[str]:
+        terms = list_settings(make_run(plan=make_plan(sides=sides)))
+        return [term.link for term in terms if term.name in ("New", "Base")]
+
+    assert links(*sides) == [f"{FORK}/tree/{'a' * 40}", "https://git.example.org/e"]
+    assert links(here, here) == ["", ""]
 
 
 def test_the_table_names_what_differs_between_the_sides() -> None:

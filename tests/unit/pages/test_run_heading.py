@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as with_fields
 
+from rookery.model.kinds import SprtTest
 from rookery.model.plan import Side
 from rookery.model.run import Run
 from rookery.model.task import Task
-from rookery.pages.run_heading import describe_stage, make_run_heading, name_sides
+from rookery.pages.run_description import name_sides
+from rookery.pages.run_heading import describe_earlier, describe_stage, make_run_heading
 from rookery.rules.diagnosis import RunDiagnosis, RunFinding
-from tests.makers import NOW, later, make_machine, make_plan, make_run, make_side, sprt, spsa
+from tests.makers import NOW, later, make_machine, make_plan, make_run, make_side, pairs, sprt, spsa
 
 MASTER = make_side("master")
 
@@ -68,3 +70,22 @@ def test_a_run_at_play_is_never_called_idle() -> None:
     found = RunDiagnosis(RunFinding.STALLED, "nothing came in for 30 minutes")
     stage = describe_stage(replace(make_run(cores=4)), found, (), NOW)
     assert (stage.label.word, stage.reason) == ("stalled", "Nothing came in for 30 minutes.")
+
+
+def test_a_run_that_plays_again_tells_of_its_next_results() -> None:
+    run = make_run(kind=sprt(batch=4), cores=4)
+    run = replace(run, tally=replace(run.tally, results=pairs(even=50)))
+    task = Task(run.id, 0, 0, 64, make_machine(nps=1e6), NOW, NOW)
+    found = RunDiagnosis(RunFinding.STARTING, "machines have new tasks")
+    stage = describe_stage(run, found, (task,), later(1))
+    assert (stage.label.word, stage.detail[:16]) == ("playing", "next results in ")
+
+
+def test_a_longer_test_of_what_passed_confirms_it() -> None:
+    short = make_run("a", make_plan(sides=(make_side(commit="a" * 40), MASTER)), sprt())
+    assert isinstance(short.kind, SprtTest)
+    passed = replace(short, kind=short.kind.rejudged(pairs(even=9, ww=800)))
+    longer = replace(short, plan=with_fields(short.plan, tc="60+0.6"))
+    assert describe_earlier(longer, passed) == "confirms idea at 10 s + 0.1 s"
+    assert describe_earlier(longer, short) == "again after idea"
+    assert describe_earlier(short, passed) == "again after idea"

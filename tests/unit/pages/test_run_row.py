@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from rookery.farm.views import RunSpeed
 from rookery.model.kinds import Fixed, SprtTest
 from rookery.model.run import Run, Status
 from rookery.model.task import Results
-from rookery.pages.run_row import Tone, label_status
+from rookery.pages.run_row import ListedRun, Tone, label_status, make_run_row
 from rookery.stats.sprt import Sprt, SprtState, Verdict
-from tests.makers import make_plan, make_run, pairs
+from tests.makers import NOW, make_plan, make_run, make_side, pairs, spsa
 
 OVER = Status(approver="boris", finished=True)
 
@@ -47,3 +48,25 @@ def test_a_fixed_number_of_games_is_judged_by_its_likelihood() -> None:
     for results, word in ((clear, "passed"), (unclear, "finished")):
         over = replace(run, status=OVER, tally=replace(run.tally, results=results))
         assert label_status(over).word == word
+
+
+def test_a_row_tells_the_sides_of_a_test_of_options_apart() -> None:
+    sides = make_side("master", options="Hash=32"), make_side("master")
+    row = make_run_row(ListedRun(make_run(plan=make_plan(sides=sides))), NOW)
+    assert (row.new, row.base) == ("master with Hash=32", "master with Hash=16")
+
+
+def test_the_row_of_a_tune_has_no_other_side() -> None:
+    assert make_run_row(ListedRun(make_run(kind=spsa())), NOW).base == ""
+
+
+@pytest.mark.parametrize(("games", "left"), [(2_000, "roughly 10 h to 3 d"), (80_000, " left")])
+def test_a_young_test_has_a_range_of_time_and_an_older_one_a_time(games: int, left: str) -> None:
+    run = make_run(plan=make_plan(games=800_000), kind=SprtTest(Sprt(0.0, 2.0)), cores=4)
+    run = replace(run, tally=replace(run.tally, results=pairs(even=games // 2)))
+    row = make_run_row(ListedRun(run, speed=RunSpeed(games_per_minute=60.0)), NOW)
+    assert row.left.replace("\N{NO-BREAK SPACE}", " ").endswith(left)
+
+
+def test_what_nobody_plays_has_no_end() -> None:
+    assert make_run_row(ListedRun(make_run()), NOW).left == "nobody plays it"

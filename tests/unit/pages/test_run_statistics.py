@@ -8,8 +8,12 @@ from msgspec.structs import replace as with_fields
 
 from rookery.farm.views import RunSpeed
 from rookery.model.run import Run
+from rookery.model.task import Results
+from rookery.pages.run_compare import find_crossing
 from rookery.pages.run_statistics import (
     RunForecast,
+    add_present,
+    estimate_elo_at,
     estimate_run_elo,
     estimate_seconds_left,
     find_earlier_llr,
@@ -17,6 +21,7 @@ from rookery.pages.run_statistics import (
     measure_games_per_minute,
 )
 from rookery.rules.answers import ChartPoint
+from rookery.stats.sprt import Sprt
 from tests.makers import NOW, make_plan, make_run, pairs, sprt, spsa
 
 STILL = RunSpeed()
@@ -55,9 +60,20 @@ def test_the_movement_starts_from_the_ratio_an_hour_ago() -> None:
     assert find_earlier_llr(make_run(kind=sprt()), point(61, 50, 1.25), NOW) is None
 
 
-def test_a_young_test_is_too_young_for_a_forecast() -> None:
-    assert forecast_run(playing(0)) is None
-    assert forecast_run(playing(20, 0.01)) is None
+@pytest.mark.parametrize(("games", "llr"), [(0, 0.0), (20, 0.01), (20_000, 0.5)])
+def test_a_young_test_has_a_range_of_games_to_come_and_no_chance(games: int, llr: float) -> None:
+    ahead = forecast_run(replace(playing(games, llr), plan=make_plan(games=800_000)))
+    assert ahead is not None
+    assert ahead.is_rough
+    assert ahead.range is not None
+    assert 10_000 < ahead.range.early < ahead.games < ahead.range.late < 400_000
+
+
+def test_the_range_ends_where_the_games_do() -> None:
+    ahead = forecast_run(replace(playing(1000, 0.1), plan=make_plan(games=60_000)))
+    assert ahead is not None
+    assert ahead.range is not None
+    assert ahead.range.late <= 60_000
 
 
 def test_a_test_near_its_bound_will_soon_be_over() -> None:
@@ -83,3 +99,24 @@ def test_no_elo_is_told_before_a_pair_was_played_nor_of_a_tune() -> None:
     assert found is not None
     assert found.middle == pytest.approx(0, abs=1e-6)
     assert found.half_width > 0
+
+
+@pytest.mark.parametrize("results", [pairs(ll=90, even=600, ww=110), pairs(ll=9, even=9, ww=800)])
+def test_the_curve_of_a_sequential_test_ends_at_its_own_elo(results: Results) -> None:
+    run = make_run(kind=sprt(elo1=2.0))
+    run = replace(run, tally=replace(run.tally, results=results))
+    (here,) = add_present((), run, NOW)
+    own = estimate_run_elo(run)
+    assert own is not None
+    assert estimate_elo_at(run, here).middle == pytest.approx(own.middle, abs=0.01)
+    assert estimate_elo_at(run, here).high == pytest.approx(own.high, abs=0.01)
+
+
+def test_what_would_have_been_counts_results_since_the_last_point() -> None:
+    run = make_run(kind=sprt())
+    run = replace(run, tally=replace(run.tally, results=pairs(even=20, ww=400)))
+    early = replace(point(10, 40), pentanomial=(0, 0, 20, 0, 0))
+    spec = Sprt(0.0, 2.0)
+    assert find_crossing(spec, (early,)) == "It would not have been decided yet."
+    told = find_crossing(spec, add_present((early,), run, NOW))
+    assert told == "It would have passed after about 840 games."

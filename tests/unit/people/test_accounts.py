@@ -1,20 +1,25 @@
 """Accounts: asked for, accepted, changed and told of in the log."""
 
+import asyncio
 import secrets
+from dataclasses import replace
 
 import pytest
 
 from rookery.boundary.offload import Threads
 from rookery.errors import Complaint
+from rookery.model.engine import STANDARD
 from rookery.model.events import SYSTEM
 from rookery.people.accounts import Accounts, NewUser
+from rookery.people.links import LinkRefused
 from rookery.people.login import SignUp, Throttled
 from rookery.people.passwords import Passwords
+from rookery.people.profiles import Profiles
 from rookery.people.users import APPROVERS, AccountConflict, NotPermitted, Scope
-from rookery.protocol.people import Application, UserChange
+from rookery.protocol.people import Application, MeChange, UserChange
 from tests.fakes import HandClock
 from tests.people import BORIS, OLGA
-from tests.twins.farm import MemoryRows
+from tests.twins.farm_commits import MemoryRows
 from tests.twins.people import MemoryAudit, MemoryTokens, MemoryUsers
 
 pytestmark = pytest.mark.anyio
@@ -82,6 +87,53 @@ async def test_nobody_takes_away_their_own_rights(accounts: Accounts) -> None:
     for wanted in (UserChange(blocked=True), UserChange(groups=())):
         with pytest.raises(AccountConflict, match="their own rights"):
             await accounts.change("boris", wanted, by="boris")
+
+
+async def test_a_new_password_undoes_nothing_that_was_changed_meanwhile(
+    accounts: Accounts,
+) -> None:
+    hashing = asyncio.create_task(accounts.set_password("boris", PASSWORD))
+    await asyncio.sleep(0)
+    change = UserChange(blocked=True, block_reason="a flood", groups=())
+    blocked = await accounts.change("boris", change, by="olga")
+    await hashing
+    boris = await accounts.users.by_name("boris")
+    assert boris is not None
+    assert boris.password_hash != BORIS.password_hash
+    assert replace(boris, password_hash=BORIS.password_hash) == blocked
+
+
+async def test_a_link_to_a_new_password_works_once_for_two_who_come_together(
+    accounts: Accounts,
+) -> None:
+    both = [accounts.set_password("olga", PASSWORD, linked=OLGA) for _ in range(2)]
+    outcomes = await asyncio.gather(*both, return_exceptions=True)
+    assert sorted(type(each).__name__ for each in outcomes) == ["LinkRefused", "NoneType"]
+
+
+async def test_only_the_address_that_a_link_is_for_is_confirmed(accounts: Accounts) -> None:
+    await accounts.users.save(replace(OLGA, email="new@example.org"))
+    with pytest.raises(LinkRefused):
+        await accounts.confirm_email("olga", OLGA.email)
+    await accounts.confirm_email("olga", "new@example.org")
+    olga = await accounts.users.by_name("olga")
+    assert olga is not None
+    assert olga.is_verified
+
+
+async def test_a_password_that_was_replaced_meanwhile_changes_no_address(
+    accounts: Accounts,
+) -> None:
+    hashed = await accounts.passwords.hash("old")
+    await accounts.users.save(replace(OLGA, password_hash=hashed))
+    wanted = MeChange(email="thief@example.org", password=PASSWORD, current_password="old")
+    change = asyncio.create_task(Profiles(accounts).change("olga", wanted, "192.0.2.1", STANDARD))
+    await asyncio.sleep(0)
+    await accounts.users.change("olga", lambda now: replace(now, password_hash="new"))
+    with pytest.raises(NotPermitted, match="present password"):
+        await change
+    olga = await accounts.users.by_name("olga")
+    assert olga == replace(OLGA, password_hash="new")
 
 
 async def test_only_who_waits_is_rejected(accounts: Accounts) -> None:

@@ -12,6 +12,7 @@ from rookery.people.login import (
     Login,
     Throttle,
     Throttled,
+    TooManyLogins,
     WrongCredentials,
 )
 from rookery.people.passwords import Passwords
@@ -98,6 +99,17 @@ async def test_a_guesser_does_not_lock_the_owner_out(login: Login, ada: User) ->
 async def test_logging_in_often_is_no_guessing(login: Login, ada: User) -> None:
     for _ in range(50):
         assert await login.check("ada", "secret", HERE) == ada
+
+
+async def test_logging_in_without_end_waits_and_says_so(
+    login: Login, clock: HandClock, ada: User
+) -> None:
+    for _ in range(60):
+        await login.check("ada", "secret", HERE)
+    with pytest.raises(TooManyLogins, match=r"^You have logged in very often\."):
+        await login.check("ada", "secret", ELSEWHERE)
+    clock.move(minutes=1)
+    assert await login.check("ada", "secret", HERE) == ada
 
 
 async def test_one_address_may_not_try_many_names(login: Login) -> None:

@@ -8,7 +8,7 @@ from rookery.rules.lifecycle import Actor
 from tests.fakes import HandClock
 from tests.makers import BOSS, OWNER, STRANGER
 from tests.people import BORIS, OLGA, SVEN
-from tests.twins.farm import MemoryRows
+from tests.twins.farm_commits import MemoryRows
 from tests.twins.people import MemoryAudit, MemoryTeams, MemoryUsers, NoAudit
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +26,7 @@ async def led(teams: Teams, actor: Actor = OWNER) -> Teams:
 async def test_whoever_makes_a_team_leads_it() -> None:
     teams = await led(make_teams())
     assert teams.of(OWNER.name) == {"owls"}
-    assert teams.is_lead(OWNER.name, "owls")
+    assert teams.by_name("owls", OWNER).leads == (OWNER.name,)
     with pytest.raises(TeamExists):
         await teams.create("owls", STRANGER)
 
@@ -59,7 +59,7 @@ async def test_members_may_leave_but_somebody_goes_on_leading() -> None:
         await teams.remove_member("owls", OWNER.name, OWNER)
     await teams.add_member("owls", STRANGER.name, OWNER, lead=True)
     await teams.remove_member("owls", OWNER.name, OWNER)
-    assert teams.is_lead(STRANGER.name, "owls")
+    assert teams.by_name("owls", STRANGER).leads == (STRANGER.name,)
 
 
 async def test_nobody_joins_without_an_account() -> None:

@@ -21,7 +21,6 @@ from rookery.protocol.worker_answers import (
     make_spsa_slots,
     make_spsa_values,
     make_waiting_answer,
-    read_answer,
     refuse_task,
     refuse_update,
 )
@@ -128,22 +127,22 @@ def test_our_workers_get_whole_values_for_each_slot() -> None:
 
 @pytest.mark.parametrize("answer", [GRANT, make_waiting_answer("busy")])
 def test_our_worker_reads_what_the_server_writes(answer: TaskAnswer) -> None:
-    assert read_answer(worker_answers.TASK, encode_timed(answer, seconds=0.1)) == answer
+    assert worker_answers.TASK.read(encode_timed(answer, seconds=0.1)) == answer
 
 
 def test_our_worker_reads_the_values_of_a_tune() -> None:
     answer = make_spsa_values(TUNE, perturb(TUNE, b"\x40"))
-    assert read_answer(worker_answers.SPSA, encode_timed(answer, seconds=0.1)) == answer
+    assert worker_answers.SPSA.read(encode_timed(answer, seconds=0.1)) == answer
 
 
 def test_an_error_is_heard_whatever_else_is_missing() -> None:
-    refused = read_answer(worker_answers.ALIVE, b'{"error":"no such task","duration":0.1}')
+    refused = worker_answers.PLAIN.read(b'{"error":"no such task","duration":0.1}')
     assert refused.error == "no such task"
 
 
 def test_an_answer_without_task_alive_is_a_fault() -> None:
     with pytest.raises(MissingField, match="task_alive"):
-        read_answer(worker_answers.ALIVE, b'{"duration":0.1}')
+        worker_answers.ALIVE.read(b'{"duration":0.1}')
 
 
 def test_our_worker_reads_a_foreign_servers_task() -> None:

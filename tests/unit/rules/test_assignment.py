@@ -9,7 +9,7 @@ from rookery.model.events import Action
 from rookery.model.kinds import Report
 from rookery.model.machine import Machine
 from rookery.rules import lifecycle
-from rookery.rules.answers import Grant, NoTask, Refusal, RefusalKind
+from rookery.rules.answers import Grant, MachineBlock, NoTask, Refusal, RefusalKind
 from rookery.rules.assignment import Scheduler
 from rookery.rules.eligibility import Filter, Policy
 from rookery.rules.lifecycle import TransitionResult
@@ -62,7 +62,8 @@ def test_a_grant_moves_the_sums_of_its_run() -> None:
 def test_a_blocked_machine_hears_why() -> None:
     working = working_with(make_run())
     machine = make_machine()
-    working.machines.blocks[machine.short_name] = "please update your compiler"
+    block = MachineBlock(machine.short_name, "please update your compiler", NOW)
+    working.machines.blocks[machine.short_name] = block
     answer = Scheduler(working).request(machine, NOW).answer
     assert answer == Refusal(
         RefusalKind.BLOCKED, "this machine is blocked: please update your compiler"

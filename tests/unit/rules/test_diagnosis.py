@@ -6,6 +6,7 @@ from datetime import datetime
 from rookery.model.kinds import Report
 from rookery.model.run import Run
 from rookery.rules import lifecycle
+from rookery.rules.answers import MachineBlock
 from rookery.rules.assignment import Scheduler
 from rookery.rules.diagnosis import FleetView, RunDiagnosis, RunFinding, diagnose
 from rookery.rules.reception import Reception
@@ -133,7 +134,7 @@ def test_blocked_machines_are_no_part_of_the_fleet() -> None:
     working = working_with(make_run("a"), run)
     machine = make_machine()
     grant(working, machine)
-    working.machines.blocks[machine.short_name] = ""
+    working.machines.blocks[machine.short_name] = MachineBlock(machine.short_name, "", NOW)
     assert finding(working, run) is RunFinding.NO_WORKERS
 
 

@@ -19,6 +19,10 @@ def by_worker(message: str) -> Event:
     return about_task(Action.STOP_RUN, OVER, make_task(OVER), NOW, message)
 
 
+def modified(message: str) -> Event:
+    return about_run(Action.MODIFY_RUN, PENDING, "olga", NOW, message)
+
+
 @pytest.mark.parametrize(
     ("event", "run", "kind"),
     [
@@ -27,6 +31,9 @@ def by_worker(message: str) -> Event:
         (by_worker("it crashes"), OVER, NotificationKind.FAILED),
         (by_worker(f"it crashes {NOT_AUTHORIZED}"), RUN, None),
         (about_run(Action.NEW_RUN, PENDING, "olga", NOW), PENDING, NotificationKind.APPROVAL),
+        (modified("priority changed from 0 to -1; info changed"), PENDING, None),
+        (modified("approval withdrawn"), PENDING, NotificationKind.APPROVAL),
+        (modified("games changed from 2 to 4; open again"), PENDING, NotificationKind.APPROVAL),
         (about_run(Action.NEW_RUN, OVER, "olga", NOW), OVER, None),
         (about_run(Action.PURGE_RUN, OVER, "olga", NOW), OVER, None),
         (about_run(Action.FINISHED_RUN, OVER, "olga", NOW), None, None),

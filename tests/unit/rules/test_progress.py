@@ -14,6 +14,7 @@ from rookery.rules.progress import (
     CommitTest,
     MeasuredElo,
     chain_progress,
+    list_unplaced,
     summarise_test,
     time_class_of,
 )
@@ -68,6 +69,25 @@ def test_a_match_between_two_commits_has_the_chain_between_them_beside_it() -> N
     (direct,) = found.direct
     assert (direct.measured.elo, direct.chained.elo) == (5.0, 2.0)
     assert (direct.commit.sha, direct.base.sha) == ("d", "b")
+
+
+def test_a_squashed_commit_counts_where_its_tree_or_the_name_of_its_run_is_in_the_branch() -> None:
+    branch = [
+        *BRANCH[:2],
+        with_fields(BRANCH[2], tree="tree-y"),
+        with_fields(BRANCH[3], runs=("run-z",)),
+        with_fields(BRANCH[4], tree="tree-y", runs=("run-z", "run-w")),
+    ]
+    squashed = with_fields(tries("y"), tree="tree-y")
+    tests = [squashed, tries("z"), tries("w", passed=False), tries("v")]
+    found = chain_progress(branch, tests)
+    assert [each.commit.sha for each in found.accepted] == ["c", "d"]
+    assert [test.run for test in list_unplaced(branch, tests)] == ["run-v"]
+
+
+def test_a_test_that_changed_nothing_is_not_accepted_by_the_tree_of_its_base() -> None:
+    branch = [with_fields(BRANCH[0], tree="tree-a"), *BRANCH[1:]]
+    assert not chain_progress(branch, [with_fields(tries("y"), tree="tree-a")]).accepted
 
 
 def finished(pairs: tuple[int, int, int, int, int], **sides: Any) -> Run:

@@ -119,9 +119,9 @@ def test_any_state_has_a_finite_outlook(
 ) -> None:
     seen = sprt_outlook(pace_of(Sprt(*bounds)), llr, games)
     assert isfinite(seen.posterior.mean)
+    assert isfinite(seen.games_left.late)
     if seen.forecast is not None:
         assert 0.0 <= seen.forecast.pass_chance <= 1.0
-        assert isfinite(seen.forecast.games_left.late)
 
 
 BATCHED = Sprt(0.0, 2.0, batch_size=16)
@@ -167,3 +167,15 @@ def test_past_its_corrected_bound_a_test_needs_nothing() -> None:
 def test_fixed_games_count_down() -> None:
     assert fixed_games_left(games=400, num_games=1000) == 600
     assert fixed_games_left(games=1200, num_games=1000) == 0
+
+
+def test_how_long_it_takes_is_told_before_any_chance_is() -> None:
+    outlook = sprt_outlook(PACE, 0.1, 40)
+    assert outlook.forecast is None
+    assert 0 < outlook.games_left.early < outlook.games_left.middle < outlook.games_left.late
+
+
+def test_the_range_is_the_same_once_the_chance_is_told() -> None:
+    outlook = sprt_outlook(PACE, 1.4, 64_000)
+    assert outlook.forecast is not None
+    assert outlook.games_left == outlook.forecast.games_left

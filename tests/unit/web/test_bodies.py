@@ -12,6 +12,8 @@ from rookery.boundary.errors import GateFull
 from rookery.boundary.offload import Gate, Threads
 from rookery.web.bodies import (
     LARGE,
+    CutShort,
+    KeptBody,
     Places,
     StreamedAnswer,
     Streams,
@@ -36,6 +38,24 @@ async def test_a_body_in_pieces_is_put_together() -> None:
         return pieces.pop(0)
 
     assert await read_body(receive) == b"abc"
+
+
+async def test_a_body_that_was_read_in_part_can_be_read_from_its_beginning() -> None:
+    pieces: list[Message] = [
+        {"type": "http.request", "body": b"ab", "more_body": True},
+        {"type": "http.request", "body": b"c"},
+        {"type": "http.disconnect"},
+    ]
+
+    async def receive() -> Message:
+        return pieces.pop(0)
+
+    kept = KeptBody(receive)
+    assert (await kept.again()())["body"] == b"ab"
+    assert await read_body(kept.again()) == b"abc"
+    again = kept.again()
+    assert await read_body(again) == b"abc"
+    assert (await again())["type"] == "http.disconnect"
 
 
 @pytest.mark.anyio
@@ -65,6 +85,18 @@ def test_no_address_takes_most_of_the_places() -> None:
         with places.enter("192.0.2.8"):
             pass
     with places.enter("192.0.2.7"):
+        pass
+
+
+def test_a_household_is_one_address_in_ipv6() -> None:
+    places = Places(Gate("events", 5))
+    with (
+        places.enter("2001:db8::7"),
+        pytest.raises(TooManyStreams),
+        places.enter("2001:db8::8"),
+    ):
+        pass
+    with places.enter("2001:db8::7"), places.enter("2001:db8:0:1::7"):
         pass
 
 
@@ -162,6 +194,23 @@ async def test_a_stream_that_comes_after_the_end_ends_at_once() -> None:
     stream = answer(endless([]), streams)
     await stream({"type": "http"}, connection.receive, connection.send)
     assert connection.ended
+
+
+async def test_a_file_that_is_told_to_end_does_not_look_whole() -> None:
+    connection, streams = Connection(), Streams()
+    streams.end_all()
+    file = StreamedAnswer(endless([]), streams, media_type="text/plain", is_file=True)
+    with pytest.raises(CutShort):
+        await file({"type": "http"}, connection.receive, connection.send)
+    assert not connection.ended
+
+
+async def test_a_client_that_leaves_a_file_is_no_error() -> None:
+    connection, streams = Connection(), Streams()
+    connection.left.set()
+    file = StreamedAnswer(endless([]), streams, media_type="text/plain", is_file=True)
+    await file({"type": "http"}, connection.receive, connection.send)
+    assert len(streams) == 0
 
 
 async def test_an_error_in_the_source_is_not_hidden() -> None:

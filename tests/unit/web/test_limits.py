@@ -5,7 +5,14 @@ import pytest
 from rookery.errors import Complaint
 from rookery.settings import Settings
 from rookery.web.bodies import BODY_SECONDS
-from rookery.web.limits import BadProxy, RequestBounds, read_hosts, read_proxies
+from rookery.web.limits import (
+    BadProxy,
+    RequestBounds,
+    hosts_of_site,
+    is_ipv4,
+    read_hosts,
+    read_proxies,
+)
 
 
 @pytest.mark.parametrize(
@@ -36,6 +43,17 @@ def test_a_star_stands_for_any_name_below() -> None:
     assert rule.allow("a.b.example.org")
     assert not rule.allow("example.org")
     assert read_hosts(None, ["*"]).allow("anything.example")
+
+
+def test_a_server_answers_to_its_public_name_and_to_that_for_other_servers() -> None:
+    told = {
+        "ROOKERY_BASE_URL": "https://tests.example.org",
+        "ROOKERY_INTERNAL_URL": "http://rookery-a:8000",
+        "ROOKERY_ALLOWED_HOSTS": "old.example.org",
+    }
+    rule = hosts_of_site(Settings.read(told))
+    names = ("tests.example.org", "rookery-a:8000", "old.example.org", "rookery-b:8000")
+    assert [rule.allow(name) for name in names] == [True, True, True, False]
 
 
 NEAR = read_proxies(["10.0.0.0/8", "127.0.0.1"])
@@ -81,3 +99,20 @@ def test_nobody_waits_longer_for_a_body_than_the_app_does() -> None:
     assert RequestBounds.of_settings(Settings()).body_seconds <= BODY_SECONDS
     with pytest.raises(Complaint, match="ROOKERY_BODY_SECONDS"):
         Settings.read({"ROOKERY_BODY_SECONDS": str(int(BODY_SECONDS) + 1)})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "203.0.113.09",
+        "203.0.113",
+        "203.0.113.9, 10.0.0.1",
+        " 203.0.113.9",
+        "2001:db8::1",
+        "1\0",
+        "",
+    ],
+)
+def test_what_is_not_one_plain_address_is_read_with_care(text: str) -> None:
+    assert is_ipv4("203.0.113.9")
+    assert not is_ipv4(text)

@@ -3,7 +3,14 @@
 import pytest
 
 from rookery.web.faults import MalformedForm
-from rookery.web.scope import WORKER_PATHS, Audience, audience_of, is_local, parse_form
+from rookery.web.scope import (
+    WORKER_PATHS,
+    Audience,
+    audience_of,
+    comes_from_another_site,
+    is_local,
+    parse_form,
+)
 
 
 def test_there_are_nine_worker_paths() -> None:
@@ -23,6 +30,26 @@ def test_there_are_nine_worker_paths() -> None:
 )
 def test_the_path_tells_who_asks(path: str, audience: Audience) -> None:
     assert audience_of(path) is audience
+
+
+@pytest.mark.parametrize(
+    ("told", "another"),
+    [
+        ({}, False),
+        ({"sec-fetch-site": "same-origin", "origin": "null"}, False),
+        ({"sec-fetch-site": "same-site", "origin": "https://farm.example"}, True),
+        ({"sec-fetch-site": "cross-site"}, True),
+        ({"origin": "http://farm.example"}, False),
+        ({"origin": "http://farm.example:8080"}, True),
+        ({"origin": "null"}, True),
+    ],
+)
+def test_a_browser_tells_whether_a_post_comes_from_here(
+    told: dict[str, str], another: bool
+) -> None:
+    headers = {"host": "farm.example", **told}
+    scope = {"headers": [(name.encode(), value.encode()) for name, value in headers.items()]}
+    assert comes_from_another_site(scope) is another
 
 
 @pytest.mark.parametrize("path", ["/", "/tests?page=2", "/a/b#c"])

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from rookery.web.turns import Turns
+from rookery.web.faults import SearchTooSlow
+from rookery.web.turns import SearchPlaces, Turns
 
 pytestmark = pytest.mark.anyio
 
@@ -40,3 +41,24 @@ async def test_who_leaves_takes_nobodys_turn() -> None:
     left.cancel()
     await asyncio.wait_for(asyncio.gather(first, last), 1)
     assert left.cancelled()
+
+
+async def test_a_search_waits_for_a_place_but_not_for_long() -> None:
+    places = SearchPlaces(1, seconds=0.01)
+    async with places.enter():
+        with pytest.raises(SearchTooSlow):
+            async with places.enter():
+                pass
+        async with places.enter(has_index=True):
+            pass
+    async with places.enter():
+        pass
+
+
+@pytest.mark.parametrize("has_index", [False, True])
+async def test_a_search_that_runs_out_of_time_gives_its_place_back(has_index: bool) -> None:
+    places = SearchPlaces(1)
+    for _ in range(2):
+        with pytest.raises(SearchTooSlow):
+            async with places.enter(has_index=has_index):
+                raise TimeoutError

@@ -35,10 +35,11 @@ from rookery.worker.playing import (
 )
 from rookery.worker.reporting import GameFile
 from rookery.worker.server import TaskProgress
-from rookery.worker.stopping import SilentWatcher, Stop
+from rookery.worker.stopping import Stop
 from tests.engines.matches import mover
 from tests.unit.worker.test_assignment import granted
 from tests.workers.in_process import FACTS
+from tests.workers.silent_watcher import SilentWatcher
 
 
 def game(result: str) -> GameResult:

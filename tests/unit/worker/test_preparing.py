@@ -15,10 +15,10 @@ from rookery.worker.preparing import EnginePreparation, ServerDownloads
 from rookery.worker.reporting import RetryPolicy, WrongSignature
 from rookery.worker.sandbox.sandbox import BuiltEngine
 from rookery.worker.server import ServerCalls, WorkerAccount
-from rookery.worker.stopping import SilentWatcher
 from tests.unit.worker.test_assignment import granted
 from tests.workers.fake_server import record
 from tests.workers.in_process import READY
+from tests.workers.silent_watcher import SilentWatcher
 
 AT_ONCE = RetryPolicy(seconds=0.0)
 

@@ -25,7 +25,7 @@ from tests.wire.secrets.plants import (
     with_password,
     worker_of,
 )
-from tests.wire.secrets.walk import Walk, paths_of
+from tests.wire.secrets.walk import Asked, Walk, paths_of
 from tests.wire.test_login import log_in
 from tests.wire.worker.farm import PATHS
 
@@ -158,4 +158,4 @@ async def test_a_route_the_walk_has_no_words_for_fails_it(scene: Scene) -> None:
 
 async def test_a_secret_that_leaks_is_noticed(scene: Scene) -> None:
     walk = await scene.by_token(OLGA)
-    assert "GET /api/active_runs?" in await walk.leaks()
+    assert "GET /api/active_runs?" in await walk.leaks_of([Asked("GET", "/api/active_runs")])

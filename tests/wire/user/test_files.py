@@ -179,3 +179,17 @@ async def test_who_may_have_a_net_is_led_to_a_signed_address_where_that_is_wante
         await api.site.file_access.add(NAME, engine.name)
         hidden = await api.visitor.get(f"/api/nn/{NAME}")
         assert (hidden.status_code, "location" in hidden.headers) == (404, False)
+
+
+async def test_who_may_see_games_is_led_to_a_signed_address_where_that_is_wanted(
+    tmp_path: Path,
+) -> None:
+    async with open_api(files=tmp_path, files_redirect=True) as api:
+        await Place(api).keep_games(7, "1. e4 e5 *")
+        api.site.games.blobs = SigningBlobs(tmp_path / "games", SystemClock())
+        answer = await api.visitor.get(f"/api/pgn/{RUN}-7.pgn")
+        assert answer.status_code == 302
+        assert answer.headers["location"].startswith("https://storage.example.org/")
+        assert answer.headers["cache-control"] == "no-store"
+        missing = await api.visitor.get(f"/api/pgn/{RUN}-8.pgn")
+        assert (missing.status_code, "location" in missing.headers) == (404, False)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rookery.farm.jobs import FleetJobs
 from rookery.files.games import GameUpload
 from rookery.model.engine import EngineRecord
 from rookery.model.kinds import Report
@@ -104,14 +105,16 @@ async def test_too_little_is_not_judged(api: Api) -> None:
 
 async def test_the_points_of_the_chart_are_told_in_order(api: Api) -> None:
     run_id = await api.submitted(BORIS, **FIXED)
-    task = await play(api, make_machine(), pairs(even=10))
+    task = await play(api, make_machine(cores=4, nps=500_000.0), pairs(even=10))
     api.clock.move(hours=1)
+    await FleetJobs(api.fleet).measure_speeds()
     await report(api, task, pairs(even=10, wd=10))
     samples = (await shown(api, run_id, "samples"))["samples"]
     assert [each["games"] for each in samples] == [20, 40]
     assert samples[-1]["pentanomial"] == [0, 0, 10, 10, 0]
     middle, low, high = samples[-1]["elo"]
     assert low < middle < high
+    assert [each.get("nps") for each in samples] == [None, 2_000_000]
 
 
 async def test_what_was_struck_out_is_shown_as_it_was(api: Api) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from rookery.farm.jobs import Chores
+from rookery.farm.jobs import FleetJobs
 from rookery.farm.statistics_rows import Contributor, Period
 from rookery.model.machine import ClaimedAbilities
 from rookery.people.users import Scope
@@ -113,7 +113,7 @@ async def test_contributors_are_listed_with_their_present_pace(api: Api) -> None
     statistics.contributors[Period.MONTH] += [given, replace(given, user_name="zed")]
     await api.submitted()
     await api.granted(make_machine(user="wanda", nps=628_000.0))
-    await Chores(api.fleet).measure_speeds()
+    await FleetJobs(api.fleet).measure_speeds()
     answer = await api.get("/api/v1/contributors?period=month&size=1")
     page = msgspec.json.decode(answer.content, type=v1.ContributorList)
     (wanda,) = page.contributors

@@ -8,6 +8,7 @@ import pytest
 from rookery.model.machine import Machine
 from rookery.people.users import Scope, User
 from rookery.rules.answers import HeldTask, NoTask
+from tests.eventually import eventually
 from tests.makers import make_machine, restarted
 from tests.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api
@@ -51,6 +52,26 @@ async def test_an_owner_blocks_a_machine_of_theirs_and_lets_it_back_in(api: Api)
 async def test_an_approver_blocks_any_machine(api: Api) -> None:
     assert (await block(api, BORIS)).status_code == 200
     assert await api.fleet.views.blocks() == {NAME: "bad memory"}
+
+
+async def test_an_owner_lifts_or_changes_no_block_of_an_approver(api: Api) -> None:
+    await ask(api)
+    await block(api, OLGA)
+    await block(api, BORIS)
+    for answer in (
+        await api.post(f"{WORKERS}/{NAME}/unblock", OLGA),
+        await block(api, OLGA, wish={"message": "nothing"}),
+    ):
+        assert (answer.status_code, "only an approver" in answer.text) == (403, True)
+    assert await api.fleet.views.blocks() == {NAME: "bad memory"}
+    assert (await api.post(f"{WORKERS}/{NAME}/unblock", BORIS)).status_code == 200
+
+
+async def test_a_block_of_an_approver_outlives_a_loss_as_that(api: Api) -> None:
+    await block(api, BORIS)
+    api.fleet.primary.lost("on purpose")
+    await eventually(lambda: api.fleet.primary.is_serving)
+    assert (await api.post(f"{WORKERS}/{NAME}/unblock", OLGA)).status_code == 403
 
 
 async def test_others_block_nothing_and_learn_nothing(api: Api) -> None:

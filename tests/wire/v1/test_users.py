@@ -13,6 +13,7 @@ from tests.wire.apis import Api, Json, open_api
 
 pytestmark = pytest.mark.anyio
 
+ADMIN = frozenset({Scope.ADMIN})
 ADA: Json = {"name": "ada", "password": "walnut orbit pickle tram", "email": "ada@example.org"}
 
 
@@ -23,7 +24,7 @@ async def api() -> AsyncIterator[Api]:
 
 
 async def patch(
-    api: Api, name: str, wish: Json, user: User = BORIS, scopes: frozenset[Scope] = ORDINARY
+    api: Api, name: str, wish: Json, user: User = BORIS, scopes: frozenset[Scope] = ADMIN
 ) -> httpx.Response:
     headers = {"authorization": f"Bearer {await api.token(user, scopes)}"}
     return await api.visitor.patch(f"/api/v1/users/{name}", json=wish, headers=headers)
@@ -60,11 +61,18 @@ async def test_an_approver_blocks_and_limits(api: Api) -> None:
     assert (await api.get("/api/v1/users", SVEN)).status_code == 403
 
 
-async def test_groups_take_a_token_for_admin(api: Api) -> None:
-    wish: Json = {"groups": ["approvers"]}
-    assert (await patch(api, "sven", wish)).status_code == 403
-    changed = await patch(api, "sven", wish, scopes=frozenset({Scope.ADMIN}))
-    assert entry(changed).groups == (APPROVERS,)
+@pytest.mark.parametrize(
+    "wish",
+    [{"pending": False}, {"blocked": True}, {"machine_limit": 2}, {"groups": ["approvers"]}],
+)
+async def test_accounts_take_a_token_for_admin(api: Api, wish: Json) -> None:
+    refused = await patch(api, "sven", wish, scopes=ORDINARY)
+    assert (refused.status_code, "admin" in refused.text) == (403, True)
+    assert (await patch(api, "sven", wish)).status_code == 200
+
+
+async def test_somebody_is_made_an_approver(api: Api) -> None:
+    assert entry(await patch(api, "sven", {"groups": ["approvers"]})).groups == (APPROVERS,)
 
 
 async def test_others_may_not(api: Api) -> None:
@@ -78,6 +86,8 @@ async def test_others_may_not(api: Api) -> None:
 async def test_who_waits_may_be_rejected(api: Api) -> None:
     await api.visitor.post("/api/v1/users", json=ADA)
     headers = dict(await api.headers(BORIS))
+    assert (await api.visitor.delete("/api/v1/users/ada", headers=headers)).status_code == 403
+    headers["authorization"] = f"Bearer {await api.token(BORIS, ADMIN)}"
     assert (await api.visitor.delete("/api/v1/users/ada", headers=headers)).status_code == 200
     assert (await api.visitor.delete("/api/v1/users/olga", headers=headers)).status_code == 409
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from rookery.farm.jobs import Chores
+from rookery.farm.jobs import FleetJobs
 from rookery.files.games import MOST_UPLOADS
 from rookery.files.worker_logs import MOST_OF_A_USER
 from rookery.model.events import Action
@@ -76,11 +76,11 @@ async def test_a_task_without_results_is_taken_back_though_its_machine_lives(
     await strict.submit(kind=sprt(batch=16))
     worker = strict.worker()
     await worker.request_task()
-    chores = Chores(strict.parts.fleet)
+    jobs = FleetJobs(strict.parts.fleet)
     for _ in range(61):
         assert (await worker.beat())["task_alive"]
         strict.clock.move(minutes=1)
-        await chores.end_stalled_tasks()
+        await jobs.end_stalled_tasks()
     assert not (await worker.beat())["task_alive"]
     assert strict.stored().tally.committed == 0
     assert "run" in await strict.worker(key="ffffffff").request_task()

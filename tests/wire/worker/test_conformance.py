@@ -1,12 +1,11 @@
 """The conformance checklist of the contract (section 20), as far as it is about these endpoints."""
 
-from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
 
 from rookery.farm.commits import StateLost
-from rookery.farm.jobs import Chores
+from rookery.farm.jobs import FleetJobs
 from tests.makers import BOSS, pairs, run_id, sprt, spsa
 from tests.twins.people import MemoryUsers
 from tests.twins.sites import make_user
@@ -356,7 +355,7 @@ async def test_a_silent_workers_games_count_and_the_rest_is_played_by_others(
     first = await silent.request_task()
     await silent.update(pairs(even=2))
     farm.clock.move(seconds=361)
-    await Chores(farm.parts.fleet).end_dead_tasks()
+    await FleetJobs(farm.parts.fleet).end_dead_tasks()
     stored = farm.stored()
     assert (stored.tally.workers, stored.tally.committed, stored.tally.results.games) == (0, 4, 4)
     late = await silent.update(pairs(even=4))
@@ -376,14 +375,3 @@ async def test_running_tasks_are_recognised_after_a_restart(farm: ServedFarm) ->
         assert (await same.beat())["task_alive"]
         assert (await same.update(pairs(even=2)))["task_alive"]
     assert farm.stored().tally.results == pairs(even=2)
-
-
-# Pitfall 34: nobody waits in a queue for a task
-
-
-async def test_a_full_gate_is_told_at_once(farm: ServedFarm) -> None:
-    with ExitStack() as inside:
-        for _ in range(farm.parts.task_gate.stats().size):
-            inside.enter_context(farm.parts.task_gate.enter())
-        answer = await farm.worker().request_task()
-    assert (answer["task_waiting"], "busy" in answer["info"]) == (False, True)

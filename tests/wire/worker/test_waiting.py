@@ -7,7 +7,7 @@ import pytest
 
 from tests.eventually import eventually
 from tests.makers import make_plan
-from tests.wire.worker.farm import Answer, ServedFarm, Worker
+from tests.wire.worker.farm import Answer, ServedFarm, Worker, is_retryable
 
 pytestmark = pytest.mark.anyio
 
@@ -82,3 +82,21 @@ async def test_nobody_waits_while_the_server_stops(farm: ServedFarm) -> None:
     await in_line(farm, 1)
     farm.parts.streams.end_all()
     assert (await asyncio.wait_for(waiting, 60))["task_waiting"] is False
+
+
+async def test_a_server_without_others_says_at_once_that_it_lost_its_memory(
+    farm: ServedFarm,
+) -> None:
+    """It has nobody to ask, and does not look for anybody."""
+    worker = farm.worker(**OURS)
+    asked = asyncio.ensure_future(worker.send("request_task", worker.body(rookery={"wait": 600.0})))
+    await in_line(farm, 1)
+    await farm.parts.fleet.primary.step_down(nobody_hears)
+    answer = await asyncio.wait_for(asked, 60)
+    assert answer.status_code == 503
+    assert "The database was away" in answer.text
+    assert is_retryable(answer)
+
+
+async def nobody_hears() -> None:
+    """Where there is one process, it holds no lease."""

@@ -74,11 +74,6 @@ def check_citations(pieces: Iterable[str], count: int) -> Iterator[str]:
         yield rest
 
 
-def list_cited(text: str, count: int) -> frozenset[int]:
-    """The numbers of the passages that an answer cites."""
-    return frozenset(number for found in _NUMBERS.findall(text) for number in _valid(found, count))
-
-
 def _split(text: str) -> tuple[str, str]:
     """What can be given out, and the beginning of what may become a citation."""
     start = text.rfind("[")

@@ -1,4 +1,4 @@
-"""Why the embedded PostgreSQL does not start or stay up, one sentence for each cause."""
+"""Where the embedded PostgreSQL lives, who holds its folder, and why it does not start."""
 
 import errno
 import fcntl

@@ -23,3 +23,5 @@ $$;
 UPDATE public.fence
 SET epoch = greatest(epoch, (SELECT coalesce(max(epoch), 0) FROM before_restore)) + 1;
 UPDATE public.lease SET epoch = (SELECT epoch FROM public.fence), expires_at = '-infinity';
+-- What needs an extension that is not to be had here was left out; the next migration asks again.
+DELETE FROM public.schema_migrations WHERE number = ANY (:'left_out'::integer[]);

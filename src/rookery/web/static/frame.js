@@ -40,3 +40,8 @@ document.addEventListener("keydown", (event) => {
     document.querySelector(".search-text")?.focus();
   }
 });
+
+// On a phone the tabs of a run are wider than the window: the chosen one is to be seen.
+const tabs = document.querySelector(".tabs");
+const chosen = tabs?.querySelector("[aria-current]");
+if (chosen) tabs.scrollLeft = chosen.offsetLeft + chosen.offsetWidth / 2 - tabs.clientWidth / 2;

@@ -9,6 +9,8 @@ const SILENCE = 40000; // the server says something every fifteen seconds; after
 let stream = null;
 let timer = 0;
 let heard = Date.now(); // when the server said something last
+let latest = ""; // the part as it was sent last
+let owed = false; // whether some of it is not shown yet
 let lost = 0; // since when it is known to be out of reach
 
 // Quiet at first: most connections are back before anybody would notice.
@@ -39,12 +41,19 @@ function parts(node) {
   return [...node.childNodes].filter((one) => one.nodeType !== Node.TEXT_NODE || one.nodeValue.trim());
 }
 
+// What somebody has selected to copy stays until they let go of it.
+function isSelected(node) {
+  const selection = getSelection();
+  return !selection.isCollapsed && selection.containsNode(node, true);
+}
+
 // Makes `present` like `fresh`, keeping every element that is still there.
 function become(present, fresh) {
   // What another script draws is its own to keep up to date.
   if (present.isEqualNode(fresh) || present.dataset?.keep !== undefined) return;
   if (present.nodeType !== Node.ELEMENT_NODE) {
-    present.nodeValue = fresh.nodeValue;
+    if (isSelected(present)) owed = true;
+    else present.nodeValue = fresh.nodeValue;
     return;
   }
   sameAttributes(fresh, present);
@@ -62,12 +71,28 @@ function become(present, fresh) {
   for (const gone of left) gone.remove();
 }
 
+// Where a run is in its life: it waits for approval, plays or has ended.
+function lifeOf(node) {
+  return node.querySelector("[data-life]")?.dataset.life;
+}
+
+// The rest of the page tells of it too: buttons, hints, the end. Where somebody has opened a sheet to
+// type into, a new page would take it away: they are told, and load it themselves.
+function follow() {
+  const note = document.getElementById("moved-on");
+  if (note && document.querySelector("main details[open] form")) note.hidden = false;
+  else if (place.dataset.home) location.replace(place.dataset.home); // what was posted is not sent again
+  else location.reload();
+}
+
 function show(html) {
+  latest = html;
+  owed = false;
   const part = place.cloneNode(false);
   part.append(...new DOMParser().parseFromString(html, "text/html").body.childNodes);
-  // The rest of the page tells of the end too.
-  if (part.querySelector("[data-over]") && !place.querySelector("[data-over]")) location.reload();
+  const moved = lifeOf(part) !== lifeOf(place);
   become(place, part);
+  if (moved) follow();
 }
 
 // For a while without a stream: too many are open, or something on the way does not let them pass.
@@ -75,7 +100,7 @@ async function fetchPart(until) {
   try {
     const answer = await fetch(place.dataset.fragment, { headers: { accept: "text/html" } });
     if (answer.ok && !answer.redirected) show(await answer.text());
-    hear(true);
+    hear(answer.status < 500); // a proxy answers for a server that is away
   } catch {
     hear(false);
   }
@@ -96,7 +121,8 @@ function listen() {
   stream.addEventListener("error", () => {
     hear(false);
     if (stream.readyState !== EventSource.CLOSED) return; // it tries again by itself
-    timer = setTimeout(fetchPart, WITHOUT_STREAM, Date.now() + AGAIN);
+    // Before anybody is told: a refused stream is no lost connection.
+    timer = setTimeout(fetchPart, WITHOUT_STREAM / 2, Date.now() + AGAIN);
   });
 }
 
@@ -113,6 +139,7 @@ if (place) {
     else listen();
   });
   addEventListener("pagehide", hush);
+  document.addEventListener("selectionchange", () => { if (owed && getSelection().isCollapsed) show(latest); });
   setInterval(() => {
     const dead = stream && !lost && Date.now() - heard > SILENCE;
     if (lost || dead) hear(false);

@@ -1,75 +1,133 @@
-// Tells of the end of a run by a notification of the browser, while its page is open in some tab.
-// A button says which run: <button hidden data-notify="run id" data-name="its name">. The list is
-// kept in this browser alone; nothing is sent to anybody.
+// Notifications of the browser: of tests that one follows or chose here and, for approvers, of what
+// begins to wait. One tab of all that are open listens, and a lock says which: other pages have no
+// stream for it. Where the page that something is about has the focus, it is not told once more.
+//
+//   <button hidden data-notify="run id" data-name="its name">   this run, in this browser
+//   <button hidden data-news>                                    all that the account follows
 
-const KEY = "rookery.notify";
-const OVER = ["finished", "failed"];
-const button = document.querySelector("[data-notify]");
+const RUNS = "rookery.notify"; // by run: its name
+const ALL = "rookery.news"; // "on" or nothing
+const PLACE = "rookery.news.place"; // how far this browser was told, and when
+const FRESH = 600000; // what a browser missed for longer than this is no news
+const AGAIN = 30000; // after a stream that was refused
+const ANSWER = 200; // for tabs to say that they have the focus
 
-function watched() {
+const able = "Notification" in window && window.isSecureContext && "locks" in navigator;
+const tabs = able ? new BroadcastChannel("rookery.news") : null;
+let leads = false;
+let stream = null;
+let timer = 0;
+let seen = 0; // when another tab last said that it shows what was asked about
+
+function read(key) {
   try {
-    return JSON.parse(localStorage.getItem(KEY) ?? "{}");
+    return JSON.parse(localStorage.getItem(key) ?? "{}");
   } catch {
     return {};
   }
 }
 
-function watch(run, name) {
-  const runs = watched();
+function choose(run, name) {
+  const runs = read(RUNS);
   if (name) runs[run] = name;
   else delete runs[run];
-  localStorage.setItem(KEY, JSON.stringify(runs));
+  localStorage.setItem(RUNS, JSON.stringify(runs));
+}
+
+function wantsAll() {
+  return localStorage.getItem(ALL) === "on";
+}
+
+function listen() {
+  clearTimeout(timer);
+  stream?.close();
+  stream = null;
+  const runs = Object.keys(read(RUNS));
+  if (!leads || Notification.permission !== "granted" || !(wantsAll() || runs.length)) return;
+  const { at = 0, ...place } = read(PLACE);
+  const query = new URLSearchParams(Date.now() - at < FRESH ? place : {});
+  if (wantsAll()) query.set("all", "true");
+  for (const run of runs.slice(-30)) query.append("run", run);
+  stream = new EventSource(`/live/news?${query}`);
+  stream.addEventListener("place", (event) => {
+    localStorage.setItem(PLACE, JSON.stringify({ ...JSON.parse(event.data), at: Date.now() }));
+  });
+  stream.addEventListener("told", (event) => tell(JSON.parse(event.data)));
+  stream.addEventListener("error", () => {
+    if (stream?.readyState === EventSource.CLOSED) timer = setTimeout(listen, AGAIN);
+  });
+}
+
+async function tell(news) {
+  if (news.run in read(RUNS) && news.kind !== "approval_needed") choose(news.run, "");
+  if (await isShown(news.url)) return;
+  const shown = new Notification(news.title || "Rookery", { body: news.text, tag: news.url });
+  shown.addEventListener("click", () => {
+    window.focus();
+    location.assign(news.url);
+  });
+}
+
+function shows(url) {
+  return document.hasFocus() && location.pathname === url.split("?")[0];
+}
+
+async function isShown(url) {
+  if (shows(url)) return true;
+  const asked = Date.now();
+  tabs.postMessage({ url });
+  await new Promise((done) => setTimeout(done, ANSWER));
+  return seen >= asked;
+}
+
+// The buttons, where a page has them.
+
+const one = document.querySelector("[data-notify]");
+const all = document.querySelector("[data-news]");
+
+function paint(button, on) {
+  if (!button) return;
+  const told = on && Notification.permission === "granted";
+  button.textContent = told ? "Told in this browser" : "Tell me in this browser";
+  button.setAttribute("aria-pressed", String(told));
 }
 
 function show() {
-  const on = button.dataset.notify in watched() && Notification.permission === "granted";
-  button.textContent = on ? "Told in this browser" : "Tell me in this browser";
-  button.setAttribute("aria-pressed", on);
+  paint(one, one?.dataset.notify in read(RUNS));
+  paint(all, wantsAll());
 }
 
-async function toggle() {
-  const { notify, name } = button.dataset;
-  if (notify in watched()) watch(notify, "");
-  else if ((await Notification.requestPermission()) === "granted") watch(notify, name);
+async function toggle(button, on, set) {
+  if (on) set(false);
+  else if ((await Notification.requestPermission()) === "granted") set(true);
   else button.title = "This browser does not let this site show notifications.";
   show();
   listen();
 }
 
-function tell(run, state) {
-  const name = watched()[run];
-  if (!name || !OVER.includes(state)) return;
-  watch(run, "");
-  const text = state === "failed" ? "was stopped by an error" : "has ended";
-  const shown = new Notification(name, { body: `The test ${text}.`, tag: run });
-  shown.addEventListener("click", () => {
-    window.focus();
-    location.assign(`/runs/${run}`);
+if (able) {
+  const { notify, name } = one?.dataset ?? {};
+  if (one) one.hidden = Boolean(document.querySelector("[data-over]"));
+  if (one?.hidden) choose(notify, ""); // it was seen here
+  if (all) all.hidden = false;
+  one?.addEventListener("click", () => {
+    toggle(one, notify in read(RUNS), (on) => choose(notify, on ? name : ""));
+  });
+  all?.addEventListener("click", () => {
+    toggle(all, wantsAll(), (on) => localStorage.setItem(ALL, on ? "on" : ""));
+  });
+  tabs.addEventListener("message", ({ data }) => {
+    if (data.seen) seen = Date.now();
+    else if (shows(data.url)) tabs.postMessage({ seen: true });
+  });
+  addEventListener("storage", ({ key }) => {
+    if (key === RUNS || key === ALL) listen();
+    show();
   });
   show();
-  listen();
-}
-
-// The page itself listens while it is seen (live.js); this one listens while it is not.
-let stream = null;
-
-function listen() {
-  stream?.close();
-  stream = null;
-  const run = button.dataset.notify;
-  if (!document.hidden || !(run in watched())) return;
-  stream = new EventSource(`/api/v1/events?run=${run}&brief=true`);
-  stream.addEventListener("run", (event) => {
-    const { id, state } = JSON.parse(event.data);
-    tell(id, state);
+  navigator.locks.request("rookery.news", () => {
+    leads = true;
+    listen();
+    return new Promise(() => {}); // until this page is left
   });
-}
-
-if (button && "Notification" in window && window.isSecureContext) {
-  button.hidden = Boolean(document.querySelector("[data-over]"));
-  if (button.hidden) watch(button.dataset.notify, ""); // it was seen here
-  button.addEventListener("click", toggle);
-  document.addEventListener("visibilitychange", listen);
-  show();
-  listen();
 }

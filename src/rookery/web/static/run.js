@@ -1,23 +1,14 @@
-// Small helps of a run's page: buttons that copy a text, sheets that close, parts that come later.
+// Small helps of a run's page: buttons that copy a text, parts that come later or again.
 
-for (const button of document.querySelectorAll("[data-copies]")) {
-  if (!navigator.clipboard) break;
-  button.hidden = false;
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(document.getElementById(button.dataset.copies).textContent);
-    button.textContent = "Copied";
-    setTimeout(() => { button.textContent = "Copy"; }, 2000);
-  });
-}
-
-// A sheet below a button closes by Escape and by a click beside it.
-function closeSheets(except) {
-  for (const sheet of document.querySelectorAll(".moves details[open]")) {
-    if (!except || !sheet.contains(except)) sheet.open = false;
-  }
-}
-document.addEventListener("keydown", (event) => { if (event.key === "Escape") closeSheets(null); });
-document.addEventListener("click", (event) => closeSheets(event.target));
+// Buttons come and go with the part that moves; where nothing can be copied they are not shown.
+document.documentElement.classList.toggle("copies", Boolean(navigator.clipboard));
+document.addEventListener("click", async ({ target }) => {
+  const button = target.closest("[data-copies]");
+  if (!button) return;
+  await navigator.clipboard.writeText(document.getElementById(button.dataset.copies).textContent);
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = "Copy"; }, 2000);
+});
 
 // What takes the server a while is fetched once it is wanted.
 for (const part of document.querySelectorAll("details[data-part]")) {
@@ -35,3 +26,23 @@ for (const part of document.querySelectorAll("details[data-part]")) {
     }
   });
 }
+
+// Contributions, tasks and events follow what moves above them, at most twice a minute.
+const recent = document.getElementById("recent");
+const BETWEEN_RECENT = 30000;
+let recentDue = 0;
+let recentOwed = false;
+
+async function fetchRecent() {
+  recentDue = 0;
+  recentOwed = document.hidden;
+  if (document.hidden) return;
+  const answer = await fetch(recent.dataset.again, { headers: { accept: "text/html" } }).catch(() => null);
+  if (!answer?.ok || answer.redirected) return;
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const id of ["contributed", "recent"]) become(document.getElementById(id), fresh.getElementById(id)); // of live.js
+}
+
+document.addEventListener("visibilitychange", () => { if (recentOwed && !document.hidden) fetchRecent(); });
+new MutationObserver(() => { recentDue ||= setTimeout(fetchRecent, BETWEEN_RECENT); })
+  .observe(document.getElementById("games"), { childList: true, characterData: true, subtree: true });

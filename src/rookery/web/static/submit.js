@@ -1,11 +1,12 @@
 // The form of a new test: presets without a round trip, a preview while one types, errors beside
-// their fields, programs that are uploaded at once. Without this script its buttons do the same.
+// their fields. Without this script its buttons do the same.
 
 const form = document.querySelector("form[data-submit]");
 const panel = document.getElementById("preview");
 const PAUSE = 600;
 const BRANCHES = ["new_tag", "base_tag", "tests_repo", "base_repo", "resolved_new", "resolved_base"];
 const touched = new Set();
+const lookedUp = new Map(); // of branches: what was wrong, and with which text in the field
 let timer = 0;
 let asked = 0;
 
@@ -41,14 +42,15 @@ function schedule(look) {
 
 async function preview(look) {
   const mine = ++asked;
-  const body = new URLSearchParams(new FormData(form));
-  if (look) body.set("look", look);
   panel.parentElement.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetch(form.dataset.submit, { method: "POST", body });
-    if (!answer.ok || mine !== asked) return;
+    let answer = await askPreview(look);
+    if (isRefused(answer) && (await renewToken())) answer = await askPreview(look);
+    if (mine !== asked) return;
+    if (isRefused(answer)) return tellLoggedOut();
+    if (!answer.ok) return;
     panel.innerHTML = await answer.text();
-    showErrors();
+    showErrors(look);
   } catch {
     // The server is away for a moment: the form works without a preview.
   } finally {
@@ -56,13 +58,53 @@ async function preview(look) {
   }
 }
 
-function showErrors() {
+function askPreview(look) {
+  const body = new URLSearchParams(new FormData(form));
+  if (look) body.set("look", look);
+  return fetch(form.dataset.submit, { method: "POST", body });
+}
+
+// The session ended, or is another one by now.
+function isRefused(answer) {
+  return answer.redirected || [401, 403].includes(answer.status);
+}
+
+// Whoever has logged in again in another tab goes on in this one.
+async function renewToken() {
+  const answer = await fetch(form.action);
+  if (!answer.ok || answer.redirected) return false;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  input("csrf_token").value = page.querySelector("meta[name=csrf-token]").content;
+  return true;
+}
+
+function tellLoggedOut() {
+  const link = Object.assign(document.createElement("a"), { href: "/login", target: "_blank", textContent: "log in" });
+  const told = document.createElement("p");
+  told.className = "note error";
+  told.append("You are logged out: ", link, " in another tab, what you typed stays here.");
+  panel.replaceChildren(told);
+}
+
+// Only a look at branches finds what is wrong with them: it stays wrong until the next one, or
+// until the field is changed.
+function holdBranchErrors(found, look) {
+  const wrong = look ? BRANCHES.filter((name) => found.has(name)) : [];
+  if (wrong.length || (look && !found.size)) lookedUp.clear();
+  for (const name of wrong) lookedUp.set(name, { text: found.get(name), value: input(name)?.value });
+  for (const [name, { text, value }] of lookedUp) {
+    if (!found.has(name) && input(name)?.value === value) found.set(name, text);
+  }
+}
+
+function showErrors(look) {
   const found = new Map();
   for (const each of panel.querySelectorAll("[data-for]")) {
     found.set(each.dataset.for, each.textContent);
     // What stands beside its field, or was not come to yet, need not be told twice.
     if (input(each.dataset.for)) each.remove();
   }
+  holdBranchErrors(found, look);
   for (const place of form.querySelectorAll("[data-error]")) {
     const name = place.dataset.error;
     const text = touched.has(name) ? found.get(name) || "" : "";
@@ -73,55 +115,14 @@ function showErrors() {
   }
 }
 
-async function upload(chooser) {
-  const file = chooser.files[0];
-  const choice = input(chooser.dataset.upload);
-  const place = form.querySelector(`[data-error="${chooser.dataset.upload}"]`);
-  if (!file) return;
-  place.textContent = "";
-  chooser.disabled = true;
-  const engine = input("new_engine").value;
-  const address = `/api/v1/binaries?name=${encodeURIComponent(file.name)}&engine=${encodeURIComponent(engine)}`;
-  try {
-    const answer = await fetch(address, {
-      method: "POST",
-      body: file,
-      headers: { "x-csrf-token": input("csrf_token").value },
-    });
-    const told = await answer.json();
-    if (!answer.ok) throw new Error(told.error);
-    choice.add(new Option(`${file.name} (${told.sha256.slice(0, 8)})`, told.sha256, true, true));
-    const tag = input(chooser.dataset.upload.replace("binary", "tag"));
-    if (!tag.value) tag.value = file.name;
-    schedule("");
-  } catch (trouble) {
-    place.textContent = trouble.message;
-  } finally {
-    chooser.disabled = false;
+// What the server has found wrong stays beside its field until the field is right.
+function keepErrors() {
+  for (const { dataset, textContent } of form.querySelectorAll("[data-error]")) {
+    const name = dataset.error, text = textContent.trim();
+    if (!text) continue;
+    touched.add(name);
+    if (BRANCHES.includes(name)) lookedUp.set(name, { text, value: input(name)?.value });
   }
-}
-
-async function findSimilar() {
-  const list = form.querySelector("[data-similar-list]");
-  const title = [input("new_tag").value, input("info").value].join(" ").trim();
-  if (title.length < 4) return;
-  const query = new URLSearchParams({ title, engine: input("new_engine").value });
-  const answer = await fetch(`${form.dataset.similar}?${query}`);
-  if (!answer.ok) return;
-  const { sources } = await answer.json();
-  list.hidden = !sources.length;
-  list.querySelector("ul").replaceChildren(...sources.slice(0, 5).map(similarItem));
-}
-
-function similarItem(source) {
-  const item = document.createElement("li");
-  const link = document.createElement("a");
-  link.href = source.url;
-  link.target = "_blank";
-  link.textContent = source.title;
-  // Matched words stand between two marks (ask/words.py), which are no letters.
-  item.append(link, ` ${(source.snippet ?? "").replace(/[\ue000\ue001]/g, "")}`);
-  return item;
 }
 
 if (form) {
@@ -140,11 +141,10 @@ if (form) {
   form.addEventListener("change", (event) => {
     const { name, dataset } = event.target;
     if ("switch" in dataset) return form.querySelector("[value=switch]").click();
-    if (dataset.upload) return upload(event.target);
+    if (dataset.upload) return;
     touched.add(name);
     schedule(BRANCHES.includes(name) && input("new_tag").value ? "branches" : "");
-    if (form.dataset.similar && ["new_tag", "info"].includes(name)) findSimilar();
   });
-  for (const chooser of form.querySelectorAll("[data-upload]")) chooser.hidden = false;
+  keepErrors();
   if (input("new_tag").value && !form.querySelector(".lengths")) schedule("");
 }

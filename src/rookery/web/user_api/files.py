@@ -1,4 +1,4 @@
-"""Games and nets: large, kept compressed, sent piece by piece."""
+"""Files that are fetched, piece by piece: games, nets, programs, books and sources."""
 
 import re
 import zlib
@@ -19,7 +19,7 @@ from rookery.files.games import GameUpload
 from rookery.protocol.user_queries import parse_net_hash, parse_pgn_name, parse_run_pgns_name
 from rookery.sources.commits import Archive, SourceError, mirrored_side
 from rookery.web.answers import site_of
-from rookery.web.bodies import StreamedAnswer
+from rookery.web.bodies import CutShort, StreamedAnswer
 from rookery.web.callers import fetcher_name, find_fetcher, translated_errors, viewer_name
 from rookery.web.faults import NotFound, Unavailable
 from rookery.web.scope import header
@@ -80,6 +80,7 @@ def sent(
         site.streams,
         media_type=media_type,
         headers=headers,
+        is_file=True,
     )
     answer.status_code = status
     answer.headers["content-length"] = str(sum(piece.size for piece in pieces))
@@ -90,7 +91,11 @@ def unpacked(piece: Piece, site: Site, headers: dict[str, str]) -> Response:
     """The bytes themselves; how many they are is not known beforehand."""
     source = stream(lambda: inflated(chunks([piece])), site.threads, files=True)
     return StreamedAnswer(
-        source, site.streams, media_type="application/octet-stream", headers=headers
+        source,
+        site.streams,
+        media_type="application/octet-stream",
+        headers=headers,
+        is_file=True,
     )
 
 
@@ -101,6 +106,8 @@ def chunks(pieces: Iterable[Piece]) -> Iterator[bytes]:
             while left > 0 and (chunk := file.read(min(CHUNK, left))):
                 left -= len(chunk)
                 yield chunk
+        if left > 0:
+            raise CutShort("the storage has fewer bytes than there were")
 
 
 def inflated(packed: Iterable[bytes]) -> Iterator[bytes]:
@@ -136,6 +143,8 @@ async def get_pgn(request: Request) -> Response:
         name = parse_pgn_name(named)
     await _check_seen(request, name.run_id)
     uploads = await site.games.rows.of_task(name.run_id, name.task_id)
+    if uploads and (elsewhere := await _find_signed(request, site.games.blobs, uploads[0].blob)):
+        return elsewhere
     pieces = await _read_uploads(site, uploads[:1])
     headers = {**_attachment(named), "content-encoding": "gzip"}
     return sent(pieces, site, GZIP, headers)

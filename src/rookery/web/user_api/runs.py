@@ -56,8 +56,8 @@ async def list_active_runs(request: Request) -> Response:
         run for run in await site.fleet.views.active() if site.privacy.may_see(name_of(reader), run)
     ]
     found = [site.privacy.visible_part(reader, run) for run in seen]
-    pulses = [site.fleet.activity.speed(run.id) for run in found]
-    return await site.threads.cpu(_listed_answer, found, pulses)
+    speeds = [site.fleet.activity.speed(run.id) for run in found]
+    return await site.threads.cpu(_listed_answer, found, speeds)
 
 
 @runs(Domain.THREAD, "documents of a page of runs are made in a thread")
@@ -81,16 +81,17 @@ async def list_actions(request: Request) -> Response:
         wanted = parse_action_filter(body)
     except WireFault:
         return _answer((), OPEN_TO_ALL)
-    found = await site.reads.actions(wanted, sight=sight)
+    async with site.search_places.enter():
+        found = await site.reads.actions(wanted, sight=sight)
     return _answer([*map(document_of, found)], OPEN_TO_ALL)
 
 
 @runs(Domain.THREAD, "the document is made in a thread")
 async def get_run(request: Request) -> Response:
     site = site_of(request)
-    run, pulse = await _load_run(request)
+    run, speed = await _load_run(request)
     return await site.threads.cpu(
-        lambda: _answer(run_document(run, pulse, alone=True), OPEN_TO_ALL)
+        lambda: _answer(run_document(run, speed, alone=True), OPEN_TO_ALL)
     )
 
 
@@ -107,8 +108,8 @@ async def get_task(request: Request) -> Response:
 @runs(Domain.THREAD, "Elo is estimated in a thread")
 async def get_elo(request: Request) -> Response:
     site = site_of(request)
-    run, pulse = await _load_run(request)
-    return await site.threads.cpu(_elo_answer, run, pulse)
+    run, speed = await _load_run(request)
+    return await site.threads.cpu(_elo_answer, run, speed)
 
 
 @runs(Domain.THREAD, "Elo is estimated in a thread")
@@ -153,16 +154,16 @@ def _rows(query: FinishedQuery) -> read_values.FinishedRunsQuery:
     )
 
 
-def _listed_answer(found: Sequence[Run], pulses: Sequence[RunSpeed]) -> Response:
-    documents = map(run_document, found, pulses)
+def _listed_answer(found: Sequence[Run], speeds: Sequence[RunSpeed]) -> Response:
+    documents = map(run_document, found, speeds)
     return _answer({run.id: run for run in documents})
 
 
-def _elo_answer(run: Run, pulse: RunSpeed) -> Response:
+def _elo_answer(run: Run, speed: RunSpeed) -> Response:
     elo = live_elo_of(run)
     if elo is None:
         return Response(b"{}", media_type=JSON, headers=OPEN_TO_ALL)
-    return _answer(run_document(run, pulse, alone=True, elo=elo), OPEN_TO_ALL)
+    return _answer(run_document(run, speed, alone=True, elo=elo), OPEN_TO_ALL)
 
 
 def _answer(value: object, headers: dict[str, str] | None = None) -> Response:

@@ -9,7 +9,7 @@ from rookery.boundary.domains import Domain, runs
 from rookery.model.bounds import RunId
 from rookery.protocol import v1
 from rookery.protocol.actions import All, Among, Compare, Expression, Order
-from rookery.web import callers
+from rookery.web import queries
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer
 from rookery.web.callers import find_reader, translated_errors
@@ -30,20 +30,20 @@ async def list_actions(request: Request) -> Response:
     query = request.query_params
     sight = site.privacy.sight(await find_reader(request, site))
     with translated_errors():
-        _, size = callers.read_page(query)
+        _, size = queries.read_page(query)
         found = await site.reads.actions(_read_filter(query), limit=size, sight=sight)
     return json_answer(v1.ActionList(actions=found))
 
 
 def _read_filter(query: Mapping[str, str]) -> Expression:
     names = {"action": "action", "actor": "username", "run": "run_id"}
-    callers.read_run_id(query)
+    queries.read_run_id(query)
     parts: list[Expression] = [
-        Compare(field, Order.EQUAL, callers.read_name(query, name))
+        Compare(field, Order.EQUAL, queries.read_name(query, name))
         for name, field in names.items()
         if query.get(name)
     ]
-    before = callers.read_before(query)
+    before = queries.read_before(query)
     if before is not None:
         parts.append(Compare("time", Order.BELOW, before))
     return All(tuple(parts))

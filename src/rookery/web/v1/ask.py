@@ -17,11 +17,12 @@ from rookery.protocol import v1
 from rookery.protocol.ask import AskAnswer, AskQuery, SourceList
 from rookery.protocol.codec import Reader
 from rookery.web.answers import site_of
-from rookery.web.ask_answers import MEDIA_TYPE, AskDesk, make_asker
+from rookery.web.ask_answers import MEDIA_TYPE, AskAnswers, make_asker
 from rookery.web.bodies import json_answer, read_body
-from rookery.web.callers import find_bearer, read_name, translated_errors
+from rookery.web.callers import find_bearer, translated_errors
 from rookery.web.faults import AskBusy, BadRequest, Forbidden, TooManyRequests, Unauthorized
 from rookery.web.openapi import Operation, described
+from rookery.web.queries import read_name
 from rookery.web.scope import request_info_of
 
 QUERY = Reader(AskQuery, most_bytes=16 * 1024)
@@ -35,8 +36,8 @@ TOO_MANY = "Too many questions without an account come from your address; log in
 @runs(Domain.THREAD, "awaits a search and two writes; the answer is written in a thread")
 async def query(request: Request) -> Response:
     question = await read_question(request)
-    desk, client = desk_of(request), request_info_of(request.scope).client
-    answer = await desk.answer(question, client, request.receive)
+    answers, client = ask_answers_of(request), request_info_of(request.scope).client
+    answer = await answers.answer(question, client, request.receive)
     return json_answer(answer, headers=UNSEEN)
 
 
@@ -50,7 +51,7 @@ async def query(request: Request) -> Response:
 )
 @runs(Domain.STREAM, "waits for the answer's task, which is written in a thread")
 async def query_stream(request: Request) -> Response:
-    return desk_of(request).stream(await read_question(request))
+    return ask_answers_of(request).stream(await read_question(request))
 
 
 @described(
@@ -122,8 +123,8 @@ def clean_question(text: str) -> str:
     return " ".join(drop_control_characters(text).split())
 
 
-def desk_of(request: Request) -> AskDesk:
-    return cast("AskDesk", request.app.state.ask_desk)
+def ask_answers_of(request: Request) -> AskAnswers:
+    return cast("AskAnswers", request.app.state.ask_answers)
 
 
 def ask_routes(root: str) -> list[BaseRoute]:

@@ -20,8 +20,9 @@ from rookery.protocol.codec import Reader, or_none
 from rookery.web.answers import site_of
 from rookery.web.ask_answers import make_asker, translated_ask_errors
 from rookery.web.bodies import json_answer, read_body
-from rookery.web.callers import read_switch, require_bearer, translated_errors
+from rookery.web.callers import require_bearer, translated_errors
 from rookery.web.openapi import Operation, described
+from rookery.web.queries import read_switch
 
 NEW = Reader(NewChatSession)
 CHANGE = Reader(ChatSessionChange)

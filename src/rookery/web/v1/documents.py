@@ -16,8 +16,9 @@ from rookery.protocol.ask import AskDocument, AskDocumentChange, AskDocumentList
 from rookery.protocol.codec import BadParameter, Reader
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
-from rookery.web.callers import read_page, read_switch, require_bearer, translated_errors
+from rookery.web.callers import require_bearer, translated_errors
 from rookery.web.openapi import Operation, described
+from rookery.web.queries import read_page, read_switch
 from rookery.web.scope import DOCUMENTS
 from rookery.web.v1.files import store_body
 

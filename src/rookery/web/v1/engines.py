@@ -13,8 +13,9 @@ from rookery.protocol.v1 import ENGINE_RECORD
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
 from rookery.web.bodies import decode_body, json_answer, read_body
-from rookery.web.callers import read_switch, require_bearer, translated_errors, viewer_name
+from rookery.web.callers import require_bearer, translated_errors, viewer_name
 from rookery.web.openapi import Operation, described
+from rookery.web.queries import read_switch
 
 BY_NAME = {"name": v1.Name}
 RESTORE = Reader(v1.RestoreBody)

@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import cast
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -31,8 +30,8 @@ from rookery.farm.views import RunSpeed
 from rookery.model.bounds import RunId
 from rookery.model.run import Run
 from rookery.protocol import v1
-from rookery.web import callers
-from rookery.web.bodies import StreamedAnswer
+from rookery.web import queries
+from rookery.web.bodies import StreamedAnswer, encode_event
 from rookery.web.callers import translated_errors, viewer_name
 from rookery.web.faults import HttpFault, NotFound
 from rookery.web.openapi import Operation, described
@@ -107,26 +106,22 @@ class EncodedRuns:
 def in_full(threads: Threads) -> Encode:
     """All about a run, which costs some statistics."""
 
-    async def encode(run: Run, pulse: RunSpeed) -> bytes:
+    async def encode(run: Run, speed: RunSpeed) -> bytes:
         # One text for all: of a run that nobody has approved, what a stranger may read.
         shown = run if run.status.approved or run.tally.tasks else without_sources(run)
-        return await threads.cpu(lambda: _event(make_details(shown, pulse)))
+        return await threads.cpu(lambda: encode_event("run", make_details(shown, speed)))
 
     return encode
 
 
-async def in_brief(run: Run, _pulse: RunSpeed) -> bytes:
+async def in_brief(run: Run, _speed: RunSpeed) -> bytes:
     """For those who look by themselves at what changed."""
-    return _event(v1.RunMark(id=run.id, state=run.display))
-
-
-def _event(shown: v1.RunDetails | v1.RunMark) -> bytes:
-    """JSON has no line breaks in it, so that it is one line of data."""
-    return b"event: run\ndata: " + msgspec.json.encode(shown) + b"\n\n"
+    return encode_event("run", v1.RunMark(id=run.id, state=run.display))
 
 
 KEEP_ALIVE_SECONDS = 15.0
 AGAIN_SECONDS = 1.0
+REACH_SECONDS = 5.0
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 RETRY_MILLISECONDS = 1000
@@ -204,9 +199,9 @@ class EventFeed:
         viewer = await viewer_name(request, self._site.bearers)
         with translated_errors():
             query = request.query_params
-            run_id, user = callers.read_run_id(query), callers.read_name(query, "user")
-            after = callers.read_after(query, header(request.scope, b"last-event-id"))
-            brief = callers.read_switch(query, "brief")
+            run_id, user = queries.read_run_id(query), queries.read_name(query, "user")
+            after = queries.read_after(query, header(request.scope, b"last-event-id"))
+            brief = queries.read_switch(query, "brief")
             run = await self._site.fleet.views.run(run_id) if run_id else None
         if run_id and (run is None or not self._site.privacy.may_see(viewer, run)):
             raise NotFound
@@ -217,6 +212,7 @@ class EventFeed:
     async def _lines(self, reader: EventReader) -> AsyncIterator[bytes]:
         bus, looked = self._site.bus, _now()
         after = FROM_THE_START if reader.run and reader.after is None else reader.after
+        await bus.reach(after or 0, seconds=REACH_SECONDS)
         with bus.subscribe(Wanted(reader.run), after) as subscription:
             yield b"%b%b\n" % (choose_retry(), _numbered(subscription.position))
             while True:

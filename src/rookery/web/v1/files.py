@@ -17,21 +17,14 @@ from rookery.model.events import Action, about_net
 from rookery.people.users import Scope
 from rookery.protocol import v1
 from rookery.rules.lifecycle import Actor
-from rookery.web import callers
+from rookery.web import queries
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_pieces
-from rookery.web.callers import (
-    Uploader,
-    check_name,
-    note_repeat,
-    require_bearer,
-    require_uploader,
-    translated_errors,
-    viewer_name,
-)
+from rookery.web.callers import require_bearer, translated_errors, viewer_name
 from rookery.web.faults import NotFound
 from rookery.web.openapi import Operation, described
 from rookery.web.site import Site
+from rookery.web.uploaders import Uploader, check_name, note_repeat, require_uploader
 
 BY_BOOK = {"name": v1.BookName}
 T = TypeVar("T")
@@ -128,7 +121,7 @@ def _name(request: Request) -> str:
 def _name_given(request: Request) -> str:
     """What the sender calls the file; raises BadRequest."""
     with translated_errors():
-        return callers.read_name(request.query_params, "name")
+        return queries.read_name(request.query_params, "name")
 
 
 def _listed(site: Site, kept: Iterable[StoredBook]) -> Iterator[v1.BookEntry]:

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
+from rookery.farm.privacy import name_of
 from rookery.farm.views import UnknownMachine
 from rookery.model.machine import SHORT_NAME, Machine
 from rookery.model.task import Task
@@ -46,7 +47,7 @@ async def list_machines(request: Request) -> Response:
     site = site_of(request)
     reader = await find_reader(request, site)
     with translated_errors():
-        tasks = await find_tasks_at_play(site, _viewer(reader))
+        tasks = await find_tasks_at_play(site, name_of(reader))
         blocks = await site.fleet.views.blocks()
     return await site.threads.cpu(_list_answer, tasks, blocks, reader)
 
@@ -97,7 +98,7 @@ async def _require_blocker(request: Request) -> Actor:
 async def _load_details(site: Site, name: str, reader: Actor | None) -> v1.WorkerDetails | None:
     """None for a machine that nobody knows, or that the reader may not know of."""
     blocks, known = await site.fleet.views.blocks(), await site.fleet.views.machine(name)
-    at_play = await find_tasks_at_play(site, _viewer(reader))
+    at_play = await find_tasks_at_play(site, name_of(reader))
     tasks = [task for task in at_play if task.machine.short_name == name]
     concerned = is_concerned(reader, name)
     if not (tasks or name in blocks or (known and concerned)):
@@ -120,10 +121,6 @@ def _name(request: Request) -> str:
     if not SHORT_NAME.fullmatch(name):
         raise UnknownMachine(machine=name[:100])
     return name
-
-
-def _viewer(reader: Actor | None) -> str | None:
-    return None if reader is None else reader.name
 
 
 def make_worker_entries(

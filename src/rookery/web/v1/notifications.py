@@ -1,16 +1,38 @@
-"""Notifications by mail, ended at one click in a program that reads mail."""
+"""What somebody is told outside of the pages: following runs, channels, and the log of it."""
+
+import secrets
+from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
+from rookery.errors import make_sentence
+from rookery.notify.outbox import ChannelForm, LoggedDelivery, NotificationChannel
+from rookery.notify.webhooks import LONGEST_ADDRESS, WebhookRefused
+from rookery.notify.wording import describe_notification
+from rookery.people.bearers import Bearer
 from rookery.people.links import LinkPurpose, LinkRefused
-from rookery.people.users import User
+from rookery.people.login import Throttled
+from rookery.people.users import Scope, User, is_approver
+from rookery.protocol import people, v1
+from rookery.protocol.codec import BadField, Reader
+from rookery.rules.notifications import FOR_APPROVERS, NotificationKind
 from rookery.web.answers import site_of
-from rookery.web.bodies import json_answer
+from rookery.web.bodies import json_answer, read_body
+from rookery.web.callers import find_run, require_bearer, translated_errors
 from rookery.web.faults import NotFound
 from rookery.web.openapi import Operation, described
+from rookery.web.queries import read_page
+from rookery.web.site import Site
+from rookery.web.v1.runs import BY_ID, PAGING
+
+MOST_CHANNELS = 10
+WEBHOOKS = frozenset({ChannelForm.JSON, ChannelForm.DISCORD, ChannelForm.SLACK})
+NEW_WEBHOOK = Reader(people.NewWebhook)
+UNSEEN = {"cache-control": "no-store"}
 
 
 class Unsubscribed(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,3 +65,181 @@ async def find_linked_user(request: Request, purpose: LinkPurpose, token: str) -
         return site.links.check(purpose, token, user)
     except LinkRefused as refused:
         raise NotFound(str(refused)) from None
+
+
+# Following a run, for whoever may see it.
+
+
+@described(
+    Operation("Be told of the end of a run", {200: people.FollowedRun}, path=BY_ID, bearer=True)
+)
+@runs(Domain.LOOP, "awaits one write")
+async def follow_run(request: Request) -> Response:
+    return await _set_following(request, following=True)
+
+
+@described(
+    Operation(
+        "Be told of the end of a run no more", {200: people.FollowedRun}, path=BY_ID, bearer=True
+    )
+)
+@runs(Domain.LOOP, "awaits one write")
+async def unfollow_run(request: Request) -> Response:
+    return await _set_following(request, following=False)
+
+
+async def _set_following(request: Request, *, following: bool) -> Response:
+    site = site_of(request)
+    bearer = await require_bearer(request, site.bearers, Scope.SUBMIT, Scope.APPROVE)
+    with translated_errors():
+        run = await find_run(site, str(request.path_params["run_id"]), bearer.user.name)
+        await site.subscriptions.put(run.id, bearer.user.name, following=following)
+    return json_answer(people.FollowedRun(run=run.id, following=following))
+
+
+# Channels: mail is chosen in the profile, since its address has to be confirmed there.
+
+
+@described(Operation("The ways by which you are told", {200: people.ChannelList}, bearer=True))
+@runs(Domain.LOOP, "awaits one query")
+async def list_channels(request: Request) -> Response:
+    site, bearer = site_of(request), await _reader(request)
+    found = await site.channels.of(bearer.user.name)
+    shown = tuple(map(_show_channel, found))
+    return json_answer(people.ChannelList(channels=shown), headers=UNSEEN)
+
+
+@described(
+    Operation(
+        "Add a webhook; its secret is told this once",
+        {201: people.MadeWebhook},
+        body=people.NewWebhook,
+        bearer=True,
+    )
+)
+@runs(Domain.THREAD, "the address is looked up in an io thread")
+async def add_channel(request: Request) -> Response:
+    site = site_of(request)
+    bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
+    body = await read_body(request.receive)
+    with translated_errors():
+        wish = NEW_WEBHOOK.read(body)
+        kinds = frozenset(map(NotificationKind, wish.kinds)) & list_open_kinds(bearer.user)
+        errors = await check_webhook(site, bearer.user, wish.form, wish.address.strip(), kinds)
+        for field, text in errors.items():
+            raise BadField(field="kinds" if field == "kind" else field, text=text)
+        form = ChannelForm(wish.form)
+        made = make_channel(site, bearer.user, form, wish.address.strip(), kinds)
+        number = await site.channels.add(made)
+    entry = people.ChannelEntry(**{**asdict(_show_channel(made)), "id": number})
+    return json_answer(people.MadeWebhook(secret=made.secret, channel=entry), 201, UNSEEN)
+
+
+@described(
+    Operation(
+        "Remove a webhook",
+        {200: people.ChannelList},
+        path={"channel_id": v1.Sequence},
+        bearer=True,
+    )
+)
+@runs(Domain.LOOP, "awaits one write")
+async def remove_channel(request: Request) -> Response:
+    """The channels that are left."""
+    site = site_of(request)
+    bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
+    name, number = bearer.user.name, int(request.path_params["channel_id"])
+    own = await site.channels.of(name)
+    if not any(each.id == number and each.form in WEBHOOKS for each in own):
+        raise NotFound("You have no such webhook.")
+    await site.channels.remove(number, name)
+    left = tuple(_show_channel(each) for each in own if each.id != number)
+    return json_answer(people.ChannelList(channels=left), headers=UNSEEN)
+
+
+def list_open_kinds(user: User) -> frozenset[NotificationKind]:
+    """What a user may choose to be told of."""
+    everything = frozenset(NotificationKind)
+    return everything if is_approver(user) else everything - FOR_APPROVERS
+
+
+async def check_webhook(
+    site: Site, user: User, form: str, address: str, kinds: frozenset[NotificationKind]
+) -> dict[str, str]:
+    """What is wrong with a new webhook, by field."""
+    if len(await site.channels.of(user.name)) >= MOST_CHANNELS:
+        return {"address": f"You have {MOST_CHANNELS} channels, as many as one may have."}
+    errors: dict[str, str] = {}
+    if form not in {each.value for each in WEBHOOKS}:
+        errors["form"] = "Choose one of these."
+    if not kinds:
+        errors["kind"] = "Choose at least one thing to be told of."
+    if not address or len(address) > LONGEST_ADDRESS or not address.isascii():
+        return errors | {"address": "Give the address of the webhook, such as https://host/path."}
+    try:
+        site.profiles.charge_trial(user.name)
+        await site.threads.io(site.webhooks.check, address)
+    except Throttled as refused:
+        errors["address"] = str(refused)
+    except WebhookRefused as refused:
+        errors["address"] = make_sentence(refused)
+    return errors
+
+
+def make_channel(
+    site: Site, user: User, form: ChannelForm, address: str, kinds: frozenset[NotificationKind]
+) -> NotificationChannel:
+    now = site.clock.now()
+    secret = "" if form is ChannelForm.MAIL else secrets.token_urlsafe(24)
+    return NotificationChannel(0, user.name, form, address, secret, kinds, bool(kinds), now, 0, now)
+
+
+def _show_channel(channel: NotificationChannel) -> people.ChannelEntry:
+    return people.ChannelEntry(
+        id=channel.id,
+        form=channel.form.value,
+        host=urlsplit(channel.address).hostname or "",
+        kinds=tuple(sorted(channel.kinds)),
+        active=channel.active,
+        created=channel.created,
+        failures=channel.failures,
+    )
+
+
+# The log.
+
+
+@described(
+    Operation(
+        "What you were told, and what came of it", {200: people.ToldList}, query=PAGING, bearer=True
+    )
+)
+@runs(Domain.LOOP, "awaits one query")
+async def list_told(request: Request) -> Response:
+    site, bearer = site_of(request), await _reader(request)
+    with translated_errors():
+        page, size = read_page(request.query_params)
+    found = await site.outbox.page(bearer.user.name, (page - 1) * size, size + 1)
+    hidden = site.privacy.hidden(bearer.user.name)
+    told = tuple(_show_told(each) for each in found[:size] if not each.engines & hidden)
+    return json_answer(people.ToldList(told=told, page=page, more=len(found) > size))
+
+
+def _show_told(logged: LoggedDelivery) -> people.ToldEntry:
+    return people.ToldEntry(
+        id=logged.id,
+        at=logged.told.at,
+        kind=logged.told.kind,
+        text=describe_notification(logged.told),
+        run=logged.told.run,
+        user=logged.told.subject,
+        form=logged.form.value,
+        state=logged.state.value,
+        attempts=logged.attempts,
+        error=logged.error,
+        ended=logged.ended,
+    )
+
+
+async def _reader(request: Request) -> Bearer:
+    return await require_bearer(request, site_of(request).bearers, Scope.READ)

@@ -1,4 +1,4 @@
-"""Accounts: asked for, accepted, blocked, put into groups, limited."""
+"""Accounts, contributors, teams, and repositories that the server's credentials open."""
 
 from msgspec import UNSET
 from starlette.requests import Request
@@ -20,7 +20,7 @@ from rookery.people.users import (
 from rookery.protocol import people, v1
 from rookery.protocol.codec import Reader, to_finite
 from rookery.rules.lifecycle import Actor
-from rookery.web import callers
+from rookery.web import queries
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
 from rookery.web.callers import find_bearer, require_bearer, translated_errors
@@ -61,9 +61,9 @@ async def create_user(request: Request) -> Response:
 async def list_users(request: Request) -> Response:
     site = site_of(request)
     bearer = await require_bearer(request, site.bearers, Scope.READ, Scope.ADMIN)
-    boss = bearer.actor.approver
-    known = [user for user in await site.users.list_all() if boss or not user.pending]
-    shown = (make_user_entry(user, to_approver=boss) for user in known)
+    for_approver = bearer.actor.approver
+    known = [user for user in await site.users.list_all() if for_approver or not user.pending]
+    shown = (make_user_entry(user, to_approver=for_approver) for user in known)
     return json_answer(people.UserList(users=tuple(shown)))
 
 
@@ -97,8 +97,6 @@ async def change_user(request: Request) -> Response:
     body = await read_body(request.receive)
     with translated_errors():
         wanted = CHANGE.read(body)
-        if wanted.groups is not UNSET and Scope.ADMIN not in bearer.scopes:
-            raise Forbidden("Groups are changed with a token for admin.")
         try:
             user = await site.accounts.change(_name(request), wanted, by=bearer.user.name)
         except AccountConflict as refused:
@@ -123,7 +121,7 @@ async def reject_user(request: Request) -> Response:
 
 async def _require_approver(request: Request) -> Bearer:
     site = site_of(request)
-    bearer = await require_bearer(request, site.bearers, Scope.APPROVE, Scope.ADMIN)
+    bearer = await require_bearer(request, site.bearers, Scope.ADMIN)
     if not is_approver(bearer.user):
         raise Forbidden("Only an approver may do this.")
     return bearer
@@ -166,8 +164,8 @@ async def list_contributors(request: Request) -> Response:
     query = request.query_params
     await find_bearer(request, site.bearers)
     with translated_errors():
-        period = callers.read_choice(query, "period", Period)
-        page, size = callers.read_page(query)
+        period = queries.read_choice(query, "period", Period)
+        page, size = queries.read_page(query)
     found = await site.statistics.page(period, (page - 1) * size, size + 1)
     paces = site.fleet.activity.user_paces
     shown = tuple(

@@ -25,7 +25,7 @@ from rookery.web.v1 import (
     run_commands,
     run_insights,
     runs,
-    submissions,
+    server,
     tasks,
 )
 
@@ -37,6 +37,8 @@ USER = f"{SIGN_UP_PATH}/{{user}}"
 MACHINE = f"{ROOT}/workers/{{worker}}"
 TEAM = f"{ROOT}/teams/{{team}}"
 MEMBER = f"{TEAM}/members/{{user}}"
+TOLD = f"{ROOT}/notifications"
+CHANNELS = f"{TOLD}/channels"
 
 
 def v1_routes() -> list[BaseRoute]:
@@ -52,9 +54,9 @@ def v1_routes() -> list[BaseRoute]:
 
 def _run_routes() -> list[BaseRoute]:
     return [
-        Route(f"{ROOT}/runs", submissions.create_run, methods=["POST"]),
+        Route(f"{ROOT}/runs", run_commands.create_run, methods=["POST"]),
         Route(f"{ROOT}/runs", runs.list_runs, methods=["GET"]),
-        Route(f"{ROOT}/runs/preview", submissions.preview_run, methods=["POST"]),
+        Route(f"{ROOT}/runs/preview", run_commands.preview_run, methods=["POST"]),
         Route(ONE, runs.get_run, methods=["GET"]),
         Route(f"{ONE}/summary.txt", runs.summarize_run, methods=["GET"]),
         Route(f"{ONE}/diagnosis", run_insights.diagnose_run, methods=["GET"]),
@@ -72,6 +74,8 @@ def _run_routes() -> list[BaseRoute]:
         Route(f"{ONE}/purge", run_commands.purge_run, methods=["POST"]),
         Route(f"{ONE}/delete", run_commands.delete_run, methods=["POST"]),
         Route(f"{ONE}/restore", run_commands.restore_run, methods=["POST"]),
+        Route(f"{ONE}/follow", notifications.follow_run, methods=["POST"]),
+        Route(f"{ONE}/unfollow", notifications.unfollow_run, methods=["POST"]),
     ]
 
 
@@ -88,6 +92,7 @@ def _fleet_routes() -> list[BaseRoute]:
         Route(f"{ROOT}/games", tasks.list_games, methods=["GET"]),
         Route(f"{ROOT}/logs", tasks.list_logs, methods=["GET"]),
         Route(f"{ROOT}/logs/{{log_id:int}}", tasks.get_log, methods=["GET"]),
+        Route(f"{ROOT}/server", server.get_server, methods=["GET"]),
     ]
 
 
@@ -99,6 +104,10 @@ def _people_routes() -> list[BaseRoute]:
         Route(TOKENS_PATH, me.create_token, methods=["POST"]),
         Route(f"{TOKENS_PATH}/{{token_id}}", me.revoke_token, methods=["DELETE"]),
         Route(f"{ROOT}/unsubscribe", notifications.unsubscribe_at_once, methods=["POST"]),
+        Route(TOLD, notifications.list_told, methods=["GET"]),
+        Route(CHANNELS, notifications.list_channels, methods=["GET"]),
+        Route(CHANNELS, notifications.add_channel, methods=["POST"]),
+        Route(f"{CHANNELS}/{{channel_id:int}}", notifications.remove_channel, methods=["DELETE"]),
         Route(SIGN_UP_PATH, people.list_users, methods=["GET"]),
         Route(SIGN_UP_PATH, people.create_user, methods=["POST"]),
         Route(USER, people.get_user, methods=["GET"]),

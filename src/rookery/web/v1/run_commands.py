@@ -1,4 +1,5 @@
-"""What people do to a run: approve, withdraw, stop, reopen, modify, purge, delete, restore."""
+"""What people do to a run: submit it or look at it beforehand, approve, withdraw, stop, reopen,
+modify, purge, delete, restore."""
 
 from collections.abc import Awaitable, Callable
 
@@ -12,12 +13,14 @@ from rookery.model.run import Run
 from rookery.people.users import Scope
 from rookery.protocol import v1
 from rookery.protocol.codec import Reader
+from rookery.protocol.runs import SubmittedArgs
 from rookery.rules.lifecycle import Actor
 from rookery.rules.purge import Purged
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
 from rookery.web.callers import find_run, require_bearer, translated_errors
 from rookery.web.openapi import Operation, described
+from rookery.web.submissions import list_machines_now, make_preview, prepare_preview, submit_run
 from rookery.web.v1.runs import BY_ID, make_summary
 
 MODIFY = Reader(Modification, most_bytes=256 * 1024)
@@ -25,6 +28,34 @@ APPROVE = Reader(v1.ApproveBody)
 STOP = Reader(v1.StopBody)
 OWNERS = (Scope.SUBMIT, Scope.APPROVE)
 CHANGED: dict[int, type | str] = {200: v1.RunSummary}
+
+
+@described(Operation("Create a run", {201: v1.CreatedRun}, body=SubmittedArgs, bearer=True))
+@runs(Domain.LOOP, "checks some words; a large tune is read in a thread", needs_primary=True)
+async def create_run(request: Request) -> Response:
+    site = site_of(request)
+    bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
+    body = await read_body(request.receive)
+    with translated_errors():
+        return json_answer(await submit_run(site, body, bearer), 201)
+
+
+@described(
+    Operation(
+        "Look at a run without creating it", {200: v1.Preview}, body=SubmittedArgs, bearer=True
+    )
+)
+@runs(Domain.THREAD, "lengths are worked out in a thread")
+async def preview_run(request: Request) -> Response:
+    site = site_of(request)
+    bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
+    body = await read_body(request.receive)
+    with translated_errors():
+        made = await prepare_preview(site, body, bearer)
+        machines = await list_machines_now(site, bearer.user.name)
+    return await site.threads.cpu(
+        lambda: json_answer(make_preview(made.run, made.warnings, machines))
+    )
 
 
 # Who may do what is for the core to say; a token must be made for it besides.

@@ -14,7 +14,7 @@ from rookery.boundary.domains import Domain, runs
 from rookery.caches import ExpiringCache, SharedWork
 from rookery.farm.read_values import WorkerResults
 from rookery.files.games import IndexedGame
-from rookery.model.kinds import SpsaTuning
+from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.run import Run
 from rookery.model.task import PlayedBatch
 from rookery.protocol import v1_insights
@@ -22,10 +22,10 @@ from rookery.protocol.codec import to_finite
 from rookery.rules.answers import ChartPoint
 from rookery.rules.diagnosis import AHEAD, RunDiagnosis
 from rookery.rules.purge import BadTask
-from rookery.stats.elo import estimate_elo
+from rookery.stats.elo import EloEstimate, SequentialElo, estimate_elo, live_elo_on_chart
 from rookery.stats.residuals import WorkerTest
 from rookery.stats.spsa import Tune, sampling_period
-from rookery.web import callers
+from rookery.web import queries
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer
 from rookery.web.callers import find_run, translated_errors, viewer_name
@@ -90,7 +90,7 @@ async def list_samples(request: Request) -> Response:
     site = site_of(request)
     run = await _load_run(request)
     found = await site.reads.samples(run.id)
-    return await site.threads.cpu(_samples_answer, found)
+    return await site.threads.cpu(_samples_answer, run, found)
 
 
 @described(Operation("How the values of a tune moved", {200: v1_insights.TuneCourse}, path=BY_ID))
@@ -187,7 +187,7 @@ def residuals_of(request: Request) -> Residuals:
 def _read_range(request: Request) -> tuple[int, int]:
     """How many to pass over, and how many to show."""
     with translated_errors():
-        page, size = callers.read_page(request.query_params)
+        page, size = queries.read_page(request.query_params)
     return (page - 1) * size, size
 
 
@@ -234,8 +234,9 @@ def _residual(each: WorkerResults, test: WorkerTest | None) -> v1_insights.Resid
     )
 
 
-def _samples_answer(found: tuple[ChartPoint, ...]) -> Response:
-    return json_answer(v1_insights.SampleList(samples=tuple(map(_sample, found))))
+def _samples_answer(run: Run, found: tuple[ChartPoint, ...]) -> Response:
+    samples = tuple(_sample(run, point) for point in found)
+    return json_answer(v1_insights.SampleList(samples=samples))
 
 
 def _tune_answer(tune: Tune) -> Response:
@@ -259,21 +260,27 @@ def _tune_answer(tune: Tune) -> Response:
     )
 
 
-def _estimate(point: ChartPoint) -> tuple[float, float, float] | UnsetType:
+def _estimate(run: Run, point: ChartPoint) -> tuple[float, float, float] | UnsetType:
+    """Estimated as the run's own Elo is, so that the line of a chart ends there."""
     if not sum(point.pentanomial):
         return UNSET
-    found = estimate_elo(point.pentanomial)
+    found: EloEstimate | SequentialElo
+    if isinstance(run.kind, SprtTest):
+        found = live_elo_on_chart(run.kind.spec, point.pentanomial)
+    else:
+        found = estimate_elo(point.pentanomial)
     return to_finite(found.elo), to_finite(found.low), to_finite(found.high)
 
 
-def _sample(point: ChartPoint) -> v1_insights.SampleEntry:
+def _sample(run: Run, point: ChartPoint) -> v1_insights.SampleEntry:
     return v1_insights.SampleEntry(
         time=point.at,
         games=point.games,
         pentanomial=point.pentanomial,
         llr=to_finite(point.llr),
         cores=point.cores,
-        elo=_estimate(point),
+        elo=_estimate(run, point),
+        nps=UNSET if point.nps is None else to_finite(point.nps),
     )
 
 

@@ -23,7 +23,7 @@ from rookery.protocol import v1
 from rookery.protocol.codec import to_finite
 from rookery.protocol.user_documents import args_document
 from rookery.protocol.user_queries import FixedElo
-from rookery.web import callers
+from rookery.web import queries
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer
 from rookery.web.callers import find_reader, find_shown_run, translated_errors
@@ -50,10 +50,10 @@ async def list_runs(request: Request) -> Response:
     viewer = name_of(reader)
     hidden = site.privacy.hidden(viewer)
     with translated_errors():
-        state = callers.read_choice(query, "state", v1.ListedState)
-        owner = callers.read_name(query, "owner")
-        prefix = callers.read_prefix(query)
-        page, size = callers.read_page(query)
+        state = queries.read_choice(query, "state", v1.ListedState)
+        owner = queries.read_name(query, "owner")
+        prefix = queries.read_prefix(query)
+        page, size = queries.read_page(query)
         if prefix:
             found, more = await _list_by_prefix(site, prefix, viewer, owner, size), False
         elif state is v1.ListedState.FINISHED:
@@ -84,8 +84,8 @@ async def _list_by_prefix(
 async def get_run(request: Request) -> Response:
     site = site_of(request)
     run = await _load_run(request)
-    pulse = site.fleet.activity.speed(run.id)
-    return await site.threads.cpu(lambda: json_answer(make_details(run, pulse)))
+    speed = site.fleet.activity.speed(run.id)
+    return await site.threads.cpu(lambda: json_answer(make_details(run, speed)))
 
 
 @described(
@@ -100,7 +100,7 @@ async def get_run(request: Request) -> Response:
 async def summarize_run(request: Request) -> Response:
     site = site_of(request)
     with translated_errors():
-        style = callers.read_choice(request.query_params, "style", v1.SummaryStyle)
+        style = queries.read_choice(request.query_params, "style", v1.SummaryStyle)
     run = await _load_run(request)
     return PlainTextResponse(await site.threads.cpu(summary, run, style))
 
@@ -159,7 +159,7 @@ def make_summary(run: Run) -> v1.RunSummary:
     )
 
 
-def make_details(run: Run, pulse: RunSpeed) -> v1.RunDetails:
+def make_details(run: Run, speed: RunSpeed) -> v1.RunDetails:
     """Costs some statistics: to be called in a thread."""
     tally = run.tally
     return v1.RunDetails(
@@ -168,8 +168,8 @@ def make_details(run: Run, pulse: RunSpeed) -> v1.RunDetails:
         committed_games=tally.committed,
         total_games=tally.total,
         tasks=tally.tasks,
-        nps=to_finite(pulse.nps),
-        games_per_minute=to_finite(pulse.games_per_minute),
+        nps=to_finite(speed.nps),
+        games_per_minute=to_finite(speed.games_per_minute),
         needs=tuple(map(str, run.demands.needs)),
         args=args_document(run),
         elo=_elo(run),

@@ -19,7 +19,7 @@ from rookery.protocol import v1, v1_insights
 from rookery.protocol.games import Game
 from rookery.protocol.user_queries import parse_integer
 from rookery.rules.lifecycle import require_owner
-from rookery.web import callers
+from rookery.web import queries
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer
 from rookery.web.callers import (
@@ -53,7 +53,7 @@ async def list_tasks(request: Request) -> Response:
     query = request.query_params
     viewer = await viewer_name(request, site.bearers)
     with translated_errors():
-        run_id, (page, size) = callers.read_run_id(query), callers.read_page(query)
+        run_id, (page, size) = queries.read_run_id(query), queries.read_page(query)
         first, end = (page - 1) * size, page * size
         if run_id:
             run = await find_run(site, run_id, viewer)
@@ -145,9 +145,9 @@ async def list_games(request: Request) -> Response:
     query = request.query_params
     viewer = await viewer_name(request, site.bearers)
     with translated_errors():
-        run_id = callers.read_run_id(query)
+        run_id = queries.read_run_id(query)
         task_id = parse_integer({"task": "0", **query}, "task", least=0, most=MOST_TASKS)
-        page, size = callers.read_page(query)
+        page, size = queries.read_page(query)
         await find_run(site, run_id, viewer)
     found = await site.games.rows.list_games(run_id, task_id)
     first = (page - 1) * size
@@ -172,7 +172,7 @@ async def list_logs(request: Request) -> Response:
     site = site_of(request)
     query = request.query_params
     with translated_errors():
-        run_id, (page, size) = callers.read_run_id(query), callers.read_page(query)
+        run_id, (page, size) = queries.read_run_id(query), queries.read_page(query)
     await _check_may_read_logs(request, run_id)
     found = await site.logs.rows.of_run(run_id, (page - 1) * size, size + 1)
     shown = tuple(map(_make_log_entry, found[:size]))

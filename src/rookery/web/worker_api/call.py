@@ -14,8 +14,10 @@ from typing import ClassVar, Generic, TypeVar
 from starlette.types import Receive, Scope, Send
 
 from rookery.boundary.domains import declaration_of
+from rookery.errors import message_in_docstring
 from rookery.model.run import RunFault
-from rookery.people.login import LoginRefused, Throttled, VerifiedUser
+from rookery.people.login import LoginRefused, Throttled
+from rookery.people.worker_credentials import VerifiedUser
 from rookery.protocol.codec import Reader, TooLarge, WireFault, encode_timed
 from rookery.protocol.worker_answers import WorkerAnswer
 from rookery.protocol.worker_heads import HEAD_BYTES, scan_head
@@ -102,7 +104,7 @@ class WrongMethod(Exception):
     """this address takes POST only"""
 
     def __str__(self) -> str:
-        return self.__doc__ or ""
+        return message_in_docstring(type(self))
 
 
 STATUS: dict[type[Exception], int] = {

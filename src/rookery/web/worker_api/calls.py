@@ -19,9 +19,11 @@ from rookery.boundary.domains import Domain, runs
 from rookery.boundary.errors import GateFull
 from rookery.farm.commits import QueueFull
 from rookery.farm.fleet import task_request_act, task_update_act
+from rookery.farm.waiting import left_to_wait
 from rookery.model.kinds import Report
 from rookery.model.task import Provenance
-from rookery.people.login import LoginRefused, VerifiedUser
+from rookery.people.login import LoginRefused
+from rookery.people.worker_credentials import VerifiedUser
 from rookery.protocol import worker_requests
 from rookery.protocol.worker_answers import (
     OFFICIAL_VERSION,
@@ -116,7 +118,7 @@ class RequestVersionCall(WorkerCall[worker_requests.Credentials]):
 )
 class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
     """Answers with a task, or why there is none. Our own worker may ask to wait for one. Only a few
-    requests at a time may hash a password or read the database."""
+    requests at a time may hash a password."""
 
     path: ClassVar[str] = "/api/request_task"
     reader = worker_requests.REQUEST_TASK
@@ -126,15 +128,19 @@ class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
             request, caller = await self.read_request(scope, receive)
             if request.rookery is UNSET or not request.rookery.wait:
                 return await self.act(request, caller)
-            began = self.site.clock.seconds()
-            answer = await self._wait_for_task(request, caller, request.rookery.wait, receive)
-            # A wait for work is not how long the server takes to answer.
-            request_info_of(scope).started += self.site.clock.seconds() - began
-            return answer
+            info, began = request_info_of(scope), self.site.clock.seconds()
+            left = left_to_wait(request.rookery.wait, info.waited)
+            try:
+                return await self._wait_for_task(request, caller, left, receive)
+            finally:
+                info.add_wait(self.site.clock.seconds() - began)
         except (QueueFull, GateFull):
             return BUSY
 
     async def verify_unknown(self, name: str, password: str, client: str) -> VerifiedUser:
+        # A user who was verified before needs no place: only a row is read again.
+        if known := await self.site.credentials.reread(name, password):
+            return known
         with self.site.task_gate.enter():
             return await super().verify_unknown(name, password, client)
 
@@ -205,7 +211,8 @@ class UpdateTaskCall(WorkerCall[worker_requests.UpdateTask]):
         if not fleet.is_active(call):
             return None
         report, provenance = self._read_report(request, call)
-        verdict, committed = fleet.primary.decide(task_update_act(call, report, provenance))
+        act = task_update_act(call, report, provenance, fleet.activity)
+        verdict, committed = fleet.primary.decide(act)
         return outgoing.task_alive_answer(verdict), committed
 
     def _read_report(

@@ -10,8 +10,8 @@ from starlette.types import Scope
 
 from rookery.model.kinds import Report
 from rookery.model.machine import Machine, WorkerInfo
-from rookery.people.login import VerifiedUser
 from rookery.people.users import User
+from rookery.people.worker_credentials import VerifiedUser
 from rookery.protocol import worker_requests
 from rookery.rules.answers import HeldTask
 from rookery.stats.spsa import TuneBatch

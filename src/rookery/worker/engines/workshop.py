@@ -1,4 +1,4 @@
-"""Engines that are on the machine already: a command of it, or the engine we bring along."""
+"""Where a worker gets its engines: those on the machine already, and those made from orders."""
 
 import contextlib
 import errno

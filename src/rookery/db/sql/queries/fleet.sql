@@ -148,21 +148,21 @@ ORDER BY place;
 -- name: samples_put
 -- Points of charts, each taking its place.
 INSERT INTO samples (
-    run, place, at, games, p0, p1, p2, p3, p4, llr, cores
+    run, place, at, games, p0, p1, p2, p3, p4, llr, cores, nps
 )
 SELECT
-    run, place, at, games, p0, p1, p2, p3, p4, llr, cores
+    run, place, at, games, p0, p1, p2, p3, p4, llr, cores, nps
 FROM pass, unnest(
     $1::text::text[], $2::text::integer[], $3::text::timestamptz[], $4::text::integer[],
     $5::text::integer[], $6::text::integer[], $7::text::integer[], $8::text::integer[],
-    $9::text::integer[], $10::text::float8[], $11::text::integer[]
+    $9::text::integer[], $10::text::float8[], $11::text::integer[], $12::float8[]
 ) AS s (
-    run, place, at, games, p0, p1, p2, p3, p4, llr, cores
+    run, place, at, games, p0, p1, p2, p3, p4, llr, cores, nps
 )
 ON CONFLICT (run, place) DO UPDATE SET
     at = excluded.at, games = excluded.games, p0 = excluded.p0, p1 = excluded.p1,
     p2 = excluded.p2, p3 = excluded.p3, p4 = excluded.p4, llr = excluded.llr,
-    cores = excluded.cores;
+    cores = excluded.cores, nps = excluded.nps;
 
 -- name: samples_thin
 -- Leaves the points of a run that lie on its present period.
@@ -191,8 +191,9 @@ ON CONFLICT (run, place) DO UPDATE SET entry = excluded.entry;
 
 -- name: blocks_put
 -- Blocks a machine, or gives its block another message.
-INSERT INTO blocked_machines (short_name, message, at) VALUES ($1, $2, $3)
-ON CONFLICT (short_name) DO UPDATE SET message = excluded.message, at = excluded.at;
+INSERT INTO blocked_machines (short_name, message, at, actor) VALUES ($1, $2, $3, $4)
+ON CONFLICT (short_name) DO UPDATE
+SET message = excluded.message, at = excluded.at, actor = excluded.actor;
 
 -- name: blocks_lift
 -- Lets machines play again.
@@ -380,8 +381,8 @@ ORDER BY created DESC
 LIMIT $5;
 
 -- name: tasks_by_contributor
--- Who played a run, by user, processor, architecture and runner; of each those with the most games.
--- A machine is known by its user and the first part of its key.
+-- Who played a run, by user, processor, architecture and runner; of each those with the most games,
+-- each with how many groups of its kind there are and their games in all. A machine is known by its user and the first part of its key.
 WITH played AS (
     SELECT
         machine ->> 'username' AS user_name, machine ->> 'worker_arch' AS arch,
@@ -405,7 +406,11 @@ WITH played AS (
     FROM played
     GROUP BY GROUPING SETS ((user_name), (cpu), (arch), (runner))
 ), placed AS (
-    SELECT *, row_number() OVER (PARTITION BY by ORDER BY wins + losses + draws DESC, name) AS place
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY by ORDER BY wins + losses + draws DESC, name) AS place,
+        count(*) OVER (PARTITION BY by)::integer AS all_groups,
+        sum(wins + losses + draws) OVER (PARTITION BY by)::bigint AS all_games
     FROM grouped
 )
 SELECT * FROM placed WHERE place <= $2 ORDER BY by, place;
@@ -419,6 +424,12 @@ WITH named AS (
             machine ->> 'username', '-', machine ->> 'concurrency', 'cores-',
             machine ->> 'unique_key'
         ) AS name,
+        -- As model/machine.py has it.
+        concat(
+            machine ->> 'username', '-', machine ->> 'concurrency', 'cores-',
+            array_to_string((string_to_array(machine ->> 'unique_key', '-'))[1:2], '-'),
+            CASE WHEN (machine ->> 'modified')::boolean THEN '*' END
+        ) AS long_name,
         CASE $4
             WHEN 'games' THEN wins + losses + draws
             WHEN 'reported' THEN extract(epoch FROM reported)
@@ -438,6 +449,7 @@ AND CASE $3
     WHEN 'struck out' THEN bad AND NOT too_fast
     WHEN 'kept apart' THEN too_fast
     WHEN 'crashes' THEN crashes + time_losses > 0
+    WHEN 'differing' THEN long_name = ANY ($8::text[])
     ELSE true
 END
 ORDER BY
@@ -535,7 +547,7 @@ OFFSET $2 LIMIT $3;
 
 -- name: blocks_all
 -- All machines that are given no tasks.
-SELECT short_name, message FROM blocked_machines;
+SELECT short_name, message, at, actor FROM blocked_machines;
 
 -- name: recalled_all
 -- What all machines have played.
@@ -591,11 +603,11 @@ WITH old AS (
         WHERE at < clock_timestamp() - interval '1 day' ORDER BY at LIMIT 10
     )
 )
-INSERT INTO done_commands (key, run) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING;
+INSERT INTO done_commands (key, run, body) VALUES ($1, $2, $3) ON CONFLICT (key) DO NOTHING;
 
--- name: done_commands_run
--- The run that a command was about, if it was carried out.
-SELECT run FROM done_commands WHERE key = $1;
+-- name: done_commands_find
+-- A command by its key, if it was carried out.
+SELECT key, run, body FROM done_commands WHERE key = $1;
 
 -- name: activity_put
 -- What only the primary has in memory, for others to show.

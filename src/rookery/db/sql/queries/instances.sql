@@ -1,6 +1,7 @@
 -- name: instances_put
--- A process says that it lives; gives how many others do, and the number of the last commit.
--- It is not waited for to reach the disk.
+-- A process says that it lives; gives how many others do, which form of forwarded calls all of them
+-- read (those that do not say it read the first), and the number of the last commit. It is not
+-- waited for to reach the disk.
 INSERT INTO instances (name, address, version, schema, role, started, seen, figures)
 SELECT $1, $2, $3, $4, $5, $6, clock_timestamp(), $7
 WHERE set_config('synchronous_commit', 'off', true) = 'off'
@@ -9,6 +10,8 @@ SET role = excluded.role, seen = excluded.seen, figures = excluded.figures
 RETURNING
     (SELECT count(*)::integer FROM instances
      WHERE name <> $1 AND seen > clock_timestamp() - interval '10 seconds') AS others,
+    (SELECT min(coalesce((figures::json ->> 'reads_form')::integer, 1)) FROM instances
+     WHERE name <> $1 AND seen > clock_timestamp() - interval '10 seconds') AS reads_form,
     (SELECT sequence FROM commits) AS sequence;
 
 -- name: instances_all

@@ -25,7 +25,9 @@ SET epoch = $1, holder = $2, address = $3,
 
 -- name: lease_renew
 -- The holder's heartbeat; changes nothing when another has taken over. It is not waited for to reach
--- a disk or a standby: one that is lost with a server costs a takeover, and nothing else.
+-- a disk or a standby. One that is lost with a server of the database may cost a takeover while the
+-- holder still trusts its lease, until its next heartbeat tells: for about a second it may answer
+-- beats and reads from memory as of before. The fence refuses what it writes.
 UPDATE lease
 SET expires_at = clock_timestamp() + make_interval(secs => $2)
 WHERE epoch = $1 AND set_config('synchronous_commit', 'off', true) = 'off'

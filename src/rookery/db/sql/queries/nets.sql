@@ -9,14 +9,15 @@ FROM nets
 ORDER BY created DESC, name;
 
 -- name: nets_page
--- Nets found by a text, newest first, without those that a reader may not know of; who gave some of
--- them first is no business of the reader's either.
+-- Nets found by a text and by a part of their givers' names, newest first, without those that a
+-- reader may not know of; who gave some of them first is no business of the reader's either.
 SELECT name, blob, size, user_name AS user, created, downloads
 FROM nets
-WHERE (name ILIKE $1 OR (user_name ILIKE $1 AND name <> ALL ($3::text[])))
-    AND name <> ALL ($2::text[])
+WHERE ($1 = '' OR name ILIKE $1 OR (user_name ILIKE $1 AND name <> ALL ($4::text[])))
+    AND ($2 = '' OR (user_name ILIKE $2 AND name <> ALL ($4::text[])))
+    AND name <> ALL ($3::text[])
 ORDER BY created DESC, name
-LIMIT $4 OFFSET $5;
+LIMIT $5 OFFSET $6;
 
 -- name: nets_add
 -- A new net, or the one that had the name before.

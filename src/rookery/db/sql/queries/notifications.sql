@@ -81,7 +81,7 @@ WHERE id IN (
 -- name: deliveries_page
 -- The log of deliveries, the latest first: of one user, or of everybody for an empty name.
 SELECT
-    d.id, o.at, o.kind, o.run, o.title, o.message, o.subject, c.form, c.address, c.user_name,
+    d.id, o.at, o.kind, o.actor, o.run, o.title, o.message, o.subject, c.form, c.address, c.user_name,
     d.state, d.attempts, d.error, d.ended, c.next_at, coalesce(runs.engines, '{}') AS engines
 FROM deliveries AS d
 JOIN outbox AS o ON o.id = d.notification
@@ -131,3 +131,35 @@ ON CONFLICT (run, user_name) DO UPDATE SET following = excluded.following;
 SELECT coalesce(s.following, runs.owner = $2)
 FROM runs LEFT JOIN subscriptions AS s ON s.run = runs.id AND s.user_name = $2
 WHERE runs.id = $1;
+
+-- name: letters_put
+-- A letter that somebody asked for; one that waits is due at once.
+INSERT INTO letters (purpose, user_name, asked, next_at) VALUES ($1, $2, $3, $3)
+ON CONFLICT (purpose, user_name) DO UPDATE SET
+    asked = excluded.asked, attempts = 0, error = '', next_at = excluded.next_at;
+
+-- name: letters_due
+-- Letters that may be sent now, the one that is due longest first.
+SELECT purpose, user_name, asked, attempts FROM letters
+WHERE next_at <= $1
+ORDER BY next_at
+LIMIT $2;
+
+-- name: letters_end
+-- A letter that needs no further attempt, unless it was asked for again.
+DELETE FROM letters WHERE purpose = $1 AND user_name = $2 AND asked = $3;
+
+-- name: letters_retry
+-- A letter that was not taken; it is tried again then.
+UPDATE letters SET attempts = attempts + 1, error = $4, next_at = $5
+WHERE purpose = $1 AND user_name = $2 AND asked = $3;
+
+-- name: subscriptions_of_user
+-- The runs that a user follows: unfinished ones, and those that changed last after a time.
+SELECT runs.id
+FROM runs LEFT JOIN subscriptions AS s ON s.run = runs.id AND s.user_name = $1
+WHERE NOT runs.deleted
+    AND (NOT runs.finished OR runs.updated >= $2)
+    AND coalesce(s.following, runs.owner = $1)
+ORDER BY runs.id DESC
+LIMIT $3;

@@ -23,12 +23,12 @@ SELECT outcome, ending, new_is_white, games, plies FROM game_sums WHERE run = $1
 ORDER BY games DESC, outcome, ending, new_is_white;
 
 -- name: pgns_latest_indexed
--- What is known of the games of a run's latest uploads.
-SELECT task, games, endings, plies, openings, places,
-    (sum(games) OVER (PARTITION BY task ORDER BY at, blob) - games)::bigint AS number
-FROM game_index
-WHERE run = $1
-ORDER BY at DESC, blob
+-- What is known of the games of a run's latest uploads, with the blobs of those that are here.
+SELECT g.task, g.games, g.endings, g.plies, g.openings, g.places, pgns.blob,
+    (sum(g.games) OVER (PARTITION BY g.task ORDER BY g.at, g.blob) - g.games)::bigint AS number
+FROM game_index AS g LEFT JOIN pgns USING (blob)
+WHERE g.run = $1
+ORDER BY g.at DESC, g.blob
 LIMIT $2;
 
 -- name: pgns_indexed_of_task
@@ -40,8 +40,8 @@ ORDER BY g.at, g.blob
 LIMIT $3;
 
 -- name: pgns_latest
--- The latest upload of a run whose games are here.
-SELECT run, task, blob, size, at FROM pgns WHERE run = $1 ORDER BY id DESC LIMIT 1;
+-- The latest uploads of a run whose games are here.
+SELECT run, task, blob, size, at FROM pgns WHERE run = $1 ORDER BY id DESC LIMIT $2;
 
 -- name: pgns_indexed
 -- What is known of the games of a task, also where the games themselves are gone.
@@ -90,18 +90,19 @@ SELECT DISTINCT task FROM pgns WHERE run = $1 AND task = ANY ($2::integer[]);
 SELECT blob FROM pgns WHERE blob = ANY ($1::text[]);
 
 -- name: pgns_expired
--- Uploads past their time: a day after a run's end, or ten for long games or deleted runs; fifty
--- after they came in while a run goes on.
+-- Uploads past their time: so long after a run's end ($3), longer for long games or deleted runs
+-- ($4, $6 has the base time from which on they are long); or so long after they came in ($5) while a
+-- run goes on.
 SELECT pgns.run, pgns.task, pgns.blob, pgns.size, pgns.at
 FROM pgns
 LEFT JOIN runs ON runs.id = pgns.run
-WHERE pgns.at < $1::timestamptz - interval '1 day'
+WHERE pgns.at < $1::timestamptz - $3::interval
 AND CASE WHEN runs.finished THEN greatest(pgns.at, runs.updated) ELSE pgns.at END
     < $1::timestamptz - CASE
-        WHEN runs.id IS NULL OR runs.deleted THEN interval '10 days'
-        WHEN runs.finished AND runs.tc_base >= 20 THEN interval '10 days'
-        WHEN runs.finished THEN interval '1 day'
-        ELSE interval '50 days'
+        WHEN runs.id IS NULL OR runs.deleted THEN $4::interval
+        WHEN runs.finished AND runs.tc_base >= $6 THEN $4::interval
+        WHEN runs.finished THEN $3::interval
+        ELSE $5::interval
     END
 ORDER BY pgns.at
 LIMIT $2;

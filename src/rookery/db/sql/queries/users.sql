@@ -13,6 +13,14 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 ON CONFLICT (name) DO NOTHING
 RETURNING name;
 
+-- name: users_lock
+-- One user, whom nobody else changes until the transaction ends; others may refer to the row.
+SELECT name, email, password_hash, groups, blocked, pending, machine_limit, created,
+    upload_mb, block_reason, verified_email, repositories
+FROM users
+WHERE name = $1
+FOR NO KEY UPDATE;
+
 -- name: users_save
 -- Replaces everything about a user but the name.
 UPDATE users
@@ -33,6 +41,13 @@ SELECT count(*) FROM users WHERE pending AND NOT blocked;
 -- name: users_changed
 -- Tells every process to forget what it remembers of a user.
 SELECT pg_notify('users', $1);
+
+-- name: users_by_names
+-- Several users by their exact names.
+SELECT name, email, password_hash, groups, blocked, pending, machine_limit, created,
+    upload_mb, block_reason, verified_email, repositories
+FROM users
+WHERE name = ANY($1::text[]);
 
 -- name: users_all
 -- Everybody, by name.

@@ -1,0 +1,69 @@
+"""Which build this is: the version alone says nothing while it is the same for many commits.
+
+In a checkout it is the commit that is checked out, read from git's own files; elsewhere a digest
+over the files of the package, so that two installations are the same build only if they are.
+"""
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+from rookery import __version__
+
+PACKAGE = Path(__file__).resolve().parent
+_CHARACTERS = 10
+_NO_PART = frozenset({".pyc", ".pyo"})
+
+
+@cache
+def describe_version() -> str:
+    """Version and build, as in 0.1.0+g0123456789 (a commit) or 0.1.0+f0123456789 (files). Reads
+    files, once."""
+    commit = find_commit(PACKAGE)
+    build = f"g{commit[:_CHARACTERS]}" if commit else f"f{digest_files(PACKAGE)[:_CHARACTERS]}"
+    return f"{__version__}+{build}"
+
+
+def find_commit(package: Path) -> str:
+    """The commit of the checkout that a package lies in; empty where it lies in none."""
+    root = package.parent.parent
+    if package.parent.name != "src" or not (root / "pyproject.toml").is_file():
+        return ""
+    try:
+        return _read_head(_find_git_folder(root / ".git"))
+    except (OSError, ValueError):
+        return ""
+
+
+def _find_git_folder(place: Path) -> Path:
+    """Of a worktree, `.git` is a file that names the folder."""
+    if place.is_dir():
+        return place
+    return place.parent / place.read_text().removeprefix("gitdir:").strip()
+
+
+def _read_head(folder: Path) -> str:
+    head = (folder / "HEAD").read_text().strip()
+    if not head.startswith("ref:"):
+        return head
+    name = head.removeprefix("ref:").strip()
+    shared = folder / "commondir"
+    folders = (folder, folder / shared.read_text().strip()) if shared.is_file() else (folder,)
+    for each in folders:
+        if (each / name).is_file():
+            return (each / name).read_text().strip()
+        if (each / "packed-refs").is_file():
+            for line in (each / "packed-refs").read_text().splitlines():
+                if line.endswith(f" {name}"):
+                    return line.split()[0]
+    return ""
+
+
+def digest_files(package: Path) -> str:
+    """Over names and contents of all files of a package that belong to it."""
+    found = hashlib.blake2b(digest_size=16)
+    for file in sorted(package.rglob("*")):
+        if file.is_file() and file.suffix not in _NO_PART:
+            found.update(file.relative_to(package).as_posix().encode() + b"\0")
+            found.update(hashlib.blake2b(file.read_bytes()).digest())
+    return found.hexdigest()

@@ -1,0 +1,168 @@
+"""Mail with links that people asked for: to confirm an address, and to a new password.
+
+What is kept is who asked for what, in a table of its own; the link is signed when its mail is
+sent. So no secret is stored, whatever ends a process loses nothing, and the link is bound to the
+address and the password of that moment. Any process may put one there; the primary sends it.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rookery.boundary.domains import Domain, runs
+from rookery.boundary.offload import Threads
+from rookery.clock import Clock
+from rookery.db.pool import clean
+from rookery.db.table import Table
+from rookery.logs import Log
+from rookery.notify.mail import MailRefused, MailServer, make_mail, refuse_unforeseen
+from rookery.people.links import LASTING, LinkPurpose, LinkSigner
+from rookery.people.users import User, Users
+
+AT_ONCE = 20
+BACK_OFF = (10, 30, 60, 300, 900, 1800)
+"""Seconds until the next attempt after so many; the last from then on."""
+CONFIRMATION = """\
+Somebody gave this address for the account {user.name} at Rookery. If that was you, open
+
+{link}
+
+within seven days. If it was not, there is nothing to do.
+"""
+RESET = """\
+Somebody asked for a new password for your account {user.name} at Rookery. If that was you, open
+
+{link}
+
+within an hour; the link works once. If it was not, there is nothing to do: your password stays
+as it was.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkMailForm:
+    """What mail for a purpose says, and where its link leads."""
+
+    subject: str
+    text: str
+    path: str
+
+
+FORMS = {
+    LinkPurpose.CONFIRM: LinkMailForm("Confirm your e-mail address", CONFIRMATION, "/confirm"),
+    LinkPurpose.RESET: LinkMailForm("A new password", RESET, "/login/new-password"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WantedLinkMail:
+    """Mail that somebody asked for and has not got yet."""
+
+    purpose: LinkPurpose
+    user_name: str
+    asked: datetime
+    attempts: int
+
+    def is_late(self, now: datetime) -> bool:
+        """Whether it is of no use any more: whoever asked has waited as long as a link lasts."""
+        return now - self.asked > min(LASTING[self.purpose], timedelta(days=1))
+
+
+class LinkMailRows(Table):
+    """The rows of mail that waits: one for each purpose and user."""
+
+    async def put(self, purpose: LinkPurpose, user: str, now: datetime) -> None:
+        """Has mail sent; what waits is sent at once."""
+        await self._write("letters_put", purpose.value, user, now)
+
+    async def list_due(self, now: datetime, most: int) -> tuple[WantedLinkMail, ...]:
+        return await self._many(_decode_wanted, "letters_due", now, most)
+
+    async def end(self, wanted: WantedLinkMail) -> None:
+        """Unless it was asked for once more since then."""
+        await self._write("letters_end", wanted.purpose.value, wanted.user_name, wanted.asked)
+
+    async def retry(self, wanted: WantedLinkMail, error: str, until: datetime) -> None:
+        row = (wanted.purpose.value, wanted.user_name, wanted.asked)
+        await self._write("letters_retry", *row, clean(error), until)
+
+
+def _decode_wanted(purpose: str, user_name: str, asked: datetime, attempts: int) -> WantedLinkMail:
+    return WantedLinkMail(LinkPurpose(purpose), user_name, asked, attempts)
+
+
+class LinkMails:
+    """Puts mail into the table, and sends what waits there."""
+
+    def __init__(
+        self,
+        server: MailServer,
+        links: LinkSigner,
+        address: str,
+        rows: LinkMailRows,
+        users: Users,
+        threads: Threads,
+        clock: Clock,
+        log: Log,
+    ) -> None:
+        """`address` is that of the site, for its links."""
+        self.server = server
+        self.links = links
+        self._address = address
+        self._rows = rows
+        self._users = users
+        self.threads = threads
+        self.clock = clock
+        self.log = log
+
+    async def post_confirmation(self, user: User) -> None:
+        """Has a user asked whether the address is theirs, where there is mail at all."""
+        await self._post(LinkPurpose.CONFIRM, user)
+
+    async def post_reset(self, user: User) -> None:
+        """Has a user sent the link to a new password."""
+        await self._post(LinkPurpose.RESET, user)
+
+    async def _post(self, purpose: LinkPurpose, user: User) -> None:
+        if self.server.is_set_up and user.email:
+            await self._rows.put(purpose, user.name, self.clock.now())
+
+    @runs(Domain.THREAD, "mail is handed in by SMTP in io threads")
+    async def flush(self) -> None:
+        """Sends what is due; what is not taken is tried again after a growing while."""
+        if not self.server.is_set_up:
+            return
+        for wanted in await self._rows.list_due(self.clock.now(), AT_ONCE):
+            user = await self._users.by_name(wanted.user_name)
+            if user is None or not user.email or wanted.is_late(self.clock.now()):
+                await self._rows.end(wanted)
+                continue
+            try:
+                await self._send(wanted, user)
+            except MailRefused as refused:
+                await self._take_refusal(wanted, refused)
+            except Exception as error:  # noqa: BLE001 - what no code foresaw must not hold up others
+                await self._take_refusal(wanted, refuse_unforeseen(error))
+            else:
+                await self._rows.end(wanted)
+
+    async def _send(self, wanted: WantedLinkMail, user: User) -> None:
+        form, token = FORMS[wanted.purpose], self.links.make(wanted.purpose, user)
+        text = form.text.format(user=user, link=f"{self._address}{form.path}?token={token}")
+        made = make_mail(self.server, self.clock, user.email, form.subject, text)
+        await self.threads.io(self.server.send, made)
+
+    async def _take_refusal(self, wanted: WantedLinkMail, refused: MailRefused) -> None:
+        self.log.warning(
+            "letter_not_sent",
+            purpose=wanted.purpose.value,
+            user=wanted.user_name,
+            why=str(refused),
+            attempts=wanted.attempts + 1,
+            for_good=refused.for_good,
+        )
+        if refused.for_good:
+            await self._rows.end(wanted)
+            return
+        pause = BACK_OFF[min(wanted.attempts, len(BACK_OFF) - 1)]
+        until = self.clock.now() + timedelta(seconds=pause)
+        await self._rows.retry(wanted, str(refused), until)

@@ -1,0 +1,38 @@
+"""What the wire formats say of a bad field, in words for whoever fills in a form."""
+
+import re
+from collections.abc import Mapping
+
+FORMS: Mapping[str, str] = {
+    "name": "A name begins with a letter or digit and has up to 60 letters, digits, spaces and"
+    " . _ + - in all; before it may stand TEAM~, of a team whose engine it is.",
+    "branch": "The name of a branch begins with a letter, digit or _ and has no spaces.",
+    "new_binary": "Choose one of the programs.",
+    "base_binary": "Choose one of the programs.",
+}
+"""What a text that has to follow a pattern may be, by the name of its input."""
+OTHER_FORM = "This is not of the form that is needed here."
+NEEDED = "This is needed."
+_FORM = re.compile(r"expected str matching regex ", re.ASCII)
+_LENGTH = re.compile(r"expected str of length ([<>]=) (\d+)", re.ASCII)
+_LIMIT = re.compile(r"expected (int|float) ([<>]=?) (-?[\d.]+)", re.ASCII)
+_KIND = re.compile(r"expected (int|float)\b", re.ASCII)
+_CHOICE = re.compile(r"invalid enum value (.+)", re.ASCII)
+_LIMITS = {">=": "from {} on", "<=": "up to {}", ">": "above {}", "<": "below {}"}
+_NUMBERS = {"int": "a whole number", "float": "a number"}
+
+
+def say_plainly(name: str, text: str) -> str:
+    """The message beside an input; one that is in words already stays as it is."""
+    if _FORM.match(text):
+        return FORMS.get(name, OTHER_FORM)
+    if found := _LENGTH.match(text):
+        return NEEDED if found[1] == ">=" else f"Expected {found[2]} characters at the most."
+    if found := _LIMIT.match(text):
+        limit = _LIMITS[found[2]].format(f"{float(found[3]):,.15g}")
+        return f"Expected {_NUMBERS[found[1]]} {limit}."
+    if found := _KIND.match(text):
+        return f"Expected {_NUMBERS[found[1]]}."
+    if found := _CHOICE.match(text):
+        return f"{found[1]} is none of the choices."
+    return text

@@ -1,0 +1,113 @@
+"""One game of a run, on a board and as a list of its moves."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.files.blobs import UnknownBlob
+from rookery.files.games import IndexedGame
+from rookery.model.run import Run
+from rookery.pages.game_rows import RETENTION, GameRow, make_game_row
+from rookery.pages.page import find_run_for, render_page_in_thread, viewer_of
+from rookery.pages.run_heading import RunHeading, make_run_heading
+from rookery.protocol.games import GameMove, parse_game_text
+from rookery.web.answers import site_of
+from rookery.web.faults import NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class MoveLine:
+    """A full move, with score, depth and time; an empty word where the side did not move."""
+
+    number: int
+    white: GameMove
+    black: GameMove
+
+
+@dataclass(frozen=True, slots=True)
+class RunGameView:
+    heading: RunHeading
+    row: GameRow
+    white: str
+    black: str
+    fen: str
+    text: str
+    lines: tuple[MoveLine, ...]
+    before: str
+    after: str
+    retention: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunGameData:
+    run: Run
+    now: datetime
+    indexed: IndexedGame
+    text: str
+    is_last: bool
+    """Whether its task has no game after it."""
+
+
+NO_MOVE = GameMove("")
+
+
+@runs(Domain.THREAD, "a file is read, unpacked and shown in threads")
+async def game_page(request: Request) -> Response:
+    site = site_of(request)
+    run = await find_run_for(await viewer_of(request), request)
+    task, number = (_read_number(request, name) for name in ("task_id", "number"))
+    found = await site.games.rows.find_game(run.id, task, number)
+    if found is None:
+        raise NotFound("There is no such game.")
+    text = ""
+    if found.blob:
+        try:
+            text = await site.games.read_text(found)
+        except UnknownBlob:
+            text = ""
+    is_last = await site.games.rows.find_game(run.id, task, number + 1) is None
+    data = RunGameData(run, site.clock.now(), IndexedGame(task, number, found.game), text, is_last)
+    return await render_page_in_thread(request, "run_game.html", make_game_view, data)
+
+
+def _read_number(request: Request, name: str) -> int:
+    text = str(request.path_params[name])
+    if not (text.isascii() and text.isdigit() and len(text) < 9):
+        raise NotFound("There is no such game.")
+    return int(text)
+
+
+def make_game_view(data: RunGameData) -> RunGameView:
+    run, indexed, text = data.run, data.indexed, data.text
+    game, here = parse_game_text(text), f"/runs/{run.id}/games"
+    new, base = (side.tag for side in run.plan.sides[:2])
+    sides = (new, base) if indexed.game.new_is_white else (base, new)
+    return RunGameView(
+        heading=make_run_heading(run, data.now, "games"),
+        row=make_game_row(here, indexed),
+        white=sides[0],
+        black=sides[1],
+        fen=game.tags.get("FEN", ""),
+        text=text,
+        lines=tuple(_pair_moves(game.moves, game.first_number, white_begins=game.white_begins)),
+        before=f"{here}/{indexed.task}/{indexed.number - 1}" if indexed.number else "",
+        after="" if data.is_last else f"{here}/{indexed.task}/{indexed.number + 1}",
+        retention=RETENTION,
+    )
+
+
+def _pair_moves(moves: Sequence[GameMove], first: int, *, white_begins: bool) -> Iterator[MoveLine]:
+    shown = [GameMove(move.san, move.comment.partition(",")[0]) for move in moves]
+    all_moves = shown if white_begins else [NO_MOVE, *shown]
+    for place in range(0, len(all_moves), 2):
+        black = all_moves[place + 1] if place + 1 < len(all_moves) else NO_MOVE
+        yield MoveLine(first + place // 2, all_moves[place], black)
+
+
+def routes() -> list[BaseRoute]:
+    return [Route("/runs/{run_id}/games/{task_id}/{number}", game_page, methods=["GET"])]

@@ -1,0 +1,67 @@
+"""A game in a list and above its board, in words."""
+
+from dataclasses import dataclass
+
+from rookery.files.games import (
+    KEPT_AFTER_END,
+    KEPT_LONG_GAMES,
+    LONG_GAMES_SECONDS,
+    IndexedGame,
+)
+from rookery.pages.formatting import format_plural
+from rookery.protocol.games import Ending, Game, Outcome
+
+ENDINGS = {
+    Ending.UNSAID: "not said",
+    Ending.NORMAL: "on the board",
+    Ending.ADJUDICATION: "adjudicated",
+    Ending.TIME_FORFEIT: "lost on time",
+    Ending.ABANDONED: "an engine crashed",
+    Ending.ILLEGAL_MOVE: "illegal move",
+    Ending.STALLED: "an engine stalled",
+    Ending.UNTERMINATED: "broken off",
+}
+RESULTS = {Outcome.WHITE: "1-0", Outcome.BLACK: "0-1", Outcome.DRAW: "½-½", Outcome.OPEN: "*"}
+RETENTION = (
+    f"Games are kept for {format_plural(KEPT_AFTER_END.days, 'day')} after a run has ended, or"
+    f" {format_plural(KEPT_LONG_GAMES.days, 'day')} where the base time is at least"
+    f" {LONG_GAMES_SECONDS} s."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GameRow:
+    """A game in a list, as the new side saw it."""
+
+    address: str
+    task: int
+    number: int
+    colour: str
+    result: str
+    points: str
+    ending: str
+    moves: int
+
+
+def make_game_row(here: str, each: IndexedGame) -> GameRow:
+    game = each.game
+    return GameRow(
+        address=f"{here}/{each.task}/{each.number}",
+        task=each.task,
+        number=each.number,
+        colour="White" if game.new_is_white else "Black",
+        result=RESULTS[game.outcome],
+        points=describe_points(game),
+        ending=ENDINGS[game.ending],
+        moves=(game.plies + 1) // 2,
+    )
+
+
+def describe_points(game: Game) -> str:
+    """What the new side made of a game."""
+    if game.outcome is Outcome.DRAW:
+        return "drawn"
+    if game.outcome is Outcome.OPEN:
+        return "no result"
+    won = (game.outcome is Outcome.WHITE) == game.new_is_white
+    return "won" if won else "lost"

@@ -1,0 +1,213 @@
+"""What a browser shows as notifications of its own, as a stream: ends of runs that the person
+follows or chose in that browser and, for approvers, what begins to wait for them.
+
+One tab of a browser reads it for all (`notify.js`). It says how far it was told, so that nothing is
+missed between two pages; what is older than that is not told again.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.boundary.domains import Domain, runs
+from rookery.farm.events import EVERY_RUN
+from rookery.farm.privacy import name_of
+from rookery.model.run import DisplayState, Run
+from rookery.notify.webhooks import ToldThing
+from rookery.notify.wording import describe_notification, link_to
+from rookery.pages.page import viewer_of
+from rookery.rules.lifecycle import Actor
+from rookery.rules.notifications import Notification, account_waits, tell_state
+from rookery.web.answers import site_of
+from rookery.web.bodies import encode_event
+from rookery.web.callers import translated_errors
+from rookery.web.queries import read_after, read_switch
+from rookery.web.scope import header
+from rookery.web.site import Site
+from rookery.web.v1.events import (
+    AGAIN_SECONDS,
+    KEEP_ALIVE_SECONDS,
+    NOT_NOW,
+    REACH_SECONDS,
+    EventStream,
+    choose_retry,
+    is_welcome,
+    next_notice,
+)
+
+HERE = "/live/news"
+MOST_CHOSEN = 30
+MOST_FOLLOWED = 1000
+LOOK_BACK = timedelta(minutes=10)
+"""So long ago a run may have ended that is still told: a browser was between two pages."""
+
+
+_RUN_ID = re.compile(r"[0-9a-f]{24}", re.ASCII)
+
+
+class NewsPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a browser was told, which it says when it comes back."""
+
+    after: int
+    accounts: int
+
+
+@dataclass(slots=True)
+class NewsReader:
+    """Who reads and what they were told; `chosen` are the runs of this browser, and with `all` what
+    the account follows counts, too."""
+
+    viewer: Actor | None
+    chosen: frozenset[str]
+    all: bool
+    after: int | None
+    accounts: int | None
+    watched: frozenset[str] = frozenset()
+    pending: set[str] = field(default_factory=set)
+    over: set[str] = field(default_factory=set)
+
+    @property
+    def approves(self) -> bool:
+        return self.all and self.viewer is not None and self.viewer.approver
+
+
+@runs(Domain.STREAM, "waits for the bus; a few queries now and then")
+async def stream_news(request: Request) -> Response:
+    query, viewer = request.query_params, await viewer_of(request)
+    with translated_errors():
+        accounts = query.get("accounts", "")
+        reader = NewsReader(
+            viewer,
+            frozenset(filter(_RUN_ID.fullmatch, query.getlist("run")[:MOST_CHOSEN])),
+            read_switch(query, "all"),
+            read_after(query, header(request.scope, b"last-event-id")),
+            int(accounts) if accounts.isdecimal() and len(accounts) < 10 else None,
+        )
+    return EventStream(NewsStream(request, reader).write(), site_of(request))
+
+
+class NewsStream:
+    """One browser that listens."""
+
+    def __init__(self, request: Request, reader: NewsReader) -> None:
+        self._request = request
+        self._site: Site = site_of(request)
+        self._reader = reader
+
+    async def write(self) -> AsyncIterator[bytes]:
+        site, reader = self._site, self._reader
+        yield choose_retry() + b"\n"
+        await site.bus.reach(reader.after or 0, seconds=REACH_SECONDS)
+        with site.bus.subscribe(EVERY_RUN, reader.after) as subscription:
+            await self._begin(site.bus.since(subscription.position).runs)
+            looked = site.clock.seconds()
+            yield self._place(subscription.position)
+            while True:
+                before = subscription.position
+                notice = await next_notice(subscription, KEEP_ALIVE_SECONDS)
+                await site.turns.take()
+                again = site.clock.seconds() - looked >= KEEP_ALIVE_SECONDS
+                if again:
+                    looked = site.clock.seconds()
+                    if not await is_welcome(site, self._request, name_of(reader.viewer)):
+                        return
+                try:
+                    if again:
+                        reader.viewer = await viewer_of(self._request)
+                        reader.watched = await self._list_watched()
+                    told = [one async for one in self._find(notice.runs if notice else ())]
+                except Exception as error:
+                    if not (isinstance(error, NOT_NOW) or site.is_outage(error)):
+                        raise
+                    subscription.put_back(before)
+                    await asyncio.sleep(AGAIN_SECONDS)
+                    continue
+                for one in told:
+                    yield encode_event("told", self._show(one))
+                if told or again:
+                    yield self._place(subscription.position)
+
+    async def _begin(self, changed: frozenset[str]) -> None:
+        """What is so already, and has been since before this browser was last told, is no news."""
+        reader = self._reader
+        reader.watched = await self._list_watched()
+        unfinished = {run.id for run in await self._site.fleet.views.active()}
+        reader.over = set(reader.watched - changed - unfinished)
+        reader.pending = {run.id for run in await self._list_pending()} - changed
+        if reader.accounts is None:
+            reader.accounts = await self._count_accounts()
+
+    async def _list_watched(self) -> frozenset[str]:
+        reader = self._reader
+        if reader.viewer is None or not reader.all:
+            return reader.chosen
+        since = self._site.clock.now() - LOOK_BACK
+        followed = self._site.subscriptions.list_followed
+        return reader.chosen | await followed(reader.viewer.name, since, MOST_FOLLOWED)
+
+    async def _find(self, changed: Iterable[str]) -> AsyncIterator[Notification]:
+        async for run in self._find_ended(changed):
+            if told := tell_state(run):
+                yield told
+        waiting = await self._list_pending()
+        for run in waiting:
+            if run.id not in self._reader.pending and (told := tell_state(run)):
+                yield told
+        self._reader.pending = {run.id for run in waiting}
+        before, self._reader.accounts = self._reader.accounts or 0, await self._count_accounts()
+        if self._reader.accounts > before:
+            yield account_waits("", self._site.clock.now())
+
+    async def _find_ended(self, changed: Iterable[str]) -> AsyncIterator[Run]:
+        reader, site = self._reader, self._site
+        for run_id in sorted(reader.watched.intersection(changed)):
+            run = await site.fleet.views.run(run_id)
+            if run is None or not site.privacy.may_see(name_of(reader.viewer), run):
+                continue
+            if not run.status.finished:
+                reader.over.discard(run_id)
+            elif run_id not in reader.over and not run.status.deleted:
+                reader.over.add(run_id)
+                yield site.privacy.visible_part(reader.viewer, run)
+
+    async def _list_pending(self) -> list[Run]:
+        """The runs that wait for the reader: an approver's own wait for others."""
+        reader = self._reader
+        if not reader.approves or reader.viewer is None:
+            return []
+        name = reader.viewer.name
+        return [
+            run
+            for run in await self._site.fleet.views.active()
+            if run.display is DisplayState.PENDING
+            and run.plan.owner != name
+            and self._site.privacy.may_see(name, run)
+        ]
+
+    async def _count_accounts(self) -> int:
+        reader = self._reader
+        if not reader.approves or reader.viewer is None:
+            return 0
+        return (await self._site.approvals.count_for(reader.viewer.name)).accounts
+
+    def _show(self, told: Notification) -> ToldThing:
+        text = describe_notification(told) if told.run else "An account waits for approval"
+        url = link_to(told, "")
+        return ToldThing(
+            kind=told.kind, at=told.at, title=told.title, text=text, url=url, run=told.run
+        )
+
+    def _place(self, position: int) -> bytes:
+        place = NewsPlace(after=max(0, position), accounts=self._reader.accounts or 0)
+        return b"id: %d\n" % place.after + encode_event("place", place)
+
+
+def routes() -> list[BaseRoute]:
+    return [Route(HERE, stream_news, methods=["GET"])]

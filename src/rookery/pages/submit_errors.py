@@ -1,0 +1,109 @@
+"""What is wrong with the form of a new test: all of it at once, each error beside its input.
+
+Whoever reads a submission tells of one fault at a time. So what is wrong gets a harmless stand-in
+and the form is read again, until nothing else is found. Nobody outside is asked for that.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+
+import msgspec
+
+from rookery.books import DEMO
+from rookery.boundary.errors import GateFull
+from rookery.errors import Fault
+from rookery.pages.field_words import say_plainly
+from rookery.pages.submit_form import BASE_INPUTS, GROUPS, PLACES, ReadForm
+from rookery.people.bearers import Bearer
+from rookery.protocol.codec import WireFault
+from rookery.web.faults import HttpFault
+from rookery.web.site import Site
+from rookery.web.submissions import prepare_preview
+
+BUSY = "Too many branches are being looked up right now; try again in a moment."
+FAULTS = (WireFault, HttpFault, GateFull)
+"""What the use case says to a form that it can't take."""
+MOST_ERRORS = 12
+ENDING = frozenset({"", "new_engine", "base_engine", "new_binary", "base_binary"})
+"""Errors of no input, and of those that say what others may hold: there the search ends."""
+BOUNDS: Mapping[str, object] = {"sprt.elo0": 0.0, "sprt.elo1": 2.0}
+RATES: Mapping[str, object] = {"sprt.alpha": None, "sprt.beta": None}
+REPOSITORIES: Mapping[str, object] = dict.fromkeys(("tests_repo", "new_repo", "base_repo"))
+TUNE: Mapping[str, object] = {"spsa": {"raw_params": "a,1,0,2,0.5,0.002"}}
+STAND_INS: Mapping[str, Mapping[str, object]] = {
+    **dict.fromkeys(BOUNDS, BOUNDS),
+    **dict.fromkeys(RATES, RATES),
+    **dict.fromkeys(REPOSITORIES, REPOSITORIES),
+    **{f"spsa.{name}": TUNE for name in ("raw_params", "A", "alpha", "gamma")},
+    **{name: {name: "branch"} for name in ("new_tag", "base_tag")},
+    **{name: {name: "1"} for name in ("new_signature", "base_signature")},
+    "num_games": {"num_games": 1000},
+    "tc": {"tc": "10+0.1", "new_tc": None},
+    "book": {"book": DEMO, "book_sri": None},
+}
+"""What takes the place of an input that is wrong, and of others that are judged by it. All else is
+left out, a rule of several inputs as a whole."""
+
+
+def place_fault(fault: Exception) -> dict[str, str]:
+    """An error by the input that it stands beside; under an empty name if it belongs to none."""
+    if isinstance(fault, GateFull):
+        return {"": BUSY}
+    fields = fault.fields if isinstance(fault, Fault) else {}
+    name, text = str(fields.get("field", "")), str(fields.get("text", "")) or str(fault)
+    if name and not fields.get("text"):
+        text = str(fault).removeprefix(f"{name}: ")
+    if name == "sprt" and "alpha" in text:
+        return {"sprt.alpha": text}
+    place = PLACES.get(name, name)
+    return {place: say_plainly(place, text)}
+
+
+async def list_errors(
+    site: Site, bearer: Bearer, read: ReadForm, found: Mapping[str, str]
+) -> Mapping[str, str]:
+    """All that is wrong with a form, of which something was found already, by input."""
+    errors = {**read.errors, **found}
+    while len(errors) < MOST_ERRORS and not errors.keys() & ENDING:
+        body = msgspec.json.encode(lay_stand_ins(read.fields, errors))
+        try:
+            await prepare_preview(site, body, bearer, ask_outside=False)
+        except FAULTS as fault:
+            more = place_fault(fault)
+            if more.keys() & (errors.keys() | {""}):
+                # A stand-in does not help it: the rest can't be told.
+                break
+            errors |= more
+        else:
+            break
+    return errors
+
+
+def lay_stand_ins(fields: Mapping[str, object], wrong: Collection[str]) -> dict[str, object]:
+    """The fields of a submission without what is wrong with it."""
+    laid = {
+        name: dict(value) if isinstance(value, dict) else value for name, value in fields.items()
+    }
+    for name in wrong:
+        for place, value in _list_stand_ins(name, is_tune="spsa" in fields):
+            _put(laid, place, value)
+    return laid
+
+
+def _list_stand_ins(name: str, *, is_tune: bool) -> Iterator[tuple[str, object]]:
+    """None stands for what is left out. In a tune the base is what the new side is."""
+    group, dot, _ = name.partition(".")
+    whole = group if dot and group in GROUPS else name
+    yield from STAND_INS.get(name, {whole: None}).items()
+    twin = name.replace("new", "base")
+    if is_tune and twin != name and twin in BASE_INPUTS:
+        yield from STAND_INS.get(twin, {twin: None}).items()
+
+
+def _put(laid: dict[str, object], place: str, value: object) -> None:
+    group, dot, inner = place.partition(".")
+    held = laid.setdefault(group, {}) if dot else laid
+    assert isinstance(held, dict), place
+    if value is None:
+        held.pop(inner or group, None)
+    else:
+        held[inner or group] = value

@@ -1,0 +1,38 @@
+"""How a server does, for approvers and for `rookery doctor`, which looks from outside."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.boundary.domains import Domain, runs
+from rookery.people.users import Scope
+from rookery.protocol import v1
+from rookery.web.answers import site_of
+from rookery.web.bodies import json_answer
+from rookery.web.callers import require_bearer
+from rookery.web.faults import Forbidden
+from rookery.web.openapi import Operation, described
+
+UNSEEN = {"cache-control": "no-store"}
+
+
+@described(Operation("How the server does", {200: v1.ServerEntry}, bearer=True))
+@runs(Domain.LOOP, "awaits one query at most every fifteen seconds")
+async def get_server(request: Request) -> Response:
+    """Of the instance that answers; the age of the backup and the sign-up are those of the site."""
+    site = site_of(request)
+    bearer = await require_bearer(request, site.bearers, Scope.READ)
+    if not bearer.actor.approver:
+        raise Forbidden("Only an approver may see this.")
+    rows = (await site.figures.read()).rows
+    entry = v1.ServerEntry(
+        version=site.version,
+        role=site.role,
+        time=site.clock.now(),
+        sign_up=site.settings.sign_up,
+        disk_free_bytes=site.disk.free,
+        disk_reserve_bytes=site.disk.reserve,
+        other_servers=site.other_instances().others,
+        database_up=rows is not None,
+        backup_age_seconds=rows.backup_seconds if rows is not None else None,
+    )
+    return json_answer(entry, headers=UNSEEN)

@@ -1,0 +1,17 @@
+"""What tests of Ask have indexed: a commit, of which they say what is different with theirs."""
+
+from datetime import UTC, datetime
+
+from rookery.ask.passages import Document, PassageKind
+
+RAZORING = Document(
+    key="commit:1",
+    kind=PassageKind.COMMIT,
+    title="Bigger razoring margin",
+    body="Razor more at low depth.",
+    url="/commits/1",
+    engine="owl",
+    engines=("owl",),
+    time=datetime(2026, 3, 1, tzinfo=UTC),
+    commit="1" * 40,
+)

@@ -1,0 +1,105 @@
+"""People who send commands to servers, and whether each command happened as it was answered."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import asyncpg
+import httpx
+
+from rookery.db.target import Target
+from tests.fleet.fleet import Account
+from tests.submissions import SPRT, body
+
+OWNER, BOSS = "olga", "boris"
+BY_BOSS = frozenset({"approve_run", "purge_run"})
+ACTIONS = (
+    "SELECT action, coalesce(CASE WHEN action = 'new_run' THEN plan->>'info'"
+    " ELSE run_id END, '') AS about FROM actions LEFT JOIN runs ON runs.id = run_id"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCommand:
+    """What is to happen; `about` is the run, or the name of a new one."""
+
+    action: str
+    about: str
+    path: str
+    content: object
+    who: Account
+
+
+@dataclass(frozen=True, slots=True)
+class SentCommand:
+    """What was sent, and how it was answered."""
+
+    action: str
+    about: str
+    status: int
+    text: str
+
+    @property
+    def is_done(self) -> bool:
+        return self.status in (200, 201)
+
+
+@dataclass(slots=True)
+class People:
+    """Who owns tests, who approves them, and what they were told."""
+
+    database: Target
+    owner: Account
+    boss: Account
+    client: httpx.AsyncClient
+    sent: list[SentCommand] = field(default_factory=list)
+    begun: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How often each was begun to be sent, answered or not."""
+
+    def plan_run(self, name: str, **more: object) -> PlannedCommand:
+        content = body(info=name, **({"sprt": SPRT} | more))
+        return PlannedCommand("new_run", name, "/api/v1/runs", content, self.owner)
+
+    def plan(self, action: str, run: str) -> PlannedCommand:
+        path = f"/api/v1/runs/{run}/{action.removesuffix('_run')}"
+        return PlannedCommand(action, run, path, {}, self.boss if action in BY_BOSS else self.owner)
+
+    async def try_sending(
+        self, planned: PlannedCommand, address: str, key: str = ""
+    ) -> SentCommand:
+        """Once, to one server, with the key of a command that may be sent again."""
+        headers = {"authorization": f"Bearer {planned.who.token}"}
+        headers |= {"idempotency-key": key} if key else {}
+        answer = await self.client.post(
+            f"{address}{planned.path}", json=planned.content, headers=headers
+        )
+        return SentCommand(planned.action, planned.about, answer.status_code, answer.text)
+
+    async def send(self, planned: PlannedCommand, address: str) -> SentCommand:
+        """Whatever is answered counts."""
+        self.begun[planned.action, planned.about] += 1
+        self.sent.append(sent := await self.try_sending(planned, address))
+        return sent
+
+    async def find_wrong(self) -> list[str]:
+        """What happened more often than it was sent, what was told and did not happen, and what
+        was refused without a word."""
+        counted = await self._count()
+        done = Counter((each.action, each.about) for each in self.sent if each.is_done)
+        wrong = []
+        for each in self.sent:
+            key = each.action, each.about
+            if not done[key] <= (times := counted[key]) <= self.begun[key]:
+                wrong.append(f"{each} happened {times} times")
+            told = "Try again" in each.text or "primary" in each.text
+            if not each.is_done and (each.status != 503 or not told):
+                wrong.append(f"{each} was refused without saying why")
+        return wrong
+
+    async def _count(self) -> Counter[tuple[str, str]]:
+        """How often each command is in the log of actions."""
+        connection = await asyncpg.connect(**self.database.connect_args)
+        try:
+            rows = await connection.fetch(ACTIONS)
+        finally:
+            await connection.close()
+        return Counter((row["action"], row["about"]) for row in rows)

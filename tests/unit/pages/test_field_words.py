@@ -1,0 +1,44 @@
+"""Messages of the wire formats in words for people: those that records really give."""
+
+import json
+
+import pytest
+
+from rookery.pages.field_words import say_plainly
+from rookery.protocol.codec import BadField
+from rookery.protocol.v1 import ENGINE_RECORD
+
+
+def said(record: dict[str, object]) -> str:
+    with pytest.raises(BadField) as fault:
+        ENGINE_RECORD.read(json.dumps({"name": "x"} | record).encode())
+    fields = fault.value.fields
+    return say_plainly(str(fields["field"]), str(fields["text"]))
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ({"name": "a/b"}, "A name begins with a letter or digit"),
+        ({"name": ""}, "This is needed."),
+        ({"name": "x" * 200}, "Expected 111 characters at the most."),
+        ({"branch": "-f"}, "The name of a branch begins with"),
+        ({"share": -1}, "Expected a number above 0."),
+        ({"speed": {"reference": "fast"}}, "Expected a number."),
+        ({"recipe": {"kind": "magic"}}, "'magic' is none of the choices."),
+    ],
+)
+def test_a_fault_of_a_record_is_told_in_words(record: dict[str, object], words: str) -> None:
+    assert said(record).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("expected int <= 65536", "Expected a whole number up to 65,536."),
+        ("expected str matching regex '^x'", "This is not of the form that is needed here."),
+        ("an option is named twice", "an option is named twice"),
+    ],
+)
+def test_other_messages(text: str, words: str) -> None:
+    assert say_plainly("info", text) == words
