@@ -1,5 +1,6 @@
 """Engines that crash, hang, cheat and shout: their games are scored and nothing of them is left."""
 
+import asyncio
 import os
 import shlex
 import signal
@@ -7,16 +8,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from rookery.boundary.offload import Threads
+from rookery.match.engine_process import start_process
 from rookery.match.job import EngineSpec, GameResult, MatchFault, Termination
 from tests.engines.matches import MOVER, SHORT, mover, movers_left, play
 from tests.faults.processes import kill, wait_until_gone
 from tests.forks import PROJECT, SOURCES, Fork, requests
-from tests.process_table import LIMIT_SECONDS, processes_of
+from tests.process_table import LIMIT_SECONDS, parent_of, pids, processes_of, state_of
 from tests.rookery_process import COMMAND
 
 pytestmark = pytest.mark.anyio
@@ -41,12 +46,13 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def nothing_left(anyio_backend: str) -> Iterator[None]:
-    """Every test ends with the descriptors it began with, and without engines."""
+    """Every test ends with the descriptors it began with, and without engines, dead ones too."""
     requests()  # whose socket stays open
     before = descriptors()
     yield
     assert descriptors() <= before + 2, "the loop may keep a pair of its own"
     assert movers_left() == {}
+    assert [pid for pid in pids() if parent_of(pid) == os.getpid() and state_of(pid) == "Z"] == []
 
 
 def descriptors() -> int:
@@ -57,6 +63,29 @@ def misdeed(game: GameResult) -> str:
     """What the engine said it was about to do."""
     told = [line for line in game.lines if "misdeed" in line]
     return told[-1].rpartition(" ")[2] if told else ""
+
+
+async def leave(task: asyncio.Task[Any], *, after_turns: int) -> None:
+    """Cancel it again and again, as the end of a match that was given up does."""
+    for _ in range(after_turns):
+        await asyncio.sleep(0)
+    while not task.done():
+        task.cancel()
+        await asyncio.sleep(0)
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("turns", [1, 5, 50])
+async def test_an_engine_whose_start_is_given_up_is_ended_and_reaped(turns: int) -> None:
+    spec = mover("a")
+    start = start_process(spec.command, Threads(), environment=dict(spec.environment or ()))
+    await leave(asyncio.create_task(start), after_turns=turns)
+
+
+@pytest.mark.parametrize("turns", [20, 200, 2000])
+async def test_a_match_that_is_given_up_at_any_moment_leaves_no_engine(turns: int) -> None:
+    await leave(asyncio.create_task(play(mover("a"), mover("b"), pairs=1000)), after_turns=turns)
 
 
 @pytest.mark.parametrize("name", WRONGS)

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import CLOCK_REALTIME, clock_gettime, perf_counter
@@ -221,7 +221,7 @@ class EngineProcess:
         # Its group before the wait: once reaped, its number could belong to somebody else.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        await self._reap(KILL_SECONDS)
+        await see_through(self._reap(KILL_SECONDS))
 
     async def quit(self, seconds: float) -> None:
         """Ask it to end, and make sure of it."""
@@ -347,5 +347,24 @@ async def start_process(
         return EngineProcess(await asyncio.shield(starting))
     except asyncio.CancelledError:
         # The thread can't be stopped; what it starts must not outlive the wish for it.
-        await EngineProcess(await starting).kill()
+        await see_through(_kill_once_started(starting))
         raise
+
+
+async def _kill_once_started(starting: "asyncio.Future[subprocess.Popen[bytes]]") -> None:
+    with contextlib.suppress(OSError):
+        await EngineProcess(await starting).kill()
+
+
+async def see_through(cleaning: Coroutine[None, None, None]) -> None:
+    """Wait for a piece of cleaning up to end. Who waits may be cancelled meanwhile, more than once,
+    as the slots of a match are at its end: that takes effect afterwards, or engines would stay."""
+    running, cancelled = asyncio.ensure_future(cleaning), False
+    while not running.done():
+        try:
+            await asyncio.wait((running,))
+        except asyncio.CancelledError:
+            cancelled = True
+    running.result()
+    if cancelled:
+        raise asyncio.CancelledError

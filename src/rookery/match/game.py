@@ -10,6 +10,7 @@ from typing import Self
 
 from rookery.boundary.offload import Threads
 from rookery.match.clock import Latency, SideClock, go_line, measure_lag
+from rookery.match.engine_process import see_through
 from rookery.match.job import (
     EngineFault,
     EngineGone,
@@ -321,7 +322,7 @@ class LocalMatch(QueuedMatch):
         try:
             await asyncio.gather(*working)
         finally:
-            await _close(working, slots)
+            await see_through(_close(working, slots))
 
     async def _work(self, slot: GameSlot) -> None:
         while (job := await anext(self._jobs, None)) is not None:

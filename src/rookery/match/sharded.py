@@ -11,6 +11,7 @@ from typing import Self
 from rookery.boundary.offload import Threads
 from rookery.errors import describe_exit
 from rookery.match.clock import Latency
+from rookery.match.engine_process import see_through
 from rookery.match.game import QueuedMatch
 from rookery.match.job import Event, LatencyMeasured, MatchFault, PairEnded, PairJob, Setup
 from rookery.match.processors import Shard, local_nodes, plan_shards
@@ -133,10 +134,13 @@ class ShardedMatch(QueuedMatch):
             await asyncio.gather(*following)
             self._emit(LatencyMeasured(self._latency(), last=True))
         finally:
-            for task in following:
-                task.cancel()
-            await asyncio.gather(*following, return_exceptions=True)
-            await asyncio.gather(*(runner.end(self._threads) for runner in self._runners))
+            await see_through(self._end(following))
+
+    async def _end(self, following: list[asyncio.Task[None]]) -> None:
+        for task in following:
+            task.cancel()
+        await asyncio.gather(*following, return_exceptions=True)
+        await asyncio.gather(*(runner.end(self._threads) for runner in self._runners))
 
     async def _follow(self, runner: _Runner) -> None:
         for _ in range(runner.shard.games):
