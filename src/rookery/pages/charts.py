@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
 
 import msgspec
 
@@ -203,12 +202,10 @@ def _draw_elo_chart(run: Run, samples: Sequence[ChartPoint], elo: ShownElo | Non
 def _draw_pace_chart(
     samples: Sequence[ChartPoint], present: PresentPace | None
 ) -> tuple[Chart, ...]:
-    """Games a minute over time, as counted between points that are some way apart."""
-    kept = list(samples[:: max(1, len(samples) // RATE_POINTS)])
-    if len(kept) > 1:
-        kept[-1] = samples[-1]
+    """Games a minute over time."""
+    rates = _measure_rates(samples) if samples else []
     now = present.games_per_minute if present else 0.0
-    line = _end_line(list(_measure_rates(kept)), samples, present, now)
+    line = _end_line(rates, samples, present, now)
     return _draw_over_time("pace", "Games a minute", line, samples, format_rate, present)
 
 
@@ -278,13 +275,18 @@ def _seconds_since(samples: Sequence[ChartPoint], at: datetime) -> float:
     return (at - samples[0].at).total_seconds()
 
 
-def _measure_rates(samples: Sequence[ChartPoint]) -> Iterator[TimedPoint]:
-    """Seconds since the first point, and games a minute in the stretch that ended then."""
-    for before, after in pairwise(samples):
-        seconds = (after.at - before.at).total_seconds()
-        if seconds > 0 and after.games >= before.games:
-            rate = 60 * (after.games - before.games) / seconds
-            yield TimedPoint(_seconds_since(samples, after.at), rate, after.cores)
+def _measure_rates(samples: Sequence[ChartPoint]) -> list[TimedPoint]:
+    """Seconds since the first point, and games a minute in the stretch that ended then. Each takes
+    an even share of the time: what many machines report at once, as after a restart, is no pace."""
+    rates: list[TimedPoint] = []
+    after, even = samples[-1], _seconds_since(samples, samples[-1].at) / RATE_POINTS
+    for before in samples[-2::-1]:
+        if (seconds := (after.at - before.at).total_seconds()) >= max(even, 1e-6):
+            if after.games >= before.games:
+                rate = 60 * (after.games - before.games) / seconds
+                rates.append(TimedPoint(_seconds_since(samples, after.at), rate, after.cores))
+            after = before
+    return rates[::-1]
 
 
 def _draw_path_chart(tune: Tune) -> tuple[Chart, ...]:

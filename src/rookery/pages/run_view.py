@@ -67,7 +67,7 @@ from rookery.rules.lifecycle import Actor, stage
 from rookery.rules.purge import BadTask
 from rookery.rules.review import Hint
 
-MOST_MACHINES = 50
+MOST_MACHINES = 12
 MOST_ACTIONS = 20
 EARLY_STOP = (
     "A group's Elo is taken from its games alone; the test's own, above, also allows for stopping"

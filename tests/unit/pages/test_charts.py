@@ -79,6 +79,14 @@ def test_the_last_stretch_of_a_long_run_is_no_shorter_than_the_others() -> None:
     assert times[-1] - times[-2] >= times[1] - times[0]
 
 
+def test_games_that_all_machines_report_at_once_are_no_pace() -> None:
+    known = points(100)
+    burst = replace(known[-1], at=later(100.01), games=known[-1].games + 100)
+    pace = draw_charts(make_run(), [*known, burst])[-1]
+    highest = max(rate for _, rate, _ in points_of(pace))
+    assert highest < 4 * 1200
+
+
 def test_the_line_of_the_elo_ends_at_the_runs_own() -> None:
     own = ShownElo(3.0, 1.0, 6.0, 0.9)
     elo = draw_charts(make_run(), points(9), own)[0]

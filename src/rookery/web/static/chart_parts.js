@@ -30,6 +30,21 @@ function shortened(value) {
   return `${+(value / factor).toFixed(2)} ${prefix}`.trim();
 }
 
+// Of a line and the two edges of its band, which are the next two.
+function withInterval(u, value, series, at) {
+  if (value == null) return "–";
+  const [low, high] = [1, 2].map((more) => u.data[series + more][at].toFixed(2));
+  return low === high ? value.toFixed(2) : `${value.toFixed(2)} [${low}, ${high}]`;
+}
+
+// In the legend: the last point while no cursor is on the chart.
+const orLast = (write) => (u, value, series, at) => {
+  const shown = at ?? u.data[series].length - 1;
+  return write(u, u.data[series][shown], series, shown);
+};
+
+const edge = { class: "edge", stroke: "transparent", width: 0, points: { show: false } };
+
 function axis(more = {}) {
   return { stroke: colour("soft"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, font: "12px system-ui", size: 44, ...more };
 }
@@ -42,7 +57,7 @@ const base = (figure) => ({
   width: Math.max(240, figure.clientWidth),
   height: HIGH,
   cursor: { sync: { key: "run" }, drag: { x: true, y: false } },
-  legend: { live: true },
+  legend: { live: true, markers: { width: 0, fill: (u, number) => u.series[number].stroke(u, number) } },
   scales: { x: { time: false } },
   axes: [axis({ size: 28 }), axis()],
 });
@@ -122,4 +137,4 @@ function place(box, options, data, about) {
   return chart;
 }
 
-window.chartParts = { HIGH, axis, base, colour, counted, fixed, fromZero, keepZoom, line, nps, overTime, place, shortened, steady };
+window.chartParts = { HIGH, axis, base, colour, counted, edge, fixed, fromZero, keepZoom, line, nps, orLast, overTime, place, shortened, steady, withInterval };

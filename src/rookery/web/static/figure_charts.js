@@ -1,25 +1,19 @@
 // Figures with hover and zoom, in the place of the drawings that the server made. The points are in
 // the figure's data attribute (pages/figures.py).
 
-const { HIGH, base, colour, counted, line, place } = window.chartParts;
+const { HIGH, base, colour, counted, edge, line, place, withInterval } = window.chartParts;
 const TONES = ["accent", "up", "warn", "down"];
 const toneOf = (curve, number) => TONES[(curve.tone ?? number) % TONES.length];
 const charts = [];
 
-const edge = { class: "edge", stroke: "transparent", width: 0, points: { show: false }, spanGaps: true };
-
-function withInterval(chart, value, series, at) {
-  if (value == null) return "–";
-  const [low, high] = [1, 2].map((more) => chart.data[series + more][at].toFixed(2));
-  return low === high ? value.toFixed(2) : `${value.toFixed(2)} [${low}, ${high}]`;
-}
+const gapless = { ...edge, spanGaps: true };
 
 // Of each curve its line and the two edges of its band.
 function seriesOf(curve, number) {
   const tone = toneOf(curve, number);
   const dots = { paths: () => null, points: { show: true, size: 8, fill: colour(tone) } };
   const shape = curve.scattered ? dots : { spanGaps: true, dash: curve.dashed ? [6, 4] : [] };
-  return [line(curve.name, tone, { ...shape, value: withInterval }), { ...edge }, { ...edge }];
+  return [line(curve.name, tone, { ...shape, value: withInterval }), { ...gapless }, { ...gapless }];
 }
 
 // Errors of single points, as upright lines.

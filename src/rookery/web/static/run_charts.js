@@ -1,7 +1,7 @@
 // Charts with hover, zoom and a common cursor, in the place of the drawings that the server made.
 // Fed by /api/v1/runs/{id}/samples and tune, and by the present figures in data attributes.
 
-const { HIGH, axis, base, colour, counted, fixed, fromZero, keepZoom, line, nps, overTime, place, shortened, steady } = window.chartParts;
+const { HIGH, axis, base, colour, counted, edge, fixed, fromZero, keepZoom, line, nps, orLast, overTime, place, shortened, steady, withInterval } = window.chartParts;
 const live = document.getElementById("live");
 const api = `/api/v1/runs/${live.dataset.run}`;
 const PAUSE = 15000; // between two fetches, however fast games come in
@@ -13,8 +13,7 @@ function eloChart(figure, samples) {
   const shown = samples.filter((one) => one.elo);
   const options = base(figure);
   options.scales.y = { range: steady };
-  const edge = { stroke: "transparent", width: 0, points: { show: false }, value: fixed(2) };
-  options.series = [{ label: "games", value: counted }, line("Elo", "accent"), { label: "low", ...edge }, { label: "high", ...edge }];
+  options.series = [{ label: "games", value: counted }, line("Elo", "accent", { value: withInterval }), { ...edge }, { ...edge }];
   options.bands = [{ series: [3, 2], fill: colour("accent", 0.16) }];
   return [options, [shown.map((one) => one.games), ...[0, 1, 2].map((part) => shown.map((one) => one.elo[part]))]];
 }
@@ -74,6 +73,7 @@ function draw(name, make, found) {
     return;
   }
   before?.destroy();
+  options.series = options.series.map((series) => ({ ...series, value: orLast(series.value ?? fixed(2)) }));
   const chart = place(box, options, data, `about-${name}`);
   chart.chosen = chosen;
   charts.set(name, chart);
