@@ -16,6 +16,8 @@ OwnConnection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 HOST_SECONDS = 2.0
 """How long one of several hosts may take, so that the next one is asked soon."""
+FAILED = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
+"""How a call to a server ends that it refused, or that did not reach it."""
 READ_ONLY = "it is read-only, such as a standby"
 
 
@@ -50,7 +52,7 @@ class Connector:
                 found: OwnConnection = await asyncpg.connect(
                     **options, host=host, port=port, timeout=seconds
                 )
-            except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            except FAILED as error:
                 reasons.append(f"{host}:{port}: {describe_failure(error, seconds)}")
             except asyncpg.InternalClientError:  # how the driver says that it wanted another kind
                 reasons.append(f"{host}:{port}: {READ_ONLY}")

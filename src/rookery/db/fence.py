@@ -15,7 +15,7 @@ from traceback import walk_tb
 
 import asyncpg
 
-from rookery.db.pool import BROKEN, Connection, NoConnection, Pool, Queries
+from rookery.db.pool import BROKEN, CUT, SENT_OFF, Connection, NoConnection, Pool, Queries
 from rookery.db.target import Problem, pass_test_point
 
 
@@ -95,12 +95,8 @@ async def _commit(transaction: "asyncpg.transaction.Transaction") -> None:
 # Whether an error means that the database is away, as opposed to a mistake of ours.
 
 AWAY_FOR_SURE = (
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.OperatorInterventionError,
-    asyncpg.IdleInTransactionSessionTimeoutError,
-    asyncpg.ReadOnlySQLTransactionError,
+    *CUT,
+    *SENT_OFF,
     asyncpg.TooManyConnectionsError,
     NoConnection,
     OutcomeUnknown,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import asyncpg
 
+from rookery.db.connecting import FAILED
 from rookery.db.fence import Fence, FencedOff
 from rookery.db.pool import AWAY, Connection, EventLog, Pool, Queries, application_name, quiet
 from rookery.db.target import Problem
@@ -283,5 +284,5 @@ async def _release(lease: Lease, log: EventLog) -> None:
     """Releases the lease; one that can't be released expires by itself."""
     try:
         await lease.release()
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except FAILED as error:
         log("lease_not_released", reason=repr(error))

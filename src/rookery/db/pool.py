@@ -114,23 +114,20 @@ CONNECT_SECONDS = 10.0
 CLOSE_SECONDS = 5.0
 LOOK_AGAIN_SECONDS = 0.1
 
-# A connection that broke. asyncpg calls it an internal error when the server's last words come
-# between two of our statements.
-BROKEN = (
-    OSError,
-    TimeoutError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-    asyncpg.PostgresConnectionError,
-)
-# A database that is away for now: restarting, recovering, or ending sessions.
-AWAY = (
-    *BROKEN,
+# What the driver raises when a connection broke. It calls it an internal error when the server's
+# last words come between two of our statements.
+CUT = (asyncpg.InterfaceError, asyncpg.InternalClientError, asyncpg.PostgresConnectionError)
+# What a server says that is restarting or recovering, that ends sessions, or that has become a
+# standby or was told to take no more writes.
+SENT_OFF = (
     asyncpg.OperatorInterventionError,
     asyncpg.IdleInTransactionSessionTimeoutError,
-    # A server that has become a standby, or was told to take no more writes.
     asyncpg.ReadOnlySQLTransactionError,
 )
+# A connection that broke, as whoever uses it sees it.
+BROKEN = (OSError, TimeoutError, *CUT)
+# A database that is away for now.
+AWAY = (*BROKEN, *SENT_OFF)
 
 
 class NoConnection(Problem):
