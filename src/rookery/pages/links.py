@@ -14,10 +14,10 @@ from rookery.people.links import LinkPurpose, LinkRefused
 from rookery.people.login import Throttled
 from rookery.people.users import User
 from rookery.web.answers import site_of
+from rookery.web.channels import find_linked_user
 from rookery.web.faults import NotFound
 from rookery.web.scope import request_info_of, session_of
 from rookery.web.site import Site
-from rookery.web.v1.notifications import find_linked_user
 
 RESET, NEW_PASSWORD = "/login/reset", "/login/new-password"
 CONFIRM, UNSUBSCRIBE = "/confirm", "/unsubscribe"

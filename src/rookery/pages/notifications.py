@@ -19,9 +19,9 @@ from rookery.people.login import Throttled
 from rookery.people.users import User, is_approver
 from rookery.rules.notifications import Notification, NotificationKind
 from rookery.web.answers import site_of
+from rookery.web.channels import check_webhook, list_open_kinds, make_channel
 from rookery.web.faults import Forbidden
 from rookery.web.scope import Form, is_local, request_info_of, session_of
-from rookery.web.v1.notifications import check_webhook, list_open_kinds, make_channel
 
 HERE = "/profile/notifications"
 LOGIN = f"/login?next={HERE}"

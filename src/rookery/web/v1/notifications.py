@@ -1,6 +1,5 @@
 """What somebody is told outside of the pages: following runs, channels, and the log of it."""
 
-import secrets
 from urllib.parse import urlsplit
 
 import msgspec
@@ -9,28 +8,29 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.errors import make_sentence
 from rookery.notify.outbox import ChannelForm, LoggedDelivery, NotificationChannel
-from rookery.notify.webhooks import LONGEST_ADDRESS, WebhookRefused
 from rookery.notify.wording import describe_notification
 from rookery.people.bearers import Bearer
-from rookery.people.links import LinkPurpose, LinkRefused
-from rookery.people.login import Throttled
-from rookery.people.users import Scope, User, is_approver
+from rookery.people.links import LinkPurpose
+from rookery.people.users import Scope
 from rookery.protocol import people, v1
 from rookery.protocol.codec import BadField, Reader
-from rookery.rules.notifications import FOR_APPROVERS, NotificationKind
+from rookery.rules.notifications import NotificationKind
 from rookery.web.answers import site_of
 from rookery.web.bodies import json_answer, read_body
 from rookery.web.callers import find_run, require_bearer, translated_errors
+from rookery.web.channels import (
+    WEBHOOKS,
+    check_webhook,
+    find_linked_user,
+    list_open_kinds,
+    make_channel,
+)
 from rookery.web.faults import NotFound
 from rookery.web.openapi import Operation, described
 from rookery.web.queries import read_page
-from rookery.web.site import Site
 from rookery.web.v1.runs import BY_ID, PAGING
 
-MOST_CHANNELS = 10
-WEBHOOKS = frozenset({ChannelForm.JSON, ChannelForm.DISCORD, ChannelForm.SLACK})
 NEW_WEBHOOK = Reader(people.NewWebhook)
 UNSEEN = {"cache-control": "no-store"}
 
@@ -55,16 +55,6 @@ async def unsubscribe_at_once(request: Request) -> Response:
     user = await find_linked_user(request, LinkPurpose.UNSUBSCRIBE, token)
     await site_of(request).channels.silence_mail(user.name)
     return json_answer(Unsubscribed())
-
-
-async def find_linked_user(request: Request, purpose: LinkPurpose, token: str) -> User:
-    """Whose link from a letter it is; raises NotFound with what to do about it."""
-    site = site_of(request)
-    try:
-        user = await site.users.by_name(site.links.read_name(purpose, token))
-        return site.links.check(purpose, token, user)
-    except LinkRefused as refused:
-        raise NotFound(str(refused)) from None
 
 
 # Following a run, for whoever may see it.
@@ -155,43 +145,6 @@ async def remove_channel(request: Request) -> Response:
     await site.channels.remove(number, name)
     left = tuple(_show_channel(each) for each in own if each.id != number)
     return json_answer(people.ChannelList(channels=left), headers=UNSEEN)
-
-
-def list_open_kinds(user: User) -> frozenset[NotificationKind]:
-    """What a user may choose to be told of."""
-    everything = frozenset(NotificationKind)
-    return everything if is_approver(user) else everything - FOR_APPROVERS
-
-
-async def check_webhook(
-    site: Site, user: User, form: str, address: str, kinds: frozenset[NotificationKind]
-) -> dict[str, str]:
-    """What is wrong with a new webhook, by field."""
-    if len(await site.channels.of(user.name)) >= MOST_CHANNELS:
-        return {"address": f"You have {MOST_CHANNELS} channels, as many as one may have."}
-    errors: dict[str, str] = {}
-    if form not in {each.value for each in WEBHOOKS}:
-        errors["form"] = "Choose one of these."
-    if not kinds:
-        errors["kind"] = "Choose at least one thing to be told of."
-    if not address or len(address) > LONGEST_ADDRESS or not address.isascii():
-        return errors | {"address": "Give the address of the webhook, such as https://host/path."}
-    try:
-        site.profiles.charge_trial(user.name)
-        await site.threads.io(site.webhooks.check, address)
-    except Throttled as refused:
-        errors["address"] = str(refused)
-    except WebhookRefused as refused:
-        errors["address"] = make_sentence(refused)
-    return errors
-
-
-def make_channel(
-    site: Site, user: User, form: ChannelForm, address: str, kinds: frozenset[NotificationKind]
-) -> NotificationChannel:
-    now = site.clock.now()
-    secret = "" if form is ChannelForm.MAIL else secrets.token_urlsafe(24)
-    return NotificationChannel(0, user.name, form, address, secret, kinds, bool(kinds), now, 0, now)
 
 
 def _show_channel(channel: NotificationChannel) -> people.ChannelEntry:

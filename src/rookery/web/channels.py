@@ -1,0 +1,67 @@
+"""By which ways somebody is told, as pages and the JSON API let them choose: webhooks, and whose
+link from a letter it is."""
+
+import secrets
+
+from starlette.requests import Request
+
+from rookery.errors import make_sentence
+from rookery.notify.outbox import ChannelForm, NotificationChannel
+from rookery.notify.webhooks import LONGEST_ADDRESS, WebhookRefused
+from rookery.people.links import LinkPurpose, LinkRefused
+from rookery.people.login import Throttled
+from rookery.people.users import User, is_approver
+from rookery.rules.notifications import FOR_APPROVERS, NotificationKind
+from rookery.web.answers import site_of
+from rookery.web.faults import NotFound
+from rookery.web.site import Site
+
+MOST_CHANNELS = 10
+WEBHOOKS = frozenset({ChannelForm.JSON, ChannelForm.DISCORD, ChannelForm.SLACK})
+
+
+def list_open_kinds(user: User) -> frozenset[NotificationKind]:
+    """What a user may choose to be told of."""
+    everything = frozenset(NotificationKind)
+    return everything if is_approver(user) else everything - FOR_APPROVERS
+
+
+async def check_webhook(
+    site: Site, user: User, form: str, address: str, kinds: frozenset[NotificationKind]
+) -> dict[str, str]:
+    """What is wrong with a new webhook, by field."""
+    if len(await site.channels.of(user.name)) >= MOST_CHANNELS:
+        return {"address": f"You have {MOST_CHANNELS} channels, as many as one may have."}
+    errors: dict[str, str] = {}
+    if form not in {each.value for each in WEBHOOKS}:
+        errors["form"] = "Choose one of these."
+    if not kinds:
+        errors["kind"] = "Choose at least one thing to be told of."
+    if not address or len(address) > LONGEST_ADDRESS or not address.isascii():
+        return errors | {"address": "Give the address of the webhook, such as https://host/path."}
+    try:
+        site.profiles.charge_trial(user.name)
+        await site.threads.io(site.webhooks.check, address)
+    except Throttled as refused:
+        errors["address"] = str(refused)
+    except WebhookRefused as refused:
+        errors["address"] = make_sentence(refused)
+    return errors
+
+
+def make_channel(
+    site: Site, user: User, form: ChannelForm, address: str, kinds: frozenset[NotificationKind]
+) -> NotificationChannel:
+    now = site.clock.now()
+    secret = "" if form is ChannelForm.MAIL else secrets.token_urlsafe(24)
+    return NotificationChannel(0, user.name, form, address, secret, kinds, bool(kinds), now, 0, now)
+
+
+async def find_linked_user(request: Request, purpose: LinkPurpose, token: str) -> User:
+    """Whose link from a letter it is; raises NotFound with what to do about it."""
+    site = site_of(request)
+    try:
+        user = await site.users.by_name(site.links.read_name(purpose, token))
+        return site.links.check(purpose, token, user)
+    except LinkRefused as refused:
+        raise NotFound(str(refused)) from None
