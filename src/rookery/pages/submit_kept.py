@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rookery.pages.submit_form import INPUTS
-from rookery.web.guards import FIELD
+from rookery.web.session import CSRF_FIELD
 
 EXPIRED = (
     "Nothing was submitted: you have logged in anew since this form was opened. All that you typed"
@@ -46,7 +46,7 @@ class KeptForm:
 
 def keep_form(fields: Sequence[tuple[str, str]]) -> KeptForm:
     """What came with a post, but for its token and for which button was pressed."""
-    kept = tuple(each for each in fields if each[0] != FIELD and each[0] not in BUTTONS)
+    kept = tuple(each for each in fields if each[0] != CSRF_FIELD and each[0] not in BUTTONS)
     texts = dict(reversed(kept))
     order = [*MAIN_NAMES, *(name for name in INPUTS if name not in MAIN_NAMES)]
     shown = ((MAIN_NAMES.get(name, name), texts[name]) for name in order if texts.get(name))

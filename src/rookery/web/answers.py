@@ -19,6 +19,7 @@ from rookery.web.faults import (
     MISTAKE,
     UNDECIDED,
     UNEXPECTED,
+    CsrfRefused,
     DatabaseAway,
     DiskFull,
     ErrorBody,
@@ -36,12 +37,15 @@ from rookery.web.scope import (
     VERSION_PATH,
     Audience,
     RequestInfo,
+    comes_from_own_page,
     header,
     method_of,
     path_of,
+    query_of,
     request_info_of,
     session_of,
 )
+from rookery.web.session import CSRF_FIELD
 from rookery.web.site import Site
 
 
@@ -62,6 +66,18 @@ class ErrorView:
     title: str
     text: str
     request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiredFormView:
+    """What somebody typed into a form of ours whose session has ended meanwhile. Nothing that it
+    asks for is done; its texts are shown only to the browser that sent them."""
+
+    action: str
+    shown: tuple[tuple[str, str], ...]
+    """Names and texts, to copy."""
+    fields: tuple[tuple[str, str], ...]
+    """All that was posted, to be sent again; nothing where a password was among it."""
 
 
 async def answer_error(error: Exception, scope: Scope, site: Site) -> Response:
@@ -149,10 +165,40 @@ def _json(
 async def _page(
     fault: Exception, shape: ErrorShape, headers: Mapping[str, str], scope: Scope, site: Site
 ) -> Response:
-    view = ErrorView(shape.status, shape.title, text_of(fault), request_info_of(scope).request_id)
     frame = frame_of(session_of(scope), theme=theme_in(header(scope, b"cookie")))
-    text = await site.threads.cpu(site.templates.render, "error.html", frame, view)
+    view: ErrorView | ExpiredFormView
+    if isinstance(fault, CsrfRefused) and (kept := _find_typed(scope)):
+        template, view = "expired_form.html", kept
+    else:
+        request_id = request_info_of(scope).request_id
+        template, view = (
+            "error.html",
+            ErrorView(shape.status, shape.title, text_of(fault), request_id),
+        )
+    text = await site.threads.cpu(site.templates.render, template, frame, view)
     return HTMLResponse(text, shape.status, {**shape.headers, **headers})
+
+
+def _find_typed(scope: Scope) -> ExpiredFormView | None:
+    """What a form of ours was sent with; None where nothing was typed, or another site sent it."""
+    if not comes_from_own_page(scope):
+        return None
+    fields = tuple(each for each in request_info_of(scope).form.fields if each[0] != CSRF_FIELD)
+    open_fields = tuple(each for each in fields if "password" not in each[0])
+    shown = tuple((_spell(name), text) for name, text in open_fields if text.strip())
+    if not shown:
+        return None
+    return ExpiredFormView(_target_of(scope), shown, fields if fields == open_fields else ())
+
+
+def _target_of(scope: Scope) -> str:
+    query = query_of(scope).decode("latin-1")
+    return f"{path_of(scope)}?{query}" if query else path_of(scope)
+
+
+def _spell(name: str) -> str:
+    """The name of an input as people read it."""
+    return name[:1].upper() + name[1:].replace("_", " ").replace("-", " ")
 
 
 def _write_down(

@@ -56,7 +56,7 @@ from rookery.web.scope import (
     session_of,
     set_session,
 )
-from rookery.web.session import Session
+from rookery.web.session import CSRF_FIELD, Session
 from rookery.web.site import Site
 
 _STRAY_PERCENT = re.compile(rb"%(?![0-9a-fA-F]{2})")
@@ -219,7 +219,6 @@ def _login(scope: Scope) -> str:
 # A form that costs time to fill in goes on without its token, marked, to be shown again. From
 # another site it does not, since nobody has typed what that one makes a browser show here.
 
-FIELD = "csrf_token"
 HEADER = b"x-csrf-token"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
@@ -249,10 +248,11 @@ class CsrfGuard:
             known = session_of(scope).user
             body = await read_body(receive, most=None if known else self._strangers_bytes)
             form = request_info_of(scope).form = await decode_body(body, parse_form, self._threads)
-            token, receive = token or form.text(FIELD), Replayed.whole(body, receive)
+            token, receive = token or form.text(CSRF_FIELD), Replayed.whole(body, receive)
         elif not token and is_multipart(scope):
             peeked = await peek_first_field(scope, receive)
-            token, receive = peeked.first_text if peeked.first_name == FIELD else "", peeked.receive
+            token = peeked.first_text if peeked.first_name == CSRF_FIELD else ""
+            receive = peeked.receive
         if not session_of(scope).accepts(token) and leads_somewhere(scope):
             if not is_form_shown_again(scope) or comes_from_another_site(scope):
                 raise CsrfRefused

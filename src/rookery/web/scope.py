@@ -139,6 +139,12 @@ def comes_from_another_site(scope: Scope) -> bool:
     return bool(origin) and origin.partition("://")[2] != header(scope, b"host")
 
 
+def comes_from_own_page(scope: Scope) -> bool:
+    """Whether a browser says so; one that says nothing may have been sent from anywhere."""
+    told = header(scope, b"sec-fetch-site") or header(scope, b"origin")
+    return bool(told) and not comes_from_another_site(scope)
+
+
 def is_local(path: str) -> bool:
     """Whether a place to go next lies on this site, whatever a browser makes of it."""
     plain = path.isascii() and path.isprintable() and "\\" not in path

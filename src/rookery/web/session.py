@@ -20,6 +20,8 @@ from rookery.people.login import describe_block
 from rookery.people.users import EndedSessions, User, Users, is_approver
 
 MOST_FLASHES = 5
+CSRF_FIELD = "csrf_token"
+"""The input of a form with the token of its session."""
 SECRET_LASTING = timedelta(minutes=10)
 
 
