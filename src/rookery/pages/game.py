@@ -12,10 +12,12 @@ from rookery.boundary.domains import Domain, runs
 from rookery.files.blobs import UnknownBlob
 from rookery.files.games import IndexedGame
 from rookery.model.run import Run
+from rookery.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
+from rookery.pages.formatting import format_count, format_decimal
 from rookery.pages.game_rows import RETENTION, GameRow, make_game_row
 from rookery.pages.page import find_run_for, render_page_in_thread, viewer_of
 from rookery.pages.run_heading import RunHeading, make_run_heading
-from rookery.protocol.games import GameMove, parse_game_text
+from rookery.protocol.games import GameMove, GameText, parse_game_text, read_score
 from rookery.web.answers import site_of
 from rookery.web.faults import NotFound
 
@@ -38,6 +40,7 @@ class RunGameView:
     fen: str
     text: str
     lines: tuple[MoveLine, ...]
+    scores: Figure | None
     before: str
     after: str
     retention: str
@@ -54,6 +57,8 @@ class RunGameData:
 
 
 NO_MOVE = GameMove("")
+WON_PAWNS = 10.0
+"""Scores beyond are drawn here: the game is won, and what matters is when that was seen."""
 
 
 @runs(Domain.THREAD, "a file is read, unpacked and shown in threads")
@@ -95,6 +100,7 @@ def make_game_view(data: RunGameData) -> RunGameView:
         fen=game.tags.get("FEN", ""),
         text=text,
         lines=tuple(_pair_moves(game.moves, game.first_number, white_begins=game.white_begins)),
+        scores=draw_scores(game, sides),
         before=f"{here}/{indexed.task}/{indexed.number - 1}" if indexed.number else "",
         after="" if data.is_last else f"{here}/{indexed.task}/{indexed.number + 1}",
         retention=RETENTION,
@@ -107,6 +113,24 @@ def _pair_moves(moves: Sequence[GameMove], first: int, *, white_begins: bool) ->
     for place in range(0, len(all_moves), 2):
         black = all_moves[place + 1] if place + 1 < len(all_moves) else NO_MOVE
         yield MoveLine(first + place // 2, all_moves[place], black)
+
+
+def draw_scores(game: GameText, sides: tuple[str, str]) -> Figure | None:
+    """What each side thought of the game, as White sees it; where they part, one was wrong."""
+    points: tuple[list[CurvePoint], list[CurvePoint]] = ([], [])
+    for ply, move in enumerate(game.moves, 0 if game.white_begins else 1):
+        score = read_score(move.comment)
+        if score is not None:
+            is_black = ply % 2
+            seen = min(WON_PAWNS, max(-WON_PAWNS, -score if is_black else score))
+            points[is_black].append(CurvePoint(game.first_number + ply / 2, seen))
+    curves = [
+        Curve(f"{side}, {colour}", tuple(each))
+        for side, colour, each in zip(sides, ("White", "Black"), points, strict=True)
+        if each
+    ]
+    axes = FigureAxes(format_count, format_decimal, "moves")
+    return draw_figure("Scores in pawns, for White above zero", curves, axes)
 
 
 def routes() -> list[BaseRoute]:

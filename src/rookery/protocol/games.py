@@ -7,6 +7,7 @@ the uploads of a run are downloaded as one concatenated stream.
 
 import enum
 import hashlib
+import math
 import re
 import zlib
 from collections.abc import Iterator
@@ -39,6 +40,7 @@ _WORD = re.compile(
     rb"|(?<![\w+#=-])(?P<move>[KQRBN]?[a-h]?[1-8]?x?[a-h][1-8](?:=[QRBN])?|O-O(?:-O)?)"
 )
 _NEW = b"New-"
+_SCORE = re.compile(r"(?P<sign>[+-]?)(?:(?P<mate>#|M)\d{1,4}|(?P<pawns>\d{1,6}(?:\.\d{1,4})?))/\d")
 
 
 class BrokenGames(RunFault):
@@ -198,6 +200,17 @@ class GameMove:
 
     san: str
     comment: str = ""
+
+
+def read_score(comment: str) -> float | None:
+    """The score in pawns at the head of what an engine said, such as `+0.35/14 0.22s`, as the side
+    that moved sees it; a mate is infinite. None where it said none."""
+    found = _SCORE.match(comment)
+    if not found:
+        return None
+    if found["mate"]:
+        return -math.inf if found["sign"] == "-" else math.inf
+    return float(f"{found['sign']}{found['pawns']}")
 
 
 @dataclass(frozen=True, slots=True)

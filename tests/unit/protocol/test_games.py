@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import math
 import random
 
 import pytest
@@ -16,6 +17,7 @@ from rookery.protocol.games import (
     parse_game_text,
     read_first_games,
     read_game,
+    read_score,
     scan_games,
 )
 
@@ -135,3 +137,21 @@ def test_a_games_moves_are_told_with_what_the_runner_wrote() -> None:
     assert game.moves[0].comment == "+0.3/12 0.1s"
     assert (game.white_begins, game.first_number) == (False, 2)
     assert parse_game_text("no game at all {").moves == ()
+
+
+@pytest.mark.parametrize(
+    ("comment", "score"),
+    [
+        ("+0.35/14 0.22s", 0.35),
+        ("-1.5/9 0.1s 12n", -1.5),
+        ("0.00/1", 0.0),
+        ("+M12/30 1.0s", math.inf),
+        ("-#3/8", -math.inf),
+        ("0.220s", None),
+        ("book", None),
+        ("+0.3", None),
+        ("", None),
+    ],
+)
+def test_a_score_is_read_where_an_engine_said_one(comment: str, score: float | None) -> None:
+    assert read_score(comment) == score
