@@ -1,4 +1,4 @@
-"""What is typed into the form of a new test outlives a session, in a real browser."""
+"""What is typed into a form outlives a session, in a real browser."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -124,3 +124,20 @@ def test_a_preview_tells_that_one_is_logged_out_until_one_is_back(tab: Tab) -> N
     assert_typed(tab)
     tab.submit("button[value=submit]")
     assert "The test is submitted." in tab.text()
+
+
+def test_any_other_form_shows_what_was_typed_and_is_sent_again(tab: Tab, scene: Server) -> None:
+    assert tab.ask(LOG_IN)
+    tab.open(f"{scene.address}/teams")
+    tab.fill("form.stack [name=name]", "owls")
+    assert tab.ask(LOG_OUT)
+    tab.submit("form.stack button")
+    assert "You were logged out since this form was opened" in tab.text()
+    for size in (PHONE, DESK):
+        tab.size(*size)
+        Person("boris", tab, scene.address).look()
+    assert tab.ask(LOG_IN)
+    tab.submit(".kept-form form button")
+    assert "You have logged in anew since this form was opened" in tab.text()
+    tab.submit(".kept-form form button")
+    assert tab.ask("location.pathname") == "/teams/owls"
