@@ -11,7 +11,7 @@ from rookery.model.kinds import Report, SprtTest, SpsaTuning, ticket_of
 from rookery.model.run import Run, SoleContributor
 from rookery.model.task import Results, Task
 from rookery.rules import lifecycle, reception
-from rookery.rules.answers import NO_CHANGES, ComplaintWeight, Decision, StopAnswer, TaskVerdict
+from rookery.rules.answers import NO_CHANGES, TaskVerdict
 from rookery.rules.eligibility import Policy
 from rookery.rules.purge import Purging
 from rookery.rules.reception import Reception
@@ -320,58 +320,6 @@ def test_a_call_about_anothers_task_is_refused() -> None:
     ghost = replace(scene.call, machine=restarted(scene.task.machine))
     with pytest.raises(faults.ForeignTask):
         scene.reception.update(ghost, Report(pairs(ww=1)), NOW)
-
-
-def test_a_trusted_reporter_stops_a_broken_run() -> None:
-    scene = Scene(make_run())
-    outcome = scene.reception.stop(scene.call, "wrong bench", NOW, weight=ComplaintWeight.STOPS)
-    assert outcome.answer is StopAnswer.STOPPED
-    assert outcome.changes.runs[0].status.failed
-    again = scene.reception.stop(scene.call, "wrong bench", NOW, weight=ComplaintWeight.STOPS)
-    assert again.answer is StopAnswer.FINISHED
-
-
-def test_the_owner_of_a_run_is_trusted_with_it() -> None:
-    scene = Scene(make_run(plan=make_plan(owner="wanda")))
-    outcome = scene.reception.stop(scene.call, "wrong bench", NOW, weight=ComplaintWeight.COUNTS)
-    assert outcome.answer is StopAnswer.STOPPED
-
-
-def test_machines_of_one_user_do_not_stop_a_run_but_two_users_that_agree_do() -> None:
-    scene = Scene(make_run())
-    first = complained(scene, scene.task, "bench 123")
-    assert first.answer is StopAnswer.NOT_TRUSTED
-    assert "not authorized" in (first.changes.events[0].message or "")
-    assert scene.working.would_play(scene.task.machine, NOW) is None
-    invented = grant(scene.working, make_machine("invented"))
-    assert complained(scene, invented, "bench 123").answer is StopAnswer.NOT_TRUSTED
-    boris, carol = (grant(scene.working, make_machine(user=user)) for user in ("boris", "carol"))
-    assert complained(scene, boris, "bench 999").answer is StopAnswer.NOT_TRUSTED
-    assert complained(scene, carol, "bench 123").answer is StopAnswer.STOPPED
-
-
-def test_users_whose_word_does_not_count_stop_no_run_however_many_they_are() -> None:
-    scene = Scene(make_run())
-    for user in ("new0", "new1", "new2"):
-        task = grant(scene.working, make_machine(user=user))
-        outcome = complained(scene, task, "bench 123", ComplaintWeight.NOTED)
-        assert outcome.answer is StopAnswer.NOT_TRUSTED
-    assert complained(scene, scene.task, "bench 123").answer is StopAnswer.NOT_TRUSTED
-
-
-def test_the_end_of_a_run_by_a_worker_is_logged_with_worker_and_task() -> None:
-    scene = Scene(make_run())
-    (event,) = complained(scene, scene.task, "wrong bench", ComplaintWeight.STOPS).changes.events
-    machine = scene.task.machine
-    assert event.action is Action.STOP_RUN
-    assert (event.actor, event.worker) == (machine.user, machine.long_name)
-    assert (event.task, event.message) == (scene.task.id, "wrong bench")
-
-
-def complained(
-    scene: Scene, task: Task, message: str, weight: ComplaintWeight = ComplaintWeight.COUNTS
-) -> Decision[StopAnswer]:
-    return scene.reception.stop(call_of(task), message, NOW, weight=weight)
 
 
 def test_a_tune_folds_a_batch_once_though_it_is_reported_twice() -> None:
