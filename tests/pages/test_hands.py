@@ -111,6 +111,12 @@ def test_a_chart_tells_what_is_under_the_mouse_and_zooms(tab: Tab, scene: Server
     tab.until("[...document.querySelectorAll('.show-all')].every((each) => each.hidden)")
 
 
+def test_a_chart_stays_as_wide_as_its_box(tab: Tab, scene: Server) -> None:
+    open_chart(tab, scene, "elo")
+    tab.ask("document.querySelector('#chart-elo .drawing').style.width = '300px'")
+    tab.until("document.querySelector('#chart-elo .u-wrap').offsetWidth === 300")
+
+
 def test_the_caption_of_a_drawn_chart_moves_with_its_run(tab: Tab, scene: Server) -> None:
     open_chart(tab, scene, "elo")
     caption = "document.querySelector('#chart-elo figcaption').textContent"

@@ -53,8 +53,9 @@ function line(label, name, more = {}) {
   return { label, stroke: colour(name), width: 2, points: { show: false }, value: fixed(2), ...more };
 }
 
+const widthOf = (figure) => Math.max(240, figure.clientWidth);
 const base = (figure) => ({
-  width: Math.max(240, figure.clientWidth),
+  width: widthOf(figure),
   height: HIGH,
   cursor: { sync: { key: "run" }, drag: { x: true, y: false } },
   legend: { live: true, markers: { width: 0, fill: (u, number) => u.series[number].stroke(u, number) } },
@@ -115,6 +116,14 @@ function showAll(chart) {
   for (const each of chart.cursor.sync.key ? uPlot.sync(chart.cursor.sync.key).plots : [chart]) each.setData(each.data);
 }
 
+// As wide as its box, whatever changes that: the window, or a board that was put beside it.
+function followWidth(box, chart, height) {
+  const fit = () => { if (box.clientWidth && widthOf(box) !== chart.width) chart.setSize({ width: widthOf(box), height }); };
+  const seen = new ResizeObserver(() => requestAnimationFrame(fit));
+  seen.observe(box);
+  chart.hooks.destroy = [() => seen.disconnect()];
+}
+
 // A chart in the place of a drawing, told by the text with the id `about`. The box is its own:
 // live.js leaves it alone.
 function place(box, options, data, about) {
@@ -134,6 +143,7 @@ function place(box, options, data, about) {
   canvas.setAttribute("aria-labelledby", about);
   chart.over.title = "Drag to zoom, double click for all";
   followFinger(chart.over);
+  followWidth(box, chart, options.height);
   return chart;
 }
 

@@ -59,4 +59,3 @@ function drawAll() {
 
 drawAll();
 document.addEventListener("themechange", drawAll);
-addEventListener("resize", () => charts.forEach((chart) => chart.setSize({ width: chart.root.parentElement.clientWidth, height: HIGH + 60 })));

@@ -1,7 +1,7 @@
 // Charts with hover, zoom and a common cursor, in the place of the drawings that the server made.
 // Fed by /api/v1/runs/{id}/samples and tune, and by the present figures in data attributes.
 
-const { HIGH, axis, base, colour, counted, edge, fixed, fromZero, keepZoom, line, nps, orLast, overTime, place, shortened, steady, withInterval } = window.chartParts;
+const { axis, base, colour, counted, edge, fixed, fromZero, keepZoom, line, nps, orLast, overTime, place, shortened, steady, withInterval } = window.chartParts;
 const live = document.getElementById("live");
 const api = `/api/v1/runs/${live.dataset.run}`;
 const PAUSE = 15000; // between two fetches, however fast games come in
@@ -137,7 +137,6 @@ function later() {
 refresh();
 new MutationObserver(later).observe(document.getElementById("games"), { childList: true, characterData: true, subtree: true });
 new MutationObserver(drawOverTime).observe(live, { attributeFilter: ["data-points"], subtree: true });
-addEventListener("resize", () => charts.forEach((chart) => chart.setSize({ width: chart.root.parentElement.clientWidth, height: HIGH })));
 document.addEventListener("themechange", () => {
   charts.forEach((chart) => chart.destroy());
   charts.clear();
