@@ -1,6 +1,7 @@
 """The log of actions and the page of errors."""
 
-from html import escape
+import re
+from html import escape, unescape
 
 import pytest
 
@@ -78,3 +79,16 @@ async def test_failures_that_differ_in_numbers_alone_are_one_error() -> None:
         assert "2 machines" in page
         assert f'href="{escape(address_task(held.run, held.task))}"' in page
         assert "No task failed" in (await api.visitor.get("/errors?kind=too+fast")).text
+
+
+async def test_an_error_that_came_often_leads_to_all_its_lines_in_the_log() -> None:
+    async with open_api() as api:
+        held = await play(api)
+        for number in range(7):
+            await fail(api, held, f"no memory at {number}")
+            task = await api.granted(make_machine(f"n{number}"))
+            held = HeldTask(task.run, task.id, task.machine)
+        page = (await api.visitor.get("/errors")).text
+        (link,) = re.findall(r'href="([^"]+)">and 2 more<', page)
+        log = (await api.visitor.get(unescape(link))).text
+        assert len(re.findall("no memory at", log)) == 7

@@ -20,7 +20,7 @@ from rookery.pages.formatting import (
     format_rate,
     shorten_count,
 )
-from rookery.pages.run_statistics import ShownElo, estimate_elo_at
+from rookery.pages.run_statistics import ShownElo, estimate_elo_at, leave_out_purged
 from rookery.rules.answers import ChartPoint
 from rookery.stats.spsa import Tune
 
@@ -148,7 +148,8 @@ def draw_games_charts(
     run: Run, samples: Sequence[ChartPoint], elo: ShownElo | None
 ) -> tuple[Chart, ...]:
     """Elo and, of a sequential test, its ratio over games."""
-    points = _thin_out([one for one in samples if sum(one.pentanomial)])
+    left = leave_out_purged(samples, run)
+    points = _thin_out([one for one in left if sum(one.pentanomial)])
     if len(points) < 2 or isinstance(run.kind, SpsaTuning):
         return ()
     chart = _draw_elo_chart(run, points, elo)

@@ -88,6 +88,10 @@ class ErrorRow:
     status: StatusLabel | None
     what: str
     tasks: tuple[ErrorTask, ...]
+    more: int
+    """How many more there were."""
+    all_of_run: str
+    """To the log of all failures of this kind of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +184,8 @@ def _make_rows(data: ErrorsData) -> Iterator[ErrorRow]:
             label_status(run) if run else None,
             name_action(group.action),
             tuple(_make_tasks(group, logs, data.games)),
+            group.count - len(group.latest),
+            ListAddress("/log").change(action=group.action, run=group.run),
         )
 
 

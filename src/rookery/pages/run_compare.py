@@ -31,7 +31,12 @@ from rookery.pages.page import find_run_for, plays_engine, render_page_in_thread
 from rookery.pages.run_description import SCALES, describe_conditions, describe_question
 from rookery.pages.run_heading import RunHeading, make_run_heading
 from rookery.pages.run_row import label_status
-from rookery.pages.run_statistics import add_present, estimate_fixed_elo, estimate_run_elo
+from rookery.pages.run_statistics import (
+    add_present,
+    estimate_fixed_elo,
+    estimate_run_elo,
+    leave_out_purged,
+)
 from rookery.rules.answers import ChartPoint
 from rookery.rules.lifecycle import Actor
 from rookery.stats.numbers import Z95, StatisticsFault, cdf
@@ -223,7 +228,11 @@ def _tell_would_have(data: CompareData) -> Iterator[str]:
     llr = spec.log_ratio(results.pentanomial, results.trinomial)
     bounds = f"[{format_decimal(spec.elo0)}, {format_decimal(spec.elo1)}] {SCALES[spec.model]}"
     yield f"Under {bounds} the same results give {format_llr(llr, spec.lower, spec.upper)}."
-    yield find_crossing(spec, add_present(data.samples, data.run, data.now))
+    yield find_crossing(spec, _list_points(data.samples, data.run, data.now))
+
+
+def _list_points(samples: tuple[ChartPoint, ...], run: Run, now: datetime) -> Sequence[ChartPoint]:
+    return leave_out_purged(add_present(samples, run, now), run)
 
 
 def find_crossing(spec: Sprt, samples: Sequence[ChartPoint]) -> str:
@@ -289,8 +298,8 @@ def _show_pairs(run: Run) -> str:
 def _draw_both(data: CompareData, other: Run) -> Figure | None:
     """Both Elos over games. They are those of the games alone, since only such can be laid over one
     another whatever the bounds were."""
-    ours = list_elo(add_present(data.samples, data.run, data.now))
-    theirs = list_elo(add_present(data.other_samples, other, data.now))
+    ours = list_elo(_list_points(data.samples, data.run, data.now))
+    theirs = list_elo(_list_points(data.other_samples, other, data.now))
     curves = (Curve("this run", ours), Curve("the other", theirs))
     axes = FigureAxes(format_count, format_decimal, "games")
     return draw_figure("Elo of both", [each for each in curves if each.points], axes)

@@ -156,6 +156,15 @@ def add_present(
     return (*samples, chart_point(run, now, nps))
 
 
+def leave_out_purged(samples: Sequence[ChartPoint], run: Run) -> Sequence[ChartPoint]:
+    """Where a purge has struck games out, the points that had more than are left make room for
+    one of what is left, so that lines over games end where the run is."""
+    games = run.tally.results.games
+    if not samples or samples[-1].games <= games:
+        return samples
+    return (*(one for one in samples if one.games < games), chart_point(run, samples[-1].at))
+
+
 def measure_games_per_minute(
     run: Run, then: ChartPoint | None, speed: RunSpeed, now: datetime
 ) -> float:

@@ -94,13 +94,14 @@ async function fetchPart(name) {
   return answer.ok ? answer.json() : null;
 }
 
-// Points are taken now and then; the last one of a chart is where the run is.
+// Points are taken now and then, and a purge strikes games out: the last one is where the run is.
 function addPresent(samples) {
   const { games, llr, elo } = live.querySelector("[data-games]")?.dataset ?? {};
-  const last = samples.at(-1);
-  if (!last || !(Number(games) > last.games)) return samples;
+  const last = samples.at(-1), played = Number(games);
+  if (!last || !played || played === last.games) return samples;
   const own = elo ? { elo: elo.split(" ").map(Number) } : {};
-  return [...samples, { ...last, games: Number(games), llr: Number(llr), ...own }];
+  const before = samples.filter((one) => one.games < played);
+  return [...before, { ...last, games: played, llr: Number(llr), ...own }];
 }
 
 function drawOverTime() {
