@@ -6,6 +6,7 @@ import pytest
 
 from tests.bucket_server import CREDENTIALS, BucketServer, serve_bucket
 from tests.database import *  # noqa: F403 they are what it exports
+from tests.storage.posts import inside, listener, mail_box, post  # noqa: F401 fixtures
 
 
 @pytest.fixture(scope="session")
