@@ -11,11 +11,13 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from random import Random
+from statistics import fmean
 
 from msgspec.structs import replace as with_fields
 
 from rookery.farm.invented_play import draw_many_pairs
 from rookery.farm.seeding_notes import invent_failure, invent_repeated_failures
+from rookery.farm.seeding_pace import PlayedPace, draw_pace
 from rookery.farm.seeding_people import (
     APPROVERS,
     BLOCK_REASONS,
@@ -136,7 +138,7 @@ class FarmSeed:
         shares: list[list[Machine]] = [[] for _ in range(self.size.runs)]
         busy = [each for each in range(self.size.runs) if each % 12 and each % 7]
         for machine in self.players if busy else ():
-            place = min(int(self.chance.expovariate(6) * len(busy)), len(busy) - 1)
+            place = min(int(self.chance.expovariate(4) * len(busy)), len(busy) - 1)
             shares[busy[place]].append(machine)
         return shares
 
@@ -195,9 +197,9 @@ class FarmSeed:
     def _finish_run(self, run: Run) -> Changes:
         """Plays a run to its end; some are stopped by their owner before, and from some the results
         of machines that crashed are purged."""
-        patience = self.chance.choices((1.0, 0.3), (9, 1))[0]
+        most = self.chance.choices((TASKS_PER_RUN * 3, TASKS_PER_RUN), (9, 1))[0]
         players = self.chance.sample(self._machines, min(len(self._machines), 60))
-        changes = self._play_tasks(run, players, TASKS_PER_RUN * 3, patience)
+        changes = self._play_tasks(run, players, draw_pace(self.chance, run, most, self.now), most)
         played = changes.runs[0]
         flag = played.kind.flag(played.tally.results)
         status = replace(played.status, finished=True, flag=flag)
@@ -238,11 +240,10 @@ class FarmSeed:
     def _play_run(self, run: Run, machines: Sequence[Machine]) -> Changes:
         """A run that plays now: some tasks are over, and each of the machines that has the cores
         has one."""
-        past = self.chance.sample(self._machines, min(len(self._machines), 30))
-        changes = self._play_tasks(run, past, self.chance.randint(3, 25), 1.0, undecided=True)
+        able = [each for each in machines if each.cores >= run.plan.threads]
+        changes = self._play_until_now(run, able)
         played, over = changes.runs[0], tuple(task.closed() for task in changes.tasks)
         tally = replace(played.tally, workers=0, cores=0, committed=played.tally.results.games)
-        able = [each for each in machines if each.cores >= run.plan.threads]
         most = max(2, tally.results.pairs // (4 * max(1, len(able))))
         idle = tally
         active: list[Task] = []
@@ -261,6 +262,20 @@ class FarmSeed:
         playing = replace(played, kind=kind, tally=tally, updated=self.now)
         return _changed(changes, playing, (*over, *active))
 
+    def _play_until_now(self, run: Run, machines: Sequence[Machine]) -> Changes:
+        """What came before: at the pace of the machines that play it, and without a verdict."""
+        past = self.chance.sample(self._machines, min(len(self._machines), 30))
+        most = self.chance.randint(4, 26)
+        pace = draw_pace(self.chance, run, most, self.now, machines)
+        most = max(1, min(most, int((self.now - run.created) / pace.each)))
+        drawn = self.chance.getstate()
+        changes = self._play_tasks(run, past, pace, most, undecided=True)
+        if len(changes.tasks) < most:
+            # The same tasks once more, so that the last of them ends now.
+            self.chance.setstate(drawn)
+            changes = self._play_tasks(run, past, pace, len(changes.tasks), undecided=True)
+        return changes
+
     def _open_task(self, run: Run, tally: Tally, machine: Machine) -> Task:
         games = 32 * max(1, machine.cores // run.plan.threads)
         begun = self.now - timedelta(minutes=self.chance.uniform(0.5, 20))
@@ -270,24 +285,23 @@ class FarmSeed:
         self,
         run: Run,
         players: Sequence[Machine],
+        pace: PlayedPace,
         most: int,
-        patience: float,
         *,
         undecided: bool = False,
     ) -> Changes:
         """The run after its tasks were played one after the other, until it is decided or `most`
-        were played; with `undecided` it stops before a verdict."""
+        were played; with `undecided` it stops before a verdict, and the last one ends now."""
         elo = self.chance.gauss(0.2, 2.5)
         run = replace(run, status=Status(approver=self.find_approver(run)))
+        if undecided:
+            run = replace(run, updated=max(run.created, self.now - pace.each * (most + 0.5)))
         tasks: list[Task] = []
         samples: list[ChartPoint] = []
         batches: list[PlayedBatch] = []
         failures: list[Event] = []
-        pairs = self.chance.randint(150, 700)
-        # What still plays has played until now.
-        left = (self.now - run.updated) / (int(most * patience) + 2)
-        pace = left if undecided else timedelta(minutes=self.chance.uniform(1, 9))
-        for number in range(int(most * patience) + 1):
+        pairs, nps = pace.pairs, fmean(one.nps for one in players) if players else REFERENCE_NPS
+        for number in range(most):
             machine = self._find_player(players, number)
             results = draw_many_pairs(self.chance, elo, pairs)
             if self.chance.random() < 0.001:
@@ -295,13 +309,14 @@ class FarmSeed:
             kind = self._judge(run.kind, run.tally.results + results, results)
             if undecided and kind.is_decided(run.tally.results + results, run.plan.games):
                 break
-            begun, games = run.updated, 2 * pairs
-            times = (begun, begun + pace)
+            begun, games, swing = run.updated, 2 * pairs, self.chance.uniform(0.85, 1.15)
+            ended = min(begun + pace.each / swing, self.now)
+            times = (begun, ended)
             task = Task(run.id, number, games * number, games, machine, *times, results)
             tally = run.tally.opened(task).reported(NOTHING, results)
-            run = run.with_play(kind, tally, min(begun + pace, self.now))
+            run = run.with_play(kind, tally, ended)
             tasks.append(task)
-            samples.append(self._sample(run, 40 + 10 * (number % 9), machine.nps))
+            samples.append(self._sample(run, round(pace.cores * swing), nps))
             batches.append(self._batch(task))
             if self.chance.random() < 0.004:
                 failures.append(invent_failure(self.chance, run, task))

@@ -28,7 +28,7 @@ PROCESSORS = (
     ("Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz", "x86-64-vnni256", 0.85),
     ("Apple M2", "apple-silicon", 1.25),
 )
-CORES = (2, 4, 4, 8, 8, 8, 12, 16, 16, 24, 32, 64)
+CORES = (1, 2, 2, 4, 4, 4, 4, 6, 8, 8, 8, 12, 16, 32)
 SYSTEMS = ("Linux 6.1.0-26-amd64", "Linux 5.15.0-122-generic", "Windows 11")
 REFERENCE_NPS = 690_000.0
 TEAMS = {"kestrel": ("birk", "cleo", "edda"), "merlin": ("fenn", "greta")}

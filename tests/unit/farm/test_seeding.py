@@ -12,7 +12,7 @@ from rookery.farm.seeding_people import invent_engines, invent_users
 from rookery.model.events import Action
 from rookery.model.kinds import SprtTest
 from rookery.model.presets import read_preset
-from rookery.model.run import DisplayState
+from rookery.model.run import DisplayState, games_per_minute
 from rookery.model.task import contradiction, total
 from rookery.rules.answers import Changes
 from rookery.rules.progress import BranchCommit, chain_progress, summarise_test
@@ -52,6 +52,18 @@ def test_a_run_is_playing_exactly_where_machines_have_tasks(history: list[Change
         assert (run.display is DisplayState.ACTIVE) == bool(active)
 
 
+def test_a_run_plays_as_fast_as_its_machines_can(history: list[Changes]) -> None:
+    for changes in history:
+        run, active = changes.runs[0], [task for task in changes.tasks if task.active]
+        if not active or len(changes.samples) < 3:
+            continue
+        first, last = changes.samples[0], changes.samples[-1]
+        minutes = (last.at - first.at).total_seconds() / 60
+        pace = (last.games - first.games) / minutes
+        assert pace == pytest.approx(games_per_minute(run, active), rel=0.25)
+        assert NOW - last.at < 2 * (last.at - first.at)
+
+
 def test_no_run_that_plays_is_decided(history: list[Changes]) -> None:
     playing = [each.runs[0] for each in history if not each.runs[0].status.finished]
     tests = [run.kind for run in playing if isinstance(run.kind, SprtTest)]
@@ -88,7 +100,7 @@ def test_a_test_that_passed_is_the_base_of_a_later_one(history: list[Changes]) -
 
 
 def test_an_engines_progress_is_measured_directly_too() -> None:
-    farm = FarmSeed(Random(1), NOW, SeedSize(runs=0, machines=10, history=40))
+    farm = FarmSeed(Random(1), NOW, SeedSize(runs=0, machines=10, history=120))
     runs = [changes.runs[0] for changes in farm.invent_runs()]
     branch = [
         BranchCommit(side.commit, place, 0, "")
