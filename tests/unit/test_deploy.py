@@ -54,6 +54,15 @@ def test_an_image_copies_what_there_is_and_runs_as_nobody_special(path: Path) ->
     assert len(set(BASE.findall(text))) == 1
 
 
+def test_builds_leave_out_what_no_image_copies() -> None:
+    """By the one file that Docker and Podman both read."""
+    kept = re.findall(r"^!(\S+)", (PROJECT / ".dockerignore").read_text(), re.MULTILINE)
+    copied = {word for path in CONTAINERFILES for word in path.read_text().splitlines()}
+    sources = {each for line in copied for group in COPIED.findall(line) for each in group.split()}
+    assert sorted(kept) == sorted(sources)
+    assert not (PROJECT / ".containerignore").exists()
+
+
 def read_lock(name: str) -> set[str]:
     """The packages of a lock, each with its version."""
     return set(PINNED.findall((PROJECT / "locks" / f"{name}.txt").read_text()))
@@ -88,12 +97,27 @@ def test_everything_that_a_service_names_is_declared() -> None:
         assert all((DEPLOY / each).exists() for each in volumes - named)
         assert set(service.get("secrets", ())) <= found["secrets"].keys()
         assert set(service.get("depends_on", ())) <= found["services"].keys()
-        assert service["restart"] == "unless-stopped"
+        # Podman starts no others after a restart of the machine.
+        assert service["restart"] == "always"
 
 
 def test_the_instances_differ_in_their_name_alone() -> None:
     first, second = (yaml.safe_dump(compose()["services"][name]) for name in SERVERS)
     assert first.replace("rookery-a", "rookery-b").replace("data-a", "data-b") == second
+
+
+def test_an_instance_is_healthy_where_podman_built_it_too() -> None:
+    """Its images have no health check, and its tools garble checks of more than a plain word."""
+    image = (DEPLOY / "Containerfile.server").read_text()
+    words = json.loads(image.partition("    CMD ")[2].partition("\n")[0])
+    assert compose()["services"]["rookery-a"]["healthcheck"]["test"] == ["CMD", *words]
+    assert len(words) == 1
+    assert f"> /usr/local/bin/{words[0]} " in image
+
+
+def test_the_database_is_healthy_once_the_network_reaches_it() -> None:
+    """While its image makes it, a passing server answers on the socket alone."""
+    assert "--host=127.0.0.1" in compose()["services"]["database"]["healthcheck"]["test"]
 
 
 def test_what_the_instances_are_told_are_settings() -> None:
