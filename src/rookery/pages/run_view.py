@@ -66,9 +66,13 @@ from rookery.rules.diagnosis import AHEAD, RunDiagnosis, RunFinding
 from rookery.rules.lifecycle import Actor, stage
 from rookery.rules.purge import BadTask
 from rookery.rules.review import Hint
+from rookery.stats.sprt import Verdict
 
 MOST_MACHINES = 12
 MOST_ACTIONS = 20
+EARLY_VERDICT = (
+    "Decided a little before the bound: results jump beyond it, and the mean jump is taken off."
+)
 EARLY_STOP = (
     "A group's Elo is taken from its games alone; the test's own, above, also allows for stopping"
     " at a lucky moment."
@@ -116,6 +120,8 @@ class RunView:
     sentence: str
     evidence: tuple[NamedValue, ...]
     outcome: str
+    early: str
+    """Why a verdict came within the bounds that are shown; empty where it did not."""
     took: str
     los: str
     chance: str
@@ -172,6 +178,7 @@ def make_run_view(data: RunPageData) -> RunView:
         sentence=describe_run(run),
         evidence=_list_evidence(data.diagnosis, data.names),
         outcome=_describe_outcome(run),
+        early=EARLY_VERDICT if _is_early(run) else "",
         took=format_duration((run.updated - run.created).total_seconds()) if over else "",
         los=DASH if found is None else format_percent(found.los),
         chance="" if ahead is None or ahead.chance is None else format_percent(ahead.chance),
@@ -206,6 +213,12 @@ def make_run_view(data: RunPageData) -> RunView:
         explained=(DIFFERS, PURGES),
         life=stage(run.status).value,
     )
+
+
+def _is_early(run: Run) -> bool:
+    if not isinstance(run.kind, SprtTest) or run.kind.state.verdict is Verdict.RUNNING:
+        return False
+    return run.kind.spec.lower < run.kind.state.llr < run.kind.spec.upper
 
 
 def _describe_games_left(ahead: RunForecast) -> str:

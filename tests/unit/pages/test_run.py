@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as with_fields
 
 from rookery.farm.read_values import Contribution, Grouping
 from rookery.farm.views import RunSpeed
@@ -18,6 +19,7 @@ from rookery.pages.run_view import RunPageData, make_run_view
 from rookery.rules.diagnosis import RunDiagnosis, RunFinding
 from rookery.rules.lifecycle import Actor
 from rookery.rules.observations import chart_point
+from rookery.stats.sprt import Verdict
 from tests.makers import BOSS, NOW, OWNER, STRANGER, later, make_plan, make_run, pairs, sprt, spsa
 
 OVER = Status(approver="boris", finished=True)
@@ -36,6 +38,24 @@ def group(by: Grouping, name: str, machines: int, results: Results) -> Contribut
 def test_a_fresh_run_shows_no_number_that_is_none() -> None:
     view = make_run_view(RunPageData(make_run(kind=sprt()), NOW))
     assert (view.row.elo, view.los, view.row.pairs, view.charts) == ("–", "–", None, ())
+
+
+@pytest.mark.parametrize(
+    ("llr", "verdict", "told"),
+    [
+        (2.89, Verdict.ACCEPTED, True),
+        (-2.9, Verdict.REJECTED, True),
+        (2.95, Verdict.ACCEPTED, False),
+        (2.8, Verdict.RUNNING, False),
+    ],
+)
+def test_a_verdict_within_the_bounds_that_are_shown_says_why(
+    llr: float, verdict: Verdict, told: bool
+) -> None:
+    kind = sprt()
+    kind = replace(kind, state=with_fields(kind.state, llr=llr, verdict=verdict))
+    view = make_run_view(RunPageData(make_run(kind=kind), NOW))
+    assert bool(view.early) == told
 
 
 def test_the_last_point_of_a_chart_is_where_the_run_is() -> None:
