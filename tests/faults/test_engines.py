@@ -7,16 +7,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from rookery.boundary.offload import Threads
-from rookery.match.engine_process import start_process
+from rookery.match.engine_process import EngineProcess, start_process
 from rookery.match.job import EngineSpec, GameResult, MatchFault, Termination
 from tests.engines.matches import MOVER, SHORT, mover, movers_left, play
 from tests.faults.processes import kill, wait_until_gone
@@ -25,6 +25,7 @@ from tests.process_table import LIMIT_SECONDS, parent_of, pids, processes_of, st
 from tests.rookery_process import COMMAND
 
 pytestmark = pytest.mark.anyio
+T = TypeVar("T")
 
 WRONGS = {
     "crash": Termination.CRASH,
@@ -65,22 +66,34 @@ def misdeed(game: GameResult) -> str:
     return told[-1].rpartition(" ")[2] if told else ""
 
 
-async def leave(task: asyncio.Task[Any], *, after_turns: int) -> None:
-    """Cancel it again and again, as the end of a match that was given up does."""
+async def leave(task: asyncio.Task[T], *, after_turns: int) -> T | None:
+    """Cancel it again and again, as the end of a match that was given up does; what it came to
+    where it was quicker than that."""
     for _ in range(after_turns):
         await asyncio.sleep(0)
     while not task.done():
         task.cancel()
         await asyncio.sleep(0)
     with suppress(asyncio.CancelledError):
-        await task
+        return await task
+    return None
+
+
+def start(spec: EngineSpec) -> Coroutine[Any, Any, EngineProcess]:
+    return start_process(spec.command, Threads(), environment=dict(spec.environment or ()))
 
 
 @pytest.mark.parametrize("turns", [1, 5, 50])
 async def test_an_engine_whose_start_is_given_up_is_ended_and_reaped(turns: int) -> None:
-    spec = mover("a")
-    start = start_process(spec.command, Threads(), environment=dict(spec.environment or ()))
-    await leave(asyncio.create_task(start), after_turns=turns)
+    up_already = await leave(asyncio.create_task(start(mover("a"))), after_turns=turns)
+    if up_already is not None:
+        await up_already.kill()
+
+
+@pytest.mark.parametrize("turns", [0, 1, 5])
+async def test_an_engine_whose_polite_end_is_given_up_is_killed(turns: int) -> None:
+    engine = await start(mover("stubborn", "--misdeed", "stubborn=1"))
+    await leave(asyncio.create_task(engine.quit(LIMIT_SECONDS)), after_turns=1 + turns)
 
 
 @pytest.mark.parametrize("turns", [20, 200, 2000])

@@ -224,11 +224,13 @@ class EngineProcess:
         await see_through(self._reap(KILL_SECONDS))
 
     async def quit(self, seconds: float) -> None:
-        """Ask it to end, and make sure of it."""
-        with contextlib.suppress(EngineFault):
-            self.write(b"quit")
-            await self.expect(b"\x00never said", seconds)
-        await self.kill()
+        """Ask it to end, and make sure of it, also where the waiting for it is given up."""
+        try:
+            with contextlib.suppress(EngineFault):
+                self.write(b"quit")
+                await self.expect(b"\x00never said", seconds)
+        finally:
+            await self.kill()
 
     async def _reap(self, seconds: float) -> None:
         pause, deadline = 0.0005, perf_counter() + seconds
