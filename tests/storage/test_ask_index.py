@@ -247,6 +247,31 @@ def test_an_upload_is_for_its_uploader_until_it_is_shared(
     use_farm(database, queries, test)
 
 
+def test_a_look_ends_though_runs_change_faster_than_they_are_read(
+    database: Target, queries: Queries
+) -> None:
+    async def test(farm: Farm) -> None:
+        run = make_secret_run("a", "Public")
+
+        class BusyIndex(PassageIndex):
+            """Sees the run change whenever a slice is written."""
+
+            slices = 0
+
+            async def apply(self, *args: Any, **then: Any) -> None:
+                self.slices += 1
+                assert self.slices < 10
+                await super().apply(*args, **then)
+                results = pairs(ll=10, even=50, ww=self.slices)
+                await farm.commit(replace(run, tally=replace(run.tally, tasks=1, results=results)))
+
+        await farm.commit(run)
+        await farm.indexer(BusyIndex(farm.pool, farm.queries, STOP_WORDS)).catch_up()
+        assert await farm.found_by() == {"run"}
+
+    use_farm(database, queries, test)
+
+
 def test_of_two_processes_that_index_at_once_one_gives_up_its_slice(
     database: Target, queries: Queries
 ) -> None:

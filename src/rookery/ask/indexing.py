@@ -323,6 +323,9 @@ class Indexer:
                 tell(len(changed))
             self._remember(part)
             at = after = self._left = part.at
+            if at.number > newest:
+                # Runs that are played change all the time: later changes are for the next look.
+                break
         if at.number < newest:
             # Commits after the last run's own changed none.
             self._left = IndexCursor(newest)
