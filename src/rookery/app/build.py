@@ -86,12 +86,12 @@ Prepare = Callable[[Site], Awaitable[None]]
 
 
 def new_process(settings: Settings, log: Log) -> Process:
-    """What the process has before it opens anything."""
+    """The objects that the process needs before it opens anything."""
     return Process(Threads(tokens=settings.threadpool_tokens), SystemClock(), log)
 
 
 async def prepare_nothing(_site: Site) -> None:
-    """Most starts need nothing done before the first request."""
+    """The default of `prepare`: does nothing."""
 
 
 @asynccontextmanager
@@ -113,7 +113,7 @@ async def open_app(
 
 @asynccontextmanager
 async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
-    """A running site, for the length of the block; raises a complaint where it can't start."""
+    """A running site for the length of the block. Raises a Complaint if it can't start."""
     instance, log = f"{socket.gethostname()}-{secrets.token_hex(4)}", make_event_log(process.log)
     async with StepRunner(process) as steps:
         target = await steps.enter(DATABASE, reach_database(settings, process))
@@ -159,7 +159,7 @@ async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
 
 
 async def start_serving(site: Site, steps: StepRunner) -> None:
-    """The crossings between the loop and threads, and the event bus."""
+    """Open the crossings between the loop and threads, and start the event bus."""
     await steps.wait(THREADS, _adopt_threads(site))
     site.bridge = await steps.enter(BRIDGE, open_bridge())
     watch = LoopWatch(partial(_tell_blockage, site.log), partial(_tell_holdup, site.log))
@@ -169,14 +169,14 @@ async def start_serving(site: Site, steps: StepRunner) -> None:
 
 
 async def start_jobs(site: Site, steps: StepRunner) -> None:
-    """What the site does by itself, from now on."""
+    """Start the periodic jobs of the site."""
     site.jobs = make_jobs(site)
     await steps.enter(JOBS, run_jobs(site.fleet, site.jobs, site.log, partial(_is_outage, site)))
     site.stop_jobs = steps.stop_jobs
 
 
 def _is_outage(site: Site, error: BaseException) -> bool:
-    """Whether a job failed because the database or the storage of files is away."""
+    """Whether a job failed because the database or the file storage is unavailable."""
     return isinstance(error, StorageAway) or site.is_outage(error)
 
 
@@ -186,7 +186,7 @@ async def _adopt_threads(site: Site) -> None:
 
 def reach_database(settings: Settings, process: Process) -> AbstractAsyncContextManager[Target]:
     def give_up(problem: Problem) -> None:
-        """Without its database the process has nothing to do: whoever started it is to know."""
+        """Stop the process with an error: it can do nothing without its database."""
         process.log.error("database_given_up", reason=str(problem))
         process.failures.append("database")
         os.kill(os.getpid(), signal.SIGTERM)
@@ -210,7 +210,8 @@ class Keys:
 
 
 def read_key_files(settings: Settings) -> tuple[bytes | None, bytes | None]:
-    """The keys that an earlier version kept in the data folder; the database takes them over."""
+    """Read the keys that an earlier version kept in the data folder. The database takes them
+    over."""
     return read_key_file(settings.data / SEAL_FILE), read_key_file(settings.data / WHEEL_FILE)
 
 
@@ -231,7 +232,7 @@ def make_lease(
     address: str,
     renewals: Pool,
 ) -> Lease:
-    """The lease as this process stands for it, with heartbeats on a connection of their own."""
+    """The lease of this process, with a connection of its own for heartbeats."""
     shared = settings.database_url is not None
     return Lease(
         pool,
@@ -246,16 +247,17 @@ def make_lease(
 def _keep_lease(
     settings: Settings, lease: Lease, log: EventLog
 ) -> AbstractAsyncContextManager[Lease]:
-    """An external database may have another primary, and then we stand by. The folder of an
-    embedded one is locked by us alone: whoever held the lease is dead."""
+    """Hold or await the lease. An external database may have another primary; then this process
+    stands by. The folder of an embedded database is locked by this process alone, so any earlier
+    holder of the lease is dead and the lease is taken by force."""
     if settings.database_url is not None:
         return keep_renewed(lease, log=log)
     return hold_primacy(lease, force=True, log=log)
 
 
 def find_internal_address(bound: str, seen_at: str | None) -> str:
-    """Where other processes reach this one. Who listens on all addresses is reached at the one that
-    the database sees, which is in a network that the others are in too."""
+    """The address at which other processes reach this one. A server that listens on all addresses
+    uses the one that the database sees, which is on a network shared with the other servers."""
     host = seen_at or "127.0.0.1"
     host = f"[{host}]" if ":" in host else host
     for everywhere in ("//0.0.0.0:", "//[::]:"):
@@ -272,7 +274,8 @@ async def open_site(
     lease: Lease,
     keys: Keys,
 ) -> AsyncIterator[Site]:
-    """The fleet on its rows, and everything that stands on it."""
+    """Build the site on an open database: read the fleet from its rows and open the parts that need
+    it."""
     threads, clock, log = process.threads, process.clock, process.log
     reserve = settings.disk_reserve_mb * MB
     disk = Disk(watched_folders(settings), threads, clock, log, reserve=reserve, free=free_bytes)
@@ -283,7 +286,7 @@ async def open_site(
         for site in opened:
             site.fleet.primary.lost(reason)
 
-    # An idle primary writes nothing, and would not find out that it is to wait for its turn.
+    # An idle primary writes nothing, so only this callback tells it that it is no longer primary.
     lease.on_loss(lose)
     bus = Bus(FleetReads(pool, queries), log)
     assets, wheel = await threads.io(read_all_assets, settings), await threads.io(own_wheel)
@@ -317,7 +320,7 @@ async def open_site(
 
 @asynccontextmanager
 async def open_fleet(site: Site) -> AsyncIterator[None]:
-    """Reads what the site keeps in memory, and notes start and stop in the log of actions."""
+    """Read what the site keeps in memory, and note the start and stop in the log of actions."""
     await site.load()
     await site.speed_keeping.load()
     await site.fleet.primary.open()
@@ -334,12 +337,13 @@ def _pool_stats(pool: Pool) -> PoolStats:
 
 
 async def _note(site: Site, what: str) -> None:
-    """A line of the log of actions."""
+    """Write a line into the log of actions."""
     await site.audit.write(about_system(f"Rookery {__version__} {what}", site.clock.now()))
 
 
 async def _note_stop(site: Site) -> None:
-    """Also where the database is away for good: a stop must not fail of it."""
+    """Note the stop in the log of actions. The stop must not fail when the database is
+    unavailable."""
     try:
         async with asyncio.timeout(STOP_NOTE_SECONDS):
             await _note(site, "stopped")
@@ -348,7 +352,7 @@ async def _note_stop(site: Site) -> None:
 
 
 def _tell_blockage(log: Log, blockage: Blockage) -> None:
-    """A hiccup is told with its place; only what lasts is worth a whole stack."""
+    """Log a short blockage with its location, and a long one with the whole stack."""
     seconds = round(blockage.seconds, 3)
     if blockage.seconds >= WORTH_A_STACK_SECONDS:
         log.warning("loop_blocked", seconds=seconds, stack=blockage.stack)

@@ -1,4 +1,4 @@
-"""What a site does by itself while it serves."""
+"""The periodic jobs that a site runs while it serves."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ Work = Callable[[], Awaitable[None]]
 
 @runs(Domain.THREAD, "files are listed and removed in threads, rows are awaited")
 async def sweep_uploads(site: Site) -> None:
-    """Removes files that no row ever came to name."""
+    """Remove uploaded files that no row refers to."""
     await site.programs.sweep()
     await site.books.sweep()
     await site.documents.sweep()
@@ -47,20 +47,20 @@ async def sweep_uploads(site: Site) -> None:
 
 @runs(Domain.THREAD, "a mark is read from the storage in a thread")
 async def look_at_owner(site: Site) -> None:
-    """Finds out whose the files are; the primary marks a place that has no mark."""
+    """Find out which site the files belong to. The primary marks a place that has no mark."""
     await site.file_owners.look(writes=site.is_primary())
 
 
 @runs(Domain.THREAD, "files are listed and removed in threads")
 async def sweep_archives(site: Site) -> None:
-    """Removes archives that nobody asks for."""
+    """Remove archives that are no longer used."""
     await site.archives.clean_up()
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredJob:
-    """A job of every site: the part that declares where it runs, its work on one site, and which
-    of several processes do it, with the reason."""
+    """A job of every site: the part that declares where it runs, the function that makes its work
+    for one site, and which of several processes run it, with the reason."""
 
     name: str
     seconds: float
@@ -308,7 +308,7 @@ JOBS = (
     ),
     DeclaredJob("disk", TICK_SECONDS, ANY, OWN, Disk.measure, lambda site: site.disk.measure),
 )
-"""All of them, in the order in which they are listed."""
+"""All jobs, in the order in which they are listed."""
 
 
 def make_jobs(site: Site) -> tuple[PeriodicJob, ...]:

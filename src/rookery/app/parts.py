@@ -91,7 +91,7 @@ def make_storage(
 
 
 def read_all_assets(settings: Settings) -> Assets:
-    """The files of the pages, with those that an earlier start has fetched."""
+    """The static files of the pages, with those that an earlier start has fetched."""
     assets = read_assets()
     if settings.front_end:
         assets.add(read_fetched(find_folders(settings.data)))
@@ -99,14 +99,14 @@ def read_all_assets(settings: Settings) -> Assets:
 
 
 def make_outside(settings: Settings, process: Process) -> RemoteSources:
-    """Where this server finds commits and their files."""
+    """The sources outside of this server: where it finds commits and their files."""
     mirrors = Mirrors(settings.data / "sources", make_git(settings))
     github = GitHub(process.clock, api=settings.github_api, token=settings.github_token)
     return RemoteSources(mirrors, github, process.clock)
 
 
 def make_git(settings: Settings) -> Git:
-    """Git as this server may use it."""
+    """Git, restricted to what this server's settings allow."""
     policy = FetchPolicy(frozenset(settings.git_schemes), frozenset(settings.git_hosts))
     return Git(policy, settings.git_credentials)
 

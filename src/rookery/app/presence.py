@@ -26,7 +26,7 @@ from rookery.web.site import Site
 
 @asynccontextmanager
 async def keep_listed(site: Site, lease: Lease, schema: int) -> AsyncIterator[Presence]:
-    """Among the servers of its database for the length of the block."""
+    """List this process among the servers of its database for the length of the block."""
     started = site.clock.now()
     site.version = await site.threads.io(describe_version)
 
@@ -55,8 +55,8 @@ async def keep_listed(site: Site, lease: Lease, schema: int) -> AsyncIterator[Pr
 
 
 def take_figures(site: Site) -> InstanceFigures:
-    """How this process does. What the bus has not heard two seconds after it was committed, it will
-    not hear any more."""
+    """The current figures of this process. If other servers have seen later commits than its event
+    bus, the bus has missed a notice and is told to catch up."""
     watch, behind = site.watch, max(0, site.other_instances().sequence - site.bus.sequence)
     if behind:
         site.bus.miss()
@@ -77,13 +77,14 @@ ASK_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """How this process gives being primary to another."""
+    """Hands the primary role over to another process."""
 
     site: Site
     lease: Lease
 
     def hear(self, text: str) -> None:
-        """What somebody tells of the lease; only `rookery step-down` asks for anything."""
+        """Handle a notice about the lease. Only `rookery step-down` sends one that asks for
+        something."""
         asked = read_step_down(text)
         if asked is None:
             return
@@ -94,13 +95,14 @@ class Handover:
             primary.spawn(self._give())
 
     def give_up(self, reason: str) -> None:
-        """The lease has run out. Where others live, one of them is primary by now, and calls that
-        wait here are for that one; who is alone waits for its database."""
+        """Handle the expiry of the lease. If there are other servers, one of them is primary by
+        now, and calls that wait here are sent to it. A process that is alone waits for its
+        database."""
         if self.site.other_instances().others:
             self.site.fleet.primary.lost(reason)
 
     async def before_stop(self) -> None:
-        """Where another process lives, it is primary before this one stops answering."""
+        """Before this process stops answering, let another one become primary if there is one."""
         if not self.site.is_primary():
             return
         try:
@@ -113,7 +115,8 @@ class Handover:
             self.site.log.warning("not_taken_over", why=repr(error))
 
     async def _has_others(self) -> bool:
-        """Asked now, because one may have come since this process told last that it lives."""
+        """Whether other servers are alive now. Reads the rows, because one may have started since
+        this process last wrote its own row."""
         found = await self.site.instances.list_all()
         return any(each.is_alive and each.name != self.lease.instance for each in found)
 

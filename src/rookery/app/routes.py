@@ -149,7 +149,7 @@ def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
     app.state.event_feed = EventFeed(site)
     app.state.ask_answers = AskAnswers(site)
     app.state.residuals = Residuals(site)
-    # Takes a tenth of a second, which a start need not wait for.
+    # Takes a tenth of a second, so it is made on first use instead of at the start.
     app.state.make_openapi = cache(partial(make_openapi, app.routes, ARGS_DOCUMENT))
     meter_routes(app.routes, site.meter)
     know_commands_again(app.routes)
@@ -198,7 +198,7 @@ MIDDLEWARE: tuple[Any, ...] = (
     BlockedUsers,
     ClosedSite,
 )
-"""From the outside in; what is further out also sees the answers of what is further in."""
+"""The middleware from the outside in. Outer layers also see the answers of inner ones."""
 
 
 def make_middleware(site: Site, for_workers: Sequence[Route]) -> list[Middleware]:
@@ -214,7 +214,8 @@ def make_middleware(site: Site, for_workers: Sequence[Route]) -> list[Middleware
 
 @runs(Domain.LOOP, "shapes the answer; an error page is rendered in a thread")
 async def on_refusal(request: Request, error: Exception) -> Response:
-    """Inside the session, so that its changes are kept."""
+    """Answer a refusal. Runs inside the session middleware, so that changes to the session are
+    kept."""
     return await answer_error(error, request.scope, site_of(request))
 
 

@@ -66,4 +66,4 @@ STEPS = (
     PRESENCE,
     JOBS,
 )
-"""All of them, in their order."""
+"""All steps, in the order in which they are taken."""

@@ -48,7 +48,8 @@ Args = TypeVarTuple("Args")
 
 @dataclass(frozen=True, slots=True)
 class BridgeStats:
-    """The counters of the bridge; `inside` and `waiting` are of now, the rest since the start."""
+    """The counters of the bridge. `inside` and `waiting` are current values; the rest count since
+    the start."""
 
     limit: int
     inside: int
@@ -67,9 +68,9 @@ class BridgeStats:
 
 
 def call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
-    """Have the loop call something in its next turn, and wait for nothing.
+    """Make the loop call a function in its next iteration, without waiting for the result.
 
-    For threads and signal handlers that need no result. Does nothing on a closed loop.
+    For threads and signal handlers. Does nothing when the loop is closed.
     """
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(call)
@@ -103,10 +104,10 @@ class _Crossing(Generic[T]):
         self._task.add_done_callback(lambda _: ended())
 
     def give_up(self) -> None:
-        """On the loop: cancel the coroutine, or see to it that it never starts.
+        """On the loop: cancel the coroutine, or make sure that it never starts.
 
-        It is cancelled once only, and not again at each of its next steps, as a cancel scope
-        would do: database drivers have to await something while they put a connection back.
+        It is cancelled once, not again at each of its steps as a cancel scope would do, because
+        database drivers have to await something while they return a connection to the pool.
         """
         if self._task is not None and not self._given_up:
             self._task.cancel()
@@ -120,7 +121,7 @@ class _Crossing(Generic[T]):
         try:
             value = await self._start()
         except asyncio.CancelledError:
-            self.fail(CrossingCancelled())  # without effect when the thread has left
+            self.fail(CrossingCancelled())  # no effect when the thread has left
         except BaseException as fault:  # noqa: BLE001 - whatever it is, it is the caller's
             self.fail(fault)
         else:
@@ -141,7 +142,7 @@ class Bridge:
         self._calls = 0
         self._timeouts = 0
         self._refused: Counter[type[BridgeError]] = Counter()
-        # Written by the loop alone: the crossings that have begun there, and whether none is left.
+        # Changed on the loop only: the crossings that have begun there, and whether none is left.
         self._begun: set[_Crossing[Any]] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -170,14 +171,16 @@ class Bridge:
         return crossing.answer.result()
 
     def require_own_loop(self) -> None:
-        """Raises OnAnotherLoop, unless it is called on the loop that the bridge leads to."""
+        """Raise OnAnotherLoop unless called on the loop that the bridge belongs to."""
         if asyncio.get_running_loop() is not self._loop:
             self._refuse(OnAnotherLoop())
 
     async def close(self, *, grace_seconds: float = 1.0) -> None:
-        """On the loop: end every waiting thread with BridgeClosed and cancel what runs.
+        """On the loop: raise BridgeClosed in every waiting thread and cancel the running
+        coroutines.
 
-        Coroutines that resist get `grace_seconds`, then they are left to the loop.
+        Coroutines that resist cancellation get `grace_seconds`; after that `close` no longer waits
+        for them.
         """
         with self._changed:
             self._closed = True
@@ -210,7 +213,7 @@ class Bridge:
         try:
             here = asyncio.get_running_loop()
         except RuntimeError:
-            return  # a plain thread: the only right place
+            return  # a plain thread: the only one that may call
         self._refuse(OnTheLoop() if here is self._loop else OnAnotherLoop())
 
     def _refuse(self, why: BridgeError) -> None:
@@ -245,7 +248,7 @@ class Bridge:
         try:
             # The loop copies the caller's context here, in the caller's thread.
             self._loop.call_soon_threadsafe(self._begin, crossing)
-        except RuntimeError:  # the loop was closed under the bridge
+        except RuntimeError:  # the loop was closed before the bridge
             self._leave()
             self._refuse(BridgeClosed())
 

@@ -1,6 +1,6 @@
 """Detection mode: finds what blocks the loop while tests run, or in `serve` when asked to.
 
-Three nets, because each lets something through:
+It makes three checks, because each of them misses something:
 
 * blocking calls (files, sockets, locks, sleep) are found by blockbuster, which is a test
   dependency and imported only here; we add the calls that it does not know;
@@ -10,7 +10,7 @@ Three nets, because each lets something through:
 * a second event loop, started in a pool's thread while another loop runs, is refused: it is how
   connections of one loop end up on another.
 
-Every find is reported, and the first and the last kind also raise where they happen. Timing
+Every violation is reported, and the first and the last kind also raise where they happen. Timing
 callbacks needs asyncio's own loop; uvloop's callbacks cannot be timed, so detection mode runs
 on asyncio.
 """
@@ -142,7 +142,7 @@ def _find_blocking_calls(report: Report, allowed: tuple[Allowance, ...], undo: E
             net.functions[one.call].can_block_in(one.file, one.function)
 
     class NotedBlockingError(inner.BlockingError):  # type: ignore[misc,name-defined]  # untyped base
-        """A blocking call that is reported even when somebody swallows the exception."""
+        """A blocking call. It is reported when raised, even if some code swallows the exception."""
 
         def __init__(self, call: str) -> None:
             super().__init__(call)
@@ -218,7 +218,7 @@ class _CollectorClock(threading.local):
 
 
 def _describe(handle: asyncio.Handle) -> tuple[str, str, str]:
-    """What a callback was, and the file and function it came from."""
+    """What a callback is, and the file and function that defined it."""
     callback: Any = handle._callback  # type: ignore[attr-defined]  # noqa: SLF001 - as above
     owner = getattr(callback, "__self__", callback)
     work = owner.get_coro() if isinstance(owner, asyncio.Task) else callback

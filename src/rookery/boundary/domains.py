@@ -18,7 +18,7 @@ _MARK = "__rookery_runs__"
 
 
 class Domain(enum.Enum):
-    """Where the work of a part is done."""
+    """Where a part of the app does its work."""
 
     LOOP = "LOOP"  # on the event loop, in microseconds
     LOOP_CPU = "LOOP CPU"  # computes on the event loop, in bounded pieces of milliseconds at most
@@ -37,7 +37,7 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of the inventory; kind is route, middleware, step, error handler or job."""
+    """A line of the inventory. Its kind is route, middleware, step, error handler or job."""
 
     kind: str
     name: str
@@ -47,8 +47,11 @@ class Entry:
 
 
 def runs(domain: Domain, why: str, *, needs_primary: bool = False) -> Callable[[T], T]:
-    """Declare the domain of an endpoint, a middleware class, a step of the start or a job. What
-    needs the primary is carried out by that process alone: others send such requests there."""
+    """Declare the domain of an endpoint, a middleware class, a start-up step or a job.
+
+    Parts declared with `needs_primary` run in the primary only; other instances forward such
+    requests to it.
+    """
     if not why.strip():
         raise ValueError("a declaration needs a reason")
     declaration = Declaration(domain, why, needs_primary)
@@ -63,7 +66,7 @@ def runs(domain: Domain, why: str, *, needs_primary: bool = False) -> Callable[[
 def declaration_of(obj: object) -> Declaration | None:
     """The declaration of a part, found through partials, methods, wrappers and instances.
 
-    A subclass does not inherit it: it may do quite different work.
+    A subclass does not inherit it, because it may do quite different work.
     """
     while isinstance(obj, functools.partial):
         obj = obj.func
@@ -75,7 +78,8 @@ def declaration_of(obj: object) -> Declaration | None:
 
 
 def inventory(items: Iterable[tuple[str, str, object]]) -> tuple[Entry, ...]:
-    """The entries for (kind, name, part); refuses the app when a declaration is missing."""
+    """The inventory of (kind, name, part) tuples. Raises Undeclared when a declaration is
+    missing."""
     entries: list[Entry] = []
     missing: list[str] = []
     for kind, name, part in items:
@@ -93,7 +97,8 @@ COMPUTES_SECONDS = 0.001
 
 
 def measured_domain(time: LoopTime) -> Domain:
-    """Where a part was seen to run. A cache that a thread fills once does not make it THREAD."""
+    """The domain in which a part was measured to run. A single call to a thread that fills a cache
+    does not make it THREAD."""
     if time.threads * 2 > time.calls:
         return Domain.THREAD
     return Domain.LOOP_CPU if time.mean_seconds >= COMPUTES_SECONDS else Domain.LOOP
@@ -107,7 +112,7 @@ NOTHING_MEASURED: Mapping[str, LoopTime] = {}
 def text_table(
     entries: Sequence[Entry], measured: Mapping[str, LoopTime] = NOTHING_MEASURED
 ) -> str:
-    """One line per entry; with the loop time of those that have been measured, by name."""
+    """The inventory as aligned text, one line per entry, with the loop time of measured entries."""
     head = ("KIND", "NAME", "DOMAIN", "MEASURED", "CALLS", "LOOP TIME", "LONGEST", "WHY")
     lines = [
         (one.kind, one.name, one.domain.value, *_figures(measured.get(one.name)), one.why)
@@ -118,13 +123,14 @@ def text_table(
 
 
 def markdown_inventory(entries: Sequence[Entry]) -> str:
-    """The entries with their reasons and without figures, so that it stays the same."""
+    """The entries with their reasons. It has no figures, so that the generated file stays
+    stable."""
     rows = ((one.kind, f"`{one.name}`", _place(one), one.why) for one in entries)
     return markdown_table(("kind", "name", "domain", "why"), rows)
 
 
 def _place(entry: Entry) -> str:
-    """The domain, and whether of several processes on one database the primary alone does it."""
+    """The domain of an entry, and whether only the primary runs it."""
     return f"{entry.domain.value}, primary" if entry.needs_primary else entry.domain.value
 
 

@@ -107,7 +107,7 @@ class _Work(Generic[T]):
         self._left = False
 
     def run(self) -> T:
-        """In the thread: do the work, unless nobody has waited for its start."""
+        """In the thread: run the function, unless its caller gave up before the start."""
         self._begin()
         try:
             return self._call()
@@ -115,7 +115,8 @@ class _Work(Generic[T]):
             self._end()
 
     def leave_running(self) -> bool:
-        """On the loop: nobody waits any longer. Whether the thread will give the place back."""
+        """On the loop: note that nobody waits any longer. Returns whether the thread will release
+        the place in the limiter."""
         with self._lock:
             self._left = True
             return self._running
@@ -134,8 +135,8 @@ class _Work(Generic[T]):
 
 
 HASHING_THREADS = min(2, max(1, (os.cpu_count() or 1) // 2))
-"""Half of the processors at the most: whoever tries wrong passwords from ever other addresses keeps
-these busy, and the database needs one, too."""
+"""How many password checks may run at once: at most half of the processors. Wrong passwords tried
+from ever new addresses could keep all of them busy, and the database needs one too."""
 
 
 class Threads:
@@ -158,7 +159,7 @@ class Threads:
     def adopt_default(self) -> None:
         """Make `io` and the framework's own `def` handlers share one limit.
 
-        To be called once on the running loop: anyio keeps its default limiter per loop.
+        Call this once on the running loop, because anyio keeps its default limiter per loop.
         """
         limiter = to_thread.current_default_thread_limiter()
         limiter.total_tokens = self._io.limiter.total_tokens
@@ -170,8 +171,8 @@ class Threads:
         return await self._io.run(partial(fn, *args, **kwargs))
 
     async def files(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a call of the file store, which may be on a network: one that hangs holds up its own
-        kind and nobody else."""
+        """Run a call of the file store, which may be on a network. A file store that hangs blocks
+        only other `files` calls."""
         self._files.admit()
         return await self._files.run(partial(fn, *args, **kwargs))
 
@@ -191,9 +192,9 @@ class Threads:
             return await self.cpu(fn, *args, **kwargs)
 
     async def check_hash(self, fn: Callable[P, bool], *args: P.args, **kwargs: P.kwargs) -> bool:
-        """Check a password as `hash` does. After a wrong one the place stays taken for as long as
-        the check took: strangers who try passwords without end get half of the time at the most,
-        and the database and the loop the rest."""
+        """Check a password as `hash` does. After a wrong password the place stays taken for as long
+        as the check took, so that guessing passwords uses at most half of the time of these threads
+        and leaves the rest to the database and the loop."""
         self._hash.admit()
         limiter, place = self._hash.limiter, object()
         await limiter.acquire_on_behalf_of(place)
@@ -212,41 +213,41 @@ class Threads:
         return tuple(each.stats() for each in (self._io, self._cpu, self._hash, self._files))
 
 
-# A blocking source as an async stream: each chunk is read in a thread, on demand.
-#
-# A thread is held only while a chunk is read, so a thousand slow downloads hold none. Nothing is
-# read ahead: the next chunk is fetched when the last one has been taken. When the stream ends,
-# fails or is given up, the source is closed, in a thread as well. Whoever may leave a stream
-# between two chunks iterates it under `contextlib.aclosing`; otherwise the source is closed when
-# the interpreter finds the forgotten stream.
+# A blocking source as an async stream: each chunk is read in a thread, on demand. A thread is held
+# only while a chunk is read, so a thousand slow downloads hold none. Nothing is read ahead: the
+# next chunk is read when the last one has been taken. When the stream ends, fails or is given up,
+# the source is closed, also in a thread. Code that may leave a stream between two chunks iterates
+# it under `contextlib.aclosing`; otherwise the source is closed only when the garbage collector
+# finds the stream.
 
 
 async def stream(
     source: Iterable[T] | Callable[[], Iterable[T]], threads: Threads, *, files: bool = False
 ) -> AsyncGenerator[T, None]:
-    """Iterate a blocking source, or what a function returns when called in a thread; `files` for
-    one that reads the file store."""
+    """Iterate over a blocking source, or over what a function returns when called in a thread. Set
+    `files` for a source that reads the file store."""
     reader = _Reader(source)
     run = threads.files if files else threads.io
     try:
         while chunk := await run(reader.read):
-            # Whoever left during the read is not handed a chunk: the source is closed right away.
+            # If the caller was cancelled during the read, drop the chunk and close the source.
             await checkpoint_if_cancelled()
             yield chunk[0]
     finally:
-        # A client that left must not keep the file of its download open.
+        # Close the file of a download also when its client has left.
         with CancelScope(shield=True):
             await run(reader.close)
 
 
 class _Reader(Generic[T]):
-    """The thread's side of a stream: opens on the first read, one thread at a time."""
+    """The part of a stream that runs in threads. It opens the source on the first read, and only
+    one thread reads at a time."""
 
     def __init__(self, source: Iterable[T] | Callable[[], Iterable[T]]) -> None:
         self._source = source
         self._opened: Iterable[T] | None = None
         self._chunks: Iterator[T] | None = None
-        # Closing waits for a read that was given up and is still under way in another thread.
+        # Closing waits for a cancelled read that is still running in another thread.
         self._lock = Lock()
 
     def read(self) -> tuple[T] | None:
@@ -271,7 +272,7 @@ class _Reader(Generic[T]):
         return self._chunks
 
 
-# Admission to a scarce section: who finds it full is refused at once and waits for nothing.
+# Limits the number of callers in a section. A caller that finds it full is refused at once.
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +302,7 @@ class Gate:
 
     @contextmanager
     def enter(self) -> Iterator[None]:
-        """Hold one place for the length of the block; raises GateFull when there is none."""
+        """Hold one place for the length of the block. Raises GateFull when no place is free."""
         self._take()
         try:
             yield

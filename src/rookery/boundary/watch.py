@@ -1,13 +1,13 @@
-"""Watches how late the loop is, and shows what it is doing when it does not answer.
+"""Measures how late the event loop answers, and reports what it is doing when it does not.
 
-A thread asks the loop for a sign of life a few times a second and notes how long it took. When
-none comes within the threshold, the thread looks at the loop's stack at that very moment and
-reports it, and again each time the blockage has lasted twice as long. Between two questions
+A thread schedules a callback on the loop a few times a second and measures how long it takes to
+run. When it has not run within the threshold, the thread takes the loop's stack at that moment and
+reports it, and reports again each time the blockage has lasted twice as long. Between two checks
 both sleep, so that an idle process stays idle.
 
-The thread knows when it meant to wake. Where it wakes much later, another thread held the
-interpreter (a regular expression, a library in C), and nothing of the process could run, the watch
-as little as the loop: that is reported and counted too.
+The thread also knows when it meant to wake. When it wakes much later, another thread held the
+interpreter lock (in a regular expression or a C library) and neither loop nor watch could run. That
+is reported and counted separately.
 """
 
 import asyncio
@@ -28,13 +28,13 @@ from anyio import CancelScope, to_thread
 
 # Counts of durations in fixed buckets, from which quantiles can be read.
 
-# Seconds; fine where a loop is healthy, coarse where it is not.
+# In seconds: narrow buckets for a healthy loop, wide ones for a slow one.
 BOUNDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many durations fell into each bucket; the last one is everything above all bounds."""
+    """How many durations fell into each bucket. The last bucket counts those above all bounds."""
 
     bounds: tuple[float, ...] = BOUNDS
     counts: tuple[int, ...] = (0,) * (len(BOUNDS) + 1)
@@ -45,7 +45,7 @@ class Histogram:
         return sum(self.counts)
 
     def with_one(self, seconds: float) -> "Histogram":
-        """This histogram and one duration more."""
+        """A copy of this histogram with one more duration."""
         bucket = bisect_left(self.bounds, seconds)
         counts = (*self.counts[:bucket], self.counts[bucket] + 1, *self.counts[bucket + 1 :])
         return Histogram(self.bounds, counts, self.total_seconds + seconds)
@@ -66,7 +66,7 @@ __all__ = ["Blockage", "Holdup", "LoopWatch"]
 
 @dataclass(frozen=True, slots=True)
 class Blockage:
-    """The loop did not answer for so long, and this is what it was doing."""
+    """A period in which the loop did not answer, with its duration and the loop's stack."""
 
     seconds: float
     stack: str
@@ -74,10 +74,11 @@ class Blockage:
 
 @dataclass(frozen=True, slots=True)
 class Holdup:
-    """The watch woke so many seconds too late, and this is where each thread was then.
+    """A period in which the watching thread woke too late, with its duration and the stack of each
+    thread.
 
-    A process that computed meanwhile was held up by a thread of its own; one that did not waited
-    for the machine, or for a thread that slept without letting go of the interpreter.
+    If the process used CPU time meanwhile, one of its own threads held it up. If not, it waited for
+    the machine, or for a thread that slept without releasing the interpreter lock.
     """
 
     seconds: float
@@ -130,21 +131,21 @@ class LoopWatch:
             await to_thread.run_sync(self._thread.join)
 
     def histogram(self) -> Histogram:
-        """How late the loop was, one value per question."""
+        """The loop's latencies, one value per check."""
         return self._lags
 
     @property
     def longest(self) -> float:
-        """The longest time in seconds that the loop took to answer."""
+        """The longest latency of the loop, in seconds."""
         return self._longest
 
     def take_recent(self) -> float:
-        """The same since this was asked last."""
+        """The longest latency since the previous call of this method."""
         recent, self._recent = self._recent, 0.0
         return recent
 
     def holdups(self) -> Histogram:
-        """How long the whole process was held up, one value per time it was."""
+        """How long the whole process was held up, one value per occurrence."""
         return self._holdups
 
     def _watch(self) -> None:
@@ -156,7 +157,7 @@ class LoopWatch:
             try:
                 self._loop.call_soon_threadsafe(self._answer, asked)
             except RuntimeError:
-                return  # the loop was closed without the watch being left
+                return  # the loop was closed before the watch was left
             self._await_answer(asked)
 
     def _await_answer(self, asked: float) -> None:
@@ -166,7 +167,8 @@ class LoopWatch:
             patience *= 2
 
     def _wait(self, event: Event, until: float) -> bool:
-        """Whether it happened by then; notes how much later than that this thread woke."""
+        """Wait for the event until the deadline. Returns whether it was set, and notes how much too
+        late this thread woke."""
         computed = process_time()
         happened = event.wait(until - perf_counter())
         late = perf_counter() - until
@@ -176,7 +178,7 @@ class LoopWatch:
         return happened
 
     def _answer(self, asked: float) -> None:
-        """On the loop: the sign of life. The loop alone writes the figures."""
+        """On the loop: record the latency. Only the loop writes the figures."""
         late = perf_counter() - asked
         self._lags = self._lags.with_one(late)
         self._longest = max(self._longest, late)
@@ -190,7 +192,7 @@ def _stack_of(thread: int) -> str:
 
 
 def _places() -> tuple[str, ...]:
-    """Where each thread is, but for this one."""
+    """The current position in the code of each thread but this one."""
     names = {thread.ident: thread.name for thread in enumerate_threads()}
     frames = sys._current_frames()  # noqa: SLF001 - the documented way, despite its name
     return tuple(
@@ -201,20 +203,21 @@ def _places() -> tuple[str, ...]:
     )
 
 
-# Measures the time that a coroutine spends on the loop itself, without what it waits for.
+# Measures the time that a coroutine spends on the loop itself, without the time it waits.
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class LoopTime:
-    """What one part has spent on the loop: how often, in all, and in its longest single step."""
+    """What one part has spent on the loop: the number of calls, the total time and the longest
+    step."""
 
     calls: int = 0
     total_seconds: float = 0.0
     longest_step_seconds: float = 0.0
     threads: int = 0
-    """How many of its calls went to threads."""
+    """How many calls this part made to threads."""
 
     @property
     def mean_seconds(self) -> float:
@@ -222,13 +225,13 @@ class LoopTime:
 
 
 class LoopMeter:
-    """The loop time of every part by its name; the event loop is its only writer."""
+    """The loop time of every part, by name. Only the event loop writes to it."""
 
     def __init__(self) -> None:
         self._accounts: dict[str, _Account] = {}
 
     def add(self, name: str, seconds: float) -> None:
-        """A call that was done in one step."""
+        """Add a call that took a single step."""
         account = self._accounts.get(name)
         if account is None:
             account = self._accounts[name] = _Account()
@@ -237,7 +240,7 @@ class LoopMeter:
         account.longest = max(account.longest, seconds)
 
     async def measure(self, name: str, work: Coroutine[Any, Any, T]) -> T:
-        """Await the work and add what it spent on the loop to the name's account."""
+        """Await the work and add its time on the loop to the figures of this name."""
         account = self._accounts.get(name)
         if account is None:
             account = self._accounts[name] = _Account()
@@ -254,7 +257,8 @@ class LoopMeter:
 
 
 class _Account:
-    """Counted up in place: it is touched at every step of every call."""
+    """The figures of one part. They are updated in place, because every step of every call changes
+    them."""
 
     __slots__ = ("calls", "longest", "threads", "total")
 
@@ -269,11 +273,11 @@ class _Account:
 
 
 _measured: ContextVar[_Account | None] = ContextVar("measured", default=None)
-"""Of the part that is being measured; tasks that it starts inherit it."""
+"""The account of the part that is being measured. Tasks that the part starts inherit it."""
 
 
 def note_thread() -> None:
-    """A call goes to a thread: counted for the part that is being measured, if any is."""
+    """Count a call to a thread for the part that is being measured, if there is one."""
     account = _measured.get()
     if account is not None:
         account.threads += 1

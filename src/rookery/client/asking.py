@@ -1,4 +1,4 @@
-"""Asks a server's Ask and reads the answer as it is made."""
+"""Sends a question to a server's Ask and reads the answer as it is made."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -12,7 +12,8 @@ from rookery.protocol.ask import AskEvent, AskQuery, DoneEvent, ErrorEvent, Sour
 
 STREAM = "/api/v1/ask/query/stream"
 SILENT_SECONDS = 45.0
-"""The server sends a comment every 15 seconds; three that did not come mean that it is gone."""
+"""How long the stream may be silent. The server sends a comment every 15 seconds; after three
+missing ones it counts as gone."""
 
 KINDS: dict[str, type[AskEvent] | type[ErrorEvent]] = {
     "sources": SourceList,
@@ -23,7 +24,7 @@ KINDS: dict[str, type[AskEvent] | type[ErrorEvent]] = {
 
 
 class AskTransport(Protocol):
-    """How a question and its answer travel; a test has its own."""
+    """The transport of a question and its answer. Tests have their own."""
 
     server: str
 
@@ -31,7 +32,8 @@ class AskTransport(Protocol):
 
 
 def ask_question(transport: AskTransport, query: AskQuery) -> Iterator[AskEvent]:
-    """Sources, pieces and the end; raises CallFailed where there is no whole answer."""
+    """The sources, the pieces of the answer and its end. Raises CallFailed when the answer is
+    incomplete."""
     lines = transport.stream(STREAM, msgspec.json.encode(query), SILENT_SECONDS)
     for sent in events_in(lines):
         event = _decode_event(transport, sent)

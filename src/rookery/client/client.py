@@ -15,7 +15,7 @@ from rookery.model.engine import EngineRecord
 from rookery.model.plan import Modification
 from rookery.protocol import people, v1, v1_insights
 
-# What every call has: a body as JSON, an answer as a typed value.
+# What all calls share: a body encoded as JSON, an answer decoded to a typed value.
 
 T = TypeVar("T")
 ROOT = "/api/v1"
@@ -47,20 +47,20 @@ class ApiCalls:
 
 
 def place(*words: str) -> str:
-    """The path of what these words name; the names in it may hold anything."""
+    """The path of an API resource. The words are quoted, since names may hold any character."""
     return "/".join((ROOT, *(quote(word, safe="") for word in words)))
 
 
-# What is played with: programs, nets, books and engines.
+# What runs are played with: programs, nets, books and engines.
 
 NOT_FOUND = 404
 
 
 class FileCalls(ApiCalls):
-    """Files that people give, and records of engines."""
+    """The calls about uploaded files and engine records."""
 
     def has_program(self, sha256: str) -> bool:
-        """Whether the server keeps it already, so that it need not be sent again."""
+        """Whether the server already has this program, so that it need not be uploaded again."""
         try:
             self._transport.call("HEAD", f"/api/binary/{sha256}")
         except CallRefused as refused:
@@ -70,8 +70,8 @@ class FileCalls(ApiCalls):
         return True
 
     def upload(self, program: Path, engine: str = "") -> v1.UploadedFile:
-        """Give a program to be played; `submit` names it by its hash. That of a private engine
-        is for its team alone."""
+        """Upload a program; `submit` refers to it by its hash. A program of a private engine is
+        visible to the engine's team only."""
         query = _upload_query(program, engine)
         answer = self._transport.upload("POST", f"{place('binaries')}?{query}", program)
         return self._decoded(answer, v1.UploadedFile)
@@ -80,7 +80,7 @@ class FileCalls(ApiCalls):
         return self._get(place("nets"), v1.NetList)
 
     def give_net(self, file: Path, engine: str = "") -> v1.NetEntry:
-        """Give a net; one whose name does not tell its hash goes by its SHA-256 from then on."""
+        """Upload a net. A net whose name does not contain its hash is stored under its SHA-256."""
         query = _upload_query(file, engine)
         answer = self._transport.upload("POST", f"{place('nets')}?{query}", file)
         return self._decoded(answer, v1.NetEntry)
@@ -105,8 +105,8 @@ class FileCalls(ApiCalls):
         return self._get(place("engines", name), EngineRecord)
 
     def put_engine(self, record: EngineRecord, *, replace: bool | None = None) -> EngineRecord:
-        """Make an engine known, or replace what is known of it: any record if told to, none if told
-        not to, else any but a built-in one."""
+        """Add or replace an engine record. `replace=True` replaces any record, False none, None any
+        but a built-in one."""
         query = "" if replace is None else f"?replace={str(replace).lower()}"
         return self._send("PUT", place("engines", record.name) + query, record, EngineRecord)
 
@@ -114,7 +114,8 @@ class FileCalls(ApiCalls):
         return self._get(place("engines", name, "versions"), v1.EngineVersions)
 
     def restore_engine(self, name: str, version: int) -> v1.EngineList:
-        """Make an engine what it was; nothing is left of one that was not there then."""
+        """Restore an earlier version of an engine record. An engine that did not exist at that
+        version is removed."""
         body = v1.RestoreBody(version=version)
         return self._post(place("engines", name, "restore"), body, v1.EngineList)
 
@@ -131,13 +132,13 @@ def _upload_query(file: Path, engine: str) -> str:
 
 
 class PeopleCalls(ApiCalls):
-    """Who has an account, and who shares engines with whom."""
+    """The calls about accounts and teams."""
 
     def users(self) -> people.UserList:
         return self._get(place("users"), people.UserList)
 
     def sign_up(self, name: str, password: str, email: str) -> people.UserEntry:
-        """Ask for an account, which waits until an approver accepts it."""
+        """Ask for an account. It can be used once an approver has accepted it."""
         body = people.Application(name=name, password=password, email=email)
         return self._post(place("users"), body, people.UserEntry)
 
@@ -172,30 +173,31 @@ class PeopleCalls(ApiCalls):
         return self._get(place("me"), people.MeEntry)
 
     def change_me(self, wish: people.MeChange) -> people.MeEntry:
-        """Password and e-mail address take the present password along."""
+        """Change one's own account. A new password or e-mail address needs the present password."""
         return self._send("PATCH", place("me"), wish, people.MeEntry)
 
     def tokens(self) -> people.TokenList:
         return self._get(place("tokens"), people.TokenList)
 
     def make_token(self, wish: people.NewToken) -> people.MadeToken:
-        """Takes a transport with name and password: no token makes another."""
+        """Make a token. This needs a transport with name and password: a token can't make another
+        one."""
         return self._post(place("tokens"), wish, people.MadeToken)
 
     def follow(self, run_id: str, *, following: bool = True) -> people.FollowedRun:
-        """Be told of the end of a run, or no more."""
+        """Follow a run, to be notified of its end, or stop following it."""
         word = "follow" if following else "unfollow"
         return self._post(place("runs", run_id, word), {}, people.FollowedRun)
 
     def told(self, page: int = 1, size: int = 50) -> people.ToldList:
-        """What you were told by mail and webhooks, the latest first."""
+        """The notifications sent to you by mail and webhook, the latest first."""
         return self._get(f"{place('notifications')}?page={page}&size={size}", people.ToldList)
 
     def channels(self) -> people.ChannelList:
         return self._get(place("notifications", "channels"), people.ChannelList)
 
     def add_webhook(self, wish: people.NewWebhook) -> people.MadeWebhook:
-        """The secret that signs what is sent is told this once."""
+        """Add a webhook. Only this answer contains the secret that signs its messages."""
         return self._post(place("notifications", "channels"), wish, people.MadeWebhook)
 
     def remove_webhook(self, channel: int) -> people.ChannelList:
@@ -220,11 +222,11 @@ class RunCalls(ApiCalls):
     """Everything that can be done to runs."""
 
     def submit(self, args: Mapping[str, object]) -> v1.CreatedRun:
-        """Create a run; `args` by the names that runs have."""
+        """Create a run. `args` uses the argument names of the API."""
         return self._post(place("runs"), args, v1.CreatedRun)
 
     def preview(self, args: Mapping[str, object]) -> v1.Preview:
-        """What `submit` would make of it."""
+        """What `submit` would create from these arguments."""
         return self._post(place("runs", "preview"), args, v1.Preview)
 
     def runs(
@@ -236,7 +238,7 @@ class RunCalls(ApiCalls):
         page: int = 1,
         size: int = 50,
     ) -> v1.RunList:
-        """With a prefix those of any state whose id begins so."""
+        """A page of runs. With a prefix: the runs of any state whose id starts with it."""
         query = {"state": state.value, "page": page, "size": size}
         query |= {name: text for name, text in (("owner", owner), ("prefix", prefix)) if text}
         return self._get(f"{place('runs')}?{urllib.parse.urlencode(query)}", v1.RunList)
@@ -245,7 +247,7 @@ class RunCalls(ApiCalls):
         return self._get(place("runs", run_id), v1.RunDetails)
 
     def find_run(self, beginning: str) -> str:
-        """The id of the one run that begins so; raises NotOneRun."""
+        """The id of the one run whose id starts like this. Raises NotOneRun."""
         if len(beginning) >= WHOLE_ID:
             return beginning
         found = self.runs(prefix=beginning, size=5).runs
@@ -257,7 +259,7 @@ class RunCalls(ApiCalls):
         raise NotOneRun(f"Several runs begin with {beginning}: {some}; give more of the id.")
 
     def address_of(self, run_id: str) -> str:
-        """Where people look at a run."""
+        """The address of a run's page."""
         return f"{self._transport.server}/runs/{run_id}"
 
     def summary(self, run_id: str, style: v1.SummaryStyle = v1.SummaryStyle.FISHTEST) -> str:
@@ -265,7 +267,8 @@ class RunCalls(ApiCalls):
         return self._transport.call("GET", path).decode("utf-8", "replace")
 
     def approve(self, run_id: str, records: str = "") -> v1.RunSummary:
-        """`records` says which records were looked at, as the run's details name them."""
+        """Approve a run. `records` names the versions of the engine records that were reviewed, as
+        given in the run's details."""
         body = v1.ApproveBody(records=records)
         return self._post(place("runs", run_id, "approve"), body, v1.RunSummary)
 
@@ -293,7 +296,7 @@ class RunCalls(ApiCalls):
         return self._post(place("runs", run_id, "reopen"), {}, v1.RunSummary)
 
     def diagnosis(self, run_id: str) -> v1_insights.Diagnosis:
-        """Why it does not move, or that it does."""
+        """Why a run does not progress, or that it does."""
         return self._get(place("runs", run_id, "diagnosis"), v1_insights.Diagnosis)
 
     def samples(self, run_id: str) -> v1_insights.SampleList:
@@ -314,7 +317,8 @@ class RunCalls(ApiCalls):
     def actions(
         self, *, action: str = "", actor: str = "", run: str = "", size: int = 50
     ) -> v1.ActionList:
-        """The log, newest first: of all, or of one action, person or run."""
+        """The log of actions, newest first: all of it, or one kind of action, one person or one
+        run."""
         given = (("action", action), ("actor", actor), ("run", run))
         query = {"size": str(size)} | {name: text for name, text in given if text}
         return self._get(f"{place('actions')}?{urlencode(query)}", v1.ActionList)

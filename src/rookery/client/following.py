@@ -1,4 +1,4 @@
-"""Follows a run through the server's stream of events, over restarts of the server."""
+"""Follows a run through the server's event stream, and reconnects after restarts of the server."""
 
 import time
 import urllib.parse
@@ -14,15 +14,16 @@ from rookery.protocol import v1
 
 EVENTS = "/api/v1/events"
 SILENT_SECONDS = 45.0
-"""The server sends a comment every 15 seconds; three that did not come mean that it is gone."""
+"""How long the stream may be silent. The server sends a comment every 15 seconds; after three
+missing ones it counts as gone."""
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 5.0
 ITS_FAULT = 500
-"""From this status on it is the server's trouble, and another attempt may do."""
+"""The lowest status that means a failure of the server, so that another attempt may succeed."""
 
 
 class LineTransport(Protocol):
-    """How an answer without an end travels; a test has its own."""
+    """The transport of an endless answer. Tests have their own."""
 
     server: str
 
@@ -31,7 +32,7 @@ class LineTransport(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One event as it came."""
+    """One event as it was received."""
 
     event: str
     data: bytes
@@ -39,7 +40,8 @@ class Sent:
 
 
 def events_in(lines: Iterable[bytes]) -> Iterator[Sent]:
-    """Blocks of `name: value`, each ended by an empty line; a block may have a number alone."""
+    """Parse blocks of `name: value` lines, each ended by an empty line. A block may hold an id
+    only."""
     fields: dict[str, bytes] = {}
     for line in lines:
         words = line.rstrip(b"\r\n")
@@ -61,14 +63,15 @@ def _sent(fields: dict[str, bytes]) -> Sent:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A run as the server showed it, and the very words."""
+    """The state of a run as the server sent it, with the raw JSON."""
 
     run: v1.RunDetails
     text: str
 
 
 class Following:
-    """Iterating gives the run as it is now, and again whenever it changes, without an end."""
+    """Iterates over the states of a run: the present one, then a new one after each change,
+    endlessly."""
 
     def __init__(
         self,
@@ -85,7 +88,8 @@ class Following:
         self._last = ""
 
     def __iter__(self) -> Iterator[Seen]:
-        """Raises what the server refuses, and at first also when nobody answers."""
+        """Raise refusals of the server. Until the first answer also raise when the server can't be
+        reached."""
         pause, reached = FIRST_PAUSE_SECONDS, False
         while True:
             try:
@@ -107,7 +111,7 @@ class Following:
         lines = self._transport.lines(self._path, self._last, SILENT_SECONDS)
         for sent in events_in(lines):
             yield sent
-            # Only what was taken counts as seen.
+            # Remember the position only once the caller has taken the event.
             self._last = sent.id or self._last
 
     def _seen(self, sent: Sent) -> Seen:

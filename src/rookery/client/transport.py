@@ -1,5 +1,5 @@
-"""One call of the JSON API: a method, a path and bytes in, bytes out, or a problem that names the
-server."""
+"""One call of the JSON API over HTTP: method, path and bytes in, bytes out, or an error that names
+the server."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ LONGEST_TEXT = 500
 
 
 class ApiTransport(Protocol):
-    """How calls of the API travel; a test has its own."""
+    """The transport of API calls. Tests have their own."""
 
     server: str
 
@@ -30,19 +30,19 @@ class ApiTransport(Protocol):
         ...
 
     def upload(self, method: str, path: str, file: Path) -> bytes:
-        """The same with a file as it is, however large."""
+        """Send a file as the body, however large, and return the body of the answer."""
         ...
 
 
 class ErrorAnswer(msgspec.Struct):
-    """What every refusal carries."""
+    """The body of every refusal."""
 
     error: str
 
 
 class HttpApiTransport:
-    """Over HTTP or HTTPS, with the token of whoever calls, or with name and password for the few
-    calls that take somebody in person."""
+    """API calls over HTTP or HTTPS, with a token, or with name and password for the few calls that
+    require the person."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class HttpApiTransport:
         with file.open("rb") as data:
             headers = self._authorization | {
                 "Content-Type": "application/octet-stream",
-                # Without a length the pieces would be sent as chunks.
+                # Without a length, urllib3 would send the pieces chunked.
                 "Content-Length": str(file.stat().st_size),
             }
             try:
@@ -79,12 +79,12 @@ class HttpApiTransport:
         return _accepted(answer.status, answer.phrase, answer.body)
 
     def lines(self, path: str, after: str, seconds: float) -> Iterator[bytes]:
-        """An answer without an end, line by line; `seconds` is how long it may be silent."""
+        """An endless answer, line by line. `seconds` is how long it may be silent."""
         headers = {"Last-Event-ID": after} if after else {}
         return self._lines("GET", path, None, headers, seconds)
 
     def stream(self, path: str, body: bytes, seconds: float) -> Iterator[bytes]:
-        """The answer to a body, line by line as it is made."""
+        """The answer to a body, line by line as the server makes it."""
         return self._lines("POST", path, body, {"Content-Type": "application/json"}, seconds)
 
     def _lines(
@@ -103,12 +103,12 @@ class HttpApiTransport:
 
 
 def not_rookery(server: str) -> CallFailed:
-    """What answers does not speak this API."""
+    """The error for an answer that does not come from a Rookery server."""
     return CallFailed(f"What answers at {server} is not a Rookery server of this version.")
 
 
 def _accepted(status: int, phrase: str, body: bytes) -> bytes:
-    """The body, unless it is a refusal."""
+    """The body of an accepted call. Raises CallRefused for a refusal."""
     if status < FIRST_REFUSAL:
         return body
     text = _words(body) or phrase
@@ -117,7 +117,7 @@ def _accepted(status: int, phrase: str, body: bytes) -> bytes:
 
 
 def _words(body: bytes) -> str:
-    """The server's own words, without the path that we know."""
+    """The server's error message, without the request's path."""
     try:
         words = msgspec.json.decode(body, type=ErrorAnswer).error
     except (msgspec.MsgspecError, UnicodeDecodeError):
