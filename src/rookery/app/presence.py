@@ -1,7 +1,7 @@
-"""This process as one of several servers on a database: what it tells the others of itself, and
-how it hands over to one of them.
+"""This process as one of several servers on a database: announces itself to the others, and hands
+the primary role over to one of them.
 
-    primary --asked, or about to stop--> nothing new is taken --all is committed--> lease let go
+    primary --asked, or about to stop--> nothing new accepted --all committed--> lease released
 """
 
 import asyncio

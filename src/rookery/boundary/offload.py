@@ -213,12 +213,13 @@ class Threads:
         return tuple(each.stats() for each in (self._io, self._cpu, self._hash, self._files))
 
 
-# A blocking source as an async stream: each chunk is read in a thread, on demand. A thread is held
-# only while a chunk is read, so a thousand slow downloads hold none. Nothing is read ahead: the
-# next chunk is read when the last one has been taken. When the stream ends, fails or is given up,
-# the source is closed, also in a thread. Code that may leave a stream between two chunks iterates
-# it under `contextlib.aclosing`; otherwise the source is closed only when the garbage collector
-# finds the stream.
+# A blocking source as an async stream: each chunk is read in a thread, on demand.
+#
+# A thread is held only while a chunk is read, so a thousand slow downloads hold none. Nothing is
+# read ahead: the next chunk is read when the last one has been taken. When the stream ends, fails
+# or is given up, the source is closed, also in a thread. Code that may leave a stream between two
+# chunks iterates it under `contextlib.aclosing`; otherwise the source is closed only when the
+# garbage collector finds the stream.
 
 
 async def stream(

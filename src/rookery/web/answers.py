@@ -60,7 +60,7 @@ _LONGEST_PATH_SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class ErrorView:
-    """The error page."""
+    """What the error page shows."""
 
     status: int
     title: str
@@ -70,18 +70,18 @@ class ErrorView:
 
 @dataclass(frozen=True, slots=True)
 class ExpiredFormView:
-    """What somebody typed into a form of ours whose session has ended meanwhile. Nothing that it
-    asks for is done; its texts are shown only to the browser that sent them."""
+    """The content of a posted form whose session has expired. Nothing that the form asks for is
+    done, and its texts are shown only to the browser that sent them."""
 
     action: str
     shown: tuple[tuple[str, str], ...]
-    """Names and texts, to copy."""
+    """Labels and texts, for the person to copy."""
     fields: tuple[tuple[str, str], ...]
-    """All that was posted, to be sent again; nothing where a password was among it."""
+    """All posted fields, to be sent again; empty if the form had a password."""
 
 
 async def answer_error(error: Exception, scope: Scope, site: Site) -> Response:
-    """The answer to a request that failed, whatever failed it, and its log line."""
+    """The answer to a request that failed, for any error. Also writes its log line."""
     fault, headers = fault_in(error)
     if site.disk.note_error(error) or (
         site.disk.space is DiskSpace.FULL and is_database_away(error, site)
@@ -106,30 +106,32 @@ async def answer_error(error: Exception, scope: Scope, site: Site) -> Response:
 
 
 def is_database_away(error: Exception, site: Site) -> bool:
-    """Whether the database can't be used, or what it holds is read anew."""
+    """Whether the database is unavailable, or its content is being read again into memory."""
     return isinstance(error, StateLost | Rebuilding) or site.is_outage(error)
 
 
 def stopping_answer() -> Response:
-    """For requests that come while the process stops, or that it can't wait for any longer."""
+    """The answer to requests that arrive during a stop, or that the stop can't wait for any
+    longer."""
     headers = {"retry-after": "5", "connection": "close", AGAIN.decode(): "1"}
     return PlainTextResponse("The server is stopping. Try again in a moment.\n", 503, headers)
 
 
 def _send_elsewhere(text: str, shape: ErrorShape) -> Response:
-    """To another instance, which asks again by itself."""
+    """An answer to another instance, which then asks the next primary by itself."""
     headers = {**shape.headers, AGAIN.decode(): "1"}
     return PlainTextResponse(f"{text}\n", shape.status, headers)
 
 
 def _try_again(text: str, request_id: str, shape: ErrorShape) -> Response:
-    """Not JSON, so that a worker waits and repeats its call."""
+    """An answer that is not JSON, so that a worker waits and repeats its call."""
     headers = {"retry-after": "5", **shape.headers}
     return PlainTextResponse(f"{text} (request {request_id})\n", shape.status, headers)
 
 
 def _mistake(scope: Scope, site: Site) -> Response:
-    """Of ours, to a worker: JSON, and no `error` where that would be taken for a verdict."""
+    """The answer to a worker's call that failed by a mistake of the server. It is JSON, without
+    `error` where a worker would act on that."""
     info, path = request_info_of(scope), path_of(scope)
     why = f"{path}: {MISTAKE} (request {info.request_id})"
     seconds = max(0.0, site.clock.seconds() - info.started)
@@ -142,7 +144,7 @@ def _refusing(why: str) -> WorkerAnswer:
 
 
 _FORGIVING: Mapping[str, Callable[[str], WorkerAnswer]] = {
-    # It ends at an error here, and gives its task up at one there.
+    # An `error` makes a worker exit here, and give up its task on the next path.
     VERSION_PATH: lambda why: VersionAnswer(version=OFFICIAL_VERSION, info=why),
     BEAT_PATH: lambda why: WorkerAnswer(info=why),
 }
@@ -180,7 +182,7 @@ async def _page(
 
 
 def _find_typed(scope: Scope) -> ExpiredFormView | None:
-    """What a form of ours was sent with; None where nothing was typed, or another site sent it."""
+    """The content of a form of this site; None if nothing was typed or another site sent it."""
     if not comes_from_own_page(scope):
         return None
     fields = tuple(each for each in request_info_of(scope).form.fields if each[0] != CSRF_FIELD)
@@ -197,7 +199,7 @@ def _target_of(scope: Scope) -> str:
 
 
 def _spell(name: str) -> str:
-    """The name of an input as people read it."""
+    """The name of an input as a label for people."""
     return name[:1].upper() + name[1:].replace("_", " ").replace("-", " ")
 
 
@@ -221,5 +223,5 @@ def _write_down(
 
 
 def address_of(request: Request) -> str:
-    """Where people and machines reach this server, without a slash at its end."""
+    """The address at which people and machines reach this server, without a trailing slash."""
     return site_of(request).settings.base_url or str(request.base_url).rstrip("/")

@@ -27,7 +27,7 @@ NONE_WAITING = WaitingCount()
 
 
 class PendingApprovals:
-    """Counts for each approver what they may see; the accounts at most every few seconds."""
+    """Counts what waits for each approver. Accounts are counted at most every few seconds."""
 
     def __init__(self, views: FleetViews, privacy: Privacy, users: Users, clock: Clock) -> None:
         self._views = views
@@ -36,7 +36,8 @@ class PendingApprovals:
         self._accounts: ExpiringCache[str, int] = ExpiringCache(clock, most=1)
 
     async def count_for(self, approver: str) -> WaitingCount:
-        """None while they can't be counted: the page around them is shown all the same."""
+        """What waits for this approver; zeros if the database is unavailable, so that the page is
+        shown all the same."""
         try:
             return WaitingCount(await self._count_runs(approver), await self._count_accounts())
         except (Rebuilding, StateLost):
@@ -47,11 +48,11 @@ class PendingApprovals:
             raise
 
     def forget(self) -> None:
-        """To be called when an account changed."""
+        """Drop the remembered number of accounts. To be called when an account has changed."""
         self._accounts.forget_all()
 
     async def _count_runs(self, approver: str) -> int:
-        """Their own are for somebody else to approve."""
+        """The number of runs that this approver may approve: visible to them and not their own."""
         hidden = self._privacy.hidden(approver)
         return sum(
             run.display is DisplayState.PENDING

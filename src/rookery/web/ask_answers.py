@@ -1,11 +1,11 @@
-"""Answers of Ask on their way to whoever asked: whole, or as server-sent events.
+"""Sends the answers of Ask: whole, or as server-sent events.
 
     gate --> first event --> head of the answer --> events, heartbeats --> done or error
       |          |                                        |
-     503    404, 502, ...                        the reader leaves: the call to the model is
-                                                 left, the task cancelled, the place free
+     503    404, 502, ...                        the reader leaves: the call to the model
+                                                 and the task are cancelled, the place is free
 
-A task of its own makes the answer, so that a heartbeat need not interrupt it.
+A separate task makes the answer, so that a heartbeat need not interrupt it.
 """
 
 import asyncio
@@ -29,12 +29,12 @@ from rookery.web.site import Site
 
 BEAT_SECONDS = 15.0
 END_SECONDS = 2.0
-"""How long a task that was told to end is waited for."""
+"""How long to wait for a task that was told to end."""
 READING_SECONDS = 60.0
-"""How much longer than its answer a reader may take."""
+"""The time a reader has to take an answer, in addition to the time for making it."""
 READ_AHEAD = 64
 ADDRESS_DIVISOR = 2
-"""One address may hold one in so many places."""
+"""One address may hold at most this fraction of the places: one in two."""
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 COMMENT = b":\n\n"
@@ -59,12 +59,12 @@ def translated_ask_errors() -> Iterator[None]:
 
 
 def make_asker(site: Site, name: str) -> Asker:
-    """Who asks, by their name; empty for a visitor."""
+    """The asker of that name; an empty name stands for a visitor."""
     return Asker(name=name, hidden=site.privacy.hidden_in_answers(name or None))
 
 
 class AskAnswers:
-    """Takes questions for a site and gives their answers out; one per app."""
+    """Takes the questions to a site and sends the answers. There is one per app."""
 
     def __init__(self, site: Site, *, beat_seconds: float = BEAT_SECONDS) -> None:
         self._ask = site.ask
@@ -75,7 +75,7 @@ class AskAnswers:
 
     @contextmanager
     def enter(self, client: str) -> Iterator[None]:
-        """A place for one answer; raises AskBusy, or TooManyStreams for one address."""
+        """Hold a place for one answer. Raises AskBusy, or TooManyStreams for one address."""
         try:
             with self._places.enter(client):
                 yield
@@ -83,7 +83,7 @@ class AskAnswers:
             raise AskBusy from None
 
     async def answer(self, question: Question, client: str, receive: Receive) -> AskAnswer:
-        """The whole answer; given up when the client leaves."""
+        """The whole answer. It is given up when the client leaves."""
         answer = AskAnswer()
         with self.enter(client), self._streams.join() as until_told:
             leaving = asyncio.ensure_future(cancel_on_leave(receive, until_told))
@@ -103,7 +103,8 @@ class AskAnswers:
         return AnswerStream(self, question)
 
     async def follow(self, question: Question) -> AsyncGenerator[AskEvent | None, None]:
-        """The events of an answer; None where nothing has come for a while."""
+        """The events of an answer. None stands for a heartbeat, when no event has come for a
+        while."""
         running = self._ask.begin(question)
         queue: Fifo = asyncio.Queue(READ_AHEAD)
         task = asyncio.create_task(_fill(running, queue), name="ask answer")
@@ -127,8 +128,8 @@ class AskAnswers:
                 await asyncio.wait([task])
 
     async def send(self, question: Question, scope: Scope, receive: Receive, send: Send) -> None:
-        """Holds a place for as long as the answer lasts. What goes wrong before the first event is
-        a refusal with a status of its own."""
+        """Send an answer, and hold a place while it lasts. An error before the first event becomes
+        a refusal with its own status."""
         with self.enter(request_info_of(scope).client), anyio.move_on_after(self._whole_seconds):
             async with aclosing(self.follow(question)) as events:
                 with translated_ask_errors():
@@ -138,7 +139,7 @@ class AskAnswers:
 
 
 class AnswerStream(Response):
-    """An answer that begins once there is a place for it."""
+    """A streamed answer that begins once there is a place for it."""
 
     def __init__(self, answers: AskAnswers, question: Question) -> None:
         super().__init__(media_type=MEDIA_TYPE)
@@ -178,7 +179,8 @@ def _encode(event: AskEvent | None) -> bytes:
 
 
 async def _fill(running: RunningAnswer, queue: Fifo) -> None:
-    """Makes the answer; who reads it decides how far it may be ahead."""
+    """Make the answer and put its events into the queue, whose size limits how far it runs ahead of
+    the reader."""
     end: Exception | None = None
     try:
         async with aclosing(running.events) as events:

@@ -29,19 +29,20 @@ T = TypeVar("T")
 
 LARGE_AT_ONCE = 8
 PLACE_SECONDS = 10.0
-"""A worker waits for thirty seconds in all."""
+"""How long a large body may wait for a place. A worker waits thirty seconds in all for its
+answer."""
 MOST_WAITING = 256
 
 # Decoding this much takes well under a millisecond; more goes to a thread.
 LARGE = 64 * 1024
-# The most that can be set: the wire, which is told of the setting, may be less patient.
+# The largest value of the setting. The connection knows the setting and may allow less.
 BODY_SECONDS = 30.0
 
 
 async def read_body(
     receive: Receive, seconds: float = BODY_SECONDS, most: int | None = None
 ) -> bytes:
-    """The whole body; its size is limited further out, unless it is here."""
+    """Read a whole body. Without `most`, RequestLimits has already limited its size."""
     body, more = bytearray(), True
     try:
         async with asyncio.timeout(seconds):
@@ -57,9 +58,9 @@ async def read_body(
 
 
 class CheckedBody:
-    """An ASGI `receive` of a call that another instance has sent on. It raises ForeignBody before
-    the end of a body that is not the one which was signed with it, so that nothing is done with
-    what somebody put in its place."""
+    """An ASGI `receive` for a call that another instance has forwarded. It raises ForeignBody
+    before the end of a body that does not match the signed digest, so that a replaced body has no
+    effect."""
 
     __slots__ = ("_call", "_digest", "_receive")
 
@@ -78,10 +79,10 @@ class CheckedBody:
 
 
 class LargeBodies:
-    """Takes few large bodies at a time, of one user half of them at most.
+    """Limits how many large bodies are read at once; one user may have at most half of the places.
 
-    Whoever finds no place waits for one, with the head of the body in memory and the rest of it
-    not read; after a while, or where too many wait, they are told to try again.
+    A call that finds no place waits for one, with the head of its body in memory and the rest
+    unread. If that takes too long, or too many calls wait, it is refused and may be repeated.
     """
 
     def __init__(self, most: int = LARGE_AT_ONCE, seconds: float = PLACE_SECONDS) -> None:
@@ -93,13 +94,13 @@ class LargeBodies:
 
     @asynccontextmanager
     async def place(self, user: str) -> AsyncIterator[None]:
-        """Raises TooManyBodies."""
+        """Hold a place for the length of the block. Raises TooManyBodies."""
         await self._take(user)
         try:
             yield
         finally:
             self._holders[user] -= 1
-            self._holders += Counter()  # forgets who holds none
+            self._holders += Counter()  # drops users who hold no place
             with CancelScope(shield=True):
                 async with self._changed:
                     self._changed.notify_all()
@@ -123,7 +124,8 @@ class LargeBodies:
 
 
 class Replayed:
-    """An ASGI `receive` that returns messages which were read before, then those that follow."""
+    """An ASGI `receive` that first returns messages that were read before, then the following
+    ones."""
 
     __slots__ = ("_receive", "_seen")
 
@@ -133,7 +135,7 @@ class Replayed:
 
     @classmethod
     def whole(cls, body: bytes, receive: Receive) -> "Replayed":
-        """With a body that was read whole."""
+        """An ASGI `receive` that returns a body which has been read completely."""
         return cls([{"type": "http.request", "body": body, "more_body": False}], receive)
 
     async def __call__(self) -> Message:
@@ -142,7 +144,7 @@ class Replayed:
 
 class KeptBody:
     """Keeps the pieces of a body as they are read, so that a request that was not answered can be
-    carried out from its beginning once more."""
+    carried out again from its beginning."""
 
     __slots__ = ("_kept", "_receive")
 
@@ -151,7 +153,7 @@ class KeptBody:
         self._receive = receive
 
     def again(self) -> Receive:
-        """An ASGI `receive` that begins with the first piece, whoever has read how much so far."""
+        """An ASGI `receive` that begins with the first piece, however much has been read before."""
         return Replayed(self._kept, self._read_on)
 
     async def _read_on(self) -> Message:
@@ -162,7 +164,7 @@ class KeptBody:
 
 
 async def read_pieces(receive: Receive) -> AsyncIterator[bytes]:
-    """A large body as it comes; its size is limited further out."""
+    """The pieces of a large body as they arrive. RequestLimits has already limited its size."""
     more = True
     while more:
         message = await next_message(receive)
@@ -171,7 +173,7 @@ async def read_pieces(receive: Receive) -> AsyncIterator[bytes]:
 
 
 async def next_message(receive: Receive, seconds: float = BODY_SECONDS) -> Message:
-    """The next piece of a body; raises BodyTooSlow or ClientLeft."""
+    """The next message of a body. Raises BodyTooSlow or ClientLeft."""
     try:
         async with asyncio.timeout(seconds):
             return check_connected(await receive())
@@ -186,7 +188,7 @@ def check_connected(message: Message) -> Message:
 
 
 async def decode_body(body: bytes, decode: Callable[[bytes], T], threads: Threads) -> T:
-    """What a body says; a large one is read in a thread."""
+    """Decode a body, in a thread if it is large."""
     return decode(body) if len(body) <= LARGE else await threads.cpu(decode, body)
 
 
@@ -196,11 +198,11 @@ def json_answer(
     return Response(msgspec.json.encode(value), status, headers, "application/json")
 
 
-# Answers without an end, and the registry through which they are told to end.
+# Answers without an end, and the registry that ends them.
 #
 # The server waits for every answer before it stops, so each long one joins `Streams`: server-sent
-# events, downloads. When the process stops, `end_all` cancels what they wait for, and each closes
-# its answer properly, with its last words where it has some.
+# events, downloads. When the process stops, `end_all` cancels them, and each closes its answer
+# properly, with its last words if it has any.
 
 
 class Streams:
@@ -213,7 +215,8 @@ class Streams:
 
     @contextmanager
     def join(self) -> Iterator[anyio.CancelScope]:
-        """The block is left early, without an error, when all streams are told to end."""
+        """Register a stream for the length of the block. `end_all` leaves the block early, without
+        an error."""
         with anyio.CancelScope() as scope:
             self._open.add(scope)
             self.joined += 1
@@ -225,7 +228,8 @@ class Streams:
                 self._open.discard(scope)
 
     def end_all(self) -> int:
-        """Tells every stream to end, and every later one at once; gives their number."""
+        """End every open stream now and every later one at once. Returns the number of open
+        ones."""
         self._ended = True
         for scope in tuple(self._open):
             scope.cancel()
@@ -236,8 +240,8 @@ class Streams:
 
 
 class CutShort(ConnectionError):
-    """A file was not sent whole: the connection ends without the end of the answer, so that whoever
-    fetches it knows and asks again."""
+    """A file was not sent completely: the connection ends without the end of the answer, so that
+    the client notices and asks again."""
 
 
 class StreamedAnswer(Response):
@@ -253,7 +257,7 @@ class StreamedAnswer(Response):
         last_words: bytes = b"",
         is_file: bool = False,
     ) -> None:
-        """A file that is told to end is no whole file, and must not look like one."""
+        """Set `is_file` for files: an incomplete file must not look like a complete one."""
         super().__init__(headers=headers, media_type=media_type)
         del self.headers["content-length"]
         self._is_file = is_file
@@ -285,16 +289,16 @@ class StreamedAnswer(Response):
 
 
 async def cancel_on_leave(receive: Receive, stream: anyio.CancelScope) -> None:
-    """Nobody reads the answer any more."""
+    """Cancel a stream when its client leaves."""
     while (await receive())["type"] != "http.disconnect":
         pass
     stream.cancel()
 
 
-# Places for answers that last: so many in all, and no address may take most of them.
+# Places for long answers: a limited number in all, and a limited share for each address.
 
 ADDRESS_DIVISOR = 5
-"""One address may hold one in so many places."""
+"""One address may hold at most this fraction of the places: one in five."""
 
 
 class TooManyStreams(TooManyRequests):
@@ -302,7 +306,7 @@ class TooManyStreams(TooManyRequests):
 
 
 class Places:
-    """Changed by the event loop alone."""
+    """Counts long answers in all and per address. Used on the event loop only."""
 
     def __init__(self, gate: Gate, divisor: int = ADDRESS_DIVISOR) -> None:
         self._gate = gate
@@ -311,7 +315,7 @@ class Places:
 
     @contextmanager
     def enter(self, client: str) -> Iterator[None]:
-        """Raises GateFull, or TooManyStreams."""
+        """Hold a place for the length of the block. Raises GateFull or TooManyStreams."""
         origin = origin_of(client)
         with self._gate.enter():
             if self._held[origin] >= self._most:
@@ -326,5 +330,5 @@ class Places:
 
 
 def encode_event(name: str, value: object) -> bytes:
-    """An event of a stream. JSON has no line breaks in it, so that it is one line of data."""
+    """An event of a stream. JSON has no line breaks, so the value takes one line of data."""
     return f"event: {name}\ndata: ".encode() + msgspec.json.encode(value) + b"\n\n"

@@ -1,4 +1,5 @@
-"""Who calls, and what they may see; errors of the features as HTTP faults."""
+"""Finds the caller of a request and what they may see, and turns errors of the features into HTTP
+faults."""
 
 import base64
 from collections.abc import Iterator
@@ -41,7 +42,7 @@ from rookery.web.faults import (
 from rookery.web.scope import header, request_info_of, session_of
 from rookery.web.site import Site
 
-# Errors of the features as faults that clients read, and the runs that a reader may know of.
+# Errors of the features as faults that clients read, and runs that a reader may see.
 
 NOT_ALLOWED = (NotYours, NotYourFile, NotApprover, BlockedByApprover, OwnRun, NotOfTeam, NotLeading)
 NOT_THERE = (
@@ -59,7 +60,7 @@ NOT_SENSIBLE = (BadGameCount, GamesCannotChange)
 
 @contextmanager
 def translated_errors() -> Iterator[None]:
-    """Turns errors of farm, files, people and sources into the faults that clients read."""
+    """Turn errors of farm, files, people and sources into faults that clients read."""
     try:
         yield
     except WireFault as fault:
@@ -81,7 +82,7 @@ def translated_errors() -> Iterator[None]:
 
 
 async def find_run(site: Site, run_id: str, viewer: str | None) -> Run:
-    """A run that the viewer may know of; of any other, what is said of those that never were."""
+    """A run that the viewer may see. Any other is reported as if it did not exist."""
     with translated_errors():
         run = await site.fleet.views.known_run(run_id)
         if not site.privacy.may_see(viewer, run):
@@ -90,7 +91,7 @@ async def find_run(site: Site, run_id: str, viewer: str | None) -> Run:
 
 
 async def find_shown_run(site: Site, run_id: str, reader: Actor | None) -> Run:
-    """As `find_run`, with as much of it as the reader may see."""
+    """As `find_run`, with the fields that the reader may see."""
     run = await find_run(site, run_id, None if reader is None else reader.name)
     return site.privacy.visible_part(reader, run)
 
@@ -111,14 +112,14 @@ def owns_machine(reader: Actor | None, short_name: str) -> bool:
 
 
 def is_concerned(reader: Actor | None, short_name: str) -> bool:
-    """Whether a machine is somebody's business: its owner's, and approvers'."""
+    """Whether the reader may see a machine's private details: its owner and approvers may."""
     return owns_machine(reader, short_name) or (reader is not None and reader.approver)
 
 
-# Who calls: the bearer of a token or somebody who is logged in, as far as the endpoint lets them.
+# Who calls: the bearer of a token, or somebody who is logged in where the endpoint allows it.
 #
-# A session counts only where `guards.CsrfGuard` left it: for a call that changes something it must
-# come with its token, so that no other site can use a visitor's cookie.
+# A session counts only if `guards.CsrfGuard` accepted it: a call that changes something must send
+# the session's CSRF token, so that no other site can use a visitor's cookie.
 
 SCHEME = "bearer "
 BASIC = "basic "
@@ -126,7 +127,7 @@ NO_TOKEN = "This takes you in person: log in, or send your name and password."  
 
 
 async def require_bearer(request: Request, bearers: Bearers, *scopes: Scope) -> Bearer:
-    """Whoever calls, by session or with a token for one of these; raises Unauthorized or
+    """The caller, by session or by a token with one of these scopes. Raises Unauthorized or
     Forbidden."""
     bearer = await find_bearer(request, bearers)
     if bearer is None:
@@ -137,8 +138,8 @@ async def require_bearer(request: Request, bearers: Bearers, *scopes: Scope) -> 
 
 
 async def find_bearer(request: Request, bearers: Bearers) -> Bearer | None:
-    """Whoever calls, if they show a token or are logged in; a bad token is refused even where none
-    is needed."""
+    """The caller, if they show a token or are logged in. A bad token is refused even if none is
+    needed."""
     shown, person = header(request.scope, b"authorization"), session_of(request.scope).user
     if shown and not shown.lower().startswith(SCHEME):
         raise Unauthorized
@@ -153,8 +154,9 @@ async def find_bearer(request: Request, bearers: Bearers) -> Bearer | None:
 
 
 async def viewer_name(request: Request, bearers: Bearers) -> str | None:
-    """Whose eyes an answer is for: a script shows a token, a browser has a session. A worker's
-    token lies on other people's machines, so that it shows nothing of what is its owner's."""
+    """The name of the user whose permissions decide what an answer shows. Scripts show a token and
+    browsers have a session. A worker's token gives no access to its owner's data, since it lies on
+    other people's machines."""
     if not header(request.scope, b"authorization"):
         return session_of(request.scope).user or None
     bearer = await find_bearer(request, bearers)
@@ -162,14 +164,14 @@ async def viewer_name(request: Request, bearers: Bearers) -> str | None:
 
 
 async def find_reader(request: Request, site: Site) -> Actor | None:
-    """As `viewer_name`, with whether they are an approver: what the log shows depends on it."""
+    """As `viewer_name`, and whether they are an approver, which decides what the log shows."""
     bearer = await find_bearer(request, site.bearers)
     return bearer.actor if bearer and Scope.READ in bearer.scopes else None
 
 
 async def fetcher_name(request: Request, site: Site) -> str | None:
-    """Who fetches a file to play with: as `viewer_name`, and workers with the token or the password
-    of their owner, as a bearer or in HTTP's basic form."""
+    """The name of the user who fetches a file to play with: as `viewer_name`, and also workers with
+    their owner's token or password, as a bearer or by HTTP basic authentication."""
     shown = header(request.scope, b"authorization")
     if shown.lower().startswith(BASIC):
         return (await _by_password(request, shown[len(BASIC) :], site.credentials)).user.name
@@ -180,8 +182,8 @@ async def fetcher_name(request: Request, site: Site) -> str | None:
 
 
 async def require_person(request: Request, site: Site) -> Bearer:
-    """Somebody in person: logged in, or with name and password in HTTP's basic form. No token will
-    do, or whoever found one could make another that outlives it."""
+    """The user in person: logged in, or with name and password by HTTP basic authentication. Tokens
+    are refused, so that a stolen one can't make another that outlives it."""
     shown = header(request.scope, b"authorization")
     if not shown:
         return await require_bearer(request, site.bearers, *Scope)
@@ -195,7 +197,7 @@ async def require_person(request: Request, site: Site) -> Bearer:
 
 
 async def find_fetcher(request: Request, site: Site) -> Actor | None:
-    """As `fetcher_name`, with whether they are an approver; a machine never is."""
+    """As `fetcher_name`, and whether they are an approver. A machine never is."""
     name = await fetcher_name(request, site)
     if name is None or header(request.scope, b"authorization").lower().startswith(BASIC):
         return None if name is None else Actor(name)

@@ -1,5 +1,5 @@
-"""By which ways somebody is told, as pages and the JSON API let them choose: webhooks, and whose
-link from a letter it is."""
+"""Ways to notify people, as chosen on the pages and through the JSON API: kinds of messages,
+webhooks, and the user whom a link from a mail belongs to."""
 
 import secrets
 
@@ -21,7 +21,7 @@ WEBHOOKS = frozenset({ChannelForm.JSON, ChannelForm.DISCORD, ChannelForm.SLACK})
 
 
 def list_open_kinds(user: User) -> frozenset[NotificationKind]:
-    """What a user may choose to be told of."""
+    """The kinds of notifications that a user may choose."""
     everything = frozenset(NotificationKind)
     return everything if is_approver(user) else everything - FOR_APPROVERS
 
@@ -29,7 +29,7 @@ def list_open_kinds(user: User) -> frozenset[NotificationKind]:
 async def check_webhook(
     site: Site, user: User, form: str, address: str, kinds: frozenset[NotificationKind]
 ) -> dict[str, str]:
-    """What is wrong with a new webhook, by field."""
+    """The mistakes in a new webhook, by form field."""
     if len(await site.channels.of(user.name)) >= MOST_CHANNELS:
         return {"address": f"You have {MOST_CHANNELS} channels, as many as one may have."}
     errors: dict[str, str] = {}
@@ -58,7 +58,8 @@ def make_channel(
 
 
 async def find_linked_user(request: Request, purpose: LinkPurpose, token: str) -> User:
-    """Whose link from a letter it is; raises NotFound with what to do about it."""
+    """The user whom a link from a mail belongs to. Raises NotFound with a text that says what to
+    do."""
     site = site_of(request)
     try:
         user = await site.users.by_name(site.links.read_name(purpose, token))

@@ -1,8 +1,9 @@
-"""Answers by gzip, for those who take it: pages and JSON shrink to a fifth and less.
+"""Compresses answers with gzip for clients that accept it: pages and JSON shrink to a fifth or
+less.
 
-What is compressed tells by its length what it has in common with a text that a stranger put into
-it. The one secret of every page, the token of its forms, therefore looks different in each answer
-(web/session.py), and what must not be kept by anybody (`no-store`) is sent as it is.
+The length of a compressed answer reveals what it has in common with a text that an attacker put
+into it. Therefore the one secret of every page, the CSRF token of its forms, looks different in
+each answer (web/session.py), and answers marked `no-store` are not compressed.
 """
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -13,7 +14,7 @@ from rookery.web.scope import body_in, has_more, header, is_http, status_in
 from rookery.web.site import Site
 
 LEAST_BYTES = 1000
-"""Less is not worth it."""
+"""Smaller bodies are not worth compressing."""
 MOST_ON_LOOP = 8000
 PACKED = (b"content-encoding", b"gzip")
 VARY = (b"vary", b"accept-encoding")
@@ -22,7 +23,7 @@ _TYPES = (b"text/html", b"text/plain", b"text/css", b"text/csv", b"application/j
 
 @runs(Domain.THREAD, "packs small answers where it is, large ones in a thread")
 class Compression:
-    """Packs answers that come in one piece; streams and what is packed already go through."""
+    """Compresses answers that come in one piece. Streams and compressed answers pass unchanged."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
@@ -49,7 +50,7 @@ class Compression:
         await self.app(scope, receive, packing)
 
     async def _pack(self, head: Message, message: Message) -> Message:
-        """The answer's body by gzip, and its head with what tells of that."""
+        """Compress the body of an answer and adapt its headers."""
         body = body_in(message)
         if len(body) < LEAST_BYTES:
             return message

@@ -1,4 +1,4 @@
-"""Runs, tasks and estimates of Elo as fishtest's documents, which scripts have read for years."""
+"""Runs, tasks and Elo estimates in the formats of fishtest, which existing scripts read."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,8 @@ def run_document(
     alone: bool = False,
     elo: LiveElo | UnsetType = UNSET,
 ) -> RunDocument:
-    """In a list without tasks and the history of a tune; alone with both, but empty."""
+    """A run. In a list it has neither tasks nor the history of a tune; alone it has both, but
+    empty."""
     status, tally = run.status, run.tally
     return RunDocument(
         id=run.id,
@@ -64,7 +65,7 @@ def run_document(
 
 
 def task_document(task: Task, bad: BadTask | None = None) -> TaskDocument:
-    """get_task; a bad task shows what it was before, and why it was thrown out."""
+    """A task as get_task shows it. A bad task shows its earlier state, and why it was removed."""
     return TaskDocument(
         num_games=task.games,
         active=task.active,
@@ -87,11 +88,11 @@ def _issued(task: Task) -> IssuedDocument | UnsetType:
     return issued_document(ticket[0])
 
 
-# Elo estimates as answers carry them; each costs some hundred microseconds: call in a thread.
+# Elo estimates as answers carry them. Each takes some hundred microseconds: call in a thread.
 
 
 def elo_of_query(query: EloQuery) -> FixedElo | LiveElo:
-    """calc_elo."""
+    """The estimate for a query of calc_elo."""
     if query.bounds is None:
         return fixed_elo(query.bins)
     return sequential_elo(query.bounds, query.bins)
@@ -121,7 +122,8 @@ def sequential_elo(
 
 
 def live_elo_of(run: Run) -> LiveElo | None:
-    """Of a sequential test, also before its first game; None for other kinds."""
+    """The estimate of a sequential test, also before its first game; None for other kinds of
+    runs."""
     if not isinstance(run.kind, SprtTest):
         return None
     results = run.tally.results

@@ -1,4 +1,4 @@
-"""The farm's own figures and those of its process, as Prometheus metric families."""
+"""The figures of the farm and of this process, as Prometheus metric families."""
 
 import math
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ from rookery.model.run import DisplayState
 from rookery.web.metrics import gauge
 
 PROCESS = ProcessCollector(registry=None)
-"""Memory, descriptors and CPU time of this process, by the names that everybody uses."""
+"""Memory, descriptors and CPU time of this process, under the usual names of Prometheus clients."""
 
 
 class FarmCollector(Collector):
-    """A snapshot of the farm; made on the loop, read by a thread."""
+    """Collects a snapshot of the farm. It is made on the loop and read by a thread."""
 
     def __init__(self, farm: FarmFigures, disk: Disk) -> None:
         self._farm = farm

@@ -1,7 +1,7 @@
-"""Everything a request can be refused for, and the one table that says how each is answered.
+"""All reasons for which a request can be refused, and the table that says how each is answered.
 
-A fault's docstring is the text that the client reads. The table is asked by class and then by base
-class, so that errors of other rooms find their row too.
+A fault's docstring is the text that the client reads. The table is looked up by class and then by
+base classes, so that errors of other rooms find their entry too.
 """
 
 from collections.abc import Mapping
@@ -119,7 +119,8 @@ class NotPrimary(Unavailable):
 
 
 UNDECIDED = (NotPrimary, Rebuilding, StateLost)
-"""Here nothing was decided, or nobody knows what was: whoever is primary next may be asked."""
+"""Errors after which the call may be sent to the next primary: nothing was decided here, or it is
+unknown what was."""
 
 
 class DatabaseAway(Unavailable):
@@ -154,8 +155,8 @@ class ErrorBody(msgspec.Struct, omit_defaults=True):
 class ErrorShape:
     """How one kind of error is answered.
 
-    `retry` means that nobody did anything wrong: a worker then gets no JSON, because it would take
-    a JSON error for a verdict on its account or its task, and give up instead of trying again.
+    `retry` means that the caller made no mistake. A worker then gets no JSON, because it would take
+    a JSON error as final for its account or its task and give up instead of trying again.
     """
 
     status: int
@@ -171,7 +172,7 @@ MISTAKE = "The server made a mistake. It has been written down."
 
 TABLE: Mapping[type[Exception], ErrorShape] = {
     BadRequest: ErrorShape(400, "That request makes no sense"),
-    # A renamed server must not make its fleet give up.
+    # After a change of the server's name, workers must not give up.
     BadHost: ErrorShape(400, "Unknown host name", retry=True),
     Unauthorized: ErrorShape(401, "Who are you?", headers={"www-authenticate": "Bearer"}),
     Forbidden: ErrorShape(403, "Not allowed"),
@@ -217,7 +218,8 @@ def shape_of(error: Exception) -> ErrorShape:
 
 
 def fault_in(error: Exception) -> tuple[Exception, Mapping[str, str]]:
-    """The framework's own refusals as ours, with the headers they bring (Allow, for one)."""
+    """The framework's refusals as faults of ours, with the headers that they bring, such as
+    Allow."""
     if not isinstance(error, HTTPException):
         return error, {}
     kind = _BY_STATUS.get(error.status_code, BadRequest)
@@ -226,7 +228,8 @@ def fault_in(error: Exception) -> tuple[Exception, Mapping[str, str]]:
 
 
 def text_of(error: Exception) -> str:
-    """What the client reads: a fault's own words, and nothing of an unexpected error's."""
+    """The text that the client reads. For an unexpected error it reveals nothing about the
+    error."""
     if isinstance(error, HttpFault):
         return str(error)
     if shape_of(error) is UNEXPECTED:

@@ -1,17 +1,18 @@
-r"""Sends calls that need the primary to whoever is primary, and waits where nobody is just now.
+r"""Forwards calls that need the primary to the process that is primary, and waits while none is.
 
     here --this process is primary--> carried out here
     looking --a live lease of another--> sent --answer--> given back
-        \<--nobody; nothing sent; the answer lost; "again"--/ \--time is up--> refused
+        \<--no primary; nothing sent; the answer lost; "again"--/ \--time is up--> refused
 
-Theory of operation. The row of the lease says where the primary is. One task reads it four times a
-second while there are calls, and at once when the database tells of a change; when another process
-has become primary, all calls that the old one has not answered are taken back and sent to the new
-one. A call may be sent twice for that reason: it is one that does nothing the second time, or has a
-key by which the primary knows it (`farm.command_keys`). A call that finds no primary waits for a
-few seconds, and few thousand wait at once. The time that it spends with a primary which steps down
-in the end is no part of these seconds; but all that it spends here has a limit, and a machine that
-is kept waiting for work is so for no longer than it would have been by one primary.
+Theory of operation. The row of the lease has the primary's address. While there are calls, one task
+reads it four times a second, and at once when the database announces a change. When another process
+has become primary, all calls that the old one has not answered are sent to the new one. A call may
+therefore be sent twice. Either it has no further effect the second time, or it has a key by which
+the primary recognises it (`farm.command_keys`).
+
+A call that finds no primary waits for a few seconds, and at most a few thousand calls wait at once.
+Time spent with a primary that then steps down does not count, but a call's whole time is limited. A
+machine that waits for work waits no longer than it would with a single primary.
 """
 
 import asyncio
@@ -30,16 +31,17 @@ from rookery.web.internal_calls import AGAIN, FORWARDED, ForwardedCall, Internal
 from rookery.web.primary_link import AnswerLate, AnswerLost, NotReached, PrimaryLink, Reply
 
 PATIENCE_SECONDS = 6.0
-"""For a primary to be found: a takeover takes less."""
+"""How long a call waits for a primary to be found. A takeover takes less."""
 LEAST_SECONDS = 5.0
-"""That a primary is given to answer, however long another has taken over the same call."""
+"""The least time that a primary gets to answer, even if an earlier one has used up the rest."""
 MOST_INSIDE = 4096
-"""Calls that are being forwarded or wait, beside those that the primary itself holds."""
+"""How many calls may be forwarded or wait here at once. Requests that wait for work are not
+counted."""
 MOST_BYTES_INSIDE = 128 * 2**20
 MOST_LOST = 5
-"""Answers to one call that may get lost before it is given up."""
+"""How many answers to one call may get lost before the call is given up."""
 IDLE_SECONDS = 30.0
-"""Without calls, after which the lease is not watched any more."""
+"""How long the lease is watched after the last call."""
 LOOK_SECONDS = 0.25
 STEP_SECONDS = 0.05
 PAUSE_SECONDS = 0.05
@@ -68,22 +70,22 @@ class PrimaryLate(Unavailable):
 
 
 class OutgoingCall(NamedTuple):
-    """A call as it came, for whoever is primary."""
+    """A call to be forwarded to the primary."""
 
     method: str
     target: bytes
     host: bytes
     headers: bytes
-    """Lines to be sent along."""
+    """Encoded header lines to send along."""
     body: bytes
     who: ForwardedCall
     seconds: float
-    """How long the primary may take; all of them together, where it is sent to several."""
+    """How long primaries may take to answer, in all if the call is sent to several."""
     held: bool = False
-    """Whether the primary may keep it waiting for something to do."""
+    """Whether the primary may keep the call waiting until there is work."""
 
     def after(self, seconds: float) -> "OutgoingCall":
-        """The same call, so many seconds after it was first made."""
+        """The same call with the time limits that are left after so many seconds."""
         left = max(min(LEAST_SECONDS, self.seconds), self.seconds - seconds)
         body = shorten_wait(self.body, seconds) if self.held else self.body
         return self._replace(seconds=left, body=body)
@@ -103,8 +105,8 @@ class OutgoingCall(NamedTuple):
 
 
 def shorten_wait(body: bytes, waited: float) -> bytes:
-    """A machine's request for a task after it was kept waiting for so long. What can't be read
-    stays as it is, for the primary to refuse."""
+    """A request for a task whose wait is shortened by the time already waited. A body that can't be
+    parsed stays unchanged; the primary refuses it."""
     try:
         content = msgspec.json.decode(body)
         wish = content["rookery"]
@@ -115,8 +117,8 @@ def shorten_wait(body: bytes, waited: float) -> bytes:
 
 
 def encode_headers(headers: list[tuple[bytes, bytes]], *, proxied: bool) -> bytes:
-    """The lines of a request's headers that go along: not those between two machines alone, nor
-    those by which only somebody who is trusted may say anything."""
+    """The header lines to forward: without hop-by-hop headers and without those that only trusted
+    senders may set."""
     lines = bytearray()
     for name, value in headers:
         if name in _NOT_SENT or name.startswith(_NOT_SENT_STARTS):
@@ -131,7 +133,7 @@ def encode_headers(headers: list[tuple[bytes, bytes]], *, proxied: bool) -> byte
 
 @dataclass(frozen=True, slots=True)
 class ForwardingStats:
-    """What was sent to the primary so far, and what waits now."""
+    """How many calls were sent to the primary so far, and how many are under way or wait now."""
 
     sent: int = 0
     repeated: int = 0
@@ -141,7 +143,7 @@ class ForwardingStats:
 
 
 class Forwarder:
-    """One per process; the event loop alone uses it."""
+    """Forwards the calls of one process to the primary. Used on the event loop only."""
 
     def __init__(
         self,
@@ -151,17 +153,17 @@ class Forwarder:
         is_ready: Callable[[], bool],
         read_lease: Callable[[], Awaitable[LeaseRow | None]],
     ) -> None:
-        """`is_ready` says whether this process is primary and has its memory."""
+        """`is_ready` tells whether this process is primary and has read its memory."""
         self._key = key
         self._log = log
         self.own_address = ""
-        """Where others would forward to this process; it is the only one where there is none."""
+        """The address at which other processes reach this one; empty if it is the only process."""
         self._is_ready = is_ready
         self._read_lease = read_lease
         self._epoch = -1
         self._link: PrimaryLink | None = None
         self._retired: PrimaryLink | None = None
-        """To what was primary last, while nobody else is."""
+        """The connection to the last primary, kept while there is no other primary."""
         self._changed = asyncio.Event()
         self._look_now = False
         self._watching: asyncio.Task[None] | None = None
@@ -171,11 +173,12 @@ class Forwarder:
 
     @property
     def may_forward(self) -> bool:
-        """Whether there may be other processes, of which one may be primary."""
+        """Whether other processes may exist, one of which may be primary."""
         return bool(self.own_address)
 
     def is_ready(self) -> bool:
-        """Whether what needs the primary is carried out here, well or not; else it is forwarded."""
+        """Whether this process carries out calls that need the primary, even if it then refuses
+        them. Otherwise they are forwarded."""
         return not self.own_address or self._is_ready()
 
     def stats(self) -> ForwardingStats:
@@ -183,7 +186,7 @@ class Forwarder:
         return ForwardingStats(self._sent, self._repeated, self._refused, self._inside, connections)
 
     def look_again(self, _told: str = "") -> None:
-        """The lease has changed, or may have."""
+        """Read the lease soon, because it may have changed."""
         self._look_now = True
 
     async def aclose(self) -> None:
@@ -195,8 +198,9 @@ class Forwarder:
         self._drop_retired()
 
     async def ask(self, call: OutgoingCall) -> tuple[Reply | None, bool]:
-        """The primary's answer, or None where this process is primary by now and has to carry the
-        call out; and whether it was sent before. Raises NotPrimary or PrimaryLate."""
+        """The primary's answer, and whether the call may have been carried out before. The answer
+        is None if this process has become primary and has to carry out the call itself. Raises
+        NotPrimary or PrimaryLate."""
         if self._is_full(call):
             self._refused += 1
             raise NotPrimary
@@ -219,8 +223,8 @@ class Forwarder:
         self._bytes_inside += by * len(call.body)
 
     def ask_at_once(self, call: OutgoingCall) -> "asyncio.Future[Reply] | None":
-        """Send a call of a worker without awaiting, where a connection to the primary is free; None
-        where none is, or nobody is primary, and then `ask` knows what to do."""
+        """Send a worker's call without awaiting, over a free connection to the primary. Returns
+        None if there is no free connection or no known primary; `ask` covers these cases."""
         if self._link is None or self._inside >= MOST_INSIDE:
             return None
         request = call.encode(self._key, repeated=False)
@@ -260,9 +264,10 @@ class Forwarder:
             else:
                 if reply is not None and not reply.header(AGAIN):
                     return reply, repeated
-                # Where a commit failed, nobody knows yet whether it was carried out.
+                # "Again" may follow a failed commit, whose outcome is unknown.
                 repeated = repeated or reply is not None
-                # While it was there, nobody was looked for.
+                # The time during which a primary worked on the call does not count as searching for
+                # one.
                 until = min(loop.time() + PATIENCE_SECONDS, until + loop.time() - sent)
             if loop.time() > min(until, over):
                 raise NotPrimary
@@ -271,7 +276,7 @@ class Forwarder:
         return None, repeated
 
     async def _send(self, link: PrimaryLink, call: OutgoingCall, *, repeated: bool) -> Reply | None:
-        """The answer; None where the primary was not reached. Raises AnswerLost or PrimaryLate."""
+        """The answer, or None if the primary was not reached. Raises AnswerLost or PrimaryLate."""
         self._sent += 1
         self._repeated += repeated
         request = call.encode(self._key, repeated=repeated)
@@ -303,7 +308,7 @@ class Forwarder:
         except TimeoutError:
             raise NotPrimary from None
 
-    # The watch over the lease, while there are calls.
+    # Watches the lease while there are calls.
 
     async def _watch(self) -> None:
         loop, next_look, was_ready = asyncio.get_running_loop(), 0.0, False
@@ -322,11 +327,11 @@ class Forwarder:
         self._drop_retired()
 
     async def _look(self) -> None:
-        """Follow the lease. A primary that can't be reached is not sent anything; calls under way
-        are left to it until another process is primary."""
+        """Follow the lease. No calls are sent to a primary that can't be reached; calls already
+        sent to it are kept open until another process is primary."""
         row = await self._read_row()
         if row is not None and row.live and row.epoch != self._epoch:
-            # Also where this process itself has taken over: who was primary may never answer.
+            # This also applies when this process has taken over: the old primary may never answer.
             self._retire_link()
             self._drop_retired()
             self._epoch = row.epoch
@@ -365,6 +370,6 @@ class Forwarder:
             self._retired = None
 
     def _tell(self) -> None:
-        """Wake all who wait for a primary."""
+        """Wake all calls that wait for a primary."""
         told, self._changed = self._changed, asyncio.Event()
         told.set()

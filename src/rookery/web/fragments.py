@@ -1,9 +1,9 @@
-"""Parts of pages that move, made once per change for all who may see the same.
+"""Live parts of pages, rendered once per change and shared by all who may see the same.
 
-A thousand browsers that watch one list ask for it again whenever something changed. What they are
-sent depends on nothing but what they may see, so it is rendered and packed once and shared; what
-is somebody's own (the token of a form, messages) stands outside of it, on the page around it.
-Those who watch are sent the part itself, in a stream of events: the same packed bytes to everybody.
+A thousand browsers that show one list ask for it again whenever something changes. The list depends
+only on what its readers may see, so it is rendered and compressed once and shared. What is personal
+(CSRF tokens, messages) stands outside of it, on the surrounding page. Pages that stay open receive
+the part in an event stream, and the same compressed bytes go to all of them.
 """
 
 import asyncio
@@ -17,18 +17,19 @@ from rookery.web.packing import pack, pack_piece
 from rookery.web.turns import Turns
 
 LEAST_SECONDS = 1.0
-"""A part is made at most this often, however much happens."""
+"""A part is rendered at most this often, however often it changes."""
 MOST_SECONDS = 5.0
-"""And at least so often when somebody asks: times grow old."""
+"""A rendered part is kept no longer than this, because the times in it get out of date."""
 STALE_SECONDS = 2.0
-"""A page that is opened shows one so old while the next is being made."""
+"""While the next version is being rendered, a newly opened page may show one of at most this
+age."""
 MOST_KEPT = 500
 
 
 @dataclass(frozen=True, slots=True)
 class RenderedPart:
-    """The part as text and by gzip, as an event packed for a stream, and with facts about it for
-    the page around it."""
+    """A rendered part: as text, compressed, and as a compressed stream event, with facts about it
+    for the surrounding page."""
 
     text: str
     packed: bytes
@@ -37,17 +38,18 @@ class RenderedPart:
 
     @property
     def event(self) -> bytes:
-        """The part as an event of a stream that is not packed."""
+        """The part as an event of an uncompressed stream."""
         return make_event(self.text)
 
 
 def make_part(text: str, facts: object = None) -> RenderedPart:
-    """Packs a part, which is for the thread that rendered it."""
+    """Compress a part. To be called in the thread that rendered it."""
     return RenderedPart(text, pack(text.encode()), pack_piece(make_event(text)), facts)
 
 
 def make_event(text: str) -> bytes:
-    """Every line break in a text begins a line of data, as browsers put them together again."""
+    """Encode a text as an event. Each of its lines becomes a line of data, which browsers join
+    again."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return "".join(("event: part\n", *(f"data: {line}\n" for line in lines), "\n")).encode()
 
@@ -60,17 +62,17 @@ class _KeptPart:
 
 
 FindKey = Callable[[], Awaitable[Hashable]]
-"""Tells what the part of somebody depends on, as it is at the moment."""
+"""Finds what the part of some reader depends on at present."""
 Render = Callable[[], Awaitable[RenderedPart]]
 MOST_ATTEMPTS = 3
 
 
 class SightChanged(Exception):
-    """Whoever a part was made for may see other things by now than those it is kept for."""
+    """The reader's permissions have changed while the part was rendered."""
 
 
 class SharedParts:
-    """Keeps rendered parts by what they depend on. The event loop alone uses it."""
+    """A cache of rendered parts by what they depend on. Used on the event loop only."""
 
     def __init__(self, clock: Clock, turns: Turns) -> None:
         self._clock = clock
@@ -82,8 +84,9 @@ class SharedParts:
     async def find_newest(
         self, find_key: FindKey, position: Callable[[], int], render: Render
     ) -> RenderedPart:
-        """A part no older than the last change at the time of asking, `position`; who asks right
-        after it was made waits a moment, so that all who do share the next."""
+        """A part that includes all changes up to the call, as counted by `position`. A reader who
+        asks right after it was rendered waits a moment, so that all who do share the next
+        version."""
 
         async def find(key: Hashable) -> RenderedPart:
             return await self._find_newest(key, position, lambda: _make_for(key, find_key, render))
@@ -108,8 +111,8 @@ class SharedParts:
     async def find_recent(
         self, find_key: FindKey, position: Callable[[], int], render: Render
     ) -> RenderedPart:
-        """A part for a page that is opened: at once, and a second old at the most where it is not
-        the newest, or two seconds while the next is being made for others."""
+        """A part for a page that is being opened. An outdated one is returned if it is at most a
+        second old, or two seconds while the next version is being rendered for others."""
 
         async def find(key: Hashable) -> RenderedPart:
             return await self._find_recent(key, position, lambda: _make_for(key, find_key, render))
@@ -128,17 +131,17 @@ class SharedParts:
         return (await self._work(key, position, render)).part
 
     def forget(self, key: Hashable) -> None:
-        """For somebody who has just changed something and wants to see it."""
+        """Drop a part, for a reader who has just changed something and wants to see it."""
         self._kept.forget(key)
 
     async def _work(self, key: Hashable, position: Callable[[], int], render: Render) -> _KeptPart:
         kept = await self._working(key, lambda: self._make(key, position, render))
-        # All who waited for it go on now, and each has an answer to send.
+        # All who waited continue now and each has an answer to send, so they take turns.
         await self._turns.take()
         return kept
 
     async def _make(self, key: Hashable, position: Callable[[], int], render: Render) -> _KeptPart:
-        # Asked before: what changes meanwhile may be in it or not.
+        # Read first: the part may or may not include changes made while it is rendered.
         before = position()
         part = await render()
         self.renderings += 1
@@ -150,8 +153,8 @@ class SharedParts:
 async def _find_for(
     find_key: FindKey, find: Callable[[Hashable], Awaitable[RenderedPart]], render: Render
 ) -> RenderedPart:
-    """The shared part of somebody, looked for again when what they may see changes meanwhile; one
-    that nobody else is given where it changes without end."""
+    """The shared part of a reader. It is looked up again if their permissions change meanwhile;
+    after several changes they get one that is rendered for them alone."""
     for _ in range(MOST_ATTEMPTS):
         with contextlib.suppress(SightChanged):
             return await find(await find_key())
@@ -159,8 +162,8 @@ async def _find_for(
 
 
 async def _make_for(key: Hashable, find_key: FindKey, render: Render) -> RenderedPart:
-    """Makes a part that others with the same key are given; raises SightChanged where whoever it
-    is made for has another key by now."""
+    """Render a part to be shared by readers with the same key. Raises SightChanged if the key of
+    the reader it is rendered for has changed."""
     try:
         part = await render()
     except Exception:

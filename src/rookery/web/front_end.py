@@ -1,9 +1,10 @@
-"""The charts and the board of the pages: other people's packages, fetched once and served by us.
+"""The charts and the game viewer of the pages: third-party packages, fetched once and served from
+here.
 
-npm fetches uPlot and lichess' pgn-viewer by a lock file that names versions and digests and no
-address. Four files of them and the texts of their licences are copied into a folder whose name is
-the digest of the lock; every later start reads them from there. Without a network, or where the
-operator wants none of it, pages draw on the server and show games as text.
+npm fetches uPlot and lichess' pgn-viewer by a lock file with versions and digests and without
+addresses. Four of their files and their licence texts are copied into a folder whose name is the
+digest of the lock; later starts read them from there. Without a network, or if the operator
+disables this, pages draw charts on the server and show games as text.
 """
 
 import asyncio
@@ -36,7 +37,7 @@ FILES: Mapping[str, str] = {
     "pgn-viewer.js": "@lichess-org/pgn-viewer/dist/lichess-pgn-viewer.min.js",
     "pgn-viewer.css": "@lichess-org/pgn-viewer/dist/lichess-pgn-viewer.css",
 }
-"""By the names that templates know: where a file lies among the packages."""
+"""The location of each file within the packages, by the name that templates use."""
 FETCH_SECONDS = 240.0
 NPM_FLAGS = (
     "--ignore-scripts",
@@ -55,7 +56,7 @@ class FrontEndUnavailable(Complaint):
 
 
 def find_folders(data: Path) -> tuple[Path, ...]:
-    """Where what was fetched may lie: beside the package, else beside the data."""
+    """The folders that may hold fetched files: beside the package, else beside the data."""
     digest = hashlib.sha256()
     for name in (*LOCK_FILES, *FILES.values()):
         digest.update((NPM / name).read_bytes() if name in LOCK_FILES else name.encode())
@@ -65,7 +66,7 @@ def find_folders(data: Path) -> tuple[Path, ...]:
 
 
 def read_fetched(folders: Sequence[Path]) -> Mapping[str, bytes]:
-    """The files of the first folder that has them; none where they were never fetched."""
+    """The files of the first folder that has them; empty if they were never fetched."""
     for folder in folders:
         if (folder / LICENCES).exists():
             return {name: (folder / name).read_bytes() for name in (*FILES, LICENCES)}
@@ -73,9 +74,8 @@ def read_fetched(folders: Sequence[Path]) -> Mapping[str, bytes]:
 
 
 async def fetch_front_end(folders: Sequence[Path], threads: Threads) -> Mapping[str, bytes]:
-    """Fetches the packages and keeps the files of them that pages use.
-
-    Raises FrontEndUnavailable."""
+    """Fetch the packages and keep those of their files that pages use. Raises
+    FrontEndUnavailable."""
     try:
         folder = await threads.io(_choose_folder, folders)
         work = Path(await threads.io(lambda: tempfile.mkdtemp(dir=folder.parent, prefix="work-")))
@@ -92,7 +92,7 @@ async def fetch_front_end(folders: Sequence[Path], threads: Threads) -> Mapping[
 
 
 def _choose_folder(folders: Sequence[Path]) -> Path:
-    """The first whose parent can be written to."""
+    """The first folder whose parent is writable."""
     for folder in folders:
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -109,7 +109,7 @@ def _copy_lock(work: Path) -> None:
 
 
 async def _find_npm(work: Path, threads: Threads) -> list[str]:
-    """The machine's npm, or that of a package which brings node, installed for this once."""
+    """The machine's npm, or the one of a package with node that is installed for this purpose."""
     node, npm = await threads.io(shutil.which, "node"), await threads.io(shutil.which, "npm")
     if node and npm:
         return [npm]
@@ -121,7 +121,7 @@ async def _find_npm(work: Path, threads: Threads) -> list[str]:
 
 
 async def _run(words: Sequence[str], folder: Path) -> None:
-    """A command in a folder; it is killed when nobody waits for it any longer."""
+    """Run a command in a folder. It is killed when its caller is cancelled."""
     process = await asyncio.create_subprocess_exec(
         *words,
         cwd=folder,
@@ -148,7 +148,7 @@ def _shorten(text: str) -> str:
 
 
 def _keep_files(work: Path, folder: Path) -> None:
-    """Whole or not at all, also where two processes do it at once."""
+    """Move the files into place, all or none, even if two processes do it at once."""
     packages, kept = work / "node_modules", work / "kept"
     kept.mkdir()
     for name, place in FILES.items():
@@ -162,7 +162,7 @@ def _keep_files(work: Path, folder: Path) -> None:
 
 
 def list_licences(packages: Path) -> str:
-    """Name, version, source and licence of every package that was fetched."""
+    """The name, version, source and licence of every fetched package."""
     found = sorted((*packages.glob("*/package.json"), *packages.glob("@*/*/package.json")))
     return INTRODUCTION + "".join(_describe_package(path.parent) for path in found)
 
@@ -185,7 +185,7 @@ def _describe_package(folder: Path) -> str:
 
 @runs(Domain.LOOP, "looks at a flag; once it awaits a process, and threads for files")
 class FrontEnd:
-    """Gives the pages what was fetched, and fetches it where it is missing and wanted."""
+    """Gives the pages the fetched files, and fetches them if they are missing and wanted."""
 
     def __init__(
         self, assets: Assets, threads: Threads, clock: Clock, log: Log, settings: Settings
@@ -201,18 +201,19 @@ class FrontEnd:
 
     @property
     def is_missing(self) -> bool:
-        """Whether there is something to fetch."""
+        """Whether there are files to fetch."""
         return self._wanted and not self._assets.has(LICENCES)
 
     async def __call__(self) -> None:
-        """Fetches once; a failure is told, and tried again after a while."""
+        """Fetch once. A failure is logged, and the next attempt waits a while."""
         async with self._busy:
             if self.is_missing and self._clock.seconds() >= self._not_before:
                 self._not_before = self._clock.seconds() + RETRY_SECONDS
                 await self._fetch()
 
     async def fetch_within(self, seconds: float) -> None:
-        """For a start that waits a little, so that the first page has its charts."""
+        """Wait for the files during a start, within limits, so that the first page has its
+        charts."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self()

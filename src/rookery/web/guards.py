@@ -1,5 +1,5 @@
-"""Turns requests away before anything acts on them: misdirected or too large ones, visitors of a
-closed site, forms that another site sent, blocked users, and all of them during a stop."""
+"""Refuses requests before anything acts on them: misdirected or oversized ones, visitors of a
+closed site, forms sent by another site, blocked users, and all requests during a stop."""
 
 import re
 from functools import lru_cache
@@ -63,21 +63,22 @@ _STRAY_PERCENT = re.compile(rb"%(?![0-9a-fA-F]{2})")
 
 
 class HostCheck:
-    """Whether a request is meant for this server."""
+    """Checks whether a request is meant for this server."""
 
     def __init__(self, site: Site) -> None:
-        # Nearly every request names the same host.
+        # Nearly all requests name the same host.
         self._allowed = lru_cache(maxsize=256)(site.hosts.allow)
 
     def allows(self, host: bytes | None) -> bool:
-        """Whether a request that names one host is for us; one that names none is looked at."""
+        """Whether this server answers to this host name. False for a request without one, which
+        only `check` can accept."""
         return host is not None and self._allowed(host.decode("latin-1"))
 
     def check(self, scope: Scope) -> None:
-        """Raises BadHost. Where another instance has sent a request on, that one has looked.
+        """Raise BadHost for a foreign host name. Calls from another instance were checked there.
 
-        Probes may use any name: proxies and Prometheus ask by the name that an instance has in its
-        own network, and their answers hold neither links nor anything of a person's.
+        Probes may use any name: proxies and Prometheus use an instance's name in its own network,
+        and the answers contain neither links nor personal data.
         """
         if request_info_of(scope).forwarded is not None:
             return
@@ -92,7 +93,7 @@ class HostCheck:
 
 @runs(Domain.LOOP, "compares a few lengths and one name")
 class RequestLimits:
-    """Host, address, headers and body, in this order."""
+    """Checks host, address, headers and body, in this order."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
@@ -111,14 +112,14 @@ class RequestLimits:
             most = little
         _check_announced_length(scope, most)
         if not has_credentials(scope):
-            # Only what is read counts: most are told to say who they are before anybody reads.
+            # Only bytes that are read count: most of these requests are refused before that.
             most = min(most, little)
         await self.app(scope, _counting(receive, most), send)
 
 
 def has_credentials(scope: Scope) -> bool:
-    """Whether a request brings what its sender can be known by; who reads its body looks at that
-    first, and at the session of a form before the form."""
+    """Whether a request contains credentials of any kind. Endpoints that read its body check these
+    first, and the session of a form before the form."""
     proofs = (b"authorization", b"cookie")
     return any(name in proofs for name, _ in headers_of(scope))
 
@@ -127,7 +128,7 @@ def _check_address(scope: Scope, limits: RequestBounds) -> None:
     path, raw, query = path_of(scope), raw_path_of(scope), query_of(scope)
     if len(raw) + len(query) > limits.path_bytes:
         raise PathTooLong
-    # U+FFFD is what the server makes of percent signs that spell no character.
+    # U+FFFD is what the server decodes invalid percent escapes to.
     if "\0" in path or "\ufffd" in path or b"%00" in query or b"\0" in query:
         raise BadPath
     if b"%" in raw and _STRAY_PERCENT.search(raw):
@@ -148,7 +149,7 @@ def _check_announced_length(scope: Scope, most: int) -> None:
 
 
 def _counting(receive: Receive, most: int) -> Receive:
-    """For bodies that come in pieces and announce no length."""
+    """A `receive` that limits bodies which come in pieces and announce no length."""
     seen = 0
 
     async def counted() -> Message:
@@ -162,11 +163,11 @@ def _counting(receive: Receive, most: int) -> Receive:
     return counted
 
 
-# Shows a closed site to those alone who have an account on it.
+# Shows a closed site only to people with an account on it.
 #
-# People are led to the login, programs get a 401. Workers go on working: their calls carry their
-# own credentials and take the short path past this, and what they fetch to play with is known by
-# its hash, or is a private engine's and guarded by itself.
+# People are redirected to the login, programs get a 401. Workers are not affected: their calls
+# carry their own credentials and take the short path around this layer. The files that they fetch
+# are identified by their hash, or belong to a private engine and are protected by their endpoint.
 
 OPEN = PROGRAM_PATHS | FRAME_PATHS | LINK_PATHS | {"/login", "/logout", "/signup", TOKENS_PATH}
 OPEN_PREFIXES = (STATIC_PREFIX, HANDOUT_PREFIX, "/api/nn/", "/api/book/", "/api/binary/", "/src/")
@@ -174,7 +175,7 @@ OPEN_PREFIXES = (STATIC_PREFIX, HANDOUT_PREFIX, "/api/nn/", "/api/book/", "/api/
 
 @runs(Domain.LOOP, "looks at the session, or at a token that is remembered")
 class ClosedSite:
-    """Lets everything through where the site is open."""
+    """Refuses visitors without an account on a closed site; does nothing on an open one."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
@@ -206,18 +207,20 @@ def _is_open(scope: Scope) -> bool:
 
 
 def _login(scope: Scope) -> str:
-    """A form that was sent can't be sent again by a link."""
+    """The address of the login page. It leads back to a page, but not to a posted form, since a
+    link can't post it again."""
     return f"/login?next={quote(path_of(scope))}" if method_of(scope) == "GET" else "/login"
 
 
-# Makes sure that what changes something was meant by the person whose session it uses.
+# Makes sure that a change was meant by the person whose session it uses.
 #
-# A page's post must carry the session's token, in the field `csrf_token` or in a header; of a form
-# with files it must be the first field, since nothing behind it is read before. A program's call
-# needs none, but is then treated as nobody's: the cookie alone gives it no rights.
+# A page's post must carry the session's token, in the field `csrf_token` or in a header. In a form
+# with files the token must be the first field, since nothing after it is read before the check. A
+# program's call needs no token, but is then treated as anonymous: the cookie alone gives it no
+# rights.
 #
-# A form that costs time to fill in goes on without its token, marked, to be shown again. From
-# another site it does not, since nobody has typed what that one makes a browser show here.
+# A form that takes time to fill in passes without its token, but marked, to be shown again. One
+# from another site does not, since a person did not type it here.
 
 HEADER = b"x-csrf-token"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
@@ -225,7 +228,8 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 @runs(Domain.LOOP, "reads small forms; large ones are taken apart in a thread")
 class CsrfGuard:
-    """Leaves the form it had to read in the request's info, so that nobody reads it twice."""
+    """Checks the CSRF token of posts. A form that it had to read is kept in the request's info, so
+    that it is read only once."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
@@ -244,7 +248,7 @@ class CsrfGuard:
     async def _checked(self, scope: Scope, receive: Receive) -> Receive:
         token = header(scope, HEADER)
         if header(scope, b"content-type").split(";")[0].strip().lower() == FORM_TYPE:
-            # A form is read before it is known whose it is, but for what the session says.
+            # A form is read only if the session says whose it is.
             known = session_of(scope).user
             body = await read_body(receive, most=None if known else self._strangers_bytes)
             form = request_info_of(scope).form = await decode_body(body, parse_form, self._threads)
@@ -273,8 +277,8 @@ AWAY = "/"
 
 @runs(Domain.LOOP, "one look at the database in two seconds for each signed-in user")
 class BlockedUsers:
-    """People are led to the start page; a program's call goes on as nobody's, and so does a form
-    that is shown again."""
+    """Ends sessions that no longer count. People are redirected to the start page; programs' calls,
+    and forms that are shown again, continue as anonymous."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
@@ -305,16 +309,18 @@ class BlockedUsers:
 
 
 def _may_have_session(scope: Scope) -> bool:
-    """A page's style sheet must not cost a look at the database."""
+    """Whether the request may depend on a session. Files that are the same for all, such as style
+    sheets, must not cost a database query."""
     return bool(header(scope, b"cookie")) and not is_same_for_all(path_of(scope))
 
 
-# Turns requests away while the process stops; probes may still ask.
+# Refuses requests while the process stops, except for probes.
 
 
 @runs(Domain.LOOP, "reads one flag")
 class ShutdownGuard:
-    """The text is no JSON, so that a worker tries again instead of giving up."""
+    """Answers 503 during a stop. The text is not JSON, so that a worker tries again instead of
+    giving up."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app

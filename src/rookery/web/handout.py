@@ -1,4 +1,4 @@
-"""`/worker/`: the wheel and the scripts that install it."""
+"""Serves `/worker/`: the wheel for workers and the scripts that install it."""
 
 import html
 import re
@@ -18,7 +18,7 @@ from rookery.web.wheel import PACKAGE, Wheel
 SCRIPTS = ("install.sh", "install.ps1")
 FOLDER = PACKAGE / "worker" / "renewal"
 INSTALLATION = FOLDER / "installation.py"
-# What goes into scripts between quotes.
+# Characters of an address that are safe between quotes in a script.
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9._:\[\]/~-]+")
 
 
@@ -31,7 +31,7 @@ def handout_routes() -> list[Route]:
 
 @runs(Domain.LOOP, "a few lines from memory")
 async def list_wheels(request: Request) -> Response:
-    """A page that pip's --find-links reads, too."""
+    """The list of wheels, as a page that pip's --find-links can also read."""
     wheel = site_of(request).wheel
     name = html.escape(wheel.name)
     link = f'<a href="{HANDOUT_PREFIX}{name}#sha256={wheel.sha256}">{name}</a>'
@@ -51,7 +51,7 @@ async def get_handout(request: Request) -> Response:
 
 
 def make_script(wheel: Wheel, name: str, server: str) -> str:
-    """For machines that reach this server at that address; raises NotFound."""
+    """The script for machines that reach this server at this address. Raises NotFound."""
     if not _ADDRESS.fullmatch(server):
         raise NotFound
     text = read_script(name)
@@ -68,13 +68,13 @@ def make_script(wheel: Wheel, name: str, server: str) -> str:
 
 
 def read_scripts() -> None:
-    """Reads all of them, so that no request has to."""
+    """Read all scripts into memory, so that no request has to."""
     for name in SCRIPTS:
         read_script(name)
 
 
 @cache
 def read_script(name: str) -> str:
-    """A script with the installation in it."""
+    """A script that contains the installation part."""
     installation = INSTALLATION.read_text(encoding="utf-8").rstrip()
     return (FOLDER / name).read_text(encoding="utf-8").replace("@INSTALLATION@", installation)

@@ -1,16 +1,17 @@
-"""How one instance shows another that a call comes from it, and for whom it was made.
+"""Signs forwarded calls: shows that a call comes from another instance, and for which client.
 
-A secondary sends what needs the primary on as it came, with one header of ours that says for which
-client it does so, and a digest of the body. The header ends in a code over all of it and over where
-the call goes, made with a key that every process on the same database has and nobody else: without
-the right code the header means nothing, whoever sends it.
+A secondary forwards a call that needs the primary as it arrived, with one more header. This has the
+client and a digest of the body, and ends with a code over its content and the target of the call.
+The code is made with a key that only the processes on the same database have; a header with a wrong
+code is ignored.
 
     first form:   time, request, client, scheme, key, again, code
     second form:  time, request, client, scheme, key, again, digest of the body, code
 
-Instances of the version before know the first form alone. While one of them lives (each tells in
-its row which forms it reads), it is sent by all and read by all, so that old and new run side by
-side in an upgrade; once none was heard of for a while, it means nothing any more.
+Instances of the previous version know only the first form. Each instance notes in its row which
+forms it reads. While one of them reads only the first form, all send and accept that form, so that
+old and new versions run side by side during an upgrade. Some time after the last sign of such an
+instance, the first form is no longer accepted.
 """
 
 import hashlib
@@ -23,16 +24,16 @@ from rookery.logs import Log, SilentLog
 
 FORWARDED = b"x-rookery-forwarded"
 AGAIN = b"x-rookery-again"
-"""In an answer: nothing was decided here, so that the same call may be sent to whoever is primary
-next."""
+"""The header of an answer that says: nothing was decided here, so the call may be sent to the next
+primary."""
 SECONDS_OFF = 30
-"""How far the clocks of two instances may differ, and for how long a header can be used. It is made
-anew whenever a call is sent; a clock that is 10 seconds off fails `rookery doctor`."""
+"""How far the clocks of two instances may differ, and how long a signed header is valid. The header
+is signed anew for each attempt. A clock that is 10 seconds off fails `rookery doctor`."""
 FORM = 2
 """The newest form of the header that this version reads."""
 FIRST_FORM_SECONDS = 20.0
-"""For so long after an instance that reads the first form alone was heard of, others may not know
-yet that it is gone."""
+"""How long the first form is still accepted after the last sign of an instance that reads only that
+form. Until then others may not know that it is gone."""
 TELL_SECONDS = 60.0
 SILENT = SilentLog()
 _NOTHING = "-"
@@ -41,26 +42,25 @@ _WORDS = 6
 
 
 class ForwardedCall(NamedTuple):
-    """A call that another instance has sent on, as that one saw it."""
+    """A call that another instance has forwarded, with what that instance knows about it."""
 
     request_id: str
     client: str
     secure: bool
     key: str = ""
-    """By which a call that is sent twice is known to be the same; empty where that does not
-    matter."""
+    """The key that identifies a call that is sent twice; empty if repeating it is harmless."""
     repeated: bool = False
-    """Whether it was sent before, and the answer was lost."""
+    """Whether the call was sent before and its outcome is unknown."""
     body_digest: str = ""
-    """Of the body that belongs to it; empty where an instance of the version before sent it."""
+    """The digest of the call's body; empty if an instance of the previous version sent it."""
 
     def has_body(self, digest: str) -> bool:
-        """Whether a body is the one that was sent on."""
+        """Whether a body with this digest is the one that was forwarded."""
         return not self.body_digest or hmac.compare_digest(self.body_digest, digest)
 
 
 class BodyDigest:
-    """Of a body that comes in pieces."""
+    """The digest of a body that comes in pieces."""
 
     __slots__ = ("_hash",)
 
@@ -82,19 +82,19 @@ def digest_body(body: bytes) -> str:
 
 
 class InternalKey:
-    """Makes and checks the header of forwarded calls."""
+    """Signs and verifies the header of forwarded calls."""
 
     def __init__(self, secret: bytes, clock: Clock, log: Log = SILENT) -> None:
         self._log = log
         self._told_of_clock = -math.inf
         self._key = hmac.digest(secret, b"calls between instances", "sha256")
         self._clock = clock
-        # Until the other instances are known.
+        # Until the other instances are known, assume that one of them reads only the first form.
         self._sends_first_form = True
         self._reads_first_form_until = math.inf
 
     def note_form(self, form: int) -> None:
-        """The newest form that all live instances read; to be told every few seconds."""
+        """Set the newest form that all live instances read. To be called every few seconds."""
         self._sends_first_form = form < FORM
         if form < FORM or self._reads_first_form_until == math.inf:
             self._reads_first_form_until = self._clock.seconds() + FIRST_FORM_SECONDS
@@ -102,7 +102,7 @@ class InternalKey:
     def sign(
         self, method: str, target: bytes, host: bytes, call: ForwardedCall, body: bytes
     ) -> bytes:
-        """The header's value, for a call that goes to this target."""
+        """The value of the header for a call to this target."""
         scheme, again = "https" if call.secure else "http", "again" if call.repeated else "first"
         words = [call.request_id, call.client or _NOTHING, scheme, call.key or _NOTHING, again]
         if not self._sends_first_form:
@@ -111,8 +111,8 @@ class InternalKey:
         return said + b" " + self._code(method, target, host, said)
 
     def verify(self, method: str, target: bytes, host: bytes, value: bytes) -> ForwardedCall | None:
-        """Whom a call is for, if one of us sends it; None where anybody else made this up. The body
-        is to be compared by `has_body` once it is there."""
+        """The forwarded call that a header describes; None if its signature is not valid. The body
+        is checked with `has_body` once it is there."""
         said, _, code = value.rpartition(b" ")
         if not hmac.compare_digest(code, self._code(method, target, host, said)):
             return None
@@ -136,8 +136,8 @@ class InternalKey:
         )
 
     def _tell_of_clock(self, off: float, request_id: str) -> None:
-        """A server whose clock is wrong, or an old header that somebody sends again; now and
-        then."""
+        """Log a valid header outside of its time, at most once a minute: the clock of a server is
+        wrong, or somebody replays an old header."""
         if self._clock.seconds() - self._told_of_clock > TELL_SECONDS:
             self._told_of_clock = self._clock.seconds()
             self._log.warning("forwarded_call_too_old", seconds=round(off), request=request_id)

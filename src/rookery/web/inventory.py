@@ -1,4 +1,5 @@
-"""Gathers everything in an app that must say where it runs, and meters what each route takes."""
+"""Collects all parts of an app that must declare where they run, and measures the loop time of each
+route."""
 
 import inspect
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ def list_parts(
     middleware: Sequence[type] = (),
     handlers: Mapping[type[Exception], object] = NO_HANDLERS,
 ) -> tuple[Entry, ...]:
-    """The inventory of what answers requests; raises Undeclared or SyncEndpoint, and then the app
+    """The inventory of what answers requests. Raises Undeclared or SyncEndpoint, and then the app
     must not start."""
     _refuse_sync(routes)
     return inventory(
@@ -44,7 +45,7 @@ def list_steps(steps: Iterable[Step]) -> tuple[Entry, ...]:
 
 
 def named_routes(routes: Sequence[BaseRoute], prefix: str = "") -> Iterator[tuple[str, BaseRoute]]:
-    """Each route under its methods and pattern, those of mounted parts included."""
+    """Each route with its name (methods and pattern), including those of mounted parts."""
     for route in routes:
         if isinstance(route, Route):
             methods = ",".join(sorted((route.methods or set()) - {"HEAD"}))
@@ -69,7 +70,7 @@ def _is_sync(endpoint: object) -> bool:
     return inspect.isfunction(endpoint) and not inspect.iscoroutinefunction(endpoint)
 
 
-# Keeps an account of the loop time of every route, under its name in the inventory.
+# Measures the loop time of every route under its name in the inventory.
 
 
 class _Metered:

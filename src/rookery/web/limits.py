@@ -1,4 +1,4 @@
-"""Which requests this server takes: for which hosts, through which proxies, and how large."""
+"""Which requests this server accepts: for which hosts, through which proxies, and of what size."""
 
 import ipaddress
 import re
@@ -23,8 +23,8 @@ from rookery.web.scope import (
 
 # Which host names this server answers to.
 #
-# A forged Host header poisons links and caches, and a web page of a stranger can point a name of
-# his at this machine. Both need a name, so plain addresses are always welcome.
+# A forged Host header poisons links and caches, and an attacker's web page can point a host name of
+# its own at this machine. Both need a name, so plain addresses are always accepted.
 
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?")
 _ALWAYS = ("localhost", "*.localhost")
@@ -32,7 +32,7 @@ _ALWAYS = ("localhost", "*.localhost")
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """Exact names, and endings such as `.example.org`; an empty ending takes any name."""
+    """Exact host names, and endings such as `.example.org`. An empty ending accepts any name."""
 
     names: frozenset[str]
     endings: tuple[str, ...]
@@ -46,7 +46,8 @@ class Hosts:
 
 
 def read_hosts(base_url: str | None, allowed: Iterable[str] = ()) -> Hosts:
-    """The base URL's name, the allowed ones and this host; a leading `*` stands for anything."""
+    """The accepted hosts: that of the base URL, the allowed ones and this machine's. A leading `*`
+    stands for anything."""
     own = urlsplit(base_url).hostname if base_url else None
     patterns = [word.lower() for word in (*_ALWAYS, *allowed, *([own] if own else []))]
     return Hosts(
@@ -56,8 +57,8 @@ def read_hosts(base_url: str | None, allowed: Iterable[str] = ()) -> Hosts:
 
 
 def hosts_of_site(settings: Settings) -> Hosts:
-    """Its public name, the one by which other instances call it, this machine's and those that are
-    allowed besides."""
+    """The hosts of a site: its public name, the one that other instances use, this machine's name
+    and those that the settings allow."""
     internal = urlsplit(settings.internal_url or "").hostname or "localhost"
     return read_hosts(settings.base_url, (socket.gethostname(), internal, *settings.allowed_hosts))
 
@@ -70,7 +71,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-# Who is at the other end, seen through the proxies that are trusted and no others.
+# The address of the client, seen through trusted proxies only.
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -83,7 +84,7 @@ class BadProxy(Complaint):
 
 @dataclass(frozen=True, slots=True)
 class Proxies:
-    """The networks whose forwarding headers are believed."""
+    """The networks whose forwarding headers are trusted."""
 
     networks: tuple[Network, ...] = ()
 
@@ -94,9 +95,10 @@ class Proxies:
         return parsed is not None and any(parsed in network for network in self.networks)
 
     def client(self, peer: str, forwarded_for: Iterable[str]) -> str:
-        """The nearest address that no trusted proxy stands for.
+        """The nearest address that is not a trusted proxy.
 
-        Read from the right: what lies left of an untrusted address is whatever that one wrote.
+        The header is read from the right, because everything left of an untrusted address was
+        written by that address.
         """
         if not self.networks:
             return peer
@@ -109,7 +111,7 @@ class Proxies:
 
 
 def read_proxies(words: Iterable[str]) -> Proxies:
-    """From settings such as `127.0.0.1, 10.0.0.0/8`."""
+    """Parse the setting, such as `127.0.0.1, 10.0.0.0/8`."""
     networks = []
     for word in words:
         try:
@@ -122,8 +124,8 @@ def read_proxies(words: Iterable[str]) -> Proxies:
 
 
 def is_ipv4(text: str) -> bool:
-    """Whether it is an address of the old kind and nothing else; several times as quick as making
-    an object of it."""
+    """Whether a text is exactly an IPv4 address. Several times faster than making an address
+    object."""
     try:
         socket.inet_pton(socket.AF_INET, text)
     except (OSError, ValueError):
@@ -138,32 +140,32 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-# How large a request may be, and how long it may take to come.
+# Limits on the size of a request and on the time it may take to arrive.
 
 
 @dataclass(frozen=True, slots=True)
 class RequestBounds:
-    """How large a request may be, and how long it may take to come. `bodies` names the paths that
-    take more than the default."""
+    """Limits on the size of a request and on the time it may take to arrive. `bodies` has the paths
+    that accept more than the default."""
 
     head_seconds: float = 30.0
     body_seconds: float = 30.0
-    """For a small body, or for the next piece of a large one."""
+    """The time for a small body, or for the next piece of a large one."""
 
     head_bytes: int = 32 * 1024
     headers: int = 100
     path_bytes: int = 8 * 1024
     body_bytes: int = 1024 * 1024
     strangers_bytes: int = 64 * 1024
-    """For those who show nothing by which they could be known, and where nobody asks for it."""
+    """The limit for requests without credentials, and for paths that never ask for any."""
 
     bodies: dict[str, int] = field(default_factory=dict)
     folders: dict[str, int] = field(default_factory=dict)
-    """The same for all paths right below one."""
+    """Like `bodies`, for all paths directly below a folder."""
 
     @classmethod
     def of_settings(cls, settings: Settings) -> "RequestBounds":
-        """The limits of a site, where people may upload files."""
+        """The limits of a site, with those for uploads."""
         most = settings.upload_mb * 10**6
         document = min(most, LARGEST_UPLOAD)
         return cls(

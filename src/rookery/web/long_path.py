@@ -1,15 +1,14 @@
-r"""The long path of a worker's call: carried out here or by whoever is primary, until one answers.
+r"""The long path of a worker's call: carried out here or by the primary, until there is an answer.
 
     here --answered------------------------------------------------> sent
      ^ \--no primary any more, or memory is lost--> asked elsewhere --/
      \---------this process is primary by then----------/
 
-Theory of operation. A server that is told to step down, or finds that it is not primary, may be in
-the middle of a call: one that it holds until there is work, or one that waits for a commit. Nobody
-has been told anything then, and a worker's call may be made twice, so that it is made again where
-the primary is now. A call that another instance has sent on is given back to that one, which does
-so itself: nothing is sent on twice. Who is alone has nobody to ask, and tells the worker to try
-again.
+Theory of operation. A process may step down, or find that it is no longer primary, in the middle of
+a call that waits for work or for a commit. No answer has been sent then, and a worker's call may be
+repeated, so the call is made again in the process that is primary now. A call that another instance
+has forwarded is returned to that instance, which repeats it: no call is forwarded twice. A process
+that is alone can't ask another one, and tells the worker to try again.
 """
 
 import asyncio
@@ -32,27 +31,27 @@ from rookery.web.to_primary import MOST_ATTEMPTS, list_passed_on, make_outgoing
 from rookery.web.worker_api.call import JSON_TYPE, WorkerCall, send_json
 
 CALL_SECONDS = 25.0
-"""A worker waits for thirty."""
+"""How long a forwarded call may take. A worker waits for thirty seconds."""
 HELD_SECONDS = 65.0
 TASK_PATH = "/api/request_task"
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A worker's call by its route, and the name under which its time on the loop is measured."""
+    """The route of a worker's call, and the name under which its loop time is measured."""
 
     name: str
     route: Route
     call: WorkerCall[Any]
 
     def may_be_held(self, body: bytes) -> bool:
-        """Whether a request may ask to be kept waiting for work."""
+        """Whether a request may ask to wait until there is work."""
         return self.route.path == TASK_PATH and b'"wait"' in body
 
 
 @dataclass(slots=True)
 class _Request:
-    """One call, with all that is needed to carry it out once more."""
+    """One call, with everything that is needed to carry it out again."""
 
     endpoint: Endpoint
     info: RequestInfo
@@ -60,11 +59,12 @@ class _Request:
     receive: Receive
     kept: KeptBody
     spent: float = 0.0
-    """Seconds that attempts of this process took, but for those in which it waited for work."""
+    """How long the attempts in this process took, in seconds, without the time spent waiting for
+    work."""
 
 
 class LongPath:
-    """One per process; the event loop alone uses it."""
+    """The long path of one process. Used on the event loop only."""
 
     def __init__(self, site: Site, hosts: HostCheck) -> None:
         self._site = site
@@ -73,7 +73,7 @@ class LongPath:
     async def answer(
         self, endpoint: Endpoint, info: RequestInfo, scope: Scope, receive: Receive, send: Send
     ) -> int:
-        """Send the answer to a call, whatever it is; gives its status."""
+        """Send the answer to a call, also after an error. Returns its status."""
         id_header = (b"x-request-id", info.request_id.encode())
         try:
             if self._site.lifecycle.stopping:
@@ -81,7 +81,7 @@ class LongPath:
             self._hosts.check(scope)
             reply = await self._carry_out(endpoint, info, scope, receive)
         except asyncio.CancelledError:
-            # The drain is over: the last that can be done for this client is to say so.
+            # The time for draining is over. The client is told that the server is stopping.
             if not self._site.lifecycle.stopping:
                 raise
             return await _send_response(stopping_answer(), id_header, scope, receive, send)
@@ -112,7 +112,8 @@ class LongPath:
         return await self._site.meter.measure(endpoint.name, endpoint.call.answer(scope, receive))
 
     async def _insist(self, request: _Request) -> tuple[int, bytes] | Reply:
-        """The answer of whoever is primary, though that changes meanwhile."""
+        """The answer of the process that is primary, even if another one becomes primary
+        meanwhile."""
         failed: Exception = NotPrimary()
         for _ in range(MOST_ATTEMPTS):
             if not self._site.forwarder.is_ready():
@@ -128,8 +129,8 @@ class LongPath:
         raise failed
 
     async def _ask_primary(self, request: _Request) -> Reply | None:
-        """The answer of the process that is primary, if it is another; None where the call is to be
-        carried out here by now."""
+        """The answer of another process that is primary. None if this process has become primary
+        and has to carry out the call itself."""
         info, scope = request.info, request.scope
         body = await request.endpoint.call.read_unanswered(scope, request.kept.again())
         if not isinstance(body, bytes):
@@ -153,19 +154,19 @@ class LongPath:
         return reply
 
     async def _ask_at_last(self, call: OutgoingCall) -> Reply | None:
-        """For a machine that can't be kept waiting here any longer, since this process ends."""
+        """The answer for a worker that waits for work in a process that is stopping."""
         if not self._site.lifecycle.stopping:
-            raise NotPrimary  # the client has left, and nobody reads it
+            raise NotPrimary  # the client has left, so that nobody reads the answer
         return (await self._site.forwarder.ask(call.after(HELD_SECONDS)._replace(held=False)))[0]
 
 
 def _later(call: OutgoingCall, seconds: float) -> OutgoingCall:
-    """As it came, where it has not taken any time yet."""
+    """The call with shorter time limits, if time has passed; otherwise unchanged."""
     return call.after(seconds) if seconds else call
 
 
 async def send_reply(reply: Reply, id_header: tuple[bytes, bytes], send: Send) -> int:
-    """Send what the primary answered; gives its status."""
+    """Send the primary's answer. Returns its status."""
     headers = [*list_passed_on(reply), id_header]
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await send({"type": "http.response.body", "body": reply.body})

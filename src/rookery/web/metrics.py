@@ -27,7 +27,7 @@ from rookery.farm.jobs import PeriodicJob
 from rookery.files.storage_health import StorageStats
 from rookery.web.forwarding import ForwardingStats
 
-# Seconds. A worker gives up after 30.
+# In seconds. A worker gives up after 30.
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 Key = tuple[str, str, int]
@@ -35,18 +35,18 @@ Key = tuple[str, str, int]
 
 @dataclass(slots=True)
 class RouteTimes:
-    """How long the answers of one route took; buckets[i] counts those up to BOUNDS[i]."""
+    """How long the answers of one route took. `buckets[i]` counts those up to `BOUNDS[i]`."""
 
     seconds: float = 0.0
     buckets: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
 
 
 class Traffic:
-    """The requests of one process, counted by the event loop alone.
+    """The request counters of one process. Used on the event loop only.
 
-    Plain numbers, because every worker's call is counted: prometheus-client's own counter and
-    histogram take a lock each, four times as long as this. The other figures come from
-    rooms that the base install has without prometheus-client.
+    These are plain numbers, because every worker's call is counted: the counter and histogram of
+    prometheus-client take a lock each and four times as long. The other figures come from packages
+    that the base install has without prometheus-client.
     """
 
     def __init__(self) -> None:
@@ -64,11 +64,11 @@ class Traffic:
         times.buckets[bisect_left(BOUNDS, seconds)] += 1
 
     def answers(self) -> dict[Key, int]:
-        """By route, method and status; a copy that another thread may read."""
+        """Counts by route, method and status, as a copy that another thread may read."""
         return dict(sorted(self._answers.items()))
 
     def times(self) -> dict[str, RouteTimes]:
-        """By route; a copy too."""
+        """Times by route, as a copy that another thread may read."""
         return {
             route: RouteTimes(times.seconds, list(times.buckets))
             for route, times in sorted(self._times.items())
@@ -82,7 +82,7 @@ _COUNTER = CounterMetricFamily
 
 @dataclass(frozen=True, slots=True)
 class PoolStats:
-    """The connections of the database pool: all, those not in use, and the most there may be."""
+    """The connections of the database pool: all of them, the unused ones, and the maximum."""
 
     size: int
     idle: int
@@ -91,7 +91,7 @@ class PoolStats:
 
 @dataclass(frozen=True, slots=True)
 class MetricsSnapshot:
-    """A snapshot taken on the loop; a thread turns it into text."""
+    """All figures, read on the loop; a thread turns them into text."""
 
     answers: dict[Key, int]
     times: dict[str, RouteTimes]
@@ -122,7 +122,7 @@ class MetricsSnapshot:
 
 
 def render_metrics(shown: MetricsSnapshot, *more: Collector) -> bytes:
-    """Prometheus' text format; takes about a millisecond, so not on the loop."""
+    """The figures in Prometheus' text format. Takes about a millisecond, so call it in a thread."""
     return b"".join(generate_latest(each) for each in (_Snapshot(shown), *more))
 
 
@@ -180,7 +180,7 @@ def _families(
     fields: tuple[str, ...],
     family: _Family,
 ) -> Iterator[Metric]:
-    """A metric for each field, with a sample for each limiter or gate."""
+    """One metric for each field, with one sample for each limiter or gate."""
     for name in fields:
         values = ((one.name, getattr(one, name)) for one in stats)
         yield _by_name(family, f"{prefix}_{name}", name.capitalize(), values)
@@ -273,7 +273,8 @@ def _pool(pool: PoolStats | None) -> Iterator[Metric]:
 
 
 def _commits(commits: CommitStats) -> Iterator[Metric]:
-    """Of the present primary term: the counts begin anew when memory was dropped."""
+    """The group commit in the present term as primary. The counts start anew when memory is
+    dropped."""
     yield gauge("rookery_commits_waiting", "Changes that wait for a commit", commits.waiting)
     yield gauge("rookery_commits_backlog", "Rows that follow when there is time", commits.backlog)
     yield gauge("rookery_commits_largest", "Most changes in one commit", commits.largest)
@@ -302,7 +303,7 @@ def _listening(listening: ListeningStats | None) -> Iterator[Metric]:
 
 
 def _index(index: IndexStats, sequence: int) -> Iterator[Metric]:
-    """How far the index of Ask is behind what has happened."""
+    """How far the index of Ask is behind the changes."""
     behind = max(0, sequence - index.commit)
     yield gauge("rookery_ask_lag_seconds", "Since the index had seen everything", index.seconds)
     yield gauge("rookery_ask_lag_commits", "Group commits that it has not seen", behind)
@@ -328,14 +329,14 @@ def _ask(ask: AskStats) -> Iterator[Metric]:
 
 
 def _storage(storage: StorageStats) -> Iterator[Metric]:
-    """Of storage on a network; a folder is never asked."""
+    """The metrics of storage on a network. A folder has none."""
     yield gauge("rookery_files_away", "1 while the storage of files is away", storage.is_away)
     yield _by_name(_COUNTER, "rookery_files_calls", "Calls of it", storage.calls.items())
     yield _by_name(_COUNTER, "rookery_files_failures", "Of those, failed", storage.failures.items())
 
 
 def _forwarding(done: ForwardingStats) -> Iterator[Metric]:
-    """What this instance has sent to the primary; nothing, where it is primary itself."""
+    """The metrics of calls that this instance has forwarded. The primary forwards none."""
     words = {"sent": done.sent, "repeated": done.repeated, "refused": done.refused}
     calls = CounterMetricFamily("rookery_forwarded_calls", "Calls to the primary", labels=["what"])
     for what, number in words.items():

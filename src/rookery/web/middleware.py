@@ -1,4 +1,4 @@
-"""What surrounds people's requests: the net for errors, HEAD, headers for browsers, the session."""
+"""The middleware of people's requests: error handling, HEAD, security headers, the session."""
 
 import asyncio
 
@@ -32,7 +32,8 @@ from rookery.web.site import Site
 
 @runs(Domain.LOOP, "shapes the answer; an error page is rendered in a thread")
 class Errors:
-    """Once an answer has begun, all that is left is to break it off, which the server does."""
+    """Turns errors into answers. Once an answer has begun, the error is passed on and the HTTP
+    server breaks off the connection."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
@@ -52,7 +53,7 @@ class Errors:
         try:
             await self.app(scope, receive, noting)
         except asyncio.CancelledError:
-            # The drain is over: the last that can be done for this client is to say so.
+            # The time for draining is over. The client is told that the server is stopping.
             if begun or not self._site.lifecycle.stopping:
                 raise
             await stopping_answer()(scope, receive, send)
@@ -63,12 +64,13 @@ class Errors:
             await answer(scope, receive, send)
 
 
-# HEAD works wherever GET works: the same answer without its body.
+# Answers HEAD wherever GET works: with the same answer without its body.
 
 
 @runs(Domain.LOOP, "changes the method and drops the body")
 class HeadRequests:
-    """The outer scope keeps its method: the server needs it to send no body."""
+    """Calls the app with GET and drops the body. The HTTP server still sees HEAD in its own
+    scope."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -92,7 +94,7 @@ def _without_body(send: Send) -> Send:
         if ended:
             return
         if status_in(message) is None:
-            # A stream would go on for ever: whoever makes it learns that nobody listens.
+            # Nobody reads the body. A stream is told so, since it would never end by itself.
             ended = True
             message = {"type": "http.response.body", "body": b"", "more_body": False}
         await send(message)
@@ -100,14 +102,14 @@ def _without_body(send: Send) -> Send:
     return stripped
 
 
-# Tells browsers what the pages need, which is little, and to forbid the rest.
+# Sends headers that allow browsers what the pages need and forbid everything else.
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; "
     "script-src 'self'; "
     "style-src 'self'; "
     "img-src 'self' data:; "
-    # The board's style sheet brings its few signs along.
+    # The game viewer's style sheet contains its icon font as a data URL.
     "font-src 'self' data:; "
     "connect-src 'self'; "
     "form-action 'self'; "
@@ -125,7 +127,7 @@ HEADERS = (
 
 @runs(Domain.LOOP, "adds constant headers")
 class SecurityHeaders:
-    """For people and programs alike; workers take the short path around this."""
+    """Adds the headers for people and programs. Workers take the short path around this layer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -143,18 +145,18 @@ class SecurityHeaders:
         await self.app(scope, receive, adding)
 
 
-# Brings the session from its cookie into the request, and back into a cookie when it changed.
+# Reads the session from its cookie, and writes the cookie again when the session has changed.
 
 
 @runs(Domain.LOOP, "checks and makes one signature over less than 4 kB, when asked for")
 class SessionCookie:
-    """A bad cookie is an empty session and a log line, never an error."""
+    """A bad cookie gives an empty session and a log line, never an error."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
         self._cookies = site.cookies
         self._log = site.log
-        # Also where the proxy in front does not say so.
+        # HTTPS is also assumed if the public address says so and the proxy does not.
         self._https = (site.settings.base_url or "").startswith("https://")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

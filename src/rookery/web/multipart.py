@@ -1,7 +1,8 @@
-"""Forms with files (`multipart/form-data`), read piece by piece: a file is never held in memory.
+"""Reads forms with files (`multipart/form-data`) piece by piece, so that a file is never whole in
+memory.
 
 Fields come before the file that they belong to; browsers and scripts send them in the order of the
-form. The first one is the token by which a form is known to be ours (`CsrfGuard`).
+form. The first field is the CSRF token (see `CsrfGuard`).
 """
 
 import re
@@ -17,11 +18,11 @@ from rookery.web.scope import body_in, has_more, header
 
 MULTIPART_TYPE = "multipart/form-data"
 LARGEST_HEAD = 8 * 1024
-"""Of the headers of one part."""
+"""The maximum size of the headers of one part."""
 LARGEST_FIELD = 64 * 1024
 MOST_PARTS = 50
 FIRST_BYTES = 16 * 1024
-"""Within which the token must have come."""
+"""How much of a form is read to find its first field, the CSRF token."""
 _BOUNDARY = re.compile(r'boundary="?([0-9A-Za-z\'()+_,./:=?-]{1,70})"?', re.ASCII)
 _NAME = re.compile(rb'[; ]name="([^"\r\n]{0,200})"')
 _FILE_NAME = re.compile(rb'[; ]filename="([^"\r\n]{0,1000})"')
@@ -32,7 +33,7 @@ def is_multipart(scope: Scope) -> bool:
 
 
 def find_boundary(content_type: str) -> bytes:
-    """What parts are separated by; raises MalformedForm."""
+    """The boundary that separates the parts. Raises MalformedForm."""
     found = _BOUNDARY.search(content_type)
     if found is None:
         raise MalformedForm
@@ -41,14 +42,14 @@ def find_boundary(content_type: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class PartHead:
-    """What the headers of a part say; `file_name` is None for a plain field."""
+    """The headers of a part. `file_name` is None for a plain field."""
 
     name: str
     file_name: str | None = None
 
 
 def parse_head(head: bytes) -> PartHead:
-    """Raises MalformedForm."""
+    """Parse the headers of a part. Raises MalformedForm."""
     name, file = _NAME.search(head), _FILE_NAME.search(head)
     if name is None:
         raise MalformedForm
@@ -59,12 +60,12 @@ def parse_head(head: bytes) -> PartHead:
 
 
 class MultipartReader:
-    """The parts of one body in their order. Each is read to its end before the next one."""
+    """Reads the parts of one body in order. Each part is read to its end before the next one."""
 
     def __init__(self, boundary: bytes, pieces: AsyncIterator[bytes]) -> None:
         self._boundary = boundary
         self._pieces = pieces
-        # The first boundary has no line before it.
+        # The first boundary has no line break before it.
         self._buffer = bytearray(b"\r\n")
         self._parts = 0
         self._inside = True
@@ -84,12 +85,12 @@ class MultipartReader:
         return parse_head(b" " + await self._take_until(b"\r\n\r\n", LARGEST_HEAD))
 
     async def read_content(self) -> AsyncIterator[bytes]:
-        """The bytes of the part whose head was read last."""
+        """The content of the part whose head was read last, in pieces."""
         mark = self._boundary
         if not self._inside:
             return
         while (at := self._buffer.find(mark)) < 0:
-            # The end of what has come may be the beginning of a boundary.
+            # The end of the buffer may be the beginning of a boundary.
             if (ready := len(self._buffer) - len(mark)) > 0:
                 yield await self._take(ready)
             await self._more()
@@ -100,7 +101,7 @@ class MultipartReader:
             yield found
 
     async def read_text(self) -> str:
-        """A plain field; raises MalformedForm where it is too long."""
+        """The text of a plain field. Raises MalformedForm if it is too long."""
         text = bytearray()
         async for piece in self.read_content():
             text += piece
@@ -135,7 +136,7 @@ class MultipartReader:
 
 @dataclass(frozen=True, slots=True)
 class FileForm:
-    """The fields of a form up to its file, and the file itself as it comes."""
+    """The fields of a form before its file, and the content of the file in pieces."""
 
     fields: dict[str, str]
     file_name: str
@@ -143,7 +144,7 @@ class FileForm:
 
 
 async def read_file_form(request: Request, file_field: str) -> FileForm:
-    """A form with one file, whose other fields come before it; raises MalformedForm."""
+    """Read a form with one file, whose other fields come before it. Raises MalformedForm."""
     boundary = find_boundary(header(request.scope, b"content-type"))
     reader = MultipartReader(boundary, read_pieces(request.receive))
     fields = dict[str, str]()
@@ -154,12 +155,12 @@ async def read_file_form(request: Request, file_field: str) -> FileForm:
     raise MalformedForm
 
 
-# The token, which is looked at before anything else is.
+# Reads the first field, the CSRF token, which is checked before anything else.
 
 
 @dataclass(frozen=True, slots=True)
 class PeekedForm:
-    """The value of a form's first field, and the body as if nobody had read any of it."""
+    """The first field of a form, and a `receive` that returns the body as if nobody had read it."""
 
     first_name: str
     first_text: str
@@ -167,7 +168,7 @@ class PeekedForm:
 
 
 async def peek_first_field(scope: Scope, receive: Receive) -> PeekedForm:
-    """Reads no more than it takes to know the first field; raises MalformedForm."""
+    """Read as much as it takes to know the first field. Raises MalformedForm."""
     boundary = find_boundary(header(scope, b"content-type"))
     seen, body, more = list[Message](), bytearray(), True
     while more and len(body) < FIRST_BYTES and boundary not in body:
@@ -180,7 +181,7 @@ async def peek_first_field(scope: Scope, receive: Receive) -> PeekedForm:
 
 
 def _parse_first(body: bytes, boundary: bytes) -> tuple[str, str]:
-    """The name and text of the first part, as far as it has come."""
+    """The name and text of the first part, as far as it has been received."""
     opening = boundary[2:] + b"\r\n"
     head, mark, rest = body[len(opening) :].partition(b"\r\n\r\n")
     if not body.startswith(opening) or not mark:

@@ -1,7 +1,7 @@
-"""HTTP by rookery-asgi, on the Mongoose event loop, where someone has installed it here.
+"""Serves HTTP with rookery-asgi on the Mongoose event loop, if it is installed beside Rookery.
 
-It is a distribution of its own under a licence of its own, so nothing of ours brings it along: it
-is looked for when it is asked for, and imported only then.
+rookery-asgi is a separate distribution with its own licence and no dependency of Rookery. It is
+looked for only when a setting asks for it, and imported only then.
 """
 
 import asyncio
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from rookery_asgi.server import Server
 
 NOT_INSTALLED = "rookery-asgi is not installed here; `pip install ./asgi` builds it."
-# What the server refuses by itself, before there is a request that the app could answer.
+# Requests that the server refuses itself, before the app could answer, with their log events.
 EVENTS = {408: "request_never_came", 431: "request_head_too_large"}
 
 
 def why_unavailable() -> str | None:
-    """Why it can't serve here, as one sentence, or None when it can."""
+    """The reason, as a sentence, why rookery-asgi can't serve here; None if it can."""
     try:
         import rookery_asgi
     except ImportError:
@@ -37,8 +37,8 @@ def why_unavailable() -> str | None:
 
 
 def make_backend() -> HttpBackend:
-    """The server with its own event loop, which starts a request's task at once. Everything is
-    imported here, before the loop runs, since imports read files."""
+    """Make the server with its own event loop, which starts a request's task at once. All imports
+    happen here, before the loop runs, since imports read files."""
     from rookery_asgi.loops import new_loop
     from rookery_asgi.server import Server
 
@@ -85,19 +85,19 @@ def _make_options(drain: int, limits: RequestBounds) -> "Options":
     from rookery_asgi import Options
 
     return Options(
-        lifespan="off",  # driven by us, so that a failed start is an exception of ours
+        lifespan="off",  # the start is ours, so that its exceptions are seen
         ws=False,
         proxy_headers=False,
         access_log=False,
         server_header=False,
         backlog=BACKLOG,
-        limit_request_line=HEAD_BYTES,  # a long address gets an answer of the app
+        limit_request_line=HEAD_BYTES,  # the app answers a request with a long address
         limit_head=HEAD_BYTES,
         timeout_head=limits.head_seconds,
         timeout_body=limits.body_seconds,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=drain,
-        timeout_disconnect=0,  # the drain's end is the end: what still runs says 503 and leaves
+        timeout_disconnect=0,  # when draining ends, running requests answer 503 and end
     )
 
 

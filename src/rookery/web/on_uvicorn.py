@@ -1,4 +1,4 @@
-"""HTTP by uvicorn, without its signals and its lifespan, within the limits of our own wire."""
+"""Serves HTTP with uvicorn, without its signals and lifespan, with limits on each connection."""
 
 import asyncio
 import contextlib
@@ -31,11 +31,12 @@ from rookery.web.site import Site
 from rookery.web.to_primary import list_passed_on
 from rookery.web.whole_requests import parse_whole_request
 
-# The HTTP/1.1 connection: uvicorn's, with limits on what may come before a request is whole.
+# The HTTP/1.1 connection: uvicorn's, with limits on what may be received before a request is
+# complete.
 
 SMALL_BODY_BYTES = 64 * 1024
-# What is read over of a body that was answered before it came, so that the answer is not lost and
-# the connection may be used again.
+# How much is read and dropped of a body that was answered early, so that the answer is not lost and
+# the connection can be reused.
 UNREAD_BYTES = 2 * 1024 * 1024
 
 _OK = b"HTTP/1.1 200 OK\r\n"
@@ -49,8 +50,8 @@ _TOO_LARGE = (
 
 
 class LimitedHttp(HttpToolsProtocol):
-    """uvicorn's HTTP connection with limits on size and time, and with the short path of workers.
-    A client that sends no headers, or headers without end, is disconnected."""
+    """uvicorn's HTTP connection with limits on size and time, and with the short path of workers. A
+    client that sends no headers, or headers without end, is disconnected."""
 
     log: Log
     limits: RequestBounds
@@ -90,7 +91,7 @@ class LimitedHttp(HttpToolsProtocol):
             super().shutdown()
 
     def _feed(self, data: bytes) -> None:
-        """Hand data to uvicorn's parser, which makes ASGI requests of it."""
+        """Pass data to uvicorn's parser, which makes ASGI requests of it."""
         if self._unread is not None:
             self._unread += len(data)
             if self._unread > UNREAD_BYTES:
@@ -106,7 +107,7 @@ class LimitedHttp(HttpToolsProtocol):
             return
         self._start_timer(self.limits.head_seconds)
         if not self._in_head and not self._in_body:
-            # Most requests are whole by now, and need no second timer.
+            # Most requests are complete by now and need no second timer.
             self._in_body = True
             self.cycle.transport = cast("asyncio.Transport", _DelayedClose(self))
             if self._timer is not None:
@@ -125,7 +126,7 @@ class LimitedHttp(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
         if self._body_bytes > SMALL_BODY_BYTES and self._unread is None:
-            # Whoever reads it limits the time of each piece.
+            # The reader of the body limits the time of each piece.
             self._stop_timer()
         super().on_body(body)
 
@@ -142,11 +143,13 @@ class LimitedHttp(HttpToolsProtocol):
         self._stop_keep_alive()
         super().on_response_complete()
 
-    # The short path of workers' calls that come whole in one piece: no task and no messages. What
-    # comes after one that waits for its commit is put off until that is answered.
+    # The short path of workers' calls that arrive complete in one piece: without a task and without
+    # ASGI messages. Data behind a call that waits for its commit is kept until that call is
+    # answered.
 
     def _begin_short(self, data: bytes) -> bool:
-        """Try to handle data as one call of a worker; False where it is for uvicorn's parser."""
+        """Handle data as one call of a worker. Returns False if uvicorn's parser has to handle
+        it."""
         cycle = cast("RequestResponseCycle | None", self.cycle)
         if self.short is None or self._shutting_down or (cycle and not cycle.response_complete):
             return False
@@ -160,7 +163,7 @@ class LimitedHttp(HttpToolsProtocol):
         if call.committed is None:
             self._finish_short(data, call)
         else:
-            # What uvicorn waits for at a stop, and cancels at the end of the drain.
+            # uvicorn waits for these at a stop, and cancels them at the end of the drain.
             waiting = cast("asyncio.Task[None]", call.committed)
             self._waiting = call
             self.tasks.add(waiting)
@@ -206,7 +209,8 @@ class LimitedHttp(HttpToolsProtocol):
             self.flow.pause_reading()
 
     def _response_head(self) -> bytes:
-        """Status line and common headers, encoded once a second, when uvicorn renews the date."""
+        """The status line and common headers, encoded once a second when uvicorn renews the
+        date."""
         headers = self.server_state.default_headers
         if self._cached_head[0] is not headers:
             lines = b"".join(b"%b: %b\r\n" % each for each in headers)
@@ -214,14 +218,14 @@ class LimitedHttp(HttpToolsProtocol):
         return self._cached_head[1]
 
     def _reply_head(self, reply: Reply) -> bytes:
-        """Status line and headers of an answer that is the primary's."""
+        """The status line and headers of an answer of the primary."""
         passed_on = (each for each in list_passed_on(reply) if each[0] != b"content-length")
         headers = (*self.server_state.default_headers, *passed_on)
         lines = b"".join(b"%b: %b\r\n" % each for each in headers)
         return b"%b%b" % (STATUS_LINE[reply.status], lines)
 
-    # One timer for an idle connection that looks again when it is due: most calls are followed by
-    # another, and to make and cancel a timer for each costs as much as to parse it.
+    # An idle connection has one timer, which checks when it runs out: most calls are followed by
+    # another, and making and cancelling a timer for each would cost as much as parsing it.
 
     def _unset_keepalive_if_required(self) -> None:
         self._active_at = self.loop.time()
@@ -252,7 +256,8 @@ class LimitedHttp(HttpToolsProtocol):
             self._start_timer(self.limits.body_seconds)
 
     def close_after_body(self) -> None:
-        """Close once the body was read: with unread data, closing could lose the response."""
+        """Close the connection once the body has been read. Closing with unread data could lose the
+        response."""
         if self._is_whole:
             self.transport.close()
         else:
@@ -265,7 +270,8 @@ class LimitedHttp(HttpToolsProtocol):
         super().send_400_response(msg)
 
     def _is_still_head(self, data: bytes) -> bool:
-        """Whether the head has no end yet; a large piece may be a small head and much body."""
+        """Whether the end of the headers is still to come. A large piece may have few headers and
+        much of the body."""
         return b"\r\n\r\n" not in data[:HEAD_BYTES]
 
     def _refuse_large_head(self) -> None:
@@ -292,7 +298,8 @@ class LimitedHttp(HttpToolsProtocol):
 
 
 class _DelayedClose:
-    """The transport of a request that begins before its body is whole: closes after the body."""
+    """The transport of a request that is answered before its body is complete. Closes only after
+    the body."""
 
     def __init__(self, wire: LimitedHttp) -> None:
         self._wire = wire
@@ -310,7 +317,7 @@ class _DelayedClose:
 def make_protocol(
     log: Log, limits: RequestBounds, short: ShortPath | None = None
 ) -> type[LimitedHttp]:
-    """A connection class with its dependencies, since uvicorn makes the connections itself."""
+    """A connection class with bound dependencies, since uvicorn creates the connections itself."""
     return type("RookeryHttp", (LimitedHttp,), {"log": log, "limits": limits, "short": short})
 
 
@@ -319,7 +326,7 @@ def make_backend() -> HttpBackend:
 
 
 def loop_factory() -> NewLoop | None:
-    """uvloop where it is installed; None means Python's own."""
+    """uvloop's loop if it is installed; None stands for Python's own."""
     try:
         import uvloop
     except ImportError:
@@ -328,7 +335,7 @@ def loop_factory() -> NewLoop | None:
 
 
 class UvicornServer:
-    """Serves a site by uvicorn."""
+    """Serves a site with uvicorn."""
 
     def __init__(self, app: Starlette, site: Site, drain: int) -> None:
         self._server = _Uvicorn(_make_config(app, site, drain))
@@ -345,11 +352,11 @@ class UvicornServer:
 
 
 def nothing() -> None:
-    """The default of `on_listening`."""
+    """The default of `on_listening`: does nothing."""
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn without its signal handling, which says when it listens."""
+    """uvicorn without its signal handling. It reports when it listens."""
 
     on_listening: Callable[[], object] = nothing
 
@@ -367,14 +374,14 @@ def _make_config(app: Starlette, site: Site, drain: int) -> uvicorn.Config:
         app,
         http=make_protocol(site.log, site.limits, short_path_of(app)),
         ws="none",
-        lifespan="off",  # driven by us, so that a failed start is an exception of ours
+        lifespan="off",  # the start is ours, so that its exceptions are seen
         interface="asgi3",
         log_config=None,
         access_log=False,
         proxy_headers=False,
         server_header=False,
         backlog=BACKLOG,
-        limit_concurrency=None,  # overload queues in the kernel
+        limit_concurrency=None,  # excess connections queue in the kernel
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=drain,
     )

@@ -1,4 +1,5 @@
-"""The OpenAPI document of the JSON routes, made from the types that encode and decode them."""
+"""The OpenAPI document of the JSON API, made from the types that its endpoints decode and
+encode."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -37,7 +38,8 @@ _PARAMETER = re.compile(r"[{](\w+)[}]")
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What one endpoint takes and gives. A text in `answers` is a media type without a schema."""
+    """What one endpoint accepts and returns. A text in `answers` is a media type without a
+    schema."""
 
     summary: str
     answers: Mapping[int, type | str]
@@ -45,15 +47,15 @@ class Operation:
     path: Mapping[str, type] = field(default_factory=dict)
     query: Mapping[str, type] = field(default_factory=dict)
     raw_body: bool = False
-    """Whether it takes bytes of any kind."""
+    """Whether the endpoint accepts bytes of any format."""
     bearer: bool = False
-    """Whether it answers 401 to those who show no valid token and are not logged in."""
+    """Whether the endpoint answers 401 to callers without a valid token or session."""
     find_logged_in: bool = False
-    """Whether it takes a session or name and password, and no token will do."""
+    """Whether the endpoint accepts only a session, or name and password, but no token."""
 
 
 def described(operation: Operation) -> Callable[[F], F]:
-    """Puts an endpoint into the document."""
+    """Add an endpoint to the document."""
 
     def mark(endpoint: F) -> F:
         setattr(endpoint, _MARK, operation)
@@ -63,7 +65,7 @@ def described(operation: Operation) -> Callable[[F], F]:
 
 
 def make_openapi(routes: Iterable[BaseRoute], *others: type) -> bytes:
-    """The document in JSON; `others` are types that the endpoints' own refer to by name."""
+    """The document as JSON. `others` are types that the types of the endpoints refer to by name."""
     found = [
         (route, operation)
         for route in routes
@@ -105,14 +107,15 @@ def _types_in(operations: Iterable[Operation]) -> list[type]:
 
 
 def operation_id(method: str, path: str) -> str:
-    """A name that generated clients can call: `GET /api/v1/runs/{run_id}` is get_runs_by_run_id."""
+    """A function name for generated clients: `GET /api/v1/runs/{run_id}` gives
+    get_runs_by_run_id."""
     words = _PARAMETER.sub(r"by_\1", path.removeprefix("/api/v1")).strip("/")
     return f"{method.lower()}_{re.sub(r'[^a-z0-9]+', '_', words.lower())}"
 
 
 def find_tag(path: str) -> str:
-    """What an endpoint is about: the word after the version, `ask` for its short addresses, and
-    `server` for what tells of the process."""
+    """The tag of an endpoint: the word after the version, `ask` for Ask's short addresses, and
+    `server` for endpoints about the process."""
     if path.startswith("/api/v1/"):
         return path.split("/")[3]
     return "ask" if path.startswith(("/query", "/chat/")) else "server"
@@ -165,7 +168,7 @@ def _schema(kind: type) -> dict[str, Any]:
     return schema
 
 
-# /openapi.json: what the JSON routes take and give.
+# Serves /openapi.json.
 
 
 @runs(Domain.THREAD, "the document is made for the first who asks")

@@ -1,8 +1,8 @@
-"""Connections to the primary that are kept open, and calls over them: HTTP/1.1, one at a time.
+"""Persistent connections to the primary, and calls over them: HTTP/1.1, one call at a time.
 
-Made for one purpose: small calls, whole answers, the same server again and again, thousands a
-second. httptools, which reads uvicorn's requests, reads the answers here; what is not exactly one
-answer to one call ends the connection.
+Made for small calls with complete answers to one server, thousands per second. httptools, which
+parses uvicorn's requests, parses the answers here. Anything that is not exactly one answer to one
+call ends the connection.
 """
 
 import asyncio
@@ -16,20 +16,21 @@ import httptools
 
 MOST_CONNECTIONS = 512
 MOST_HELD = 8192
-"""Calls that the primary may keep waiting have connections beside the others."""
+"""How many connections may be used by requests that wait for work. Other calls have their own."""
 CONNECT_SECONDS = 1.0
 IDLE_SECONDS = 60.0
-"""Half of what the other side keeps an idle connection for, so that it seldom closes one first."""
+"""How long an idle connection is kept: half as long as the primary keeps one, so that the primary
+seldom closes it first."""
 LARGEST_HEAD = 64 * 1024
 LARGEST_ANSWER = 8 * 2**20
 
 
 class NotReached(Exception):
-    """No connection to the primary could be had: the call was not sent."""
+    """No connection to the primary could be made, so the call was not sent."""
 
 
 class AnswerLost(Exception):
-    """The call was sent, and no whole answer came."""
+    """The call was sent, and no complete answer arrived."""
 
 
 class AnswerLate(AnswerLost):
@@ -37,19 +38,19 @@ class AnswerLate(AnswerLost):
 
 
 class Reply(NamedTuple):
-    """An answer, whole; names of headers in small letters."""
+    """A complete answer. The names of its headers are in lower case."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes
 
     def header(self, name: bytes) -> bytes:
-        """The first of that name, or nothing."""
+        """The value of the first header of that name, or an empty one."""
         return next((value for key, value in self.headers if key == name), b"")
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, used by one call after the other."""
+    """One connection, used for one call after another."""
 
     def __init__(self, forget: Callable[["_Connection"], None]) -> None:
         self._forget = forget
@@ -67,7 +68,7 @@ class _Connection(asyncio.Protocol):
         self._in_head = True
 
     def call(self, request: bytes) -> "asyncio.Future[Reply]":
-        """Send a whole request; its answer, or AnswerLost, is in the future."""
+        """Send a whole request. The future gets its answer, or AnswerLost."""
         assert self._waiter is None
         assert self._transport is not None
         self._waiter = asyncio.get_running_loop().create_future()
@@ -81,7 +82,7 @@ class _Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    # What asyncio calls.
+    # Called by asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -93,7 +94,7 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._waiter is None or self._waiter.done():
-            # Nobody has asked for anything: whatever it is, it is the answer to no call of ours.
+            # Data without a request is not an answer to any call.
             self.close()
             return
         self._came += len(data)
@@ -106,7 +107,7 @@ class _Connection(asyncio.Protocol):
         except _TooLarge:
             self._end("the answer is too large")
 
-    # What the parser calls.
+    # Called by the parser.
 
     def on_message_begin(self) -> None:
         if self._waiter is None or self._waiter.done():
@@ -125,7 +126,7 @@ class _Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         status = self._parser.get_status_code()
         if status < 200:
-            return  # a word ahead of the answer
+            return  # an interim (1xx) answer before the final one
         waiter, self._waiter = self._waiter, None
         self._in_head = False
         self.usable = self.usable and self._parser.should_keep_alive()
@@ -143,22 +144,22 @@ class _Connection(asyncio.Protocol):
 
 
 class _TooLarge(Exception):
-    """More came than an answer may have."""
+    """The answer exceeds its size limit."""
 
 
 class _Places:
-    """So many connections at once: those in use, those that wait for their next use, and who waits
+    """A pool with a limited number of connections: those in use, idle ones, and callers that wait
     for one."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._taken = 0
-        """Connections that are open or are being made."""
+        """The number of connections that are open or being made."""
         self._free: list[_Connection] = []
         self._waiting: deque[asyncio.Future[_Connection | None]] = deque()
 
     def take_free(self) -> _Connection | None:
-        """A connection that is open and has nothing to do."""
+        """An open, idle connection; None if there is none."""
         oldest = asyncio.get_running_loop().time() - IDLE_SECONDS
         while self._free:
             connection = self._free.pop()
@@ -169,7 +170,8 @@ class _Places:
         return None
 
     async def take(self, until: float) -> _Connection | None:
-        """A connection, or None for a place that the caller has to make one for."""
+        """An idle connection. None means that the caller has a place and has to open a connection
+        itself."""
         connection = self.take_free()
         if connection is not None:
             return connection
@@ -194,7 +196,8 @@ class _Places:
             raise
 
     def give_back(self, connection: _Connection | None) -> None:
-        """To who waits longest, or for the next call; None gives back a place alone."""
+        """Give a connection to the caller that waits longest, or keep it for the next call. With
+        None, only the place is given back."""
         usable = connection if connection is not None and connection.usable else None
         while self._waiting:
             waiter = self._waiting.popleft()
@@ -218,7 +221,7 @@ _OVER = "another process is primary by now"
 
 
 class PrimaryLink:
-    """The connections to one address. Used on the event loop alone."""
+    """The connections to one primary. Used on the event loop only."""
 
     def __init__(
         self, address: str, *, most: int = MOST_CONNECTIONS, most_held: int = MOST_HELD
@@ -233,12 +236,12 @@ class PrimaryLink:
         self._closed = False
 
     def __len__(self) -> int:
-        """How many connections are open."""
+        """The number of open connections."""
         return len(self._open)
 
     async def ask(self, request: bytes, seconds: float, *, held: bool = False) -> Reply:
-        """Send a whole request, and give its whole answer. Raises NotReached, where nothing was
-        sent, or AnswerLost. Whoever is cancelled leaves, and the primary learns of it."""
+        """Send a whole request and return its whole answer. Raises NotReached if nothing was sent,
+        or AnswerLost. Cancelling it closes the connection, so that the primary notices."""
         loop = asyncio.get_running_loop()
         places, until = self._held if held else self._short, loop.time() + seconds
         connection = await places.take(until)
@@ -258,8 +261,8 @@ class PrimaryLink:
             places.give_back(connection)
 
     def ask_at_once(self, request: bytes, seconds: float) -> "asyncio.Future[Reply] | None":
-        """The same without awaiting: the answer, or AnswerLost, will be in the future. None where
-        no connection is free, and then nothing was sent."""
+        """Send a request without awaiting. The future gets the answer, or AnswerLost. Returns None,
+        and sends nothing, if no connection is idle."""
         connection = self._short.take_free()
         if connection is None:
             return None
@@ -280,7 +283,7 @@ class PrimaryLink:
         self._short.give_back(connection)
 
     async def reach(self) -> None:
-        """Make sure of a connection; raises NotReached."""
+        """Open a connection, unless one is idle. Raises NotReached."""
         connection = await self._short.take(asyncio.get_running_loop().time() + CONNECT_SECONDS)
         try:
             connection = connection or await self._connect()
@@ -288,7 +291,8 @@ class PrimaryLink:
             self._short.give_back(connection)
 
     def close(self) -> None:
-        """Ends all calls under way: the address is not the primary's any more."""
+        """Close all connections, which ends the calls under way. For an address that is no longer
+        the primary's."""
         self._closed = True
         for connection in tuple(self._open):
             connection.close()

@@ -1,5 +1,5 @@
-"""/healthz says that the loop turns, /readyz that there is a use in sending requests, /callerz whom
-this server takes the caller for."""
+"""Serves the probes: /healthz tells that the loop runs, /readyz whether requests should be sent
+here, /callerz whom this server takes the caller for."""
 
 import contextlib
 from dataclasses import replace
@@ -73,7 +73,8 @@ async def readyz(request: Request) -> Response:
 
 
 async def _find_version(request: Request, site: Site) -> str:
-    """A probe is answered whatever token it shows."""
+    """The version with its build if an approver asks, else empty. A probe with a bad token is
+    answered too."""
     if not header(request.scope, b"authorization"):
         return ""
     with contextlib.suppress(HttpFault, *AWAY):
@@ -85,7 +86,7 @@ async def _find_version(request: Request, site: Site) -> str:
 @described(Operation("Whom the server takes the caller for", {200: Caller}))
 @runs(Domain.LOOP, "a few fields of this very request")
 async def callerz(request: Request) -> Response:
-    """Tells the caller about itself alone: what a proxy in between has made of its request."""
+    """Tell the caller about itself only: how its request looks after any proxies in between."""
     info = request_info_of(request.scope)
     seen = Caller(
         address=info.client,
@@ -97,7 +98,7 @@ async def callerz(request: Request) -> Response:
     return json_answer(seen, headers={"cache-control": "no-store"})
 
 
-# /metrics: the figures of this process for Prometheus.
+# Serves /metrics: the figures of this process for Prometheus.
 
 
 @runs(Domain.THREAD, "a snapshot on the loop, one query at times, the text in a thread")
@@ -109,7 +110,7 @@ async def metrics(request: Request) -> Response:
 
 
 def take_snapshot(site: Site) -> MetricsSnapshot:
-    """A snapshot of everything that is counted, taken on the loop."""
+    """All figures of the process, read on the loop."""
     gates = (
         site.task_gate,
         site.event_gate,

@@ -1,4 +1,4 @@
-"""Query strings of the JSON API as typed values; raises WireFault."""
+"""Parses query strings of the JSON API into typed values. The functions raise WireFault."""
 
 import re
 from collections.abc import Mapping
@@ -21,14 +21,14 @@ _ID_PREFIX = re.compile(r"[0-9a-f]{1,24}", re.ASCII)
 
 
 def read_page(query: Mapping[str, str]) -> tuple[int, int]:
-    """`page` and `size`, the first page of ordinary length where they are left out."""
+    """`page` and `size`. Defaults: the first page, of ordinary size."""
     given = {"page": "1", "size": str(ORDINARY_ROWS), **query}
     page = parse_integer(given, "page", least=1, most=MOST_PAGES)
     return page, parse_integer(given, "size", least=1, most=MOST_ROWS)
 
 
 def read_choice(query: Mapping[str, str], name: str, choices: type[E]) -> E:
-    """One of the words; the first where none is given."""
+    """One of the choices; the first one by default."""
     words = list(choices)
     found = query.get(name, words[0].value)
     if found not in words:
@@ -67,14 +67,15 @@ def read_switch(query: Mapping[str, str], name: str) -> bool:
 
 
 def read_after(query: Mapping[str, str], last_seen: str) -> int | None:
-    """The number that a reader who comes back brings along by itself, or else `after`."""
+    """The position after which a stream continues: `Last-Event-ID` of a reconnecting reader, or
+    else `after`."""
     if last_seen.isdecimal() and last_seen.isascii():
         return min(int(last_seen[:20]), MOST_COMMITS)
     return parse_integer(query, "after", least=0, most=MOST_COMMITS) if "after" in query else None
 
 
 def read_before(query: Mapping[str, str]) -> float | None:
-    """A moment in ISO 8601 as UNIX seconds."""
+    """A time in ISO 8601, as UNIX seconds."""
     text = query.get("before")
     if text is None:
         return None
@@ -88,7 +89,7 @@ def read_before(query: Mapping[str, str]) -> float | None:
 
 
 def read_moment_cursor(text: str) -> tuple[float, int] | None:
-    """Where a page of the log ended, as `time-number`; None for what is no such place."""
+    """The end of a page of the log, given as `time-number`; None if it is malformed."""
     seconds, mark, number = text[:40].partition("-")
     whole, _, part = seconds.partition(".")
     digits = (whole, part or "0", number)

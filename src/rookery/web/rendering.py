@@ -1,4 +1,4 @@
-"""Pages from templates: a frozen view model goes in, one call in a thread gives the text."""
+"""Renders pages from templates: one call in a thread turns a frozen view model into text."""
 
 import gzip
 import hashlib
@@ -13,20 +13,20 @@ from rookery import __version__
 from rookery.web.scope import STATIC_PREFIX
 from rookery.web.session import Flash, Session, find_cookie
 
-# Style sheets and pictures, read once and served from memory under names that never change.
+# Style sheets and pictures, read once and served from memory at addresses that contain a digest.
 
 STATIC = Path(__file__).parent / "static"
 
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """One file, with a digest in its address so that it may be cached for ever."""
+    """One static file. Its address contains a digest, so that browsers may cache it for ever."""
 
     name: str
     content: bytes
     media_type: str
     packed: bytes = b""
-    """The same by gzip, where that is worth it."""
+    """The file compressed with gzip, if that makes it much smaller."""
 
     @property
     def address(self) -> str:
@@ -35,8 +35,8 @@ class Asset:
 
 
 class Assets:
-    """The files of the static folder, and those that are fetched later. Only what makes them and
-    `add` write; both leave whole tables behind, so that any thread may read."""
+    """The static files, and those fetched later. Only the constructor and `add` write; both replace
+    whole tables, so that any thread may read."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self._by_name: Mapping[str, Asset] = {}
@@ -44,17 +44,17 @@ class Assets:
         self.add(files)
 
     def add(self, files: Mapping[str, bytes]) -> None:
-        """Packs them, which is for a thread."""
+        """Add files. They are compressed here, so call it in a thread."""
         made = [_make_asset(name, content) for name, content in files.items()]
         self._by_address = {**self._by_address, **{asset.address: asset for asset in made}}
         self._by_name = {**self._by_name, **{asset.name: asset for asset in made}}
 
     def address(self, name: str) -> str:
-        """For templates; a name that does not exist is a programming error."""
+        """The address of a file, for templates. An unknown name is a programming error."""
         return self._by_name[name].address
 
     def has(self, name: str) -> bool:
-        """For templates: whether what is fetched after the first start is there already."""
+        """Whether a file exists, for templates: some are fetched after the first start."""
         return name in self._by_name
 
     def at(self, path: str) -> Asset | None:
@@ -81,13 +81,13 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What every page has around its content."""
+    """What every page shows around its content."""
 
     user: str = ""
     csrf: str = ""
     flashes: tuple[Flash, ...] = ()
     theme: str = ""
-    """light or dark; empty for that of the visitor's system."""
+    """`light` or `dark`; empty for the setting of the visitor's system."""
     path: str = ""
     approver: bool = False
     waiting_runs: int = 0
@@ -103,19 +103,20 @@ class Frame:
 
 
 def frame_of(session: Session, flashes: tuple[Flash, ...] = (), theme: str = "") -> Frame:
-    """The frame for a visitor, with the messages to show."""
+    """The frame of a page for a visitor, with the messages to show."""
     user = session.user
     return Frame(user, session.csrf_token() if user else "", flashes, theme)
 
 
-# The theme: in a cookie of its own, so that the first byte of a page knows it and nothing flashes.
+# The theme has its own cookie, so that the first byte of a page is rendered with it and nothing
+# flashes.
 
 THEME_COOKIE = "rookery_theme"
 THEMES = ("light", "dark")
 
 
 def theme_in(cookies: str) -> str:
-    """The theme in a Cookie header; empty for that of the visitor's system."""
+    """The theme in a Cookie header; empty for the setting of the visitor's system."""
     found = find_cookie(cookies, THEME_COOKIE)
     return found if found in THEMES else ""
 
@@ -131,8 +132,8 @@ class Templates:
         trouble: Callable[[], str] = str,
         notice: Callable[[], str] = str,
     ) -> None:
-        """`trouble` is what every page has to tell of the server's disk, `notice` of how old
-        figures are."""
+        """`trouble` gives a warning about disk or files for every page, `notice` a note that
+        figures are old."""
         self._environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(TEMPLATES),
             autoescape=True,
@@ -151,16 +152,17 @@ class Templates:
         self._environment.globals["invented"] = False
 
     def mark_invented(self) -> None:
-        """From now on every page says that nothing here is anybody's; to be called before the first
-        page is made."""
+        """Mark the content of every page as invented. To be called before the first page is
+        rendered."""
         self._environment.globals["invented"] = True
 
     def know_pages(self, paths: Iterable[str]) -> None:
-        """The pages that this site has, for links that are shown where they lead somewhere."""
+        """Set the pages that this site has, so that templates link only to existing ones."""
         self._pages = frozenset(paths)
 
     def know_filters(self, filters: Mapping[str, Callable[..., object]]) -> None:
-        """How templates write numbers and times; to be called before the first page is made."""
+        """Add the filters that format numbers and times. To be called before the first page is
+        rendered."""
         self._environment.filters |= filters
 
     def _has_page(self, path: str) -> bool:

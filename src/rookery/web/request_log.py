@@ -1,5 +1,5 @@
-"""Who sent each request, and what became of it: gives it an id, counts and times its answer by
-route, names the request in it, and logs it where wanted."""
+"""Gives each request an id and finds its sender, counts and times answers by route, and logs them
+if wanted."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -37,18 +37,18 @@ BROKEN_OFF = 0
 
 
 class RequestLog:
-    """Counts requests by route, and logs each where the access log is on."""
+    """Counts requests by route, and logs each if the access log is on."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self._traffic = site.traffic
 
     def add_arrival(self) -> None:
-        """Count a request that is being handled now."""
+        """Count a request whose handling begins."""
         self._traffic.inside += 1
 
     def drop_arrival(self) -> None:
-        """Take back an arrival: the request is handled again from its beginning."""
+        """Undo `add_arrival`, because the request is handled again from its beginning."""
         self._traffic.inside -= 1
 
     def add_request(self, scope: Scope, info: RequestInfo, status: int) -> None:
@@ -65,10 +65,10 @@ class RequestLog:
         client: str,
         request_id: str,
     ) -> None:
-        """Count a request that was answered, or broken off."""
+        """Count a request that was answered or broken off."""
         self._traffic.inside -= 1
         seconds = self._site.clock.seconds() - started
-        # Anybody can invent methods, but not counters.
+        # Clients can invent methods; these must not create new counters.
         counted = method if method in _METHODS else "other"
         self._traffic.note(route, counted, status, seconds)
         if self._site.settings.access_log:
@@ -85,7 +85,7 @@ class RequestLog:
 
 @runs(Domain.LOOP, "two clock readings and a counter")
 class Measure:
-    """Measures every request, also those that other middleware answers."""
+    """Counts and times every request, also those that other middleware answers."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
@@ -112,12 +112,12 @@ class Measure:
             self._request_log.add_request(scope, info, status)
 
 
-# Gives each request its identity: an id, its start, and who is at the other end.
+# Determines the identity of each request: its id, its start and its client.
 
 
 class RequestIdentifier:
-    """Gives each request its id, a word chosen at the start of the process and a running number,
-    and finds out who sent it."""
+    """Gives each request an id (a word chosen at the start of the process and a running number) and
+    finds its client."""
 
     def __init__(self, site: Site, word: str) -> None:
         self._clock = site.clock
@@ -155,12 +155,12 @@ class RequestIdentifier:
         return f"{self._word}-{next(self._numbers)}"
 
     def client(self, peer: str, forwarded: bytes | None) -> tuple[str, bool]:
-        """The address of the client, and whether a trusted proxy stands before it; for requests
-        that name who they were forwarded for once at the most."""
+        """The client's address and whether a trusted proxy is in between, for requests with at most
+        one X-Forwarded-For header."""
         through = self._trust(peer)
         if not through or forwarded is None:
             return peer, through
-        # Each of 100,000 workers has an address of its own: what a proxy wrote is mostly just that.
+        # Each of 100,000 workers has its own address, and what a proxy wrote is usually just that.
         if is_ipv4(text := forwarded.decode("latin-1")):
             return text, through
         return self._seen_through(peer, (text,)), through
@@ -168,7 +168,7 @@ class RequestIdentifier:
     def verify(
         self, target: bytes, headers: Mapping[bytes, bytes], body: bytes
     ) -> ForwardedCall | None:
-        """Who a posted call is for, where another instance has sent it on."""
+        """The forwarding data of a posted call, if another instance has sent it on."""
         value = headers.get(FORWARDED)
         if value is None:
             return None
@@ -189,7 +189,8 @@ class RequestIdentifier:
 
 @runs(Domain.LOOP, "a few fields per request")
 class RequestState:
-    """Each request is met once, at the outermost; those of people take turns."""
+    """The outermost middleware: identifies each request once. People's requests wait for their
+    turn."""
 
     def __init__(self, app: ASGIApp, site: Site, word: str) -> None:
         self.app = app

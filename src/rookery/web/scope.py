@@ -1,4 +1,4 @@
-"""Typed reading of an ASGI scope, so that nobody else looks into that dictionary."""
+"""Typed access to an ASGI scope, so that no other module reads that dictionary."""
 
 import enum
 from collections.abc import Iterable, MutableMapping
@@ -15,7 +15,7 @@ from rookery.web.faults import MalformedForm
 from rookery.web.internal_calls import ForwardedCall
 from rookery.web.session import Session
 
-# Form posts as typed values: names and texts, nothing nested, nothing guessed.
+# Form posts as typed values: flat names and texts.
 
 FORM_TYPE = "application/x-www-form-urlencoded"
 MOST_FIELDS = 1000
@@ -23,7 +23,7 @@ MOST_FIELDS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields of one post, in their order; a name may come twice."""
+    """The fields of one post in order. A name may occur more than once."""
 
     fields: tuple[tuple[str, str], ...] = ()
 
@@ -32,7 +32,7 @@ class Form:
         return next((value for key, value in self.fields if key == name), "")
 
     def ticked(self, name: str) -> bool:
-        """A checkbox is posted when it is on, and not at all otherwise."""
+        """Whether a checkbox is on. Browsers send it only then."""
         return any(key == name and value for key, value in self.fields)
 
 
@@ -47,11 +47,11 @@ def parse_form(body: bytes) -> Form:
     return Form(tuple(pairs))
 
 
-# Who a path is for: the worker fleet, other programs, or people.
+# The audience of a path: workers, other programs, or people.
 
-# A worker ends at an error here, whatever it is about.
+# A worker exits at an error of this call, whatever its cause.
 VERSION_PATH = "/api/request_version"
-# It gives its task up at one here.
+# A worker gives up its task at an error of this call.
 BEAT_PATH = "/api/beat"
 WORKER_PATHS = frozenset(
     {
@@ -66,47 +66,47 @@ WORKER_PATHS = frozenset(
         "/api/worker_log",
     }
 )
-# Asked by load balancers and monitors, also while the server starts and stops.
+# Requested by load balancers and monitors, also during start and stop.
 PROBE_PATHS = frozenset({"/healthz", "/readyz", "/callerz", "/metrics"})
 PROGRAM_PATHS = PROBE_PATHS | {"/openapi.json"}
-# What people upload is larger than anything else they send.
+# Uploads may be larger than other requests.
 BINARIES_PATH = "/api/v1/binaries"
 NETS_PATH = "/api/v1/nets"
 BOOKS_PATH = "/api/v1/books"
-# Texts for questions, at two roots.
+# Documents for Ask, below two roots.
 DOCUMENTS = "/documents"
 ASK_ROOT = "/api/v1/ask"
-# A form with a net, by browsers and by fishtest's scripts.
+# A form with a net, used by browsers and by fishtest's scripts.
 UPLOAD_PATH = "/upload"
 PROGRAMS_PAGE = "/programs"
 BOOKS_PAGE = "/books"
-# Where workers get source trees, if they get them from us.
+# Source trees for workers that get them from this server.
 SOURCES_PREFIX = "/src/"
 STATIC_PREFIX = "/static/"
-# What the pages have around them, the same for everybody.
+# Addresses for the surroundings of pages, the same for everybody.
 FRAME_PATHS = frozenset({"/theme", "/robots.txt", "/favicon.ico"})
-# The wheel and the scripts for machines that are to work for this server.
+# The wheel and the scripts for machines that want to play for this server.
 HANDOUT_PREFIX = "/worker/"
 SIGN_UP_PATH = "/api/v1/users"
-# Guarded by itself: a password is exchanged for a token here.
+# Open without login, because a password is exchanged for a token here.
 TOKENS_PATH = "/api/v1/tokens"
-# Whoever posts here need not be known.
+# Forms that may be posted without a login.
 LINK_PATHS = frozenset(
     {"/login/reset", "/login/new-password", "/confirm", "/unsubscribe", "/api/v1/unsubscribe"}
 )
-"""What links in mail lead to, and where one is asked for."""
+"""The addresses that links in mails lead to, and those where such a link is requested."""
 ASKS_NOBODY = LINK_PATHS | {"/login", "/signup", SIGN_UP_PATH, TOKENS_PATH, "/api/actions"}
 NEW_TEST_PATH = "/tests/new"
 FORMS_SHOWN_AGAIN = frozenset({NEW_TEST_PATH})
-"""Forms that cost time to fill in: whoever posts one and is known no longer gets back what was
-typed, and nothing else happens."""
-# Ask, at the addresses that chat programs know.
+"""Forms that take time to fill in. After the end of their session nothing is done, and the form is
+shown again with what was typed."""
+# Ask, at the addresses that chat programs expect.
 ASK_PREFIXES = ("/query", "/chat/", DOCUMENTS)
 PROGRAM_PREFIXES = ("/api/", SOURCES_PREFIX, HANDOUT_PREFIX, *ASK_PREFIXES)
 
 
 class Audience(enum.Enum):
-    """Decides how an answer is shaped, an error above all."""
+    """Who a request comes from. It decides the format of the answer, above all of an error."""
 
     WORKER = "worker"
     PROGRAM = "program"
@@ -122,7 +122,7 @@ def audience_of(path: str) -> Audience:
 
 
 def is_same_for_all(path: str) -> bool:
-    """Whether the answer never depends on who asks."""
+    """Whether the answer never depends on the visitor."""
     return path.startswith(STATIC_PREFIX) or path in PROGRAM_PATHS or path in FRAME_PATHS
 
 
@@ -131,8 +131,8 @@ def is_form_shown_again(scope: Scope) -> bool:
 
 
 def comes_from_another_site(scope: Scope) -> bool:
-    """As browsers tell of a post: by Sec-Fetch-Site over https, else by Origin. Another host of our
-    domain is another site."""
+    """Whether a post comes from another site, as browsers tell by Sec-Fetch-Site over HTTPS, else
+    by Origin. Another host of the same domain counts as another site."""
     if place := header(scope, b"sec-fetch-site"):
         return place != "same-origin"
     origin = header(scope, b"origin")
@@ -140,13 +140,14 @@ def comes_from_another_site(scope: Scope) -> bool:
 
 
 def comes_from_own_page(scope: Scope) -> bool:
-    """Whether a browser says so; one that says nothing may have been sent from anywhere."""
+    """Whether the browser says that a post comes from this site. Without such a header it may come
+    from anywhere."""
     told = header(scope, b"sec-fetch-site") or header(scope, b"origin")
     return bool(told) and not comes_from_another_site(scope)
 
 
 def is_local(path: str) -> bool:
-    """Whether a place to go next lies on this site, whatever a browser makes of it."""
+    """Whether an address to continue at is on this site, however a browser parses it."""
     plain = path.isascii() and path.isprintable() and "\\" not in path
     return plain and path.startswith("/") and not path.startswith("//")
 
@@ -159,7 +160,7 @@ _SESSION = "rookery.session"
 
 @dataclass(slots=True)
 class RequestInfo:
-    """What is known of one request from its first moment; filled in on its way inwards."""
+    """What is known about one request. It is filled in from the outermost middleware inwards."""
 
     request_id: str
     started: float
@@ -167,21 +168,22 @@ class RequestInfo:
     secure: bool
     audience: Audience
     proxied: bool = False
-    """Whether a trusted proxy handed the request on: what such a one adds may be believed."""
+    """Whether a trusted proxy has passed the request on; headers that the proxy adds may then be
+    believed."""
 
     form: Form = field(default_factory=Form)
     unproven: bool = False
-    """Whether a form came without its session's token and is to be shown again: nothing that it
+    """Whether a form came without its session's token and is to be shown again. Nothing that it
     asks for may be done."""
     forwarded: ForwardedCall | None = None
-    """Where another instance has sent it on, what that one says."""
+    """The data of the other instance that has forwarded this call; None for a direct call."""
     command: CommandKey | None = None
-    """By which it is known if it comes again."""
+    """The key by which a command is recognised if it arrives again."""
     waited: float = 0.0
-    """For how many seconds it was kept waiting for something to do, here or elsewhere."""
+    """How many seconds the request was kept waiting for work, here or in another process."""
 
     def add_wait(self, seconds: float) -> None:
-        """A wait for work is not how long the server takes to answer."""
+        """Add time spent waiting for work, which does not count as response time."""
         self.waited += seconds
         self.started += seconds
 
@@ -195,7 +197,7 @@ def path_of(scope: Scope) -> str:
 
 
 def raw_path_of(scope: Scope) -> bytes:
-    """The path as it was sent, before percent signs were resolved."""
+    """The path as it was sent, before percent escapes were decoded."""
     return cast("bytes", scope.get("raw_path") or b"")
 
 
@@ -204,7 +206,7 @@ def query_of(scope: Scope) -> bytes:
 
 
 def target_of(scope: Scope) -> bytes:
-    """Path and query as they were sent."""
+    """The path and query as they were sent."""
     path, query = raw_path_of(scope), query_of(scope)
     return path + b"?" + query if query else path
 
@@ -245,12 +247,12 @@ def header(scope: Scope, name: bytes) -> str:
 
 
 def template_of(scope: Scope) -> str:
-    """The route's pattern, which is bounded in number where paths are not."""
+    """The pattern of the route. Patterns are limited in number, paths are not."""
     return cast("str", getattr(scope.get("route"), "path", "(none)"))
 
 
 def leads_somewhere(scope: Scope) -> bool:
-    """Whether an endpoint takes this request, as opposed to a 404 or 405."""
+    """Whether an endpoint takes this request; if not, the answer is a 404 or 405."""
     return find_route(scope) is not None
 
 
@@ -261,7 +263,7 @@ def find_route(scope: Scope) -> BaseRoute | None:
 
 
 def as_get(scope: Scope) -> Scope:
-    """A copy in which the method is GET; the server goes on seeing its own."""
+    """A copy of the scope with the method GET. The HTTP server keeps its own."""
     return dict(scope, method="GET")
 
 
@@ -283,7 +285,7 @@ def set_request_info(scope: Scope, info: RequestInfo) -> None:
 
 
 def session_of(scope: Scope) -> Session:
-    """The visitor's session; an empty one where the path has none."""
+    """The visitor's session; an empty one on paths without sessions."""
     if _SESSION not in scope:
         scope[_SESSION] = Session.empty()
     return cast("Session", scope[_SESSION])
@@ -294,18 +296,18 @@ def set_session(scope: Scope, session: Session) -> None:
 
 
 def status_in(message: Message) -> int | None:
-    """The status, when this message starts an answer."""
+    """The status if this message starts an answer, else None."""
     starts = message["type"] == "http.response.start"
     return cast("int", message["status"]) if starts else None
 
 
 def add_headers(message: MutableMapping[str, Any], more: Iterable[tuple[bytes, bytes]]) -> None:
-    """Into a new list: the old one may belong to an answer that is sent again."""
+    """Add headers by making a new list: the old one may belong to an answer that is sent again."""
     message["headers"] = [*message.get("headers", ()), *more]
 
 
 def is_body(message: Message) -> bool:
-    """Whether it is a piece of a request's body, and not that the client has left."""
+    """Whether a message is a piece of a request's body, as opposed to a disconnect."""
     return bool(message["type"] == "http.request")
 
 

@@ -1,10 +1,10 @@
-"""Serves the app in the running loop, under our own start, signals and stop.
+"""Serves the app in the running loop, with Rookery's own start, signal handling and stop.
 
-An HTTP server would tell the app to stop only after every answer has ended, which a stream never
-does. So the sequence is ours:
+An HTTP server would tell the app to stop only after every answer has ended, and a stream never
+ends. Therefore this module controls the sequence:
 
     signal -> guard on, readiness 503 -> streams told to end -> jobs stopped
-           -> accepted requests drained, up to a limit -> the steps down in reverse -> exit
+           -> accepted requests drained, up to a limit -> steps undone in reverse -> exit
 """
 
 import asyncio
@@ -38,16 +38,16 @@ from rookery.web.serving import (
 from rookery.web.site import Site
 from rookery.web.steps import Phase, Process
 
-# The end of the process, also when threads or tasks refuse to end.
+# Ends the process even if threads or tasks refuse to end.
 #
 # Python waits for every worker thread, and the event loop for every task. A thread that waits for
 # something that never comes would keep a stopped server alive, so both waits get a deadline.
 
-AT_ONCE = 130  # what a shell reports of a program that Ctrl-C ended
+AT_ONCE = 130  # the exit code that a shell reports for a program ended by Ctrl-C
 
 
 def leave_now(code: int, farewell: Callable[[], None]) -> None:
-    """Ends the process without waiting for anybody. `farewell` writes the last log lines."""
+    """End the process without waiting for anything. `farewell` writes the last log lines."""
     farewell()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -55,7 +55,7 @@ def leave_now(code: int, farewell: Callable[[], None]) -> None:
 
 
 def leave_within(seconds: float, code: int, farewell: Callable[[], None]) -> None:
-    """Gives the ordinary end that long, then ends the process with the same code."""
+    """Give the ordinary end this much time, then end the process with the same code."""
 
     def end() -> None:
         time.sleep(seconds)
@@ -65,12 +65,12 @@ def leave_within(seconds: float, code: int, farewell: Callable[[], None]) -> Non
 
 
 def fail_after(seconds: float) -> None:
-    """For a stop that hangs: dumps every stack and ends with code 1, whatever blocks."""
+    """Set a deadline for a stop: if it hangs, dump every stack and end with code 1."""
     faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__ or sys.stderr)
 
 
 def fail_never() -> None:
-    """The stop came to its end."""
+    """Cancel the deadline of `fail_after`, because the stop has completed."""
     faulthandler.cancel_dump_traceback_later()
 
 
@@ -112,7 +112,7 @@ class StopRequest:
 
 @contextmanager
 def signals_caught(request: StopRequest, log: Log) -> Iterator[None]:
-    """On the main thread's running loop, for the length of the block."""
+    """Handle signals on the main thread's running loop for the length of the block."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, request.make, number)
@@ -127,13 +127,14 @@ def signals_caught(request: StopRequest, log: Log) -> Iterator[None]:
 
 
 def _dump_stacks_on(number: int) -> None:
-    # Written by the C handler itself, so it needs no help from a loop that hangs.
+    # Written by a C handler, so it works even if the loop hangs.
     faulthandler.register(number, file=sys.__stderr__ or sys.stderr, all_threads=True, chain=False)
 
 
 @dataclass(frozen=True, slots=True)
 class StopTimes:
-    """How long the parts of a stop may take, in seconds; `whole` ends it by force."""
+    """How long the parts of a stop may take, in seconds. After `whole` the process is ended by
+    force."""
 
     drain: int = 4
     whole: float = 9.0
@@ -144,11 +145,11 @@ DEFAULT_STOP_TIMES = StopTimes()
 
 
 def do_nothing() -> None:
-    """No last words."""
+    """The default of `farewell`: does nothing."""
 
 
 async def wait_for_nobody() -> None:
-    """Nobody has to leave before the server does."""
+    """The default of `before_stop`: does nothing."""
 
 
 Opening = AbstractAsyncContextManager[tuple[Starlette, Site]]
@@ -175,11 +176,11 @@ async def serve(
     stop_times: StopTimes = DEFAULT_STOP_TIMES,
     before_stop: Callable[[], Awaitable[None]] = wait_for_nobody,
 ) -> int:
-    """Runs until a signal ends it and gives the exit code; complaints come as exceptions.
+    """Run until a signal ends the server, and return the exit code. Complaints are raised.
 
-    `say` is told the address once requests are answered; `before_stop` is awaited when a stop was
-    asked for and requests are still answered; `farewell` is called where the process must end
-    without going through its callers.
+    `say` gets the address once requests are answered. `before_stop` is awaited when a stop was
+    requested, while requests are still answered. `farewell` is called if the process must end
+    without returning to its callers.
     """
     raise_file_limit()
     request = StopRequest(lambda: leave_now(AT_ONCE, farewell), process.log)
@@ -230,7 +231,7 @@ async def _answer_requests(
 
 
 async def _stop(site: Site, server: HttpServer) -> None:
-    """Everything up to the drain, which the server does when told to end."""
+    """Take the steps of a stop up to the drain, which the HTTP server does when told to end."""
     await site.hand_over()
     site.lifecycle.stop()
     site.log.info("stopping", streams=site.streams.end_all(), threads=_threads_held(site.threads))
@@ -252,12 +253,12 @@ def _threads_held(threads: Threads) -> int:
     return sum(limiter.running for limiter in threads.stats())
 
 
-# The choice of what carries HTTP.
+# Chooses the HTTP server.
 
 
 def choose_backend(wanted: str, log: Log) -> HttpBackend:
-    """The HTTP server of that name; uvicorn, with a sentence in the log, where the other can't
-    run."""
+    """The HTTP server of that name. If it can't run here, a warning is logged and uvicorn is
+    used."""
     if wanted != MONGOOSE:
         return on_uvicorn.make_backend()
     if (why := on_mongoose.why_unavailable()) is not None:

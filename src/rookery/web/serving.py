@@ -15,8 +15,8 @@ from rookery.web.site import Site
 
 UVICORN, MONGOOSE = "uvicorn", "mongoose"
 BACKLOG = 2048
-# Well above the idle time of clients: one that reuses a connection as it closes sees a reset.
-# A worker beats every 120 s.
+# Well above the idle time of clients: a client that reuses a connection while it is being closed
+# gets a reset. A worker beats every 120 s.
 KEEP_ALIVE_SECONDS = 150
 HEAD_BYTES = 64 * 1024
 
@@ -27,25 +27,25 @@ class HttpServer(Protocol):
     """Serves one app in the running loop, without signals and lifespan of its own."""
 
     async def serve(self, listening: socket.socket, say: Callable[[], object]) -> None:
-        """Until stopped and drained; `say` is called as soon as connections are accepted."""
+        """Serve until stopped and drained. `say` is called once connections are accepted."""
 
     def stop(self) -> None:
-        """No new connections; running requests have the drain's time to end."""
+        """Stop accepting connections. Running requests may end within the time for draining."""
 
     def connections(self) -> int:
-        """How many are open."""
+        """The number of open connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpBackend:
-    """An HTTP server to choose: `server` makes one for an app and a drain in seconds."""
+    """A kind of HTTP server. `server` makes one for an app and a drain time in seconds."""
 
     name: str
     server: Callable[[Starlette, Site, int], HttpServer]
-    new_loop: NewLoop | None  # None means Python's own
+    new_loop: NewLoop | None  # None means Python's own loop
 
 
-# The socket that the server listens on, and the sentences for when it can't have it.
+# The socket that the server listens on, and the error messages if it can't be opened.
 
 
 class CannotListen(Complaint):
@@ -54,14 +54,14 @@ class CannotListen(Complaint):
 
 @dataclass(frozen=True, slots=True)
 class ListenAddress:
-    """Where to listen; port 0 takes a free one."""
+    """Where to listen. Port 0 takes a free port."""
 
     host: str
     port: int
 
 
 def bind_socket(place: ListenAddress) -> socket.socket:
-    """A bound socket that does not listen yet: nobody may connect before the start is over."""
+    """A bound socket that does not listen yet: nobody may connect before the start is complete."""
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
     taken = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -94,7 +94,8 @@ def address_of(bound: socket.socket) -> str:
 
 
 def raise_file_limit() -> int:
-    """A connection is an open file: takes as many as this process is allowed."""
+    """Raise the limit of open files, since a connection is one, as far as allowed. Returns the
+    limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,4 +1,4 @@
-"""A visitor's session as the pages see it: who is signed in, messages to show, the CSRF token."""
+"""A visitor's session as pages see it: the signed-in user, messages to show, the CSRF token."""
 
 import asyncio
 import base64
@@ -21,7 +21,7 @@ from rookery.people.users import EndedSessions, User, Users, is_approver
 
 MOST_FLASHES = 5
 CSRF_FIELD = "csrf_token"
-"""The input of a form with the token of its session."""
+"""The name of the form field with the session's CSRF token."""
 SECRET_LASTING = timedelta(minutes=10)
 
 
@@ -33,20 +33,21 @@ class Flash(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FreshSecret(msgspec.Struct, frozen=True, array_like=True):
-    """The secret of a token, a webhook or a link just made, for the page that follows, whichever
-    instance shows it. It is kept nowhere else than with the person who made it."""
+    """A secret that was just made (of a token, a webhook or a link), for the page shown next,
+    whichever instance renders it. The server keeps it nowhere else."""
 
     name: str
     text: str
     until: int
-    """Seconds since 1970."""
+    """When it expires, in seconds since 1970."""
 
 
 class SessionData(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the cookie carries. Its names are short because every request repeats them."""
+    """The content of the cookie. Its names are short because every request repeats them."""
 
     user: str = msgspec.field(default="", name="u")
-    # Ties the session to the password it was opened with, so that a new one ends all others.
+    # Ties the session to the password it was opened with, so that a new password ends all other
+    # sessions.
     mark: str = msgspec.field(default="", name="m")
     csrf: str = msgspec.field(default="", name="c")
     keep: bool = msgspec.field(default=False, name="k")
@@ -58,9 +59,9 @@ NOTHING = SessionData()
 
 
 class Session:
-    """The session of one request. It is read from the cookie when first asked for.
+    """The session of one request. It is read from the cookie when first used.
 
-    `max_age`, `secure` and `force_clear` are wishes of this request about its cookie.
+    `max_age`, `secure` and `force_clear` are what this request sets for its cookie.
     """
 
     def __init__(self, load: Callable[[], SessionData], *, secure: bool = False) -> None:
@@ -93,23 +94,24 @@ class Session:
 
     @property
     def user(self) -> str:
-        """The name of who is signed in, or an empty text."""
+        """The name of the signed-in user, or an empty text."""
         return self.data.user
 
     def sign_in(self, user: str, mark: str, *, keep: bool) -> None:
-        """Starts anew, so that nothing from before the password is carried along."""
+        """Start a new session, so that nothing from before the login is carried over."""
         self._set(SessionData(user, mark, new_token(), keep, self.data.flashes))
 
     def sign_out(self) -> None:
         self._set(SessionData(flashes=self.data.flashes))
 
     def drop(self) -> None:
-        """Forgets everything and has the cookie removed."""
+        """Drop the content of the session and have the cookie removed."""
         self._set(NOTHING)
         self.force_clear = True
 
     def csrf_token(self) -> str:
-        """The token that forms carry; made when first needed, and different in every answer."""
+        """The token for forms. It is made when first needed, and looks different in every
+        answer."""
         if not self.data.csrf:
             self._set(msgspec.structs.replace(self.data, csrf=new_token()))
         return mask_token(self.data.csrf)
@@ -125,19 +127,19 @@ class Session:
         self._set(msgspec.structs.replace(self.data, flashes=flashes))
 
     def take_flashes(self) -> tuple[Flash, ...]:
-        """The messages to show now; they are not shown again."""
+        """Take the messages to show now. They are not shown again."""
         flashes = self.data.flashes
         if flashes:
             self._set(msgspec.structs.replace(self.data, flashes=()))
         return flashes
 
     def keep_secret(self, name: str, text: str, now: datetime) -> None:
-        """For the page that follows; it takes the place of one that was not shown."""
+        """Keep a secret for the next page. It replaces one that was not shown."""
         fresh = FreshSecret(name, text, int((now + SECRET_LASTING).timestamp()))
         self._set(msgspec.structs.replace(self.data, secret=fresh))
 
     def take_secret(self, name: str, now: datetime) -> str:
-        """The secret of that name, which is not shown again, or an empty text."""
+        """Take the secret of that name, or an empty text. It is not shown again."""
         fresh = self.data.secret
         if fresh is None or fresh.name != name:
             return ""
@@ -145,7 +147,7 @@ class Session:
         return fresh.text if now.timestamp() < fresh.until else ""
 
     def _set(self, data: SessionData) -> None:
-        _ = self.data  # what was loaded is needed to know what changed
+        _ = self.data  # the loaded data is needed to know what has changed
         self._data = data
 
 
@@ -153,19 +155,19 @@ def new_token() -> str:
     return secrets.token_hex(16)
 
 
-# A token looks different in each answer: the length of a compressed page tells whether a text in
-# it stands there twice, and so would tell a token letter by letter if that stayed the same.
+# A token looks different in each answer. The length of a compressed page reveals whether a text
+# occurs in it twice; a constant token could be guessed that way letter by letter.
 
 
 def mask_token(token: str) -> str:
-    """The token mixed with a mask, behind the mask."""
+    """The token mixed with a random mask, after that mask."""
     secret = token.encode()
     mask = secrets.token_bytes(len(secret))
     return (mask + _mix(secret, mask)).hex()
 
 
 def unmask_token(text: str) -> str:
-    """The token in what a form brought; nonsense gives nonsense."""
+    """The token in a submitted form. A malformed text gives a wrong token."""
     try:
         raw = bytes.fromhex(text)
     except ValueError:
@@ -178,14 +180,14 @@ def _mix(one: bytes, other: bytes) -> bytes:
     return bytes(a ^ b for a, b in zip(one, other, strict=False))
 
 
-# The session as a signed cookie: sealed, opened, and never larger than browsers keep.
+# The session as a signed cookie, never larger than browsers keep.
 
 COOKIE = "rookery_session"
 SALT = "rookery.session"
 MOST_BYTES = 3800
 KEPT = timedelta(days=400)
 UNKEPT = timedelta(days=7)
-# A cookie in use is signed anew when it is this old, so that only idle sessions run out.
+# A cookie in use is signed again at this age, so that only idle sessions expire.
 RENEWED = timedelta(days=1)
 
 
@@ -198,14 +200,14 @@ class CookieRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OpenedCookie:
-    """What was in a cookie, and whether it should be signed anew."""
+    """The content of a cookie, and whether it should be signed again."""
 
     data: SessionData
     renew: bool = False
 
 
 class CookieSigner:
-    """Turns sessions into signed cookies and back. The last key signs, every key is accepted."""
+    """Turns sessions into signed cookies and back. The last key signs; every key is accepted."""
 
     def __init__(self, keys: Keys, clock: Clock) -> None:
         self._keys = keys
@@ -224,7 +226,8 @@ class CookieSigner:
         return self._signer.sign(payload).decode("ascii")
 
     def close_within(self, data: SessionData) -> str | None:
-        """The cookie with as many of the latest messages as fit; None when nothing helps."""
+        """The cookie with as many of the latest messages as fit; None if it is too large even
+        without any."""
         for first in range(len(data.flashes) + 1):
             text = self.close(msgspec.structs.replace(data, flashes=data.flashes[first:]))
             if len(COOKIE) + 1 + len(text) <= MOST_BYTES:
@@ -257,7 +260,8 @@ def cookie_in(header: str) -> str | None:
 
 
 def find_cookie(header: str, wanted: str) -> str | None:
-    """A cookie's value in a Cookie header; of two the first, as browsers order them."""
+    """A cookie's value in a Cookie header; the first one if there are two, which browsers send
+    first."""
     for part in header.split(";"):
         name, found, value = part.strip().partition("=")
         if found and name == wanted:
@@ -275,8 +279,8 @@ def clear_cookie(*, secure: bool) -> bytes:
     return set_cookie("", max_age=0, secure=secure)
 
 
-# Whether a signed-in visitor still may be: known, not blocked, the password unchanged, and not
-# logged out.
+# Checks whether a session is still valid: the user exists and is not blocked, the password is
+# unchanged, and nobody has logged out of it.
 
 REMEMBERED_SECONDS = 2.0
 MOST_REMEMBERED = 10_000
@@ -284,8 +288,8 @@ DIGEST_BYTES = 16
 
 
 class LoggedOutSessions:
-    """The sessions that somebody logged out of. They are read once, and again when changes may have
-    been missed; in between every process tells the others of those that it ends."""
+    """The sessions that somebody has logged out of. They are read once, and again when changes may
+    have been missed. Otherwise each process announces those that it ends to the others."""
 
     def __init__(self, rows: EndedSessions, clock: Clock) -> None:
         self._rows = rows
@@ -296,23 +300,23 @@ class LoggedOutSessions:
         self._reading = asyncio.Lock()
 
     async def end(self, session: SessionData, lasting: timedelta) -> None:
-        """The session counts no longer, whoever has its cookie."""
+        """End a session, also for anybody who has a copy of its cookie."""
         now, digest = self._clock.now(), session_digest(session)
         await self._rows.end(digest, now, now + lasting)
         self._digests.add(digest)
 
     async def holds(self, session: SessionData) -> bool:
-        """Whether it has ended."""
+        """Whether the session has ended."""
         if not self._is_complete:
             await self._read()
         return session_digest(session) in self._digests
 
     def told(self, text: str) -> None:
-        """Another process has ended one."""
+        """Add a session that another process has ended."""
         self._digests.add(bytes.fromhex(text))
 
     def missed(self) -> None:
-        """Others may have ended some that nobody told of."""
+        """Read all rows again before the next check, because announcements may have been missed."""
         self._is_complete = False
         self._misses += 1
 
@@ -321,20 +325,21 @@ class LoggedOutSessions:
             if not self._is_complete:
                 before = self._misses
                 self._digests |= await self._rows.all()
-                # What was missed while it was read is read by the next.
+                # Changes missed during the read are read by the next call.
                 self._is_complete = before == self._misses
 
 
 @dataclass(frozen=True, slots=True)
 class SessionHolder:
-    """What is remembered of a user for a moment; nobody's mark is empty."""
+    """What is remembered about a user for a moment. The mark of a user who may not be signed in is
+    empty."""
 
     mark: str = ""
     approver: bool = False
 
 
 class SessionCheck:
-    """Tells whether a session still counts. A user is looked up at most every two seconds, so
+    """Checks whether a session is still valid. A user is looked up at most every two seconds, so
     that a page costs one query, not ten."""
 
     def __init__(
@@ -346,31 +351,31 @@ class SessionCheck:
         self._known: ExpiringCache[str, SessionHolder] = ExpiringCache(clock, MOST_REMEMBERED)
 
     def mark(self, user: User) -> str:
-        """What a session carries of the password: enough to notice a new one, nothing to guess."""
+        """A short digest of the password hash, kept in the session: enough to notice a new
+        password, of no use for guessing it."""
         digest = hmac.new(self._key(), user.password_hash.encode(), hashlib.sha256)
         return digest.hexdigest()[:16]
 
     async def holds(self, session: SessionData) -> bool:
-        """Whether a session of a user, opened with that mark, still counts."""
+        """Whether a session with this user and mark is still valid."""
         expected = (await self._find(session.user)).mark
         unchanged = hmac.compare_digest(expected.encode(), session.mark.encode())
         return bool(expected) and unchanged and not await self.ended.holds(session)
 
     async def is_approver(self, name: str) -> bool:
-        """Whether the user of a session that holds is an approver."""
+        """Whether the user of a valid session is an approver."""
         return (await self._find(name)).approver
 
     def forget(self, name: str) -> None:
-        """To be called when a user was changed here or elsewhere."""
+        """Forget a user who was changed, here or in another process."""
         self._known.forget(name)
 
     def forget_all(self) -> None:
-        """To be called when a change may have been missed."""
+        """Forget all users, because changes may have been missed."""
         self._known.forget_all()
 
     async def explain_end(self, name: str) -> str:
-        """What to tell a person whose session counts no longer; empty where there is nothing to
-        tell."""
+        """The explanation for a person whose session was ended; empty if there is none."""
         user = await self._users.by_name(name)
         return "" if user is None or not user.blocked else describe_block(user)
 
@@ -389,6 +394,6 @@ class SessionCheck:
 
 
 def session_digest(session: SessionData) -> bytes:
-    """What a session is known by: its token is made anew at each login and never changes."""
+    """The digest that identifies a session. The token in it is made at login and never changes."""
     words = f"{session.user} {session.csrf}".encode()
     return hashlib.blake2b(words, digest_size=DIGEST_BYTES).digest()

@@ -1,23 +1,23 @@
-r"""The short path of workers' calls: around all middleware that serves browsers.
+r"""The short path of workers' calls, around all middleware for browsers.
 
-Workers have no sessions, cookies or forms, and call more often than everybody else together. Their
-nine paths are looked up in a table, and what guards every other request in layers is done here in
-one go.
+Workers have no sessions, cookies or forms, and call more often than all other clients together.
+Their nine paths are looked up in a table, and the checks that layers of middleware make for other
+requests are made here in one place.
 
     begin --all that is asked is known--> waiting for the commit, if for anything --> finish
       \--anything unusual------------------------------------\---> the long path
 
-Theory of operation. Nearly all calls come whole in one piece, from a worker that is known, about a
-task that is active. `begin` answers these without a coroutine: it acts in memory and says which
-commit the answer must wait for. Whatever is unusual (an unknown password, a refusal, a large body,
-a stop, a mistake) makes `begin` or `finish` return None, and the call is done from its beginning
-the long path, by the ASGI app below, which knows every case. That is no second act: where `begin`
-gives up nothing has happened, and where `finish` does, memory was lost with the commit, so that it
-is what the worker itself would do next (`web/long_path.py`).
+Theory of operation. Nearly all calls arrive complete in one piece, from a known worker, about an
+active task. `begin` carries these out in memory without a coroutine, and returns the commit that
+the answer must wait for. In any unusual case (an unknown password, a refusal, a large body, a stop,
+an error) `begin` or `finish` returns None, and the call is carried out from its beginning on the
+long path, which handles every case (`web/long_path.py`). This does not do anything twice: `begin`
+has changed nothing if it returns None. If `finish` does, memory was dropped with the failed commit,
+and the repetition is what the worker itself would do next.
 
-The ASGI app is for every HTTP server. One whose connection is ours, as with uvicorn, may call
-`parse_whole_request`, `begin` and `finish` itself and save parsing by callbacks, the task and the
-messages.
+Every HTTP server can use the ASGI app. A server whose connection class is Rookery's own, as with
+uvicorn, may call `parse_whole_request`, `begin` and `finish` itself, which saves parser callbacks,
+the task and the ASGI messages.
 """
 
 import asyncio
@@ -66,8 +66,8 @@ _UNUSUAL = (WireFault, LoginRefused, RunFault, QueueFull, Rebuilding, StateLost)
 
 
 class ShortCall(NamedTuple):
-    """A call that was carried out in memory. Its answer is sent once `committed` is true, or at
-    once where that is None. One that was sent to the primary has its answer there."""
+    """A call carried out in memory. Its answer may be sent once `committed` is true, at once if
+    that is None. For a call sent to the primary, the future holds the primary's answer."""
 
     endpoint: Endpoint
     request_id: str
@@ -79,7 +79,8 @@ class ShortCall(NamedTuple):
 
 @runs(Domain.LOOP, "one look into a table; a call that is like most is answered at once")
 class ShortPath:
-    """The outermost ASGI app: answers the nine calls of workers, and passes all others on."""
+    """The outermost ASGI app: answers the nine calls of workers and passes all other requests
+    on."""
 
     def __init__(self, app: ASGIApp, site: Site, routes: Sequence[Route], word: str) -> None:
         self.app = app
@@ -91,7 +92,8 @@ class ShortPath:
         self._long = LongPath(site, self._hosts)
 
     def begin(self, request: WholeRequest, peer: str, scheme: str) -> ShortCall | None:
-        """Carry out a usual request in memory; None for an unusual one, with nothing changed."""
+        """Carry out a usual request in memory. None for an unusual one, and then nothing has
+        changed."""
         endpoint, site = self._endpoints.get(request.path), self._site
         if endpoint is None or not self._is_usual(request):
             return None
@@ -142,7 +144,7 @@ class ShortPath:
     def _begin_elsewhere(
         self, endpoint: Endpoint, request: WholeRequest, peer: str, scheme: str
     ) -> ShortCall | None:
-        """Send a usual request to the process that is primary; None where that takes longer."""
+        """Send a usual request to the process that is primary. None if it can't be sent at once."""
         headers, forwarder = request.headers, self._site.forwarder
         if not endpoint.call.needs_primary or forwarder.is_ready() or FORWARDED in headers:
             return None
@@ -162,10 +164,9 @@ class ShortPath:
         return ShortCall(endpoint, request_id, began, client, None, answer)
 
     def finish(self, call: ShortCall) -> bytes | Reply | None:
-        """The body of the response once the call is committed; what the primary answered, where it
-        is another; None where the commit failed or nothing was decided. Then the call is made once
-        more, the long way, which changes nothing that the worker itself would not by repeating
-        it."""
+        """The body of the response once the call is committed, or the answer of another process
+        that is primary. None if the commit failed or nothing was decided: the call is then carried
+        out again on the long path, just as if the worker had repeated it."""
         body = self._finish_here(call) if call.answer is not None else _find_reply(call)
         if body is None:
             self._request_log.drop_arrival()
@@ -180,7 +181,7 @@ class ShortPath:
         committed, site = call.committed, self._site
         if committed is not None and (committed.cancelled() or not committed.result()):
             return None
-        # It may have waited for long, and memory says nothing about what happened since.
+        # The call may have waited for long, and this process may no longer be primary.
         if not site.is_primary():
             return None
         assert call.answer is not None
@@ -212,9 +213,9 @@ class ShortPath:
             if call.committed is not None:
                 await call.committed
         except AnswerLost:
-            pass  # `finish` sees it
+            pass  # `finish` handles it
         except asyncio.CancelledError:
-            # The drain is over: the long path says so.
+            # The time for draining is over; the long path says so.
             if not self._site.lifecycle.stopping:
                 self._request_log.drop_arrival()
                 raise
@@ -241,7 +242,7 @@ class ShortPath:
             self._request_log.add_request(scope, info, status)
 
     def _server(self, request: WholeRequest, scheme: str, proxied: bool) -> str:
-        """This server's address as in the host header, which was checked before."""
+        """This server's address by the host header, which has been checked before."""
         secure = self._is_secure(request.headers, scheme, proxied)
         return f"{'https' if secure else 'http'}://{request.headers[b'host'].decode('latin-1')}"
 
@@ -252,7 +253,7 @@ class ShortPath:
 
 
 def outermost_short_path(app: Starlette) -> ShortPath:
-    """The short path to be called by an HTTP server, with all of Starlette's layers below it."""
+    """The short path for an HTTP server to call, with all of Starlette's layers below it."""
     outermost = copy(short_path_of(app))
     outermost.app = app
     return outermost
@@ -275,7 +276,8 @@ def _endpoints(routes: Sequence[Route]) -> Iterator[Endpoint]:
 
 
 def _find_reply(call: ShortCall) -> bytes | Reply | None:
-    """What the primary answered; a usual answer without its head, which is like that of ours."""
+    """The primary's answer. Of a usual answer only the body, since its headers equal those sent
+    here."""
     answer = call.committed
     if answer is None or answer.cancelled() or answer.exception():
         return None

@@ -87,7 +87,7 @@ MOST_REMEMBERED = 1000
 
 
 class Site(LateParts):
-    """One per process. Tests may exchange parts before the site is used."""
+    """All running parts of a process. Tests may replace parts before the site is used."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Site(LateParts):
         is_primary: Callable[[], bool],
         database_answers: Callable[[], Awaitable[None]],
     ) -> None:
-        """`database_answers` raises, or takes too long, when the database does not answer."""
+        """`database_answers` raises, or takes too long, if the database does not answer."""
         super().__init__()
         self.settings = settings
         self.threads = process.threads
@@ -142,22 +142,22 @@ class Site(LateParts):
 
     @property
     def role(self) -> str:
-        """`primary`, or `secondary` where another process is."""
+        """`primary`, or `secondary` if another process is primary."""
         return "primary" if self.is_primary() else "secondary"
 
     @property
     def fingerprint(self) -> str:
-        """Of the key by which workers know what this server hands out."""
+        """The fingerprint of the key with which workers verify the wheel."""
         return fingerprint(bytes.fromhex(self.wheel.key))
 
     def describe_trouble(self) -> str:
-        """What every page and the health probes have to tell of disk and files; empty for nothing.
-        Any thread may ask."""
+        """A warning about the disk or the file storage for every page and the probes; empty if all
+        is well. May be called in any thread."""
         return self.disk.describe_trouble() or self.storage_health.describe_trouble()
 
     def _make_people(self, storage: Storage, seal_key: bytes) -> None:
         clock, audit = self.clock, storage.audit
-        # Only ever compared within this process.
+        # A random key is enough, since these digests are compared within this process only.
         passwords = Passwords(self.threads, clock, key=secrets.token_bytes(32))
         self.users = storage.users
         self.audit = audit
@@ -194,7 +194,7 @@ class Site(LateParts):
         self.privacy = Privacy(self.engines, self.teams)
         self.speeds = Speeds()
         self.speed_keeping = SpeedKeeping(self.speeds, storage.speeds, clock, self.is_primary)
-        # Who may look only with an account uses it by looking, which leaves no trace.
+        # Viewing a closed site is a use of an account and leaves no trace, so none counts as idle.
         idle_days = 0 if self.settings.login_to_view else self.settings.idle_account_days
         self.accounting = Accounting(storage.statistics, self.reads, clock, idle_days=idle_days)
         self.fleet_jobs = FleetJobs(fleet, self.threads.cpu)
@@ -205,7 +205,7 @@ class Site(LateParts):
         self.waiting_line = WaitingLine(fleet)
         self.instances = storage.instances
         self.other_instances: Callable[[], OtherInstances] = OtherInstances
-        """Who else serves the same database."""
+        """The other processes that serve the same database."""
         self.activity_keeping = ActivityKeeping(
             fleet, self.threads.cpu, lambda: self.other_instances().others > 0
         )
@@ -281,7 +281,7 @@ class Site(LateParts):
         )
 
     def _make_corpus(self, storage: Storage) -> None:
-        """What questions are answered from, and how it is kept up to date."""
+        """Make the sources that questions are answered from, and what keeps them up to date."""
         threads, clock = self.threads, self.clock
         self.documents = Uploads(
             storage.documents,
@@ -310,7 +310,7 @@ class Site(LateParts):
         )
 
     def _may_open_for_all(self, record: EngineRecord) -> bool:
-        """Whether all who may see an engine may see what our credentials open for its team."""
+        """Whether the server may show an engine's repository to all readers of its record."""
         team = record.team if record.private else ""
         return record.repository in self.repositories.list_granted_to(team)
 
@@ -375,10 +375,10 @@ class Site(LateParts):
         )
         self.approvals = PendingApprovals(self.fleet.views, self.privacy, storage.users, clock)
         self.contributions = ExpiringCache[str, tuple[Contribution, ...]](clock, MOST_REMEMBERED)
-        """By run, for a moment: they are summed up over all its tasks."""
+        """Contributions by run, kept for a moment: they are summed up over all tasks of a run."""
 
     def _follow_changes(self) -> None:
-        """Whoever changes something, from whichever process: within a moment it counts here."""
+        """Subscribe caches to changes, so that a change by any process soon has effect here."""
         ended, sessions = self.sessions.ended, self.sessions
         self.changes.subscribe(Channel.SESSIONS, ended.told, ended.missed)
         self.changes.subscribe(Channel.USERS, sessions.forget, sessions.forget_all)
@@ -391,8 +391,8 @@ class Site(LateParts):
         self.changes.subscribe(Channel.LEASE, look_now, look_now)
 
     async def load(self) -> None:
-        """Reads what is kept in memory and may change in other processes. Engines, teams and files
-        are read together: who may see what depends on all of them."""
+        """Read what is kept in memory and may be changed by other processes. Engines, teams and
+        files are read together, because who may see what depends on all three."""
         await self.teams.load()
         await self.engines.load()
         await self.file_access.load()

@@ -1,4 +1,4 @@
-"""What a site is given: the storage it is made from, and the parts that are opened after it."""
+"""The storage that a site is made from, and the parts that are added after it was made."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ from rookery.web.metrics import PoolStats
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """Everything that is kept: in PostgreSQL and in folders, or in memory for tests."""
+    """All stored data: in PostgreSQL and in folders, or in memory for tests."""
 
     fleet: Store
     instances: InstanceRows
@@ -73,17 +73,17 @@ class Storage:
     stop_words: frozenset[str]
     chats: ChatRows
     files: Callable[[str], Blobs]
-    """The files of one kind, by the name of their folder."""
+    """The file store of one kind of files, by the name of its folder."""
     storage_health: StorageHealth
     file_owners: FileOwners
 
 
 class LateParts:
-    """The parts of a site that are opened after it was made, or never in tests."""
+    """The parts of a site that are opened after it was made. Tests may leave them out."""
 
     def __init__(self) -> None:
         self.version = __version__
-        """With the build, once it was found out."""
+        """The version, with the build once that is known."""
         self.bridge: Bridge | None = None
         self.watch: LoopWatch | None = None
         self.jobs: tuple[PeriodicJob, ...] = ()
@@ -92,13 +92,13 @@ class LateParts:
         self.connections: Callable[[], int] = lambda: 0
         self.read_lease: Callable[[], Awaitable[LeaseRow | None]] = _no_lease
         self.hand_over: Callable[[], Awaitable[None]] = _do_nothing
-        """Lets another process be primary, before this one stops."""
+        """Hands the primary role over to another process before this one stops."""
         self.stop_jobs: Callable[[], Awaitable[None]] = _do_nothing
 
 
 async def _no_lease() -> None:
-    """Where there is one process alone."""
+    """The default of `read_lease`, for a single process: there is no lease."""
 
 
 async def _do_nothing() -> None:
-    """Where no jobs were started, and nobody else serves."""
+    """The default for sites without jobs and without other processes: does nothing."""

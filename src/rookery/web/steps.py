@@ -1,10 +1,10 @@
-"""The steps between a cold process and a serving one, and the life of the process around them.
+"""The steps of starting a server, and the phases of its process: starting, ready, stopping.
 
-Each step opens something and is taken back in reverse order. A step runs where it says: LOOP steps
-are awaited in the one task that builds the site (an open bridge must be closed by the task that
-opened it), THREAD steps run in a worker thread.
+Each step opens something, and the steps are undone in reverse order. LOOP steps are awaited in the
+task that builds the site, since a bridge must be closed by the task that opened it. THREAD steps
+run in a worker thread.
 
-A step that fails raises a sentence, and those already taken are taken back.
+If a step fails, it raises a Complaint, and the steps already taken are undone.
 """
 
 import asyncio
@@ -37,11 +37,11 @@ class Step:
     why: str
     stop_seconds: float = 3.0
     before_drain: bool = False
-    """Whether it is stopped before accepted requests are waited for, as jobs are."""
+    """Whether the step is undone before accepted requests are drained, as it is for jobs."""
 
 
 class StepRunner:
-    """Takes steps in order while the block lasts, and takes them back in reverse at its end."""
+    """Takes steps in order for the length of the block, and undoes them in reverse at its end."""
 
     def __init__(self, process: "Process") -> None:
         self._process = process
@@ -55,22 +55,21 @@ class StepRunner:
             await self._stop_last()
 
     async def enter(self, step: Step, opening: AbstractAsyncContextManager[T]) -> T:
-        """Opens what stays open until the steps are taken back."""
+        """Open a part that stays open until the steps are undone."""
         opened = await self._take(step, opening.__aenter__())
         self._open.append((step, opening))
         return opened
 
     async def wait(self, step: Step, work: Awaitable[T]) -> T:
-        """Waits for what leaves nothing open."""
+        """Await work that leaves nothing open."""
         return await self._take(step, work)
 
     async def run(self, step: Step, act: Callable[[], T]) -> T:
-        """The same for what blocks: in a thread, which ends what it has begun even where the start
-        is given up."""
+        """Run blocking work in a thread. It runs to its end even if the start is cancelled."""
         return await self._take(step, _finish(self._process.threads.io(act)))
 
     async def stop_jobs(self) -> None:
-        """Takes back what must not begin anything new while requests are waited for."""
+        """Undo the steps that must not begin anything new while requests are drained."""
         while self._open and self._open[-1][0].before_drain:
             await self._stop_last()
 
@@ -99,7 +98,7 @@ class StepRunner:
 
 
 async def _finish(work: Awaitable[T]) -> T:
-    """Waits to the end of it, and only then gives a cancellation on."""
+    """Await the end of the work, and raise a cancellation only after it."""
     running = asyncio.ensure_future(work)
     cancelled = False
     while not running.done():
@@ -113,12 +112,12 @@ async def _finish(work: Awaitable[T]) -> T:
     return result
 
 
-# The life of the serving process, as requests and probes see it.
+# The phases of the serving process, as requests and probes see them.
 #
 #     STARTING --started--> READY --stop--> STOPPING
 #         \------------------stop------------^
 #
-# One writer, the event loop; STOPPING is the end.
+# Only the event loop changes the phase. STOPPING is the last one.
 
 
 class Phase(enum.Enum):
@@ -135,12 +134,12 @@ _MOVES = {
 
 
 class Lifecycle:
-    """Which phase it is; a move that the diagram does not have is ignored."""
+    """The phase of the process. A transition that the diagram does not have is ignored."""
 
     def __init__(self) -> None:
         self.phase = Phase.STARTING
         self.bound = ""
-        """The address of the socket that will listen, once it is known."""
+        """The address of the socket that will listen; empty until it is known."""
 
     @property
     def stopping(self) -> bool:
@@ -159,25 +158,26 @@ class Lifecycle:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """What a serving process has from its first moment to its last."""
+    """What a serving process has from start to end."""
 
     threads: Threads
     clock: Clock
     log: Log
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
     failures: list[str] = field(default_factory=list)
-    """What failed to stop, or ended for good while the server ran: the exit code tells of it."""
+    """The parts that failed to stop, or ended for good while the server ran. They decide the exit
+    code."""
 
 
-# Whether this process can do its work right now, asked by load balancers.
+# Whether this process can do its work at the moment, for load balancers.
 
 ANSWER_SECONDS = 2.0
-# The database is asked at most this often, however many probes there are.
+# The database is asked at most this often, however many probes arrive.
 REMEMBERED_SECONDS = 0.5
 
 
 class Readiness:
-    """Ready means: started, not stopping, room on the disk, and the database answers."""
+    """Ready means: started, not stopping, room on the disk, and a database that answers."""
 
     def __init__(
         self,
@@ -197,7 +197,7 @@ class Readiness:
         self._reason = ""
 
     async def reason_against(self) -> str:
-        """Why not, in words; empty when ready."""
+        """Why the process is not ready, in words; empty if it is."""
         if self._lifecycle.phase is not Phase.READY:
             return f"the server is {self._lifecycle.phase.value}"
         async with self._one_at_a_time:
@@ -208,7 +208,7 @@ class Readiness:
 
     @property
     def warning(self) -> str:
-        """What somebody has to do something about, though most requests are welcome."""
+        """A warning for the operator, although most requests are accepted."""
         return self._describe_trouble()
 
     async def _ask(self) -> str:

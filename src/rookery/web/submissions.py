@@ -1,5 +1,5 @@
-"""New runs, for the forms of people and the API alike: read, looked up and judged; then submitted,
-or shown beforehand with their lengths on the machines of now."""
+"""New runs, from forms and the API alike: decoded, looked up, checked, and then submitted or
+previewed with their expected duration on the present machines."""
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,7 +36,7 @@ from rookery.web.site import Site
 
 
 async def submit_run(site: Site, body: bytes, bearer: Bearer) -> v1.CreatedRun:
-    """Creates a run, for whoever asks in whichever way; raises WireFault."""
+    """Create a run, for a form or an API call. Raises WireFault."""
     made = await prepare_run(site, body, bearer)
     run, approver = made.run, _approver_of(site, bearer)
     taken = await site.fleet.commands.submit(run, approver=approver)
@@ -45,24 +45,25 @@ async def submit_run(site: Site, body: bytes, bearer: Bearer) -> v1.CreatedRun:
 
 
 async def list_machines_now(site: Site, viewer: str) -> tuple[Machine, ...]:
-    """The machines that play what the viewer may know of, and those that wait for something."""
+    """The machines that play runs visible to the viewer, and those that wait for work."""
     playing = await find_tasks_at_play(site, viewer)
     waiting = await site.fleet.views.waiting_machines()
     return (*(task.machine for task in playing), *waiting)
 
 
 def _approver_of(site: Site, bearer: Bearer) -> str:
-    """An approver's own run is approved at once, unless another one has to look at it."""
+    """The name of the approver of a new run. An approver's own run is approved at once, unless the
+    settings require another approver."""
     own = bearer.actor.approver and not site.settings.cross_approval
     return bearer.user.name if own else ""
 
 
-# A run that was not made, as the JSON API shows it: how long it should take, and what it costs.
+# The preview of a run in the JSON API: its expected duration and cost.
 
 
 def make_preview(run: Run, warnings: tuple[str, ...], machines: Iterable[Machine]) -> v1.Preview:
-    """What a run would be, with the machines that play or wait now; it computes, so that it
-    belongs into a thread."""
+    """The preview of a run on the machines that play or wait now. It computes, so call it in a
+    thread."""
     games = expected_games(run)
     return v1.Preview(
         name=run_name(run),
@@ -89,34 +90,35 @@ def _lengths(run: Run) -> Iterator[v1.ExpectedLength]:
 
 
 def _fleet(run: Run, games: float, machines: Sequence[Machine]) -> v1.FleetNow:
-    """As if the machines, each at its speed, had nothing else to do."""
+    """The duration if all these machines, each at its speed, played nothing else."""
     pace = machines_pace(run, machines)
     hours = games / pace / 60 if pace else UNSET
     cores = sum(machine.cores for machine in machines)
     return v1.FleetNow(machines=len(machines), cores=cores, hours=hours)
 
 
-# From the body of a submission to a run that nobody has taken up yet.
+# Makes a new run from the body of a submission.
 
 P = ParamSpec("P")
 T = TypeVar("T")
 LARGE_SUBMISSION = 4 * 1024
-"""Some dozens of tuned parameters: about a millisecond."""
+"""A body of this size has dozens of tuned parameters and takes about a millisecond. Larger ones are
+handled in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class MadeRun:
-    """A run, and what its author should hear."""
+    """A new run, and warnings for its author."""
 
     run: Run
     warnings: tuple[str, ...]
 
 
-# What must be asked for is awaited; the rest is quick, or done in a thread.
+# Lookups are awaited; the rest is quick or done in a thread.
 
 
 async def prepare_run(site: Site, body: bytes, bearer: Bearer) -> MadeRun:
-    """A run to be submitted; raises WireFault."""
+    """Make a run for submission. Raises WireFault."""
     lookup = _prepare_for(site, bearer)
     made = await _prepare(site, lookup, body, bearer.user)
     await lookup.check_binaries(made.run)
@@ -129,8 +131,8 @@ async def prepare_run(site: Site, body: bytes, bearer: Bearer) -> MadeRun:
 async def prepare_preview(
     site: Site, body: bytes, bearer: Bearer, *, ask_outside: bool = True
 ) -> MadeRun:
-    """A run to be looked at: programs need not be uploaded, sources are not fetched. Without
-    `ask_outside` its branches are not looked up either: somebody is still typing."""
+    """Make a run for a preview: programs need not be uploaded, and sources are not fetched. Without
+    `ask_outside` branches are not looked up either, for a form that is still being filled in."""
     lookup = _prepare_for(site, bearer)
     return await _prepare(site, lookup, body, bearer.user, ask_outside=ask_outside)
 
@@ -164,7 +166,8 @@ async def _prepare(
         book=book,
     )
     if needs_lookup(asked):
-        # Nobody outside is asked for a submission that would be refused all the same.
+        # Check first, so that no other server is asked for a submission that would be refused
+        # anyway.
         await _aside(site, large, planned, fill_placeholders(asked), owner, context)
         asked = await lookup.find_commits(asked) if ask_outside else fill_placeholders(asked)
     made = await _aside(site, large, partial(_create, site), asked, owner, context)
@@ -172,7 +175,7 @@ async def _prepare(
 
 
 async def _find_missing_nets(site: Site, plan: Plan) -> list[str]:
-    """Workers will look for them here, in vain."""
+    """Warnings for nets that workers will not find on this server."""
     names = dict.fromkeys(net for side in plan.sides for net in side.nets)
     if site.settings.nets_url:
         return []
@@ -182,7 +185,8 @@ async def _find_missing_nets(site: Site, plan: Plan) -> list[str]:
 
 
 async def _claim_programs(site: Site, run: Run) -> None:
-    """The submitter's own programs become the engine's, and with that as private as it is."""
+    """Add the submitter's own programs to the files of a private engine, so that they are as
+    private as the engine."""
     for side in run.plan.sides:
         if side.binary and site.engines.catalogue.record(side.engine).private:
             binary = await site.programs.rows.get(side.binary)
@@ -204,8 +208,8 @@ async def _aside(
 
 
 def _from_own_repository(asked: Submission, user: User) -> Submission:
-    """A branch that comes from nowhere in particular is looked for where its author keeps theirs;
-    what it plays against stays where the engine's record says. A tune is one program."""
+    """Look for a branch without a given repository in the author's own one. The base stays in the
+    repository of the engine's record, except for a tune, which is one program."""
     new, base = asked.plan.sides
     own = user.repositories.get(new.engine or STOCKFISH.name)
     if not own or new.repository or new.binary:
@@ -215,7 +219,7 @@ def _from_own_repository(asked: Submission, user: User) -> Submission:
 
 
 def _check_seen(plan: Plan, owner: str, file_access: FileAccess) -> None:
-    """A file of somebody else's private engine is to the submitter as if it were not there."""
+    """Refuse files of other teams' private engines as if they did not exist."""
     for prefix, side in zip(PREFIXES, plan.sides, strict=True):
         seen = not side.binary or file_access.may_see(owner, side.binary)
         require(seen, side_key("binary", prefix), "no program of this hash was uploaded here")

@@ -1,11 +1,11 @@
-"""The layer that sends people's and programs' commands to the primary, where that is another.
+"""The middleware that forwards commands of people and programs to the process that is primary.
 
-Authentication, CSRF, authorisation and flashes happen there, exactly as if the primary had been
-called itself; what limits a request, and what dresses an answer for a browser, happens here.
+Authentication, CSRF checks, authorisation and messages happen in the primary, as if it had been
+called directly. Limits on requests and headers for browsers are applied here.
 
-A command that is carried out here while this process steps down, or loses its memory, is sent to
-the next primary, unless its answer has begun. It has a key from its beginning, so that what was
-committed here is not done once more there.
+If this process steps down or loses its memory while it carries out a command, the command is sent
+to the next primary, unless its answer has begun. It has a key from the start, so that the next
+primary does not repeat what was committed here.
 """
 
 import hashlib
@@ -44,9 +44,10 @@ from rookery.web.scope import (
 from rookery.web.site import Site
 
 COMMAND_SECONDS = 75.0
-"""A submission may have to ask GitHub, which it does for 45 seconds at the most."""
+"""How long the primary may take for a command. A submission may ask GitHub for up to 45 seconds."""
 MOST_ATTEMPTS = 8
-"""Of this process to carry out one request, each ended by its losing what it needs for that."""
+"""How often this process tries one request. An attempt fails when the process stops being primary
+or loses its memory."""
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _NOT_PASSED_ON = frozenset(
     {
@@ -63,7 +64,7 @@ _NOT_PASSED_ON = frozenset(
 
 
 def needs_primary(part: object) -> bool:
-    """Whether an endpoint or a worker's call is declared to be the primary's."""
+    """Whether an endpoint or a worker's call is declared to need the primary."""
     declared = declaration_of(part)
     return declared is not None and declared.needs_primary
 
@@ -77,7 +78,7 @@ def make_outgoing(
     command: CommandKey | None = None,
     held: bool = False,
 ) -> OutgoingCall:
-    """A request as it is sent on."""
+    """The call to forward for a request."""
     hosts = header_values(scope, b"host")
     key, repeated = (command.text, command.repeated) if command else ("", False)
     return OutgoingCall(
@@ -93,7 +94,8 @@ def make_outgoing(
 
 
 def list_passed_on(reply: Reply, *, without: Iterable[bytes] = ()) -> list[tuple[bytes, bytes]]:
-    """The headers of the primary's answer for the client, but for what this server adds itself."""
+    """The headers of the primary's answer to pass on, without those that this server adds
+    itself."""
     dropped = _NOT_PASSED_ON.union(without)
     kept = [(name, value) for name, value in reply.headers if name not in dropped]
     return [*kept, (b"content-length", b"%d" % len(reply.body))]
@@ -103,7 +105,8 @@ def list_passed_on(reply: Reply, *, without: Iterable[bytes] = ()) -> list[tuple
     Domain.LOOP, "asks whether this process is primary; else sends small bodies to the one that is"
 )
 class Forwarding:
-    """Inside of what limits requests, outside of what knows sessions."""
+    """Forwards requests that need the primary. It is inside of the request limits and outside of
+    the session."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
@@ -126,7 +129,8 @@ class Forwarding:
             raise NotPrimary
 
     async def _insist(self, scope: Scope, kept: KeptBody, send: "_NotingSend") -> None:
-        """Have a command carried out by whoever is primary, though that changes meanwhile."""
+        """Have a command carried out by the process that is primary, even if another one becomes
+        primary meanwhile."""
         info, spent, failed = request_info_of(scope), 0.0, Exception()
         command = CommandKey(secrets.token_hex(16))
         for _ in range(MOST_ATTEMPTS):
@@ -152,7 +156,7 @@ class Forwarding:
 
 
 class _NotingSend:
-    """An ASGI `send` that knows whether an answer has begun."""
+    """An ASGI `send` that notes whether an answer has begun."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -164,7 +168,7 @@ class _NotingSend:
 
 
 def _is_for_primary(scope: Scope) -> bool:
-    """Whether the endpoint that takes this request is the primary's, by its route."""
+    """Whether the route of this request needs the primary."""
     route = find_route(scope)
     if route is None or not needs_primary(endpoint_of(route)):
         return False
@@ -172,7 +176,7 @@ def _is_for_primary(scope: Scope) -> bool:
     return True
 
 
-# What is sent twice is carried out once: the key of a request, while its endpoint is at work.
+# Carries out a repeated command once: its key is set while the endpoint runs.
 
 KEY_HEADER = b"idempotency-key"
 LONGEST_KEY = 200
@@ -188,7 +192,7 @@ class _KeyedCommand:
         given = "" if method_of(scope) in _SAFE else find_given_key(scope)
         key = request_info_of(scope).command
         if given:
-            # Two bodies of one key are told apart by their digests, and so are two queries.
+            # The digest tells apart different bodies or queries sent with the same key.
             body = await _read_whole(receive)
             said = digest_body(b"%b\n%b" % (query_of(scope), body))
             key, receive = (
@@ -206,8 +210,8 @@ class _KeyedCommand:
 
 
 def find_given_key(scope: Scope) -> str:
-    """The key that the client gave its request, empty where it gave none. It is good for one
-    endpoint and for whom it was given by. Raises BadRequest."""
+    """A digest of the Idempotency-Key of a request, its endpoint and its caller; empty if the
+    client gave no key. Raises BadRequest."""
     values = header_values(scope, KEY_HEADER)
     if not values:
         return ""
@@ -219,15 +223,15 @@ def find_given_key(scope: Scope) -> str:
 
 
 def know_commands_again(routes: Iterable[BaseRoute]) -> None:
-    """Has the commands among these routes carried out once for each key."""
+    """Make these routes carry out commands once per key."""
     for route in routes:
         if isinstance(route, Route) and needs_primary(route.endpoint):
             route.app = _KeyedCommand(route.app)
 
 
 async def _read_whole(receive: Receive) -> bytes:
-    """The body; its size is limited further out. Raises BodyTooSlow or ClientLeft: what came of a
-    command without its end is not sent on."""
+    """The whole body. Raises BodyTooSlow or ClientLeft: an incomplete command is not forwarded. The
+    size was limited further out."""
     body, more = bytearray(), True
     while more:
         message = await next_message(receive)

@@ -1,12 +1,12 @@
-"""Turns: whoever can wait a little goes one after the other, so that machines need not wait.
+"""Makes people's requests take turns, so that workers' calls need not wait behind them.
 
-Two hundred people who reload, or who were shown a part at the same moment, are two hundred pieces
-of work of half a millisecond each. Begun in one round of the event loop they hold it for a tenth of
-a second, and the beat of a machine that comes meanwhile waits for all of them. With turns a round
-has one of them in it, and whatever else has come is looked at between two.
+Two hundred people who reload at once, or who all receive a new version of a part, cause two hundred
+pieces of work of half a millisecond each. Started in one iteration of the event loop, they block it
+for a tenth of a second, and a worker's beat that arrives meanwhile waits for all of them. With
+turns, one of them runs per iteration, and other events are handled in between.
 
-Searches that no index helps take seconds of a connection to the database each. A few may go at a
-time, so that there are connections left for everybody else.
+Searches without an index occupy a database connection for seconds. Only a few may run at a time, so
+that there are connections left for everybody else.
 """
 
 import asyncio
@@ -17,12 +17,13 @@ from contextlib import asynccontextmanager
 from rookery.web.faults import SearchTooSlow
 
 SEARCHES_AT_ONCE = 3
-"""Of ten connections."""
+"""How many searches may run at once. The pool has ten connections."""
 LONGEST_WAIT_SECONDS = 3.0
 
 
 class Turns:
-    """One per site; the event loop alone uses it."""
+    """Limits how many callers continue in one iteration of the loop. There is one per site, used on
+    the event loop only."""
 
     def __init__(self, at_once: int = 1) -> None:
         self._at_once = at_once
@@ -31,11 +32,11 @@ class Turns:
         self._is_counting = False
 
     def __len__(self) -> int:
-        """How many wait."""
+        """The number of waiting callers."""
         return len(self._waiting)
 
     async def take(self) -> None:
-        """Comes back in this round of the loop, or in a later one where others were first."""
+        """Return in this iteration of the loop, or in a later one if others are first."""
         loop = asyncio.get_running_loop()
         if not self._is_counting:
             self._is_counting = True
@@ -60,7 +61,7 @@ class Turns:
 
 
 class SearchPlaces:
-    """For searches whose cost nobody knows before. One per site; the event loop alone uses it."""
+    """Limits searches of unknown cost. There is one per site, used on the event loop only."""
 
     def __init__(
         self, at_once: int = SEARCHES_AT_ONCE, *, seconds: float = LONGEST_WAIT_SECONDS
@@ -70,9 +71,9 @@ class SearchPlaces:
 
     @asynccontextmanager
     async def enter(self, *, has_index: bool = False) -> AsyncIterator[None]:
-        """A place for the length of the block, which a search with an index does without. Raises
-        SearchTooSlow where none is free for too long, and where what is asked in the block runs
-        into its limit of time."""
+        """Hold a place for the length of the block; searches with an index need none. Raises
+        SearchTooSlow if no place becomes free in time, or if a query in the block exceeds its time
+        limit."""
         try:
             if has_index:
                 yield

@@ -18,14 +18,15 @@ from rookery.web.site import Site
 
 @dataclass(frozen=True, slots=True)
 class Uploader:
-    """A user, and the engine that a file is uploaded for; empty where none was named."""
+    """A user, and the engine that a file is uploaded for; empty if none was named."""
 
     user: str
     engine: str
 
 
 async def require_uploader(request: Request, site: Site) -> Uploader:
-    """Raises Unauthorized or Forbidden, and NotFound for an engine that the user may not know."""
+    """The uploader of a request. Raises Unauthorized or Forbidden, and NotFound for an engine that
+    the user may not see."""
     user = (await require_bearer(request, site.bearers, Scope.SUBMIT)).user.name
     with translated_errors():
         engine = read_name(request.query_params, "engine")
@@ -36,8 +37,9 @@ async def require_uploader(request: Request, site: Site) -> Uploader:
 async def note_repeat(
     site: Site, uploader: Uploader, file: str, size: int
 ) -> RepeatedUpload | None:
-    """Stores an upload of a file that is there already, where the uploader can't see that; raises
-    BodyTooLarge as for a new file. None where the uploader sees the first upload."""
+    """Store another upload of a known file for an uploader who can't see the first one; raises
+    BodyTooLarge as for a new file. Returns the uploader's own upload, or None if they see the first
+    one."""
     if not site.file_access.may_see(uploader.user, file):
         repeat = RepeatedUpload(file, uploader.engine, uploader.user, site.clock.now(), size)
         with translated_errors():
@@ -46,8 +48,9 @@ async def note_repeat(
 
 
 def check_name(site: Site, uploader: Uploader, name: str) -> None:
-    """Names that begin with a team's and `~` are for that team alone, and what belongs to a private
-    engine has such a name; raises Forbidden or BadRequest, whether the name is taken or not."""
+    """Check a file's name. Names that begin with a team and `~` are reserved for that team, and
+    files of a private engine need such a name. Raises Forbidden or BadRequest, whether or not the
+    name exists."""
     team, mark, _ = name.partition(TEAM_MARK)
     if mark and team not in site.teams.of(uploader.user):
         raise Forbidden("Only members of a team give files that are named after it.")

@@ -1,6 +1,6 @@
-"""The wheel that a server hands out: what a worker imports of the server's own package and nothing
-else, packed the same way on every machine. Its hash is the worker's version, so that a change to
-pages, API or database leaves the workers alone."""
+"""The wheel that a server hands out to workers: only the modules of the server's package that a
+worker imports, packed the same way on every machine. Its hash is the worker's version, so that a
+change to pages, API or database leaves the workers alone."""
 
 import base64
 import hashlib
@@ -24,17 +24,17 @@ COMMANDS = (
     *("worker", "match", "tune", "replay", "stats"),
     *("login", "submit", "runs", "ask", "watch", "engine", "engine_add", "book"),
 )
-"""The modules of commands that need nothing of the server."""
+"""The command modules that need nothing of the server."""
 STARTS = (
     "rookery.cli.main",
     *(f"rookery.cli.{name}" for name in COMMANDS),
     "rookery.match.fledgling",
     "rookery.worker.sandbox.launcher",
 )
-"""The modules that are started by their name; all others are found by following imports."""
+"""The modules that are started by name. All others are found by following imports."""
 DATA = ("rookery/books/rookery-demo.epd",)
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The first moment that a zip file knows; with it the same files give the same bytes."""
+"""The earliest time that a zip file can hold. With a fixed time, equal files give equal bytes."""
 FILE_MODE = 0o644 << 16
 ENTRY_POINTS = "[console_scripts]\nrookery = rookery.cli.main:main\n"
 _IMPORT = re.compile(
@@ -46,34 +46,35 @@ WHEEL = "Wheel-Version: 1.0\nGenerator: rookery\nRoot-Is-Purelib: true\nTag: py3
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """A wheel, whole in memory: it is small, and asked for by whole fleets at once."""
+    """A wheel, whole in memory: it is small, and whole fleets ask for it at once."""
 
     name: str
     content: bytes
     sha256: str
     key: str = ""
-    """The public key of the server, and its signature, as digits."""
+    """The server's public key; `key` and `signature` are hexadecimal."""
     signature: str = ""
 
     def signed(self, seed: bytes) -> "Wheel":
-        """With the signature of whoever has that secret."""
+        """The wheel with a signature made with this secret seed."""
         signature = sign(seed, wheel_message(self.name, self.sha256))
         return replace(self, key=public_key(seed).hex(), signature=signature.hex())
 
 
 @cache
 def own_wheel() -> Wheel:
-    """Made at the first call, which reads the modules of the worker."""
+    """The wheel of this installation. It is made at the first call, which reads the modules of the
+    worker."""
     return worker_wheel(PACKAGE)
 
 
 def worker_wheel(package: Path) -> Wheel:
-    """The wheel that this package makes for workers."""
+    """Make the wheel for workers from a package."""
     return pack_wheel(worker_files(package), rookery.__version__, read_requirements())
 
 
 def worker_files(package: Path) -> dict[str, bytes]:
-    """What a worker needs of this package, by the names of the files in a wheel."""
+    """The files of this package that a worker needs, by their names in the wheel."""
     modules = modules_of(package)
     found: dict[str, bytes] = {}
     ahead = list(STARTS)
@@ -90,7 +91,7 @@ def worker_files(package: Path) -> dict[str, bytes]:
 
 
 def modules_of(package: Path) -> dict[str, Path]:
-    """The files of a package's modules, by the names that imports give them."""
+    """The files of a package's modules, by the names under which they are imported."""
     files = {
         file.relative_to(package.parent).with_suffix(""): file for file in package.rglob("*.py")
     }
@@ -98,10 +99,11 @@ def modules_of(package: Path) -> dict[str, Path]:
 
 
 def find_imports(source: str) -> Iterator[str]:
-    """The names of ours that a module imports, in functions too; some are of no modules.
+    """The names in this package that a module imports, in functions too. Some of them are not
+    modules.
 
-    Every server does this at its start, where parsing all of these modules would take longer than
-    all the rest of the wheel.
+    Every server does this at its start. Parsing all these modules would take longer than the rest
+    of making the wheel.
     """
     for origin, names, whole in _IMPORT.findall(source):
         yield origin or whole
@@ -109,7 +111,7 @@ def find_imports(source: str) -> Iterator[str]:
 
 
 def pack_wheel(files: Mapping[str, bytes], version: str, requires: tuple[str, ...] = ()) -> Wheel:
-    """A wheel of these files; equal files make equal wheels."""
+    """Pack a wheel. Equal files make equal wheels."""
     info = f"rookery-{version}.dist-info"
     whole = {
         **files,
@@ -132,7 +134,7 @@ def pack_wheel(files: Mapping[str, bytes], version: str, requires: tuple[str, ..
 
 
 def read_requirements() -> tuple[str, ...]:
-    """What a worker needs, from the installation or from the checkout that this runs in."""
+    """The worker's requirements, from the installation or from the checkout."""
     try:
         found = importlib.metadata.requires("rookery") or []
         return tuple(line for line in found if "extra ==" not in line)
@@ -141,7 +143,8 @@ def read_requirements() -> tuple[str, ...]:
 
 
 def read_locked_requirements() -> str:
-    """With hashes where the lock is at hand, else as loose as the package says."""
+    """The requirements with hashes if the lock file is there, else with the version ranges of the
+    package."""
     for lock in (PACKAGE.parent / REQUIREMENTS, PACKAGE.parents[1] / "locks" / "worker.txt"):
         if lock.is_file():
             return lock.read_text(encoding="utf-8")

@@ -1,11 +1,11 @@
-"""Reads a plain request of a worker at once, without the callbacks of an HTTP parser."""
+"""Parses a plain worker request at once, without the callbacks of an HTTP parser."""
 
 import re
 from typing import NamedTuple
 
 
 class WholeRequest(NamedTuple):
-    """A POST request with its whole body; each header occurs once."""
+    """A POST request with its whole body. Each header occurs once."""
 
     path: str
     headers: dict[bytes, bytes]
@@ -21,8 +21,8 @@ _SPECIAL = frozenset({b"transfer-encoding", b"expect", b"upgrade", b"te", b"trai
 
 
 def parse_whole_request(data: bytes) -> WholeRequest | None:
-    """The request for a path of workers that these bytes are, exactly and in plain form; None for
-    anything else, which is left to the HTTP server's own parser."""
+    """The request if these bytes are exactly one plain request to a worker path. None for anything
+    else, which is left to the HTTP server's parser."""
     line = _LINE.match(data)
     if line is None:
         return None
@@ -40,7 +40,7 @@ def parse_whole_request(data: bytes) -> WholeRequest | None:
 
 
 def _headers_in(data: bytes, place: int, end: int) -> dict[bytes, bytes] | None:
-    """Headers by their name in small letters; None where a line is malformed or a name repeated."""
+    """Headers by their lower-case names. None if a line is malformed or a name is repeated."""
     headers: dict[bytes, bytes] = {}
     while place < end:
         header = _HEADER.match(data, place, end)

@@ -1,1 +1,1 @@
-"""The user endpoints of the fishtest server."""
+"""The endpoints of fishtest's user API."""

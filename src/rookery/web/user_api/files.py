@@ -1,4 +1,4 @@
-"""Files that are fetched, piece by piece: games, nets, programs, books and sources."""
+"""Serves files piece by piece: games, nets, programs, books and sources."""
 
 import re
 import zlib
@@ -25,7 +25,7 @@ from rookery.web.faults import NotFound, Unavailable
 from rookery.web.scope import header
 from rookery.web.site import Site
 
-# Files on their way out: which bytes of which files, read a chunk at a time in threads.
+# Streams files: pieces are read chunk by chunk in threads.
 
 CHUNK = 256 * 1024
 GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
@@ -34,7 +34,7 @@ _RANGE = re.compile(r"bytes=(\d{0,12})-(\d{0,12})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some bytes of a file; `open` gives those from a place on, and blocks."""
+    """A range of bytes in a file. `open` returns the file from an offset on, and blocks."""
 
     open: Callable[[int], BinaryIO]
     start: int
@@ -42,7 +42,7 @@ class Piece:
 
 
 def blob_piece(blobs: Blobs, key: str, size: int) -> Piece:
-    """A whole blob."""
+    """The piece that covers a whole blob."""
     return Piece(partial(blobs.open, key), 0, size)
 
 
@@ -53,7 +53,7 @@ def open_file(path: Path, start: int) -> BinaryIO:
 
 
 def wanted_range(text: str, size: int) -> range | None:
-    """The one range that is asked for; None where the whole is to be sent instead."""
+    """The single range that is requested; None if the whole file is to be sent instead."""
     found = _RANGE.fullmatch(text.strip())
     if found is None or not size:
         return None
@@ -74,7 +74,7 @@ def sent(
     headers: dict[str, str],
     status: int = 200,
 ) -> Response:
-    """The pieces one after the other, with their length told beforehand."""
+    """An answer with the pieces one after another and their total length."""
     answer = StreamedAnswer(
         stream(lambda: chunks(pieces), site.threads, files=True),
         site.streams,
@@ -88,7 +88,7 @@ def sent(
 
 
 def unpacked(piece: Piece, site: Site, headers: dict[str, str]) -> Response:
-    """The bytes themselves; how many they are is not known beforehand."""
+    """An answer with the decompressed bytes, whose number is not known beforehand."""
     source = stream(lambda: inflated(chunks([piece])), site.threads, files=True)
     return StreamedAnswer(
         source,
@@ -111,7 +111,7 @@ def chunks(pieces: Iterable[Piece]) -> Iterator[bytes]:
 
 
 def inflated(packed: Iterable[bytes]) -> Iterator[bytes]:
-    """Never more than a chunk at a time, however well it was packed."""
+    """Decompress at most one chunk at a time, whatever the ratio of compression."""
     inflater = zlib.decompressobj(GZIP_OR_ZLIB)
     for chunk in packed:
         left = chunk
@@ -124,15 +124,15 @@ def inflated(packed: Iterable[bytes]) -> Iterator[bytes]:
 GZIP = "application/gzip"
 SIGNED_SECONDS = 60
 MOST_LOOKED_FOR = 20
-"""Of more files nobody asks whether each is there: their rows say so, and a bucket takes a request
-for each."""
+"""For more files than this, their existence is not checked: a bucket would need a request for each,
+and the rows say that they exist."""
 NO_GAMES = "There are no games."
 NO_NET = "There is no such net."
 FOR_EVER = "public, max-age=31536000, immutable"
 FOR_EVER_HERE = "private, max-age=31536000, immutable"
 
 
-# Every file is looked for in a thread before the answer begins.
+# The existence of every file is checked in a thread before the answer begins.
 
 
 @runs(Domain.STREAM, "a file is read piece by piece in threads")
@@ -181,8 +181,8 @@ async def get_net(request: Request) -> Response:
 
 
 async def _find_signed(request: Request, blobs: Blobs, blob: str) -> Response | None:
-    """Where the operator wants it and the storage can do it: the way to a signed address, for
-    somebody who may have the file. It is good for a moment, and is for nobody's cache."""
+    """A redirect to a signed address, if the operator wants it and the storage supports it. It
+    expires soon and must not be cached, because it opens the file for anybody."""
     site = site_of(request)
     if not site.settings.files_redirect or request.method != "GET":
         return None
@@ -191,7 +191,8 @@ async def _find_signed(request: Request, blobs: Blobs, blob: str) -> Response | 
 
 
 def _send_net(request: Request, net: StoredNet, whole: Piece) -> Response:
-    """As it is kept, or a part of that; unpacked for those who take no gzip."""
+    """The net as it is stored, or a range of it; decompressed for clients that do not accept
+    gzip."""
     site = site_of(request)
     if "gzip" not in header(request.scope, b"accept-encoding").lower():
         return unpacked(whole, site, {"vary": "accept-encoding", **_cache_headers(site, net)})
@@ -210,7 +211,7 @@ def _send_net(request: Request, net: StoredNet, whole: Piece) -> Response:
 
 
 def _cache_headers(site: Site, net: StoredNet) -> dict[str, str]:
-    """A net never changes: its name is its hash."""
+    """Cache headers of a net. It never changes, since its name is its hash."""
     private = site.file_access.is_private(net.name)
     lasting = FOR_EVER_HERE if private else FOR_EVER
     return {"etag": _etag(net), "cache-control": lasting}
@@ -226,7 +227,8 @@ async def _find_net(site: Site, name: str, fetcher: str | None) -> StoredNet:
 
 
 async def _check_seen(request: Request, run_id: str) -> None:
-    """Raises NotFound; where nothing is hidden, no run need be looked at."""
+    """Raise NotFound if the viewer may not see the run. The run is not read if nothing is
+    hidden."""
     site = site_of(request)
     viewer = await viewer_name(request, site.bearers)
     if site.privacy.hidden(viewer):
@@ -236,7 +238,7 @@ async def _check_seen(request: Request, run_id: str) -> None:
 
 
 async def _read_uploads(site: Site, uploads: tuple[GameUpload, ...]) -> list[Piece]:
-    """The uploads that are still there; those whose time is up are not."""
+    """The uploads that still exist; others have expired."""
     found = await site.threads.files(_those_there, site.games.blobs, uploads)
     if not found:
         raise NotFound(NO_GAMES)
@@ -250,7 +252,8 @@ def _those_there(blobs: Blobs, uploads: tuple[GameUpload, ...]) -> list[Piece]:
 
 
 def _attachment(name: str) -> dict[str, str]:
-    # Names were matched up to their first dot; a quote after it would end the header's text.
+    # Names are matched only up to their first dot, and a quote in the rest would end the header's
+    # value.
     safe = "".join(each for each in name if each.isalnum() or each in "-._")
     return {"content-disposition": f'attachment; filename="{safe}"'}
 
@@ -259,11 +262,11 @@ def _etag(net: StoredNet) -> str:
     return f'"{net.name}"'
 
 
-# What workers fetch to play with, beside nets: programs, books and sources.
+# What workers fetch besides nets: programs, books and sources.
 
 BYTES = "application/octet-stream"
 ASK_AGAIN = "no-cache"
-"""A name may come to mean another book, once this one was removed."""
+"""The cache setting for books. After a book is removed, its name may be given to another one."""
 NEVER_CHANGES = "private, max-age=31536000, immutable"
 LONGEST_WORDS = 1000
 _NO_HEADER = re.compile(r"[^ -~]")
@@ -278,7 +281,7 @@ class _Wanted:
     owner: str
 
 
-# Each is known by its hash, so that whoever has it need not fetch it again.
+# Each file has a hash, so that clients which have it need not fetch it again.
 
 
 @runs(Domain.STREAM, "a file is read piece by piece in threads")
@@ -331,8 +334,9 @@ async def get_archive(request: Request) -> Response:
 
 
 async def _find_side(request: Request, name: str, sha: str) -> "_Wanted | None":
-    """What is given is what runs are played with: to everybody once the run is approved, to
-    the run's people before that and where it is private."""
+    """Find the repository of a requested source. Only sources of active runs are served: to
+    everybody once the run is approved, and only to the run's people before that or if it is
+    private."""
     site = site_of(request)
     fetcher = await find_fetcher(request, site)
     with translated_errors():
@@ -347,7 +351,7 @@ async def _find_side(request: Request, name: str, sha: str) -> "_Wanted | None":
 async def _send_file(
     request: Request, blobs: Blobs, blob: str, whole: Piece, headers: dict[str, str]
 ) -> Response:
-    """A whole file; without a blob it comes with the package."""
+    """Send a whole file. A book without a blob comes with the package."""
     site = site_of(request)
     if header(request.scope, b"if-none-match") == headers["etag"]:
         return Response(status_code=304, headers=headers)
@@ -359,7 +363,7 @@ async def _send_file(
 
 
 def _lacking(archive: Archive) -> dict[str, str]:
-    """The submodules that are not in it, for whoever wonders why nothing builds."""
+    """A header that lists the missing submodules, to explain a build that fails."""
     if not archive.missing:
         return {}
     words = "; ".join(archive.missing)[:LONGEST_WORDS]

@@ -39,7 +39,7 @@ OPEN_TO_ALL = {
 JSON = "application/json"
 
 
-# Documents are put together and encoded in threads; what they show is awaited before.
+# Documents are made and encoded in threads; their data is awaited before.
 
 
 @runs(Domain.LOOP, "a few numbers")
@@ -132,7 +132,7 @@ async def _load_run(request: Request) -> tuple[Run, RunSpeed]:
 async def _load_task(
     site: Site, run_id: str, number: int, *, bad: bool
 ) -> tuple[Task, BadTask | None]:
-    """A task by its number, or the n-th of those that were thrown out."""
+    """A task by its number, or with `bad` the n-th of those that were removed."""
     if bad:
         thrown_out = await site.reads.bad_tasks(run_id)
         if number < len(thrown_out):
@@ -167,7 +167,7 @@ def _elo_answer(run: Run, speed: RunSpeed) -> Response:
 
 
 def _answer(value: object, headers: dict[str, str] | None = None) -> Response:
-    """Without nulls, and with numbers that JSON lacks made the nearest it has."""
+    """An answer without nulls. Numbers that JSON lacks become the nearest ones that it has."""
     return Response(encode(value), headers=headers, media_type=JSON)
 
 

@@ -50,8 +50,8 @@ def _read_filter(query: Mapping[str, str]) -> Expression:
 
 
 def select_machine_actions(name: str, kinds: Collection[str] = ()) -> Expression:
-    """All lines of a machine, or those of some kinds: in the log its name goes on with a part of
-    the process's key, or with a star, and a full stop sorts behind both."""
+    """The expression for all log lines of a machine, or for some kinds of them. In the log, a
+    machine's name is followed by a part of its key or a star; a full stop sorts after both."""
     lines = (
         Compare("worker", Order.AT_LEAST, name),
         Compare("worker", Order.BELOW, f"{name}."),

@@ -1,4 +1,4 @@
-"""Questions over the history of tests: answered whole, as a stream, or by the nearest tries."""
+"""Questions over the history of tests: whole answers, streams, or the most similar tests."""
 
 from typing import cast
 
@@ -78,7 +78,7 @@ async def find_similar(request: Request) -> Response:
 
 
 async def read_question(request: Request) -> Question:
-    """The question that a body holds, of whoever calls; raises HttpFault."""
+    """The question in a request's body, with its caller. Raises HttpFault."""
     asker = await find_asker(request)
     body = await read_body(request.receive)
     with translated_errors():
@@ -99,7 +99,7 @@ async def read_question(request: Request) -> Question:
 
 
 async def find_asker(request: Request) -> Asker:
-    """Whoever calls, by session or with a token that may read, or a visitor."""
+    """The caller: by session, by a token that may read, or a visitor."""
     site = site_of(request)
     bearer = await find_bearer(request, site.bearers)
     if bearer is not None and Scope.READ not in bearer.scopes:
@@ -108,7 +108,7 @@ async def find_asker(request: Request) -> Asker:
 
 
 def charge_visitor(request: Request, asker: Asker) -> None:
-    """Raises TooManyRequests for an address that has asked too much without an account."""
+    """Raise TooManyRequests if an address has asked too much without an account."""
     if asker.name:
         return
     site, client = site_of(request), request_info_of(request.scope).client
@@ -119,7 +119,7 @@ def charge_visitor(request: Request, asker: Asker) -> None:
 
 
 def clean_question(text: str) -> str:
-    """In one line, without control characters."""
+    """The question in one line, without control characters."""
     return " ".join(drop_control_characters(text).split())
 
 
@@ -128,7 +128,7 @@ def ask_answers_of(request: Request) -> AskAnswers:
 
 
 def ask_routes(root: str) -> list[BaseRoute]:
-    """The addresses below a root."""
+    """Ask's routes below a root."""
     return [
         Route(f"{root}/query", query, methods=["POST"]),
         Route(f"{root}/query/stream", query_stream, methods=["POST"]),

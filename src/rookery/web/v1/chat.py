@@ -1,4 +1,4 @@
-"""Conversations with Ask: one's own alone, whoever else asks for them."""
+"""Conversations with Ask. Users see only their own."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -133,7 +133,7 @@ async def clear_history(request: Request) -> Response:
 
 
 async def require_asker(request: Request) -> Asker:
-    """Somebody with an account; raises Unauthorized or Forbidden."""
+    """The caller's account. Raises Unauthorized or Forbidden."""
     site = site_of(request)
     bearer = await require_bearer(request, site.bearers, Scope.READ)
     return make_asker(site, bearer.user.name)
@@ -144,7 +144,7 @@ def session_in(request: Request) -> str:
 
 
 def chat_routes(root: str) -> list[BaseRoute]:
-    """The addresses below a root."""
+    """The routes of conversations below a root."""
     one = f"{root}/chat/sessions/{{session}}"
     return [
         Route(f"{root}/chat/sessions", list_sessions, methods=["GET"]),

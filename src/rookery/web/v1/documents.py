@@ -1,4 +1,5 @@
-"""Documents that people upload for Ask, and the pages of our own docs that answers refer to."""
+"""Documents that people upload for Ask, and pages of Rookery's documentation that answers refer
+to."""
 
 from functools import partial
 from typing import Annotated
@@ -125,7 +126,7 @@ async def _require_owner(request: Request) -> str:
 
 
 async def _find_document(request: Request) -> StoredUpload:
-    """One that the caller may see; raises NotFound for any other."""
+    """A document that the caller may see. Raises NotFound for any other."""
     user = await _find_reader(request)
     with translated_errors():
         return await site_of(request).documents.find(_id(request), user)
@@ -136,7 +137,7 @@ def _id(request: Request) -> str:
 
 
 def _read_name(request: Request) -> str:
-    """What the document is called; raises BadParameter."""
+    """The name of the document. Raises BadParameter."""
     name = request.query_params.get("name", "").strip()
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise BadParameter(name="name", text="expected the name of the file")
@@ -159,7 +160,7 @@ def _entry(upload: StoredUpload) -> AskDocument:
 
 
 def document_routes(root: str) -> list[BaseRoute]:
-    """The calls below one root."""
+    """The routes of documents below a root."""
     every, one = f"{root}{DOCUMENTS}", f"{root}{DOCUMENTS}/{{document}}"
     return [
         Route(every, upload_document, methods=["POST"]),

@@ -1,4 +1,4 @@
-"""Engine records: listed, looked at, written and removed."""
+"""Engine records: list, read, write and remove."""
 
 from starlette.requests import Request
 from starlette.responses import Response

@@ -1,10 +1,10 @@
-"""What happens to runs, as a stream of server-sent events.
+"""Changes of runs as a stream of server-sent events.
 
-    (nothing for 15 s) --> a comment, and another look whether the reader still may read
+    (nothing for 15 s) --> a comment, and a check whether the reader may still read
     a notice of the bus --> an event for each run in it that the reader asked for and may see
 
-An event says how a run stands, so that a reader that was slow or away gets the last state of each
-run and none in between. The last event of a notice carries its number, by which a reader resumes.
+An event contains the state of a run. A reader that was slow or away gets the last state of each run
+and none in between. The last event of a notice carries its number, from which a reader can resume.
 """
 
 import asyncio
@@ -39,18 +39,18 @@ from rookery.web.scope import header, request_info_of, session_of
 from rookery.web.site import Site
 from rookery.web.v1.runs import make_details
 
-# Runs as server-sent events, each encoded once for all who read it.
+# Runs as server-sent events, each encoded once for all readers.
 
 MOST_BYTES = 16 * 1024 * 1024
 RUN_BYTES = 4096
-"""About what a run takes in memory."""
+"""The approximate memory that a run takes."""
 
 Encode = Callable[[Run, RunSpeed], Awaitable[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedRun:
-    """A run as it was read after a commit."""
+    """A run as it was read after a commit, encoded as an event."""
 
     run: Run
     sequence: int
@@ -62,7 +62,7 @@ class EncodedRun:
 
 
 class EncodedRuns:
-    """One per app; the event loop alone uses it."""
+    """A cache of encoded runs. There is one per app, used on the event loop only."""
 
     def __init__(self, fleet: Fleet, bus: Bus, encode: Encode) -> None:
         self._fleet = fleet
@@ -73,11 +73,11 @@ class EncodedRuns:
         self._looks: SharedWork[tuple[str, int], EncodedRun | None] = SharedWork()
 
     async def item(self, run_id: str) -> EncodedRun | None:
-        """The run as it stands; None when there is no such run."""
+        """The present state of a run; None if there is no such run."""
         kept, changed = self._kept.get(run_id), self._bus.last_change(run_id)
         if kept is not None and kept.sequence >= changed:
             return kept
-        # Whoever asks after a change must not be given what was read before it.
+        # The key contains the change, so that a caller never shares a read that began before it.
         return await self._looks((run_id, changed), lambda: self._look(run_id))
 
     async def _look(self, run_id: str) -> EncodedRun | None:
@@ -104,10 +104,11 @@ class EncodedRuns:
 
 
 def in_full(threads: Threads) -> Encode:
-    """All about a run, which costs some statistics."""
+    """Encodes all details of a run, which includes statistics."""
 
     async def encode(run: Run, speed: RunSpeed) -> bytes:
-        # One text for all: of a run that nobody has approved, what a stranger may read.
+        # All readers get the same text. For a run that nobody has approved, it has only what
+        # strangers may read.
         shown = run if run.status.approved or run.tally.tasks else without_sources(run)
         return await threads.cpu(lambda: encode_event("run", make_details(shown, speed)))
 
@@ -115,7 +116,7 @@ def in_full(threads: Threads) -> Encode:
 
 
 async def in_brief(run: Run, _speed: RunSpeed) -> bytes:
-    """For those who look by themselves at what changed."""
+    """Encodes only a run's id and state, for readers that fetch the rest themselves."""
     return encode_event("run", v1.RunMark(id=run.id, state=run.display))
 
 
@@ -126,7 +127,8 @@ MEDIA_TYPE = "text/event-stream"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 RETRY_MILLISECONDS = 1000
 RETRY_STEP = 12
-"""Readers come back between one and four seconds after a restart, and not all at once."""
+"""The step of the random delay: after a restart, readers come back within one to four seconds, not
+all at once."""
 COMMENT = b":\n\n"
 MISSED = b"event: missed\ndata: {}\n\n"
 FAREWELL = b": the server is stopping\n\n"
@@ -135,7 +137,7 @@ NOT_NOW = (Rebuilding, StateLost, QueueFull)
 
 @dataclass(frozen=True, slots=True)
 class EventReader:
-    """Who reads, what they asked for, and whether they still may."""
+    """The reader of a stream: what they asked for, and whether they may still read it."""
 
     viewer: str | None
     run: str
@@ -146,7 +148,7 @@ class EventReader:
 
 
 class EventStream(StreamedAnswer):
-    """An answer that holds a place for as long as it lasts; without one it does not begin."""
+    """An answer that holds a place while it lasts. Without a free place it does not begin."""
 
     def __init__(
         self,
@@ -166,8 +168,8 @@ class EventStream(StreamedAnswer):
 
 
 async def is_welcome(site: Site, request: Request, viewer: str | None) -> bool:
-    """Whether somebody may go on reading a stream: a token may be revoked and a user blocked while
-    it is open."""
+    """Whether a reader may continue: a token may be revoked, or a user blocked, while a stream is
+    open."""
     session = session_of(request.scope).data
     try:
         if viewer != await viewer_name(request, site.bearers):
@@ -182,7 +184,8 @@ async def is_welcome(site: Site, request: Request, viewer: str | None) -> bool:
 
 
 class EventFeed:
-    """One stream for each reader, and one encoding of each event for all of them; one per app."""
+    """Makes a stream for each reader and encodes each event once for all of them. There is one per
+    app."""
 
     def __init__(self, site: Site, *, keep_alive: float = KEEP_ALIVE_SECONDS) -> None:
         self._site = site
@@ -195,7 +198,8 @@ class EventFeed:
         return EventStream(self._lines(reader), self._site)
 
     async def _reader(self, request: Request) -> EventReader:
-        """Raises NotFound for a run that is unknown, or not to be known."""
+        """The reader of a request. Raises NotFound for a run that does not exist or that they may
+        not see."""
         viewer = await viewer_name(request, self._site.bearers)
         with translated_errors():
             query = request.query_params
@@ -256,7 +260,7 @@ class EventFeed:
 
 
 async def next_notice(subscription: Subscription, seconds: float) -> Notice | None:
-    """None when nothing happened for so long."""
+    """The next notice; None if there was none within so many seconds."""
     try:
         async with asyncio.timeout(seconds):
             return await anext(subscription)
@@ -265,7 +269,7 @@ async def next_notice(subscription: Subscription, seconds: float) -> Notice | No
 
 
 def choose_retry() -> bytes:
-    """When a reader is to come back: not all at once after a restart."""
+    """The `retry` field of a stream, which differs so that readers do not all return at once."""
     return b"retry: %d\n" % (RETRY_MILLISECONDS + RETRY_STEP * secrets.token_bytes(1)[0])
 
 

@@ -1,4 +1,4 @@
-"""Files that people give: opening books, nets and programs, listed, given and removed."""
+"""Opening books, nets and programs that people upload: list, upload and remove."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from functools import partial
@@ -36,14 +36,14 @@ async def store_body(
     user: str,
     take: Callable[[AsyncIterator[bytes]], Awaitable[T]],
 ) -> T:
-    """Hands the body of a request to a store piece by piece, so that none is ever held in memory as
-    a whole; raises BadRequest, Conflict or BodyTooLarge."""
+    """Pass the body of a request to a store piece by piece, so that it is never whole in memory.
+    Raises BadRequest, Conflict or BodyTooLarge."""
     with translated_errors():
         async with site.upload_bodies.place(user):
             return await take(read_pieces(request.receive))
 
 
-# Whoever may submit runs may give books; who gave one may remove it.
+# Users who may submit runs may upload books; a book's uploader may remove it.
 
 
 @described(Operation("All books that runs can be played from", {200: v1.BookList}))
@@ -106,7 +106,7 @@ async def remove_book(request: Request) -> Response:
 
 
 async def remove_given_book(site: Site, name: str, actor: Actor) -> StoredBook:
-    """Raises UnknownFile, NotYourFile or FileInUse."""
+    """Remove an uploaded book. Raises UnknownFile, NotYourFile or FileInUse."""
     if not site.file_access.may_see(actor.name, name):
         raise UnknownFile(kind="book", name=name)
     removed = await site.books.remove(name, actor, await site.fleet.views.active())
@@ -119,13 +119,13 @@ def _name(request: Request) -> str:
 
 
 def _name_given(request: Request) -> str:
-    """What the sender calls the file; raises BadRequest."""
+    """The name that the sender gives the file. Raises BadRequest."""
     with translated_errors():
         return queries.read_name(request.query_params, "name")
 
 
 def _listed(site: Site, kept: Iterable[StoredBook]) -> Iterator[v1.BookEntry]:
-    """Those that are kept come first."""
+    """The books to list: uploaded ones first, then those of the package."""
     found = {book.name: book for book in kept}
     yield from (_entry(site, book) for book in found.values())
     yield from (
@@ -153,12 +153,12 @@ def _elsewhere(book: OfficialBook) -> v1.BookEntry:
     )
 
 
-# Nets: listed, given by programs, and removed.
+# Nets: listed, uploaded by programs, and removed.
 
 BY_NET = {"name": v1.Name}
 
 
-# Those of a private engine are seen by its team alone.
+# Nets of a private engine are visible to its team only.
 
 
 @described(Operation("All nets, newest first", {200: v1.NetList}))
@@ -192,7 +192,7 @@ async def upload_net(request: Request) -> Response:
 async def keep_net(
     site: Site, uploader: Uploader, file_name: str, pieces: AsyncIterator[bytes]
 ) -> v1.NetEntry:
-    """Keeps a net that somebody gives, in whichever way; raises BadRequest or BodyTooLarge."""
+    """Store an uploaded net, from a form or the API. Raises BadRequest or BodyTooLarge."""
     with translated_errors():
         async with site.upload_bodies.place(uploader.user):
             net, is_new = await site.nets.upload(pieces, file_name, uploader.user)
@@ -214,7 +214,7 @@ async def remove_net(request: Request) -> Response:
 
 
 async def remove_given_net(site: Site, name: str, actor: Actor) -> v1.NetEntry:
-    """Raises UnknownFile, NotYourFile or FileInUse."""
+    """Remove an uploaded net. Raises UnknownFile, NotYourFile or FileInUse."""
     if not site.file_access.may_see(actor.name, name):
         raise UnknownFile(kind="net", name=name)
     if (again := site.file_access.visible_repeat(actor.name, name)) is not None:
@@ -227,7 +227,8 @@ async def remove_given_net(site: Site, name: str, actor: Actor) -> v1.NetEntry:
 
 
 async def _remove_repeat(site: Site, name: str, again: RepeatedUpload, actor: Actor) -> v1.NetEntry:
-    """Raises UnknownFile or NotYourFile; the file stays for those who gave it first."""
+    """Remove a repeated upload. The file stays for the users who uploaded it first. Raises
+    UnknownFile or NotYourFile."""
     net = await site.nets.rows.get(name)
     if net is None:
         raise UnknownFile(kind="net", name=name)
@@ -240,7 +241,7 @@ async def _remove_repeat(site: Site, name: str, again: RepeatedUpload, actor: Ac
 async def _note_net(
     site: Site, net: StoredNet, user: str, engine: str, action: Action = Action.UPLOAD_NN
 ) -> None:
-    """The line of a private engine's net is for its team."""
+    """Write a line into the log of actions. For a net of a private engine only its team sees it."""
     now, audit = site.clock.now(), site.accounts.audit
     await audit.write(about_net(net.name, user, now, engine, action))
 
@@ -255,7 +256,7 @@ def _nets_entry(net: StoredNet, again: RepeatedUpload | None = None) -> v1.NetEn
     )
 
 
-# Programs, to be played as they are.
+# Uploaded programs.
 
 
 @described(
@@ -278,7 +279,7 @@ async def upload_binary(request: Request) -> Response:
 async def keep_program(
     site: Site, uploader: Uploader, name: str, pieces: AsyncIterator[bytes]
 ) -> v1.UploadedFile:
-    """Keeps a program that somebody gives, in whichever way; raises BadRequest or BodyTooLarge."""
+    """Store an uploaded program, from a form or the API. Raises BadRequest or BodyTooLarge."""
     with translated_errors():
         async with site.upload_bodies.place(uploader.user):
             kept = await site.programs.upload(pieces, name, uploader.user)

@@ -1,4 +1,4 @@
-"""Machines: listed, looked at, blocked and let back in."""
+"""Machines: list, read, block and unblock."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -38,7 +38,7 @@ MOST_WORDS = 20
 LONGEST_CPU = 200
 
 
-# A machine that plays a private engine is seen at it by the engine's team alone.
+# What a machine plays of a private engine is visible to the engine's team only.
 
 
 @described(Operation("Machines at play and blocked ones", {200: v1.WorkerList}))
@@ -96,7 +96,7 @@ async def _require_blocker(request: Request) -> Actor:
 
 
 async def _load_details(site: Site, name: str, reader: Actor | None) -> v1.WorkerDetails | None:
-    """None for a machine that nobody knows, or that the reader may not know of."""
+    """The details of a machine; None if it is unknown or the reader may not see it."""
     blocks, known = await site.fleet.views.blocks(), await site.fleet.views.machine(name)
     at_play = await find_tasks_at_play(site, name_of(reader))
     tasks = [task for task in at_play if task.machine.short_name == name]
@@ -126,7 +126,8 @@ def _name(request: Request) -> str:
 def make_worker_entries(
     tasks: Iterable[Task], blocks: Mapping[str, str], reader: Actor | None
 ) -> Iterator[v1.WorkerEntry]:
-    """Machines at play and machines that are blocked; why, only their owner and approvers read."""
+    """The machines that play, and blocked machines. Only their owner and approvers see the reason
+    of a block."""
     at_play = {task.machine.short_name: task for task in tasks}
     for name in sorted({*at_play, *blocks}):
         entry = _at_play(at_play[name]) if name in at_play else _away(name)
@@ -156,7 +157,7 @@ def _at_play(task: Task) -> v1.WorkerEntry:
 
 
 def _shown_fields(machine: Machine) -> dict[str, object]:
-    """What a machine says of itself, as far as everybody may know it."""
+    """The properties that a machine reports and everybody may see."""
     return {
         "cores": machine.cores,
         "memory": machine.memory,

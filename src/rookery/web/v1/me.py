@@ -1,4 +1,4 @@
-"""One's own account: looked at and changed, with the tokens that belong to it."""
+"""The caller's own account: read and change it, with its tokens."""
 
 from msgspec import UNSET
 from starlette.requests import Request
@@ -40,7 +40,7 @@ NEW_TOKEN = Reader(people.NewToken)
 UNSEEN = {"cache-control": "no-store"}
 
 
-# For everybody about themselves; what others may know of them is told by the users' list.
+# Everything about the caller's own account; the list of users says what others may see.
 
 
 @described(Operation("Who you are", {200: people.MeEntry}, bearer=True))
@@ -126,14 +126,14 @@ async def revoke_token(request: Request) -> Response:
 
 
 async def revoke_own_token(site: Site, bearer: Bearer, token_id: str) -> Token:
-    """Revokes a token of the bearer; raises NotFound or Forbidden."""
+    """Revoke a token of the bearer. Raises NotFound or Forbidden."""
     try:
         revoked = await site.profiles.revoke(bearer, token_id)
     except UnknownToken:
         raise NotFound("You have no such token.") from None
     except NotPermitted as refused:
         raise Forbidden(str(refused)) from None
-    # This process need not wait until it hears of it.
+    # Have effect here at once, without waiting for the announcement.
     site.bearers.forget_all()
     site.credentials.forget_tokens()
     return revoked
@@ -156,12 +156,12 @@ async def _change(request: Request, name: str, wanted: people.MeChange) -> User:
 
 
 async def change_account(request: Request, name: str, wanted: people.MeChange) -> User:
-    """Changes one's own account; a new password ends all sessions but this one. Raises what
-    `Profiles.change` does."""
+    """Change the caller's own account. A new password ends all other sessions. Raises the same
+    errors as `Profiles.change`."""
     site = site_of(request)
     catalogue, client = site.privacy.catalogue(name), request_info_of(request.scope).client
     changed = await site.profiles.change(name, wanted, client, catalogue)
-    # This process need not wait until it hears of it.
+    # Have effect here at once, without waiting for the announcement.
     site.bearers.forget_all()
     site.credentials.forget(name)
     if wanted.password is not UNSET:
@@ -188,7 +188,7 @@ def _show_me(request: Request, bearer: Bearer, user: User) -> Response:
 
 
 def _go_on(request: Request, user: User) -> None:
-    """A new password ends all sessions but the one that it was given in."""
+    """Keep the session in which a new password was set, although it ends all others."""
     sessions, session = site_of(request).sessions, session_of(request.scope)
     sessions.forget(user.name)
     if session.user == user.name:

@@ -1,4 +1,4 @@
-"""What somebody is told outside of the pages: following runs, channels, and the log of it."""
+"""Notifications outside of the pages: following runs, channels, and the log of messages."""
 
 from urllib.parse import urlsplit
 
@@ -50,14 +50,14 @@ class Unsubscribed(msgspec.Struct, frozen=True, kw_only=True):
 )
 @runs(Domain.LOOP, "awaits one write")
 async def unsubscribe_at_once(request: Request) -> Response:
-    """The link in the letter is all that the caller has to show."""
+    """Unsubscribe by the token of a link in a mail; no login is needed."""
     token = request.query_params.get("token", "")
     user = await find_linked_user(request, LinkPurpose.UNSUBSCRIBE, token)
     await site_of(request).channels.silence_mail(user.name)
     return json_answer(Unsubscribed())
 
 
-# Following a run, for whoever may see it.
+# Following a run, for users who may see it.
 
 
 @described(
@@ -87,7 +87,7 @@ async def _set_following(request: Request, *, following: bool) -> Response:
     return json_answer(people.FollowedRun(run=run.id, following=following))
 
 
-# Channels: mail is chosen in the profile, since its address has to be confirmed there.
+# Channels. Mail is chosen in the profile, since its address has to be confirmed there.
 
 
 @described(Operation("The ways by which you are told", {200: people.ChannelList}, bearer=True))
@@ -135,7 +135,7 @@ async def add_channel(request: Request) -> Response:
 )
 @runs(Domain.LOOP, "awaits one write")
 async def remove_channel(request: Request) -> Response:
-    """The channels that are left."""
+    """Remove a channel and return the remaining ones."""
     site = site_of(request)
     bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
     name, number = bearer.user.name, int(request.path_params["channel_id"])
@@ -159,7 +159,7 @@ def _show_channel(channel: NotificationChannel) -> people.ChannelEntry:
     )
 
 
-# The log.
+# The log of messages.
 
 
 @described(

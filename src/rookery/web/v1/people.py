@@ -1,4 +1,4 @@
-"""Accounts, contributors, teams, and repositories that the server's credentials open."""
+"""Accounts, contributors, teams, and repositories that the server may open with its credentials."""
 
 from msgspec import UNSET
 from starlette.requests import Request
@@ -35,7 +35,7 @@ BY_USER = {"user": v1.Name}
 USER_CHANGED: dict[int, type | str] = {200: people.UserEntry}
 
 
-# Everybody may ask for an account; the rest is for approvers.
+# Anybody may ask for an account; the rest is for approvers.
 
 
 @described(Operation("Ask for an account", {201: people.UserEntry}, body=people.Application))
@@ -148,7 +148,7 @@ def _name(request: Request) -> str:
     return str(request.path_params["user"])
 
 
-# Whose machines played how much.
+# Who contributed how many games.
 
 
 @described(
@@ -186,7 +186,7 @@ def make_contributor_entry(who: Contributor, games_per_minute: float) -> v1.Cont
     )
 
 
-# Teams: made, listed, joined and left.
+# Teams: make, list, join and leave.
 
 NEW = Reader(people.NewTeam)
 MEMBER = Reader(people.MemberBody)
@@ -262,7 +262,8 @@ async def _require_actor(request: Request, *scopes: Scope) -> Actor:
     return (await require_bearer(request, site.bearers, *scopes)).actor
 
 
-# What the server may open with credentials of its own: approvers say so, never a record.
+# Repositories that the server may open with its own credentials. Approvers grant them, never an
+# engine record.
 
 
 @described(

@@ -136,7 +136,7 @@ def _engine_routes() -> list[BaseRoute]:
 
 
 def _file_routes() -> list[BaseRoute]:
-    """What people give to be played with."""
+    """The routes of uploaded files."""
     return [
         Route(BOOKS_PATH, files.list_books, methods=["GET"]),
         Route(BOOK, files.get_book, methods=["GET"]),
@@ -150,7 +150,8 @@ def _file_routes() -> list[BaseRoute]:
 
 
 def _ask_routes() -> list[BaseRoute]:
-    """Questions, conversations and documents, also at the addresses that chat programs know."""
+    """The routes of questions, conversations and documents, also at the addresses that chat
+    programs expect."""
     parts = (ask.ask_routes, chat.chat_routes, documents.document_routes)
     return [
         Route(f"{ASK_ROOT}/similar", ask.find_similar, methods=["GET"]),

@@ -1,5 +1,5 @@
-"""What people do to a run: submit it or look at it beforehand, approve, withdraw, stop, reopen,
-modify, purge, delete, restore."""
+"""Commands on runs: submit or preview, approve, withdraw, stop, reopen, modify, purge, delete,
+restore."""
 
 from collections.abc import Awaitable, Callable
 
@@ -58,7 +58,7 @@ async def preview_run(request: Request) -> Response:
     )
 
 
-# Who may do what is for the core to say; a token must be made for it besides.
+# The rules decide who may do what; in addition, a token needs the scope for it.
 
 
 @described(Operation("Let a run be played", CHANGED, path=BY_ID, body=v1.ApproveBody, bearer=True))
@@ -115,7 +115,7 @@ async def purge_run(request: Request) -> Response:
 def _command(
     summary: str, change: Callable[[RunCommands, str, Actor], Awaitable[Run]], *scopes: Scope
 ) -> Callable[[Request], Awaitable[Response]]:
-    """An endpoint for a command that takes nothing but the run."""
+    """Make the endpoint of a command that takes only the run."""
 
     @described(Operation(summary, CHANGED, path=BY_ID, bearer=True))
     @runs(Domain.LOOP, "changes memory and awaits the commit", needs_primary=True)
@@ -134,7 +134,8 @@ reopen_run = _command("Let a stopped run play on", RunCommands.reopen, *OWNERS)
 
 
 async def _require_actor(request: Request, *scopes: Scope) -> Actor:
-    """Raises NotFound for those who may not know of the run, whatever they may do to others."""
+    """The caller as actor. Raises NotFound if they may not see the run, whatever else they may
+    do."""
     site = site_of(request)
     actor = (await require_bearer(request, site.bearers, *scopes)).actor
     await find_run(site, _id(request), actor.name)

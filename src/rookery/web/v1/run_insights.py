@@ -1,6 +1,5 @@
-"""What is known of a run besides its results: why it does not move, which workers differ from the
-others, how it went, what was struck out of it, and how its games were played and ended.
-"""
+"""What is known about a run besides its results: why it does not progress, which workers deviate,
+its course, removed tasks, and how its games were played and ended."""
 
 from collections.abc import Callable
 from typing import TypeVar, cast
@@ -38,13 +37,13 @@ from rookery.web.v1.tasks import make_game_entry, make_task_entry
 T = TypeVar("T")
 E = TypeVar("E")
 MOST_WORKERS = 5_000
-"""Those with the most games; a run that more have played is judged by these."""
+"""The most workers that are judged. In a larger run, those with the most games are."""
 REMEMBERED_SECONDS = 10.0
 MOST_REMEMBERED = 200
 Judged = tuple[WorkerTest | None, tuple[v1_insights.ResidualEntry, ...]]
 
 
-# Open to whoever may see the run.
+# Open to everybody who may see the run.
 
 
 @described(Operation("Why a run is not moving", {200: v1_insights.Diagnosis}, path=BY_ID))
@@ -160,7 +159,8 @@ async def _load_run(request: Request) -> Run:
 
 
 class Residuals:
-    """The results of a run's workers, judged once for all who ask and kept for a moment."""
+    """Judges the results of a run's workers once for all readers, and keeps the outcome for a
+    moment."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -185,7 +185,7 @@ def residuals_of(request: Request) -> Residuals:
 
 
 def _read_range(request: Request) -> tuple[int, int]:
-    """How many to pass over, and how many to show."""
+    """The number of entries to skip, and the number to show."""
     with translated_errors():
         page, size = queries.read_page(request.query_params)
     return (page - 1) * size, size
@@ -194,7 +194,7 @@ def _read_range(request: Request) -> tuple[int, int]:
 def _cut_page(
     found: tuple[T, ...], size: int, show: Callable[[T], E]
 ) -> tuple[tuple[E, ...], bool]:
-    """As many as a page has, and whether there are more."""
+    """One page of entries, and whether there are more."""
     return tuple(map(show, found[:size])), len(found) > size
 
 
@@ -207,7 +207,7 @@ def _diagnosis(found: RunDiagnosis, seen: set[str]) -> v1_insights.Diagnosis:
 
 
 def _figure(name: str, value: str, seen: set[str]) -> v1_insights.DiagnosisFigure:
-    """Private runs that stand in the way are not named."""
+    """A figure of the diagnosis. Private runs that are in the way are not named."""
     if not name.startswith(AHEAD):
         return v1_insights.DiagnosisFigure(name=name, value=value)
     run_id = name.removeprefix(AHEAD)
@@ -217,7 +217,7 @@ def _figure(name: str, value: str, seen: set[str]) -> v1_insights.DiagnosisFigur
 
 
 def _judge_workers(run: Run, found: tuple[WorkerResults, ...]) -> Judged:
-    """Takes a while where very many workers played."""
+    """Judge the workers' results. Takes a while for very many workers."""
     test = run.kind.judge({each.worker: each.results for each in found})
     entries = (_residual(each, test) for each in found)
     return test, tuple(sorted(entries, key=lambda one: -(one.residual or 0.0)))
@@ -261,7 +261,8 @@ def _tune_answer(tune: Tune) -> Response:
 
 
 def _estimate(run: Run, point: ChartPoint) -> tuple[float, float, float] | UnsetType:
-    """Estimated as the run's own Elo is, so that the line of a chart ends there."""
+    """The estimate at a point of the chart, computed like the run's own Elo, so that the line ends
+    there."""
     if not sum(point.pentanomial):
         return UNSET
     found: EloEstimate | SequentialElo

@@ -1,4 +1,4 @@
-"""Runs: listed, looked at, summed up."""
+"""Runs: list, read, and summarise."""
 
 from collections.abc import Iterable
 
@@ -73,7 +73,7 @@ async def list_runs(request: Request) -> Response:
 async def _list_by_prefix(
     site: Site, prefix: str, viewer: str | None, owner: str, size: int
 ) -> tuple[Run, ...]:
-    """Runs of any state whose id begins so."""
+    """Runs of any state whose id starts with the prefix."""
     ids = await site.reads.ids_from(prefix, size, site.privacy.hidden(viewer))
     found = [await site.fleet.views.run(run_id) for run_id in ids]
     return tuple(run for run in found if run and owner in ("", run.plan.owner))
@@ -106,14 +106,15 @@ async def summarize_run(request: Request) -> Response:
 
 
 async def _load_run(request: Request) -> Run:
-    """Deleted runs are hidden from lists, not from those who know their id."""
+    """A run that the caller may see. Deleted runs are hidden from lists, but not from callers who
+    know their id."""
     site = site_of(request)
     reader = await find_reader(request, site)
     return await find_shown_run(site, str(request.path_params["run_id"]), reader)
 
 
 def _listed(found: Iterable[Run], state: v1.ListedState, owner: str) -> list[Run]:
-    """Newest first."""
+    """The runs of this state and owner, newest first."""
     chosen = [
         run
         for run in found
@@ -126,7 +127,7 @@ def _list_answer(found: tuple[Run, ...], page: int, *, more: bool) -> Response:
     return json_answer(v1.RunList(runs=tuple(map(make_summary, found)), page=page, more=more))
 
 
-# Runs as the JSON API shows them: without e-mail addresses, network addresses and workers' keys.
+# Runs as the JSON API shows them: without mail addresses, network addresses and workers' keys.
 
 
 def make_summary(run: Run) -> v1.RunSummary:
@@ -160,7 +161,7 @@ def make_summary(run: Run) -> v1.RunSummary:
 
 
 def make_details(run: Run, speed: RunSpeed) -> v1.RunDetails:
-    """Costs some statistics: to be called in a thread."""
+    """The details of a run. They include statistics, so call it in a thread."""
     tally = run.tally
     return v1.RunDetails(
         **asdict(make_summary(run)),

@@ -1,4 +1,4 @@
-"""How a server does, for approvers and for `rookery doctor`, which looks from outside."""
+"""The condition of a server, for approvers and for `rookery doctor`."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,7 +18,7 @@ UNSEEN = {"cache-control": "no-store"}
 @described(Operation("How the server does", {200: v1.ServerEntry}, bearer=True))
 @runs(Domain.LOOP, "awaits one query at most every fifteen seconds")
 async def get_server(request: Request) -> Response:
-    """Of the instance that answers; the age of the backup and the sign-up are those of the site."""
+    """The figures of the answering instance, and the site's backup age and sign-up setting."""
     site = site_of(request)
     bearer = await require_bearer(request, site.bearers, Scope.READ)
     if not bearer.actor.approver:

@@ -1,4 +1,4 @@
-"""Tasks, the games played in them and the logs that workers sent."""
+"""Tasks, their games, and the logs that workers sent."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -35,7 +35,7 @@ from rookery.web.site import Site
 from rookery.web.v1.runs import PAGING
 
 MOST_APART = 1_000
-"""Tasks of a run whose results were kept apart, as far back as lists look."""
+"""How many tasks with separately kept results a list of a run considers, the latest ones."""
 MOST_TASKS = 10_000_000
 TEXT = "text/plain; charset=utf-8"
 
@@ -71,7 +71,7 @@ async def list_tasks(request: Request) -> Response:
 async def _load_last_seen(
     site: Site, run_id: str, tasks: tuple[Task, ...]
 ) -> dict[tuple[str, int], datetime]:
-    """When tasks gave a sign of life: those at play in memory, others as was written down."""
+    """The last sign of life of tasks: of active ones from memory, of others from their rows."""
     seen_at: dict[tuple[str, int], datetime] = {}
     if run_id and tasks:
         count = tasks[-1].id - tasks[0].id + 1
@@ -81,7 +81,8 @@ async def _load_last_seen(
 
 
 async def _load_results_apart(site: Site, tasks: tuple[Task, ...]) -> dict[int, Results]:
-    """What these tasks of one run reported faster than games can be played, by task."""
+    """The results that were kept apart because they were reported faster than games can be played,
+    by task."""
     fast = {task.id for task in tasks if task.too_fast}
     if not fast:
         return {}
@@ -90,7 +91,7 @@ async def _load_results_apart(site: Site, tasks: tuple[Task, ...]) -> dict[int, 
 
 
 async def _load_tasks(site: Site, run: Run, first: int, end: int) -> tuple[tuple[Task, ...], int]:
-    """A page of a run's tasks and how many it has."""
+    """A page of a run's tasks, and the number of all its tasks."""
     count = run.tally.tasks
     if first >= count:
         return (), count
@@ -128,8 +129,8 @@ def make_task_entry(task: Task, apart: Mapping[int, Results]) -> v1.TaskEntry:
     )
 
 
-# Games are open to whoever may see their run; logs hold paths and names of machines, so that
-# only the run's owner and approvers read them.
+# Games are open to everybody who may see their run. Logs contain paths and names of machines, so
+# that only the run's owner and approvers may read them.
 
 
 @described(
@@ -191,7 +192,8 @@ async def get_log(request: Request) -> Response:
     try:
         await _check_may_read_logs(request, log.run)
     except NotFound:
-        # In other words than those about the run, which whoever asks did not name.
+        # Raise another NotFound without details: the caller did not name the run that the original
+        # error is about.
         raise NotFound from None
     try:
         return PlainTextResponse(await site.logs.read_text(log))
@@ -200,7 +202,7 @@ async def get_log(request: Request) -> Response:
 
 
 async def _check_may_read_logs(request: Request, run_id: str) -> None:
-    """Only the run's owner and approvers."""
+    """Raise an error unless the caller is the run's owner or an approver."""
     site = site_of(request)
     bearer = await require_bearer(request, site.bearers, Scope.READ)
     with translated_errors():

@@ -1,1 +1,1 @@
-"""The nine calls of workers: the wire translated to the rules and back."""
+"""The nine calls of workers: translate between the wire format and the rules."""

@@ -1,9 +1,9 @@
 """The base of all workers' calls: reads a body, verifies the caller, acts and answers.
 
-The order is the contract's: the body is JSON, it names a user, the credentials are right,
-the rest of it has the right form, the run and the task exist and are the caller's. An answer is
-one JSON object with a `duration`; what is nobody's fault is raised and becomes a text that is no
-JSON, which a worker takes for a lost connection and tries again.
+The contract fixes the order of checks: the body is JSON, it names a user, the credentials are
+right, the rest of it is well-formed, the run and the task exist and belong to the caller. An answer
+is one JSON object with a `duration`. Failures that are not the caller's mistake are raised and
+become a text that is not JSON, which a worker treats as a lost connection, so that it tries again.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from rookery.web.site import Site
 from rookery.web.worker_api.incoming import MachineCache, VerifiedCaller, verified_caller
 from rookery.web.worker_api.outgoing import Payloads
 
-# The body of a call: small ones are read at once, large ones when it is known who sends them.
+# The body of a call. Small ones are read at once, large ones once their sender is verified.
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ async def read_head(scope: Scope, receive: Receive, most_bytes: int) -> PartialB
     length = header(scope, b"content-length")
     if length.isdecimal() and int(length[:20]) > most_bytes:
         raise TooLarge(limit=most_bytes)
-    # The first piece needs no time limit of its own: the connection has one up to there.
+    # The first piece needs no time limit here: the connection limits the time up to it.
     message = check_connected(await receive())
     head, more = body_in(message), has_more(message)
     while more and len(head) <= HEAD_BYTES:
@@ -76,7 +76,7 @@ async def read_rest(body: PartialBody, receive: Receive) -> AsyncIterator[bytes]
 
 
 async def read_all(body: PartialBody, receive: Receive) -> bytes:
-    """The whole body in memory: for calls whose bodies are limited to a few megabytes."""
+    """The whole body in memory, for calls whose bodies are limited to a few megabytes."""
     gathered = bytearray(body.head)
     async for piece in read_rest(body, receive):
         gathered += piece
@@ -84,7 +84,7 @@ async def read_all(body: PartialBody, receive: Receive) -> bytes:
 
 
 PendingAnswer = tuple[WorkerAnswer, "asyncio.Future[bool] | None"]
-"""An answer, and the commit that it must wait for before it is sent; None where it need not."""
+"""An answer, and the commit to wait for before it is sent; None if it may be sent at once."""
 R = TypeVar("R", bound=TaskRequest | Credentials)
 
 JSON_TYPE = (b"content-type", b"application/json")
@@ -119,8 +119,8 @@ _REFUSALS = tuple(STATUS)
 
 
 class WorkerCall(Generic[R]):
-    """One endpoint of the worker API, as a bare ASGI app. A subclass declares its path and the
-    reader of its body, and implements `act`."""
+    """One endpoint of the worker API, as a bare ASGI app. A subclass declares its path and the type
+    of its body, and implements `act`."""
 
     path: ClassVar[str]
     reader: Reader[R]
@@ -137,18 +137,18 @@ class WorkerCall(Generic[R]):
         await send_json(send, status, body)
 
     async def answer(self, scope: Scope, receive: Receive) -> tuple[int, bytes]:
-        """The status and the body of the response. Raises whatever is not the caller's mistake."""
+        """The status and body of the response. Raises errors that are not the caller's mistake."""
         status, answer = await self._handle_or_refuse(scope, receive)
         seconds = self.site.clock.seconds() - request_info_of(scope).started
         body = encode_timed(answer, seconds=seconds)
-        # It may have waited for long, and memory says nothing about what happened since.
+        # The call may have waited for long, and this process may no longer be primary.
         if self.needs_primary and not self.site.is_primary():
             raise NotPrimary
         return status, body
 
     async def read_unanswered(self, scope: Scope, receive: Receive) -> bytes | tuple[int, bytes]:
-        """The whole body of a call that another process answers, or the refusal of one that is
-        too large or whose sender is not known."""
+        """The whole body of a call that another process answers. If it is too large, or its sender
+        is not known, the refusal instead."""
         try:
             return await self._read_to_send_on(scope, receive)
         except Throttled as error:
@@ -163,8 +163,9 @@ class WorkerCall(Generic[R]):
         raise NotImplementedError
 
     def act_at_once(self, request: R, caller: VerifiedCaller) -> PendingAnswer | None:
-        """Carry out a request without awaiting anything, for the short path. Returns None or raises
-        where that is not possible; nothing has changed then, and `act` is called instead."""
+        """Carry out a request without awaiting anything, for the short path. If that is not
+        possible, it returns None or raises without having changed anything, and `act` is called
+        instead."""
         del request, caller
         return None
 
@@ -182,7 +183,7 @@ class WorkerCall(Generic[R]):
         body = await self._read_head(scope, receive)
         if body.is_small:
             return await self.act(*await self.decode_request(scope, body.head))
-        # Nothing large is taken from strangers, and not much of it at a time from anybody.
+        # Nothing large is read from unverified senders, and little at a time from verified ones.
         credentials = scan_head(body.head[:HEAD_BYTES]).read_credentials()
         user = (await self._verify(credentials, request_info_of(scope).client)).user
         async with self.site.worker_bodies.place(user.name):
@@ -249,7 +250,7 @@ class WorkerCall(Generic[R]):
 
 
 class _Unreadable:
-    """A body of which only the credentials could be read, and the fault of the rest."""
+    """A body of which only the credentials could be decoded, and the error in the rest."""
 
     __slots__ = ("credentials", "fault")
 

@@ -53,9 +53,10 @@ from rookery.web.worker_api.call import (
 from rookery.web.worker_api.incoming import MachineCache, VerifiedCaller
 from rookery.web.worker_api.outgoing import Payloads
 
-# What a worker complains about, without the words that differ from host to host.
+# The subject of a worker's complaint, without the words that differ between hosts.
 
-# The file's name holds the compiler and the processor; the commit and the two counts are the point.
+# The file's name contains the compiler and the processor; only the commit and the two counts
+# matter.
 _WRONG_BENCH = re.compile(
     r"Wrong bench in stockfish-([0-9a-f]{7,40})\S*, user expected: (\d+) but worker got: (\d+)"
 )

@@ -1,4 +1,5 @@
-"""From the wire to the core: machines, calls about tasks, reports, and how games were played."""
+"""Translates from the wire format to the model: machines, calls about tasks, reports, and how games
+were played."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,14 +18,14 @@ from rookery.rules.answers import HeldTask
 from rookery.stats.spsa import TuneBatch
 from rookery.web.scope import header, header_values, request_info_of
 
-# Who calls: a verified user on a machine, at an address.
+# The caller: a verified user on a machine, at an address.
 
 UNKNOWN_COUNTRY = "?"
 _NOWHERE = "ZZ"
 
 
 class VerifiedCaller(NamedTuple):
-    """A user whose password was right, and where the call comes from."""
+    """A user whose password was right, and the origin of the call."""
 
     seal: str
     machine_limit: int
@@ -33,7 +34,7 @@ class VerifiedCaller(NamedTuple):
     user: User
     teams: frozenset[str] = frozenset()
     server: Callable[[], str] = str
-    """Works out the address of this server as the caller wrote it; seldom needed."""
+    """Computes this server's address as the caller wrote it. It is seldom needed."""
 
 
 TeamsOf = Callable[[str], frozenset[str]]
@@ -55,7 +56,8 @@ def server_address(scope: Scope) -> str:
 
 
 def country_code(header_value: bytes | None) -> str:
-    """The caller's country as two capitals, from the header that a trusted proxy adds; else `?`."""
+    """The caller's country as two capital letters, from the header that a trusted proxy adds; else
+    `?`."""
     code = "" if header_value is None else header_value.decode("latin-1")
     known = len(code) == 2 and code.isascii() and code.isalpha() and code.isupper()
     return code if known and code != _NOWHERE else UNKNOWN_COUNTRY
@@ -68,7 +70,7 @@ def _country_header(scope: Scope) -> bytes | None:
 
 MOST_KNOWN = 50_000
 CallerFacts = tuple[str, str, str, frozenset[str]]
-"""What a machine has from its caller; the rest of a caller differs from call to call."""
+"""The facts about a caller that a machine has. Other facts differ from call to call."""
 
 
 class MachineCache:
@@ -117,7 +119,7 @@ def log_of(failure: worker_requests.Failure | UnsetType) -> str:
 
 
 def _batches(spsa: worker_requests.SpsaResult | UnsetType) -> tuple[TuneBatch, ...] | None:
-    """One perturbation of an official worker, or those of all slots of ours."""
+    """One perturbation of an official worker, or those of all slots of Rookery's own worker."""
     if spsa is UNSET:
         return None
     parts: tuple[worker_requests.SlotResult, ...] = spsa.slots or (spsa,)

@@ -1,6 +1,7 @@
-"""From the core to the wire: what a worker is given to play, and why it gets nothing.
+"""Translates from the model to the wire format: what a worker is given to play, and why it gets
+nothing.
 
-Only keys that mean something are sent, and none with null: a worker asks which keys are there.
+Only keys with a meaning are sent, and none with null: a worker checks which keys are present.
 """
 
 from collections import Counter
@@ -38,11 +39,11 @@ MOST_RUNS = 2000
 
 
 Records = Callable[[Side], EngineRecord | None]
-"""Finds the engine record of a side that our own worker is sent; None for plain Stockfish."""
+"""Finds the engine record of a side to send to Rookery's own worker; None for plain Stockfish."""
 
 
 def no_records(_side: Side) -> None:
-    """For sites that know plain Stockfish only: no record is sent."""
+    """The default for sites that only know plain Stockfish: no record is sent."""
 
 
 class Payloads:
@@ -55,8 +56,8 @@ class Payloads:
         self._known: dict[tuple[str, bool, str], tuple[Plan, EngineRecords, Raw]] = {}
 
     def args(self, run: Run, *, ours: bool, mirror: str = "") -> Raw:
-        """The encoded `args` of a run. The progress of a test or tune in them may be old, since no
-        worker uses it. `mirror` is this server's address where workers fetch sources from it."""
+        """The encoded `args` of a run. Results or tune values in them may be outdated, since no
+        worker uses them. `mirror` is this server's address if workers fetch sources from it."""
         key = run.id, ours, mirror
         records = self._engine_records(run.plan) if ours else NO_ENGINE_RECORDS
         known = self._known.get(key)
@@ -77,7 +78,7 @@ NO_ENGINE_RECORDS: EngineRecords = (None, None)
 
 
 def _are_same(one: EngineRecords, other: EngineRecords) -> bool:
-    """Compares by identity, since comparing the contents would cost more than encoding saves."""
+    """Compare by identity, since comparing the contents would cost more than the cache saves."""
     return one[0] is other[0] and one[1] is other[1]
 
 
