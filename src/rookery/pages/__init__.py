@@ -1,1 +1,1 @@
-"""What people see in a browser: a module per page."""
+"""The pages that people see in a browser: one module per page."""

@@ -23,7 +23,7 @@ _LONGEST_NAME = 100
 
 @dataclass(frozen=True, slots=True)
 class LoginView:
-    """The form; what was typed comes back, the password never."""
+    """The login form. After a refusal it shows the name again, but never the password."""
 
     csrf: str
     next: str = ""
@@ -85,7 +85,7 @@ def _safe_place(path: str) -> str:
 
 def _write_down(site: Site, refusal: LoginRefused, request: Request) -> None:
     info = request_info_of(request.scope)
-    # Not the name: people type their password there.
+    # The name is not logged, because people type their password into that field by mistake.
     site.log.warning(
         "login_refused",
         why=type(refusal).__name__,
@@ -94,7 +94,7 @@ def _write_down(site: Site, refusal: LoginRefused, request: Request) -> None:
     )
 
 
-# Signing up: a form, and an account that waits for approval.
+# Signing up: a form that makes an account, which then waits for approval.
 
 LOGIN = "/login"
 DONE = "Thank you. You can log in as soon as somebody has approved your account."
@@ -104,7 +104,7 @@ _LONGEST = 300
 
 @dataclass(frozen=True, slots=True)
 class SignUpView:
-    """The form; what was typed comes back, the passwords never."""
+    """The sign-up form. After a refusal it shows what was typed again, but never the passwords."""
 
     csrf: str
     name: str = ""

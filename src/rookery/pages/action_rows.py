@@ -1,4 +1,4 @@
-"""Lines of the log of actions in words, with links to what they are about."""
+"""Lines of the log of actions as text, with links to their subjects."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -67,17 +67,18 @@ TOLD: Mapping[tuple[str, str], str] = {
     (Action.LEAVE_TEAM, "left"): ACTION_WORDS[Action.LEAVE_TEAM],
     (Action.LEAVE_TEAM, "sent away"): "took a member out of a team",
 }
-"""Actions with a message that says no more, or which of two things was done."""
+"""The words for actions whose message says which of two things was done, or nothing more than the
+action itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActionRow:
-    """One line; an empty text is something that it does not have."""
+    """One line of the log. Fields that do not apply are empty."""
 
     id: str
     when: Moment
     who: str
-    """Empty for the server itself."""
+    """Who acted; empty for the server itself."""
     what: str
     is_fault: bool
     message: str
@@ -86,20 +87,20 @@ class ActionRow:
     task: int | None
     task_link: str
     machine: str
-    """By the name it keeps over restarts."""
+    """The machine, by the name that it keeps across restarts."""
     subject: str
-    """The user that it was done to; empty for whoever did it."""
+    """The user whom the action affected; empty if users acted on themselves."""
     net: str
     engine: str
     team: str
     log: str
-    """Where what the worker wrote down is read, for those who may."""
+    """The address of the worker's log, for those who may read it."""
 
 
 def make_action_rows(
     events: Iterable[Event], logs: Collection[StoredLog], now: datetime
 ) -> Iterator[ActionRow]:
-    """`logs` are those that the reader may read."""
+    """The rows for these events. `logs` are the worker logs that the reader may read."""
     by_task = {(log.run, log.task): log.id for log in sorted(logs, key=lambda one: one.id)}
     for event in events:
         number = by_task.get((event.run, event.task)) if event.task is not None else None
@@ -131,18 +132,20 @@ def _address_task(event: Event) -> str:
 
 
 def name_action(action: str) -> str:
-    """In words; one of another version of Rookery by its own word."""
+    """The words for an action. An action of another version of Rookery is shown by its name."""
     return ACTION_WORDS.get(action, action.replace("_", " "))
 
 
 def find_short_name(worker: str) -> str:
-    """The name of a machine over restarts, from that of one of its processes."""
+    """The name that a machine keeps across restarts, taken from the name of one of its
+    processes."""
     return "-".join(worker.rstrip("*").split("-")[:3])
 
 
 def may_read_logs(run: Run | None, reader: Actor | None) -> bool:
-    """Logs hold paths and names of machines, so that only a run's owner and approvers read them;
-    None is a run that this reader may not see."""
+    """Whether the reader may read worker logs of a run. Logs contain paths and names of machines,
+    so that only the run's owner and approvers may read them. None stands for a run that this reader
+    may not see."""
     if run is None or reader is None:
         return False
     return reader.approver or reader.name == run.plan.owner
@@ -151,7 +154,8 @@ def may_read_logs(run: Run | None, reader: Actor | None) -> bool:
 def list_readable(
     events: Iterable[Event], runs: Mapping[str, Run], reader: Actor | None
 ) -> list[tuple[str, int]]:
-    """The tasks of events whose logs somebody may read; `runs` are those that they may see."""
+    """The tasks of these events whose logs the reader may read. `runs` are those that the reader
+    may see."""
     return [
         (event.run, event.task)
         for event in events

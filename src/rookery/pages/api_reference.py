@@ -1,5 +1,5 @@
-"""The reference of the JSON API: every endpoint with what it takes and gives, made from the OpenAPI
-document that scripts read."""
+"""The reference of the JSON API: every endpoint with its input and output, made from the OpenAPI
+document."""
 
 import re
 from collections import defaultdict
@@ -25,7 +25,7 @@ Schema = Mapping[str, Any]
 SHOWN_QUERY = frozenset(
     {"run", "task", "name", "title", "repository", "token", "state", "style", "period"}
 )
-"""Of the query, what a call is about: an example without it would be refused, or say little."""
+"""Query parameters shown in examples. Without them a call would be refused or return little."""
 WORDS = {
     "string": "text",
     "integer": "whole number",
@@ -56,7 +56,7 @@ TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class TypeWords:
-    """A type in words, with the schema that it names where there is one."""
+    """A type in words, and the schema that it refers to, if any."""
 
     text: str
     schema: str = ""
@@ -211,7 +211,7 @@ def _describe_default(schema: Schema) -> str:
     return f"otherwise {msgspec.json.encode(default).decode()}"
 
 
-# An example that can be pasted.
+# Makes examples that can be pasted into a shell.
 
 
 def _make_curl(
@@ -244,7 +244,7 @@ def _make_curl(
 
 
 def _list_query(parameters: Sequence[Schema], components: Schema) -> Iterator[str]:
-    """What the example asks for; a word in capitals stands for one's own."""
+    """The query of an example. Words in capitals stand for the reader's own values."""
     for each in parameters:
         if each["in"] == "query" and each["name"] in SHOWN_QUERY:
             example = _make_example(each["schema"], components, DEEPEST)
@@ -253,7 +253,7 @@ def _list_query(parameters: Sequence[Schema], components: Schema) -> Iterator[st
 
 
 def _make_example(schema: Schema, components: Schema, depth: int) -> object:
-    """A value with what is needed and no more."""
+    """An example value with the required fields only."""
     if "$ref" in schema:
         return _make_example(components[schema["$ref"].removeprefix(REFERENCE)], components, depth)
     if "enum" in schema:

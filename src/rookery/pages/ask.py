@@ -1,7 +1,7 @@
-"""The page of Ask: a question, its answer with numbered sources, and one's conversations.
+"""The page of Ask: a question, its answer with numbered sources, and the user's conversations.
 
-With script an answer is shown as it is made (`static/ask.js`); without, a post brings the page with
-the answer in it.
+With scripts, an answer is shown while it is made (`static/ask.js`). Without them, posting the form
+returns the page with the whole answer.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -63,7 +63,7 @@ async def chat_page(request: Request) -> Response:
 
 
 async def _answer(request: Request) -> Response:
-    """The page again, with the answer in it or with what is wrong."""
+    """The page with the answer in it, or with an error."""
     asker, info = _asker(request), request_info_of(request.scope)
     form = read_form(info.form)
     if form.errors:
@@ -127,7 +127,7 @@ def _asker(request: Request) -> Asker:
     return make_asker(site_of(request), session_of(request.scope).user)
 
 
-# What one does with a conversation.
+# Commands on conversations.
 
 Command = Callable[[ChatSessions, str, str, Form], Awaitable[str]]
 

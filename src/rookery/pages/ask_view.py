@@ -1,7 +1,7 @@
-"""What the page of Ask shows: a form, questions and answers, and sources, all as text.
+"""The view of Ask's page: a form, questions and answers, and sources, all as text.
 
-Whatever is quoted was written by strangers: it is split into pieces here, so that the template
-escapes each of them, and only addresses of pages become links.
+Quoted texts come from strangers. They are split into pieces here, so that the template escapes each
+piece, and only addresses of pages become links.
 """
 
 import re
@@ -50,7 +50,8 @@ FIELDS = ("engine", "user", "since", "until", "time_class", "outcome", "kind")
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """A piece of text; one with a number leads to that source, a marked one was searched for."""
+    """A piece of text. A piece with a number links to that source; a marked one matches the
+    search."""
 
     text: str
     number: int = 0
@@ -59,7 +60,8 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True)
 class SourceView:
-    """A source with its number from 1 on; `address` is empty where there is nowhere to go."""
+    """A source with its number, counted from 1. `address` is empty if there is no page to link
+    to."""
 
     number: int
     passage: FoundPassage
@@ -80,7 +82,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class AskForm:
-    """What was typed; it comes back with what is wrong about it, by field."""
+    """The form with what was typed, and its errors by field."""
 
     question: str = ""
     session: str = ""
@@ -115,7 +117,7 @@ class AskView:
 
 @dataclass(frozen=True, slots=True)
 class AskData:
-    """What is loaded on the loop; a thread makes the view of it."""
+    """The data loaded on the loop. A thread makes the view from it."""
 
     view: AskView
     messages: Sequence[ChatMessage]
@@ -139,7 +141,7 @@ def make_turn(question: str, answer: str, sources: Sequence[FoundPassage], now: 
 
 
 def split_citations(answer: str) -> tuple[TextPart, ...]:
-    """Texts and the numbers between them, each of which leads to its source."""
+    """Split an answer into texts and citation numbers, which link to their sources."""
     parts: list[TextPart] = []
     for text in _CITATION.split(answer):
         if not _CITATION.fullmatch(text):
@@ -162,7 +164,8 @@ def make_source(number: int, passage: FoundPassage, now: datetime) -> SourceView
 
 
 def is_followable(address: str) -> bool:
-    """A page of ours or of the web; whatever else a document named is no link."""
+    """Whether an address is a page of this site or of the web. Other addresses in documents are not
+    linked."""
     local = address.startswith("/") and not address.startswith("//")
     return local or address.startswith(("https://", "http://"))
 
@@ -178,11 +181,11 @@ def split_marks(snippet: str) -> tuple[TextPart, ...]:
     return tuple(parts)
 
 
-# What was asked.
+# Reads the form.
 
 
 def read_form(form: Form) -> AskForm:
-    """The texts as they were typed, with what is wrong about them."""
+    """The form with the texts as they were typed, and its errors."""
     question = form.text("question").strip()
     errors = {}
     if not clean_question(question):
@@ -204,7 +207,8 @@ def read_day(text: str) -> datetime | None:
 
 
 def make_filter(texts: Mapping[str, str]) -> PassageFilter:
-    """A word that is none of a list's restricts nothing; `until` includes its day."""
+    """The filter of a search. A word that is not a valid choice restricts nothing; `until` includes
+    that day."""
     until = read_day(texts["until"])
     kinds = [kind for kind in PassageKind if kind == texts["kind"]]
     return PassageFilter(

@@ -1,4 +1,4 @@
-"""Charts as drawings: lines, a band and a few marks, all placed here; templates only draw them."""
+"""Draws charts: computes coordinates of lines, bands and marks, which templates print as SVG."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -27,27 +27,27 @@ from rookery.stats.spsa import Tune
 WIDE, HIGH = 640.0, 200.0
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 8.0, 10.0, 26.0
 MOST_POINTS = 160
-"""More than this no eye tells apart."""
+"""The most points of a line. More could not be told apart."""
 MARKS = 4
 MOST_BEYOND = 0.25
-"""So far beyond its bounds a ratio is drawn, in widths between them."""
+"""How far beyond its bounds a ratio is drawn, as a fraction of the distance between them."""
 
 WIDEST = 2.5
-"""Bands up to so many times as wide as the last one are shown whole, as in run_charts.js."""
+"""Elo bands up to this many times as wide as the last one are shown whole, as in run_charts.js."""
 MOST_PATHS = 40
-"""Of a tune's parameters; the table below shows all of them."""
+"""How many parameters of a tune are drawn. The table below the chart has all of them."""
 RATE_POINTS = 48
-"""So many stretches of a run are looked at for its speed: shorter ones jump about."""
+"""The number of intervals over which a run's speed is measured. Shorter ones would fluctuate."""
 SPANS = (10, 30, 60, 300, 600, 1800, 3600, 7200, 14400, 28800, 43200, 86400, 172800, 604800)
-"""Between marks of a time axis, in seconds."""
+"""Possible distances between the marks of a time axis, in seconds."""
 
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class PresentPace:
-    """How a run that has not ended moves right now, as its page tells it; all is 0 where nobody
-    plays."""
+    """The present speed of a run that has not ended, as its page shows it. All values are 0 if
+    nobody plays."""
 
     at: datetime
     games_per_minute: float
@@ -57,7 +57,7 @@ class PresentPace:
 
 @dataclass(frozen=True, slots=True)
 class TimedPoint:
-    """A value some seconds after the first point of a run, and the cores that played then."""
+    """A value at a time in seconds after a run's first point, with the cores that played then."""
 
     seconds: float
     value: float
@@ -66,7 +66,7 @@ class TimedPoint:
 
 @dataclass(frozen=True, slots=True)
 class AxisMark:
-    """A number beside an axis, with its line across the chart."""
+    """A number beside an axis, and its line across the chart."""
 
     at: str
     text: str
@@ -74,7 +74,7 @@ class AxisMark:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceLine:
-    """A line across the chart that means something."""
+    """A horizontal line with a meaning, such as a bound."""
 
     y: str
     text: str = ""
@@ -83,7 +83,7 @@ class ReferenceLine:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Paths in the coordinates of a drawing of `wide` by `high`."""
+    """A chart as paths in the coordinates of a drawing of `wide` by `high`."""
 
     name: str
     title: str
@@ -98,8 +98,8 @@ class Chart:
     last_y: str
     last: str
     points: str = ""
-    """Of a line over time, for the script, which draws the same: times, values and cores as
-    JSON."""
+    """The points of a line over time for the script, which draws the same: times, values and cores
+    as JSON."""
     wide: str = f"{WIDE:.0f}"
     high: str = f"{HIGH:.0f}"
     left: str = f"{LEFT:.0f}"
@@ -110,7 +110,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class ChartArea:
-    """How values are placed on a drawing."""
+    """Converts values into coordinates of a drawing."""
 
     most_x: float
     low: float
@@ -134,9 +134,9 @@ def draw_charts(
     elo: ShownElo | None = None,
     present: PresentPace | None = None,
 ) -> tuple[Chart, ...]:
-    """The charts that mean something for this kind of run, once there are two points. `elo` and
-    `present` are what the page says of the run, where its lines end; none of the latter is there
-    of a run that has ended."""
+    """The charts that apply to this kind of run, once there are two points. `elo` and `present` are
+    the figures that the page shows; the lines end at them. A run that has ended has no
+    `present`."""
     over_time = (*_draw_pace_chart(samples, present), *_draw_speed_chart(samples, present))
     if isinstance(run.kind, SpsaTuning):
         return (*_draw_path_chart(run.kind.tune), *over_time)
@@ -147,7 +147,7 @@ def draw_charts(
 def draw_games_charts(
     run: Run, samples: Sequence[ChartPoint], elo: ShownElo | None
 ) -> tuple[Chart, ...]:
-    """Elo and, of a sequential test, its ratio over games."""
+    """Elo over games and, for a sequential test, its likelihood ratio over games."""
     left = leave_out_purged(samples, run)
     points = _thin_out([one for one in left if sum(one.pentanomial)])
     if len(points) < 2 or isinstance(run.kind, SpsaTuning):
@@ -160,7 +160,7 @@ def draw_games_charts(
 
 def _draw_llr_chart(kind: SprtTest, samples: Sequence[ChartPoint]) -> Chart:
     spec = kind.spec
-    # One large step may go far beyond a bound; what lies between them must stay to be seen.
+    # One large step may go far beyond a bound; the range between the bounds must stay readable.
     beyond = (spec.upper - spec.lower) * MOST_BEYOND
     low, high = spec.lower - beyond, spec.upper + beyond
     ratios = ((float(one.games), min(max(one.llr, low), high)) for one in samples)
@@ -177,8 +177,8 @@ def _draw_llr_chart(kind: SprtTest, samples: Sequence[ChartPoint]) -> Chart:
 
 
 def _draw_elo_chart(run: Run, samples: Sequence[ChartPoint], elo: ShownElo | None) -> Chart:
-    """With its 95 % band. Early estimates go anywhere, so that bands up to so many times as wide
-    as the last one set the scale."""
+    """Elo with its 95 % band. Early estimates vary widely, so only bands up to WIDEST times as wide
+    as the last one determine the scale."""
     found = [(float(one.games), estimate_elo_at(run, one)) for one in samples]
     if elo is not None:
         found[-1] = found[-1][0], elo
@@ -213,7 +213,7 @@ def _draw_pace_chart(
 def _draw_speed_chart(
     samples: Sequence[ChartPoint], present: PresentPace | None
 ) -> tuple[Chart, ...]:
-    """Nodes a second over time; none where points of older code tell nothing of it."""
+    """Nodes a second over time. No chart if the points are of a version without that figure."""
     known = _thin_out([one for one in samples if one.nps])
     speeds = [TimedPoint(_seconds_since(samples, one.at), one.nps or 0, one.cores) for one in known]
     line = _end_line(speeds, samples, present, present.nps if present else 0.0)
@@ -226,8 +226,7 @@ def _end_line(
     present: PresentPace | None,
     value: float,
 ) -> list[TimedPoint]:
-    """The line up to the present value; where nobody plays it falls to nothing at its last
-    point."""
+    """Extend a line to the present value. If nobody plays, it drops to zero at its last point."""
     if present is None or len(line) < 2:
         return line
     if not present.cores:
@@ -246,8 +245,8 @@ def _draw_over_time(
     present: PresentPace | None,
     show_y: Callable[[float], str] = format_decimal,
 ) -> tuple[Chart, ...]:
-    """What varies between zero and its maximum in the seconds since the first point; no chart of
-    fewer than two values."""
+    """A chart of a value between zero and its maximum over the time since the first point. No chart
+    for fewer than two values."""
     if len(line) < 2:
         return ()
     field = _make_area(line[-1].seconds, 0.0, max(one.value for one in line))
@@ -277,8 +276,8 @@ def _seconds_since(samples: Sequence[ChartPoint], at: datetime) -> float:
 
 
 def _measure_rates(samples: Sequence[ChartPoint]) -> list[TimedPoint]:
-    """Seconds since the first point, and games a minute in the stretch that ended then. Each takes
-    an even share of the time: what many machines report at once, as after a restart, is no pace."""
+    """Games a minute in equal intervals of time, each at its end. Equal intervals level out results
+    that many machines report at once, as after a restart."""
     rates: list[TimedPoint] = []
     after, even = samples[-1], _seconds_since(samples, samples[-1].at) / RATE_POINTS
     for before in samples[-2::-1]:
@@ -291,7 +290,7 @@ def _measure_rates(samples: Sequence[ChartPoint]) -> list[TimedPoint]:
 
 
 def _draw_path_chart(tune: Tune) -> tuple[Chart, ...]:
-    """How far parameters have moved, in hundredths of their ranges, so that all fit one scale."""
+    """The changes of tuned parameters, in per cent of their ranges so that all fit one scale."""
     points = [*tune.history]
     if not points:
         return ()
@@ -368,7 +367,7 @@ def _make_area(most_x: float, low: float, high: float) -> ChartArea:
 
 
 def choose_steps(low: float, high: float) -> Iterator[float]:
-    """Round numbers within a range, about as many as fit."""
+    """Round numbers within a range, about as many as fit on an axis."""
     rough = (high - low) / MARKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * each for each in (1, 2, 2.5, 5, 10) if power * each >= rough)
@@ -379,7 +378,7 @@ def choose_steps(low: float, high: float) -> Iterator[float]:
 
 
 def _choose_spans(seconds: float) -> Iterator[float]:
-    """Round times within a span, about as many as fit."""
+    """Round times within a range, about as many as fit on an axis."""
     step = next((each for each in SPANS if each * MARKS >= seconds), seconds / MARKS)
     number = 1
     while number * step <= seconds:
@@ -388,7 +387,7 @@ def _choose_spans(seconds: float) -> Iterator[float]:
 
 
 def _thin_out(samples: Sequence[ChartPoint]) -> list[ChartPoint]:
-    """Evenly, and with the last one."""
+    """Evenly chosen points, including the last one."""
     step = max(1, math.ceil(len(samples) / MOST_POINTS))
     kept = list(samples[::step])
     if samples and kept[-1] is not samples[-1]:

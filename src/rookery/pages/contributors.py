@@ -1,4 +1,4 @@
-"""Whose machines gave how much, in all and in the last thirty days."""
+"""The list of contributors: games and hours of each, in all and in the last thirty days."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,18 +27,18 @@ ORDER = {f"-{order.value}": order for order in ContributorOrder}
 
 @dataclass(frozen=True, slots=True)
 class ContributorRow:
-    """A line of the list: somebody, with what is worked out for them."""
+    """A row of the list: a contributor with computed figures."""
 
     who: RankedContributor
     share: str
-    """Of all hours, drawn as a bar from 0 to 100."""
+    """The contributor's share of all hours, drawn as a bar from 0 to 100."""
     pace: float
     is_own: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ContributorsView:
-    """A page of the list, with what all gave together."""
+    """A page of the list, with the totals of all contributors."""
 
     rows: tuple[ContributorRow, ...]
     totals: ContributionTotals
@@ -50,7 +50,7 @@ class ContributorsView:
 
 @dataclass(frozen=True, slots=True)
 class ContributorsData:
-    """What was loaded for one page of the list."""
+    """The data loaded for one page of the list."""
 
     found: tuple[RankedContributor, ...]
     totals: ContributionTotals

@@ -1,7 +1,7 @@
-"""Rookery's own docs, as pages: the Markdown of their files with links between them.
+"""Rookery's documentation as pages: the Markdown files with links between them.
 
-HTML in a text is shown as text, pictures by their words, and what leads out of the docs to a file
-of the sources is no link.
+HTML in a text is shown as text, and pictures by their descriptions. Links to source files outside
+of the documentation are not shown as links.
 """
 
 import re
@@ -23,14 +23,14 @@ from rookery.web.faults import NotFound
 
 HERE = "/docs"
 FIRST = ("why", "quickstart", "first-engine", "engines", "worker", "operate", "api", "ask")
-"""What most people read, in this order; the rest follows by name."""
+"""The pages that most people read, in this order. The others follow by name."""
 ELSEWHERE = ("http://", "https://", "mailto:", "#", "/")
 NO_SIGNS = re.compile(r"[^\w\- ]")
 
 
 @dataclass(frozen=True, slots=True)
 class DocSection:
-    """A heading of the page, to go to."""
+    """A heading of the page to link to."""
 
     id: str
     title: str
@@ -43,7 +43,7 @@ class DocView:
     body: Markup
     sections: tuple[DocSection, ...]
     pages: tuple[tuple[str, str], ...]
-    """Of all docs: the name and the title."""
+    """All pages of the documentation: name and title."""
 
 
 @runs(Domain.THREAD, "the files are read once, in a thread; rendered in a thread")
@@ -67,7 +67,7 @@ def make_doc_view(data: tuple[DocPage, Mapping[str, DocPage]]) -> DocView:
     for token in tokens:
         token.children = [*_turn_links(token.children or (), pages)]
         if token.type == "table_open":
-            # A wide one is scrolled, also by keyboard.
+            # A wide table can be scrolled, also by keyboard.
             token.attrSet("tabindex", "0")
     html = markdown.renderer.render(tokens, markdown.options, {})
     ordered = sorted(pages, key=lambda each: (_find_rank(each), each))
@@ -90,7 +90,7 @@ def _find_rank(name: str) -> int:
 
 
 def _name_headings(tokens: Iterable[Token]) -> Iterator[DocSection]:
-    """Gives headings the ids that links in Markdown go by, and tells those of the second level."""
+    """Give headings the ids that links in Markdown use, and yield those of the second level."""
     opened: Token | None = None
     for token in tokens:
         if opened is not None:
@@ -103,7 +103,7 @@ def _name_headings(tokens: Iterable[Token]) -> Iterator[DocSection]:
 
 
 def _drop_empty_headings(tokens: Sequence[Token]) -> None:
-    """A corner of a table where nothing stands is no heading."""
+    """Turn empty header cells of tables, such as a corner, into ordinary cells."""
     for before, cell, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if before.type == "th_open" and not cell.content:
             before.tag = after.tag = "td"
@@ -124,7 +124,7 @@ def _turn_links(tokens: Iterable[Token], pages: Mapping[str, DocPage]) -> Iterat
 
 
 def find_address(address: str, pages: Mapping[str, DocPage]) -> str:
-    """Where a link of the docs leads on this server; empty where that is not here."""
+    """The address of a link's target on this server; empty if the target is not a page here."""
     if address.startswith(ELSEWHERE):
         return address
     file, _, place = address.partition("#")

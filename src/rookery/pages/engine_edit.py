@@ -1,7 +1,7 @@
-"""Adding an engine and changing its record by a form, and trying it with a few games on the fleet.
+"""Forms to add an engine and to change its record, and to try it with a few games on the fleet.
 
-Building takes a compiler, time and a sandbox, which workers have and the server has not: a trial is
-a small run, submitted like any other.
+Building an engine needs a compiler, time and a sandbox, which workers have and the server does not.
+A trial is therefore a small run, submitted like any other.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ BUSY = "Too many branches are being looked up right now; try again in a moment."
 
 @dataclass(frozen=True, slots=True)
 class EngineFormView:
-    """The form with all that was typed; `error` belongs to no input."""
+    """The form with what was typed. `error` belongs to no single input."""
 
     title: str
     action: str
@@ -111,7 +111,8 @@ async def edit_engine(request: Request) -> Response:
 
 
 def _list_teams(request: Request, actor: Actor) -> tuple[str, ...]:
-    """Whose engine it may be; only approvers add engines that belong to nobody."""
+    """The teams that the actor may give an engine to. Only approvers may add engines without a
+    team."""
     own = sorted(site_of(request).teams.of(actor.name))
     return ("", *own) if actor.approver else tuple(own)
 
@@ -123,7 +124,7 @@ def _read_texts(request: Request) -> dict[str, str]:
 async def _save(
     request: Request, actor: Actor, view: EngineFormView, before: EngineRecord | None
 ) -> Response:
-    """Writes the record as the JSON API does, and submits its trial where one is asked for."""
+    """Write the record as the JSON API does, and submit its trial if one was asked for."""
     site, session = site_of(request), session_of(request.scope)
     read = read_record(view.texts)
     if read.record is None:
@@ -157,7 +158,7 @@ async def _put(site: Site, record: EngineRecord, actor: Actor, before: EngineRec
 
 
 async def _try(request: Request, view: EngineFormView, record: EngineRecord) -> Response:
-    """A few games of the engine against itself; whoever looks at the run sees how it went."""
+    """Submit a trial: a few games of the engine against itself. Its run shows the outcome."""
     site, session = site_of(request), session_of(request.scope)
     bearer = await find_bearer(request, site.bearers)
     if bearer is None:
@@ -181,7 +182,8 @@ async def _try(request: Request, view: EngineFormView, record: EngineRecord) -> 
 async def _edit_again(
     request: Request, view: EngineFormView, record: EngineRecord, why: str
 ) -> Response:
-    """The record is saved by now, so that the next attempt changes it."""
+    """The form after a failed trial. The record is saved by then, so that the next attempt changes
+    it."""
     name = quote(record.name)
     shown = replace(
         view,
@@ -195,7 +197,8 @@ async def _edit_again(
 
 
 def _make_trial(record: EngineRecord, ref: str, nodes: str) -> dict[str, object]:
-    """The fields of its submission; `nodes` is the bench of a commit whose message names none."""
+    """The fields of a trial's submission. `nodes` is the bench of a commit whose message has
+    none."""
     tag = ref or record.branch or "main"
     fields: dict[str, object] = {
         "new_engine": record.name,

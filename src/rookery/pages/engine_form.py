@@ -1,4 +1,5 @@
-"""An engine's record as the inputs of a form, and back: each input has the name of its field."""
+"""Converts an engine's record into the inputs of a form and back. Each input has the name of its
+field."""
 
 import enum
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -32,7 +33,7 @@ class InputKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class RecordInput:
-    """One input; `name` is the path of its field in a record."""
+    """One input. `name` is the path of its field in a record."""
 
     name: str
     label: str
@@ -145,7 +146,7 @@ def spell_record(record: EngineRecord) -> dict[str, str]:
 
 
 def _with_defaults() -> object:
-    """The default of every field, which encodings leave out."""
+    """The defaults of all fields, which encoded records omit."""
     record = EngineRecord(name="x")
     parts = ("recipe", "memory", "speed", "bench", "nets")
     plain = msgspec.structs.asdict(record)
@@ -190,14 +191,15 @@ def _join_pairs(values: Mapping[str, object]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReadRecord:
-    """The record that was typed, or what is wrong with it by input."""
+    """The record that was typed, or its errors by input."""
 
     record: EngineRecord | None
     errors: Mapping[str, str]
 
 
 def read_record(texts: Texts) -> ReadRecord:
-    """A record tells of one fault at a time: what is wrong is left out, until all is found."""
+    """Read a record. Decoding reports one error at a time, so that each wrong field is left out and
+    decoding repeated until all errors are known."""
     errors = dict[str, str]()
     while True:
         try:
@@ -232,7 +234,7 @@ def _put(plain: dict[str, object], name: str, value: object) -> None:
 
 
 def _read(text: str, kind: InputKind) -> object:
-    """None leaves the field at its default."""
+    """The value of an input; None leaves the field at its default."""
     match kind:
         case InputKind.TICK:
             return bool(text)
@@ -253,7 +255,7 @@ def _read(text: str, kind: InputKind) -> object:
 
 
 def _read_number(text: str) -> object:
-    """What is no number stays a text, which the record refuses with its own words."""
+    """The number. Any other text is returned as it is, and decoding the record then reports it."""
     try:
         found = float(text.replace(",", "").replace("_", ""))
     except ValueError:
@@ -278,7 +280,7 @@ def _read_tool(line: str) -> dict[str, str]:
 
 
 def _read_presets(texts: Texts) -> Iterator[dict[str, object]]:
-    """A row without a name is a preset that is taken away."""
+    """The presets. A row without a name is a preset that was removed."""
     for number in range(MOST_PRESETS):
         name = texts.get(f"preset.{number}.name", "").strip()
         if name:
@@ -287,7 +289,7 @@ def _read_presets(texts: Texts) -> Iterator[dict[str, object]]:
 
 
 def place_fault(fault: Exception) -> dict[str, str]:
-    """An error by its input; under an empty name where it belongs to none."""
+    """The message of an error by the name of its input; the name is empty if it belongs to none."""
     fields = fault.fields if isinstance(fault, Fault) else {}
     place = str(fields.get("field", "")).partition("[")[0]
     known = place if place in INPUTS else "presets" if place == "presets" else ""
@@ -297,17 +299,17 @@ def place_fault(fault: Exception) -> dict[str, str]:
 
 
 def count_presets(texts: Texts) -> int:
-    """How many rows of presets a form shows: those that are filled, and a few more."""
+    """How many rows of presets a form shows: the filled ones and a few more."""
     filled = [number for number in range(MOST_PRESETS) if texts.get(f"preset.{number}.name")]
     return min(MOST_PRESETS, (filled[-1] + 1 if filled else 0) + BLANK_PRESETS)
 
 
-# What differs between two records, for their history.
+# Differences between two records, for their history.
 
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A field that was written anew; an empty text is one that is not there."""
+    """A changed field. An empty text means that the field was absent."""
 
     label: str
     before: str
@@ -315,7 +317,8 @@ class FieldChange:
 
 
 def list_changes(before: EngineRecord | None, after: EngineRecord) -> tuple[FieldChange, ...]:
-    """What one version changed of the one before; of the first, all that is not a default."""
+    """The changes from one version of a record to the next. For the first version: all fields that
+    differ from their defaults."""
     old, new = spell_record(before or EngineRecord(name=after.name)), spell_record(after)
     names = dict.fromkeys((*old, *new))
     return tuple(_list_texts(names, old, new))

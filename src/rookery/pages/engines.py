@@ -1,4 +1,4 @@
-"""Engines: the list, the page of one with its record, presets and history, and its restoring."""
+"""Engines: the list, and the page of an engine with its record, presets and history."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -60,10 +60,10 @@ class EngineRow:
     recipe: str
     nets: str
     link: str
-    """To its source, where that is a page."""
+    """The link to its source, if that is a web page."""
     presets: int
     tests: int
-    """Those that are not over."""
+    """The number of its unfinished tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def _make_engine_row(record: EngineRecord, playing: int) -> EngineRow:
 
 @dataclass(frozen=True, slots=True)
 class EngineData:
-    """What the page is made from; the visitor may see all of it."""
+    """The data for an engine's page. The visitor may see all of it."""
 
     now: datetime
     record: EngineRecord
@@ -120,13 +120,13 @@ class EngineData:
 class PresetRow:
     name: str
     address: str
-    """Of a new test with it."""
+    """The address of the form for a new test of this engine."""
     settings: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """A version of the record, and what it changed."""
+    """A version of the record, and its changes."""
 
     number: int
     who: str
@@ -142,7 +142,7 @@ class EngineView:
     path: str
     source: str
     link: str
-    """The source, where it is a page."""
+    """The link to the source, if that is a web page."""
     summary: str
     team: str
     private: bool
@@ -184,7 +184,8 @@ async def engine_page(request: Request) -> Response:
 
 
 async def find_engine(site: Site, request: Request, viewer: Actor | None) -> EngineRecord:
-    """The engine that the address names; raises UnknownEngine for one that is not to be seen."""
+    """The engine that the address names. Raises UnknownEngine for one that the viewer may not
+    see."""
     name = str(request.path_params["name"])
     if not site.privacy.may_see_engine(name_of(viewer), name):
         raise UnknownEngine(name=name)
@@ -218,7 +219,7 @@ def make_engine_view(data: EngineData) -> EngineView:
 
 
 def _list_groups(record: EngineRecord) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
-    """The record in words, without what is empty; presets have a table of their own."""
+    """The record in words, without empty fields. Presets have their own table."""
     texts = spell_record(record)
     for group in GROUPS:
         words = {each.name: dict(each.options) for each in group.inputs}
@@ -253,11 +254,11 @@ PRESET_WORDS = {
     "num_games": "games",
     "auto_purge": "purge at the end",
 }
-"""What the fields of a submission are called on pages; others go by their name."""
+"""The labels of a submission's fields. Fields without one are shown by their names."""
 
 
 def _describe_preset(preset: PresetRecord) -> Iterator[tuple[str, str]]:
-    """The settings that say something, in words."""
+    """The settings of a preset in words, without defaults."""
     settings = dict(preset.settings)
     if settings.get("new_options") == settings.get("base_options"):
         settings["options"] = settings.pop("new_options", "")
@@ -275,7 +276,7 @@ def _describe_preset(preset: PresetRecord) -> Iterator[tuple[str, str]]:
 
 
 def _list_versions(data: EngineData) -> Iterator[VersionRow]:
-    """The newest first, each with what it changed of the one before."""
+    """The versions, newest first, each with its changes."""
     shown = data.versions[-MOST_VERSIONS:]
     for place in range(len(shown) - 1, -1, -1):
         each, before = shown[place], shown[place - 1].record if place else None
@@ -289,12 +290,12 @@ def _list_versions(data: EngineData) -> Iterator[VersionRow]:
         )
 
 
-# What a member of the team, or an approver, does to it.
+# Commands on an engine, for members of its team and approvers.
 
 
 @runs(Domain.LOOP, "awaits one write")
 async def restore_engine(request: Request) -> Response:
-    """Makes the engine what it was, as the JSON API does."""
+    """Restore an earlier version of an engine, as the JSON API does."""
     text = request_info_of(request.scope).form.text("version")
     version = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else -1
 

@@ -33,7 +33,8 @@ KINDS = {
     "given up": (Action.DEAD_TASK,),
 }
 ORDINARY = (Action.FAILED_TASK, Action.CRASH_OR_TIME, Action.TOO_FAST)
-"""A machine that goes home without a word is no error; who looks for it finds it."""
+"""The failures that the page shows by default. A machine that disappears without a message is no
+error, but can be filtered for."""
 WORDS = {"crashed": "crashes and time losses", "given up": "given up in silence"}
 SPANS = {"": 7, "1": 1, "30": 30}
 TOO_LONG = "This took too long to count. Choose a shorter time."
@@ -41,7 +42,7 @@ TOO_LONG = "This took too long to count. Choose a shorter time."
 
 @dataclass(frozen=True, slots=True)
 class ErrorFilters:
-    """What a visitor wants to see, as it stands in the address."""
+    """What a visitor filters by, as given in the address."""
 
     kind: str = ""
     days: str = ""
@@ -55,7 +56,7 @@ class ErrorFilters:
 
 @dataclass(frozen=True, slots=True)
 class ErrorsData:
-    """What the page is made from, without what this visitor may not see."""
+    """The data for the page, without what this visitor may not see."""
 
     now: datetime
     filters: ErrorFilters
@@ -64,7 +65,7 @@ class ErrorsData:
     runs: Mapping[str, Run] | None = None
     logs: tuple[StoredLog, ...] = ()
     games: Collection[tuple[str, int]] = ()
-    """Tasks whose games are still there."""
+    """Tasks whose games are still stored."""
     trouble: str = ""
 
 
@@ -74,7 +75,7 @@ class ErrorTask:
 
     task: int
     link: str
-    """To it in the list of its run's tasks."""
+    """The link to the task in the list of its run's tasks."""
     machine: str
     log: str
     games: str
@@ -82,16 +83,16 @@ class ErrorTask:
 
 @dataclass(frozen=True, slots=True)
 class ErrorRow:
-    """Failures that say the same, with where their run stands and the last of them."""
+    """Failures with the same message, the state of their run, and the latest of them."""
 
     group: FailureGroup
     status: StatusLabel | None
     what: str
     tasks: tuple[ErrorTask, ...]
     more: int
-    """How many more there were."""
+    """How many further failures there were."""
     all_of_run: str
-    """To the log of all failures of this kind of the run."""
+    """The link to the log of all failures of this kind in the run."""
 
 
 @dataclass(frozen=True, slots=True)

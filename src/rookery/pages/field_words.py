@@ -1,4 +1,4 @@
-"""What the wire formats say of a bad field, in words for whoever fills in a form."""
+"""Explains errors in fields of the wire formats in plain words, for people who fill in forms."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ FORMS: Mapping[str, str] = {
     "new_binary": "Choose one of the programs.",
     "base_binary": "Choose one of the programs.",
 }
-"""What a text that has to follow a pattern may be, by the name of its input."""
+"""The allowed texts of inputs that must match a pattern, by the name of the input."""
 OTHER_FORM = "This is not of the form that is needed here."
 NEEDED = "This is needed."
 _FORM = re.compile(r"expected str matching regex ", re.ASCII)
@@ -23,7 +23,7 @@ _NUMBERS = {"int": "a whole number", "float": "a number"}
 
 
 def say_plainly(name: str, text: str) -> str:
-    """The message beside an input; one that is in words already stays as it is."""
+    """The message beside an input. A message that is already plain is not changed."""
     if _FORM.match(text):
         return FORMS.get(name, OTHER_FORM)
     if found := _LENGTH.match(text):

@@ -1,5 +1,5 @@
-"""Drawings of several curves over one axis, with bands and single points; placed here, drawn by
-`figure.html`. Each curve has a name beside its colour."""
+"""Draws several curves over one axis, with bands and single points. Coordinates are computed here
+and printed by `figure.html`. Each curve has a name beside its colour."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,25 +16,25 @@ Shown = Callable[[float], str]
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """A place on a curve; `low` and `high` are the edges of its band, where it has one."""
+    """A point of a curve. `low` and `high` are the edges of its band, if it has one."""
 
     x: float
     y: float
     low: float | None = None
     high: float | None = None
     text: str = ""
-    """What is told of the single point."""
+    """The description of a single point."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A named row of points, drawn as a line, or as single points with their errors."""
+    """A named series, drawn as a line or as single points with error bars."""
 
     name: str
     points: tuple[CurvePoint, ...]
     scattered: bool = False
     tone: int | None = None
-    """Which colour it has; None: that of its place among the curves."""
+    """The number of its colour; None chooses the one for its position among the curves."""
     dashed: bool = False
 
 
@@ -49,7 +49,7 @@ class DrawnPoint:
 
 @dataclass(frozen=True, slots=True)
 class DrawnCurve:
-    """The paths of a curve; one that is scattered has points instead. `number` is its colour."""
+    """The paths of a curve; a scattered one has points instead. `number` is its colour."""
 
     name: str
     number: int
@@ -60,13 +60,13 @@ class DrawnCurve:
 
     @property
     def sign(self) -> str:
-        """How it looks, in the legend."""
+        """The mark of the curve in the legend."""
         return "●" if self.points else "╍╍" if self.dashed else "▬"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A drawing of `wide` by `high`; `upright` are places along the axis that mean something."""
+    """A drawing of `wide` by `high`. `upright` are positions along the axis with a meaning."""
 
     title: str
     curves: tuple[DrawnCurve, ...]
@@ -74,9 +74,9 @@ class Figure:
     along: tuple[AxisMark, ...]
     upright: tuple[AxisMark, ...]
     unit: str
-    """What the horizontal axis counts."""
+    """The unit of the horizontal axis."""
     data: str
-    """The points as JSON, for the script that draws them anew."""
+    """The points as JSON, for the script that draws them again."""
     wide: str = f"{WIDE:.0f}"
     high: str = f"{HIGH:.0f}"
     left: str = f"{LEFT:.0f}"
@@ -87,20 +87,20 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class FigureAxes:
-    """What stands beside the axes."""
+    """The labels of the axes."""
 
     show_x: Shown
     show_y: Shown
     unit: str = ""
     upright: tuple[float, ...] = ()
     floor: float | None = None
-    """Where the vertical axis begins, if it is fixed."""
+    """The lower end of the vertical axis, if it is fixed."""
     along: tuple[tuple[float, str], ...] = field(default=())
-    """Marks of the horizontal axis, where they are no round numbers."""
+    """The marks of the horizontal axis, if they are not round numbers."""
 
 
 def draw_figure(title: str, curves: Sequence[Curve], axes: FigureAxes) -> Figure | None:
-    """None where there are fewer than two different places to draw."""
+    """The figure; None if there are fewer than two different positions to draw."""
     points = [point for curve in curves for point in curve.points]
     across = [point.x for point in points]
     if not points or min(across) == max(across):
@@ -133,7 +133,7 @@ def _write_data(curves: Sequence[Curve], axes: FigureAxes) -> str:
 
 
 def _spell_curve(curve: Curve) -> dict[str, object]:
-    """Lists as figure_charts.js reads them."""
+    """A curve as the lists that figure_charts.js reads."""
     points = sorted(curve.points, key=lambda point: point.x)
     return {
         "name": curve.name,
@@ -149,7 +149,7 @@ def _spell_curve(curve: Curve) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _Placing:
-    """How values become places on the drawing."""
+    """Converts values into positions on the drawing."""
 
     x_low: float
     x_high: float

@@ -1,4 +1,5 @@
-"""What visitors filter lists by, read from addresses that people edit: nonsense is left out."""
+"""Reads the filters of lists from addresses. People edit addresses, so invalid values are
+ignored."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,13 +9,13 @@ LONGEST_TEXT = 100
 
 
 def read_text(query: Mapping[str, str], name: str) -> str:
-    """A text without what can't be printed."""
+    """A text without characters that can't be printed."""
     text = query.get(name, "").strip()[:LONGEST_TEXT]
     return "".join(letter for letter in text if letter.isprintable())
 
 
 def read_search(query: Mapping[str, str]) -> str:
-    """What a list is searched for; addresses from before called it `q` on some pages."""
+    """The text to search for. Old addresses of some pages call it `q`."""
     return read_text(query, "text") or read_text(query, "q")
 
 
@@ -25,7 +26,7 @@ def read_word(query: Mapping[str, str], name: str, words: Sequence[str]) -> str:
 
 
 def read_day(query: Mapping[str, str], name: str) -> datetime | None:
-    """The beginning of a day, as an input of that type sends it; days are those of UTC."""
+    """The start of a day in UTC, as a date input sends it."""
     try:
         return datetime.strptime(query.get(name, "")[:10], "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError:
@@ -33,13 +34,13 @@ def read_day(query: Mapping[str, str], name: str) -> datetime | None:
 
 
 def find_end_of_day(day: datetime) -> datetime:
-    """The last day of all has no end."""
+    """The end of the day; for the last possible day, the day itself."""
     return day + timedelta(days=1) if day.date() < date.max else day
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A filter to choose, with the address of the list where it is chosen."""
+    """A filter to choose, with the address of the list that results."""
 
     word: str
     address: str

@@ -1,4 +1,4 @@
-"""The list of tests: those that are over, by filters and pages; those under way that match."""
+"""The list of tests: finished ones by filters and pages, and matching unfinished ones."""
 
 import re
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ PAGE_SIZE = 50
 MOST_COUNTED = 5000
 MOST_OPEN = 50
 PAUSE_SECONDS = 2.0
-"""Between two pictures of what plays."""
+"""The least time between two versions of the unfinished tests that a page receives."""
 RUN_ID = re.compile(r"(?<![0-9a-z])[0-9a-f]{24}(?![0-9a-z])", re.ASCII)
 TOO_LONG = "The search took too long. Narrow it down by days, by user or by engine."
 RESULTS = (("", "any"), ("passed", "passed"), ("positive", "failed, yet positive"))
@@ -40,7 +40,7 @@ RESULTS = (("", "any"), ("passed", "passed"), ("positive", "failed, yet positive
 
 @dataclass(frozen=True, slots=True)
 class ListFilters:
-    """What a visitor looks for, as it stands in the address; what makes no sense is left out."""
+    """What a visitor searches for, as given in the address. Invalid values are ignored."""
 
     user: str = ""
     engine: str = ""
@@ -54,7 +54,7 @@ class ListFilters:
 
     @property
     def values(self) -> dict[str, str]:
-        """As they stand in an address."""
+        """The filters as parameters of an address."""
         return {
             "text": self.text,
             "user": self.user,
@@ -72,8 +72,8 @@ class ListFilters:
 
     @property
     def seeks_open_runs(self) -> bool:
-        """Whether runs that are not over are looked for; who asks for results, or for nothing in
-        particular, looks for none: the start page has them."""
+        """Whether to search unfinished runs too. Not if a result or nothing in particular is
+        searched for: the start page has those runs."""
         named = self.text or self.user or self.engine
         over = self.result or self.long or self.since or self.until or self.deleted
         return bool(named) and not over and self.page == 1
@@ -106,7 +106,8 @@ class ListFilters:
 
 
 def _mentions(run: Run, text: str) -> bool:
-    """As the database searches those that are over."""
+    """Whether a run contains the text, by the same rule as in the database search for finished
+    runs."""
     sides, plan = run.plan.sides[:2], run.plan
     names = (name for side in sides for name in (side.engine, side.tag))
     if text in " ".join((plan.owner, *names, plan.info)).lower():
@@ -115,7 +116,8 @@ def _mentions(run: Run, text: str) -> bool:
 
 
 def read_filters(query: Mapping[str, str], viewer: Actor | None) -> ListFilters:
-    """Deleted runs are found by those who may restore them: approvers, and owners their own."""
+    """The filters of a query. Only approvers can search for all deleted runs, and owners for their
+    own."""
     user = read_text(query, "user")
     deleted = query.get("deleted", "") == "1" and viewer is not None
     if deleted and viewer is not None and not viewer.approver:
@@ -133,12 +135,12 @@ def read_filters(query: Mapping[str, str], viewer: Actor | None) -> ListFilters:
     )
 
 
-# Those that are not over, which move.
+# The unfinished tests, which are updated live.
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRunsData:
-    """What the part that moves is made from."""
+    """The data for the live part."""
 
     now: datetime
     runs: tuple[Run, ...]
@@ -152,7 +154,7 @@ class OpenRunsView:
 
 
 def make_open_view(data: OpenRunsData) -> OpenRunsView:
-    """Computes statistics, so it is called in a thread."""
+    """The view of the live part. It computes statistics, so call it in a thread."""
     waiting = [run for run in data.runs if run.display is DisplayState.PENDING]
     playing = [run for run in data.runs if run.status.approved]
     make = data.paces.make_rows
@@ -163,7 +165,7 @@ async def _load_open(site: Site, viewer: Actor | None, filters: ListFilters) -> 
     now, hidden = site.clock.now(), site.privacy.hidden(name_of(viewer))
     found = []
     for run in await site.fleet.views.active() if filters.seeks_open_runs else ():
-        # What somebody may not see is not found either.
+        # Only what the viewer may see can be found.
         shown = site.privacy.visible_part(viewer, run)
         if not plays_engine(run, hidden) and filters.suits_open_run(shown):
             found.append(shown)
@@ -172,14 +174,14 @@ async def _load_open(site: Site, viewer: Actor | None, filters: ListFilters) -> 
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def tests_live(request: Request) -> Response:
-    """The rows of tests under way, for the script of the page."""
+    """The rows of unfinished tests, for the page's script."""
     site, query = site_of(request), request.query_params
     return await answer_live_list(
         request,
         "tests_live.html",
         make_open_view,
         lambda viewer: _load_open(site, viewer, read_filters(query, viewer)),
-        # What of a run that waits somebody may see depends on who they are.
+        # What is visible of a pending run differs between viewers.
         lambda viewer: (read_filters(query, viewer), viewer, site.privacy.sight(viewer)),
         pause=PAUSE_SECONDS,
     )
@@ -190,7 +192,7 @@ async def tests_live(request: Request) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class RunListData:
-    """What the list is made from."""
+    """The data for the list."""
 
     filters: ListFilters
     viewer: Actor | None
@@ -214,7 +216,7 @@ class RunListView:
     waiting: tuple[RunRow, ...]
     playing: tuple[RunRow, ...]
     live: str
-    """Where the rows of open tests are fetched; empty where none are looked for."""
+    """The address of the live rows; empty if unfinished tests are not searched."""
     finished: tuple[RunRow, ...]
     pager: Pager
     may_see_deleted: bool
@@ -223,7 +225,7 @@ class RunListView:
 
 
 def make_list_view(data: RunListData) -> RunListView:
-    """Computes statistics, so it is called in a thread."""
+    """The view of the list. It computes statistics, so call it in a thread."""
     filters, viewer = data.filters, data.viewer
     opened, address = make_open_view(data.open), ListAddress(HERE, filters.values)
     return RunListView(
@@ -274,7 +276,7 @@ async def list_tests(request: Request) -> Response:
 
 
 async def _find_named_run(site: Site, viewer: Actor | None, text: str) -> str:
-    """The id of the run whose id or address was typed, if there is one to be seen."""
+    """The id of the run whose id or address was typed, if the viewer may see it."""
     found = RUN_ID.search(text.lower())
     if found is None:
         return ""
@@ -300,7 +302,7 @@ async def _load(site: Site, viewer: Actor | None, filters: ListFilters) -> RunLi
 
 
 async def _load_finished(site: Site, query: FinishedRunsQuery) -> tuple[tuple[Run, ...], int, str]:
-    """A page of them, how many there are, and what to say where that took too long."""
+    """A page of finished runs, their number, and a message if the search took too long."""
     reads = site.reads
     try:
         async with site.search_places.enter(has_index=not query.text):

@@ -1,7 +1,7 @@
-"""Pages under the addresses that fishtest has for them: links in chats, scripts and habits go on
-working, with what they filter by.
+"""Redirects from fishtest's addresses to the same pages here, with their filters, so that links in
+chats and scripts keep working.
 
-Pages of a run are led on by the modules that show them (pages/run.py and its neighbours).
+Addresses of runs are redirected by the modules that show them (pages/run.py and others).
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ LONGEST_VALUE = 200
 
 
 def find_tests(query: Query, user: str = "") -> str:
-    """The list of finished tests; of its three filters any may be on."""
+    """The address of the list of finished tests. Any of fishtest's three filters may be set."""
     result = "passed" if _is_on(query, "success_only") else ""
     if not result and _is_on(query, "yellow_only"):
         result = "positive"
@@ -76,7 +76,7 @@ PLACES: Mapping[str, Callable[[Query], str]] = {
     "/user_management": find_waiting_accounts,
     "/rate_limits": find_limits,
 }
-"""By the address there: where it leads here."""
+"""The address here for each of fishtest's addresses."""
 
 
 @runs(Domain.LOOP, "makes an address of another")

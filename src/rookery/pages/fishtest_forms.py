@@ -1,8 +1,8 @@
-"""fishtest's forms, taken as scripts post them: under its addresses, with its names of fields, and
-answered with 302 to where it leads.
+"""Accepts fishtest's forms as scripts post them: at its addresses, with its field names, answered
+by a redirect with 302.
 
-Scripts log in by the form of the login page, read the token `csrf_token` out of the page of the
-form, and post. What a post asks for is done by the same use cases as everywhere else.
+Scripts log in by the form of the login page, read the token `csrf_token` from the page of the form,
+and post. The same use cases as for other forms and for the API do the work.
 """
 
 from collections.abc import Iterator, Mapping
@@ -56,7 +56,7 @@ NAMES: Mapping[str, str] = {
     **{name: name for name in ("resolved_base", "resolved_new", "msg_base", "msg_new")},
     "rescheduled_from": "rescheduled_from",
 }
-"""Our names of the inputs, by fishtest's."""
+"""The names of inputs here, by fishtest's names."""
 ONLY_MODEL = "normalized"
 BAD_MODEL = "Only normalized bounds are tested here (elo_model=normalized)."
 ONLY_ALGORITHM = "classic"
@@ -66,7 +66,7 @@ NO_RUN = "There is no run with this id."
 
 @runs(Domain.THREAD, "looks up branches; a page is made in a thread", needs_primary=True)
 async def run_form(request: Request) -> Response:
-    """GET gives a form to read the token from, POST submits a test."""
+    """GET returns a form to read the token from, POST submits a test."""
     if request.method != "POST":
         return await new_test(request)
     bearer = await find_submitter(request)
@@ -79,13 +79,12 @@ async def run_form(request: Request) -> Response:
     made = await submit_fields(request, bearer, read_form(texts))
     if isinstance(made, CreatedRun):
         return redirect_to(f"/tests/view/{made.id}?follow=1")
-    # fishtest shows its form again, with an error above it and status 200.
+    # fishtest answers with its form, an error above it and status 200.
     return await show_again(request, bearer, texts, made, 200)
 
 
 def _refuse_method(form: Form, kind: str) -> str:
-    """Why a test can't be made by the way of testing or tuning that a form names; an empty text
-    where it can."""
+    """Why a form's method of testing or tuning is not supported; empty if it is."""
     if kind == "sprt" and form.text("elo_model") not in ("", ONLY_MODEL):
         return BAD_MODEL
     if kind == "spsa" and form.text("spsa_algorithm") not in ("", ONLY_ALGORITHM):
@@ -94,13 +93,13 @@ def _refuse_method(form: Form, kind: str) -> str:
 
 
 def translate_form(form: Form) -> dict[str, str]:
-    """fishtest's form under the names of ours. A box that is posted is ticked; that of
+    """fishtest's form with the field names used here. A posted checkbox is ticked; that of
     `adjudication` means none."""
     texts = {ours: form.text(theirs) for theirs, ours in NAMES.items() if ours in INPUTS}
     rule = form.text("stop_rule")
     texts["kind"] = rule if rule in ("sprt", "spsa") else "games"
     if texts["kind"] == "sprt":
-        # Its form posts a number of games that counts for others.
+        # fishtest's form always posts this number, which applies to other kinds of tests.
         texts["num_games"] = ""
     texts["new_tc"] = form.text("new_tc") if _is_posted(form, "odds") else ""
     texts["auto_purge"] = TICKED if _is_posted(form, "auto-purge") else ""
@@ -114,14 +113,14 @@ def _is_posted(form: Form, name: str) -> bool:
     return any(key == name for key, _ in form.fields)
 
 
-# The buttons of a run, which fishtest has under one address each.
+# The commands on a run, which fishtest has at one address each.
 
 
 @runs(
     Domain.LOOP, "changes memory and awaits the commit; a purge reads the tasks", needs_primary=True
 )
 async def press_button(request: Request) -> Response:
-    """Stops, approves, purges, deletes or modifies the run that the form names."""
+    """Stop, approve, purge, delete or modify the run that the form names."""
     name, actor = request.url.path.rpartition("/")[2], await viewer_of(request)
     if actor is None:
         return redirect_to("/login")
@@ -142,7 +141,7 @@ BUTTONS: Mapping[str, Command] = {
 }
 
 
-# A net, given by a form with its file.
+# Uploading a net by a form.
 
 NET_FIELD = "network"
 NETS = "/nets"
@@ -150,7 +149,7 @@ NETS = "/nets"
 
 @dataclass(frozen=True, slots=True)
 class UploadView:
-    """The form of a net; `refusal` says why the last one was not taken."""
+    """The form for a net. `refusal` says why the last one was not accepted."""
 
     engines: tuple[str, ...]
     refusal: str = ""
@@ -158,7 +157,7 @@ class UploadView:
 
 @runs(Domain.THREAD, "pieces are digested, packed and written in threads")
 async def upload_form(request: Request) -> Response:
-    """GET gives the form, POST keeps the net that comes with it."""
+    """GET returns the form, POST stores the net."""
     bearer = await find_submitter(request)
     if bearer is None:
         return redirect_to(f"/login?next={UPLOAD_PATH}")
@@ -179,7 +178,7 @@ def _list_net_engines(site: Site, user: str) -> tuple[str, ...]:
 
 
 async def _keep_posted_net(request: Request, user: str) -> NetEntry:
-    """Raises BadRequest, NotFound or BodyTooLarge."""
+    """Store the posted net. Raises BadRequest, NotFound or BodyTooLarge."""
     site, form = site_of(request), await read_file_form(request, NET_FIELD)
     engine = form.fields.get("engine", "")
     with translated_errors():

@@ -1,5 +1,5 @@
-"""fishtest's forms about people and their machines, under its addresses and names of fields: one's
-profile, an account, a worker. What each asks for is done as by the forms of our own pages."""
+"""Accepts fishtest's forms about people and their machines at its addresses and with its field
+names: profile, account, worker. The same use cases as for the forms here do the work."""
 
 from msgspec import UNSET, UnsetType
 from starlette.requests import Request
@@ -16,13 +16,13 @@ from rookery.protocol.people import MeChange
 from rookery.web.scope import Form, request_info_of
 
 ENGINE = "Stockfish"
-"""Whose repository `tests_repo` is."""
+"""The engine that `tests_repo` belongs to."""
 DONE = "Your profile is changed."
 
 
 @runs(Domain.THREAD, "passwords are checked, judged and hashed in threads")
 async def change_profile(request: Request) -> Response:
-    """Its form posts everything; what is empty or as it was stays."""
+    """Change a profile. The form posts all fields; empty and unchanged ones are ignored."""
     user, form = await account_of(request), request_info_of(request.scope).form
     if user is None:
         return redirect_to("/login?next=/profile")
@@ -49,8 +49,8 @@ def _read_repository(form: Form, user: User) -> dict[str, str | None] | UnsetTyp
 
 @runs(Domain.THREAD, "awaits one write; a refused form is rendered in a thread")
 async def change_user(request: Request) -> Response:
-    """An approver accepts or rejects an account that waits (`pending`), or blocks one or lets it in
-    again (`blocked`)."""
+    """Change an account: an approver accepts or rejects one that waits (`pending`), or blocks or
+    unblocks one (`blocked`)."""
     form = request_info_of(request.scope).form
     if form.text("pending"):
         return await act_on_account(request, "accept" if form.text("pending") == "0" else "reject")
@@ -59,7 +59,7 @@ async def change_user(request: Request) -> Response:
 
 @runs(Domain.LOOP, "changes memory and awaits the commit", needs_primary=True)
 async def change_worker(request: Request) -> Response:
-    """A box that is posted is ticked: the worker is blocked, with a message why."""
+    """Block or unblock a worker. A posted checkbox is ticked and blocks it, with a message."""
     posted = any(name == "blocked" for name, _ in request_info_of(request.scope).form.fields)
     return await (block_machine if posted else unblock_machine)(request)
 

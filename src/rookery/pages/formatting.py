@@ -27,16 +27,17 @@ from rookery.model.timecontrol import ClockControl, Depth, MoveTime, Nodes, Time
 
 DASH = "–"
 WIDEST_ELO = 500.0
-"""An interval wider than this says nothing about an engine."""
+"""An Elo interval wider than this says nothing about an engine."""
 LARGEST_SKEW = 0.04
-"""Of an interval's width: by so much its halves may differ and still be told as one number."""
+"""How much the two halves of an Elo interval may differ, as a share of its width, to be shown as
+one number."""
 MINUTE, HOUR, DAY = 60, 3600, 86400
 LONGEST_SPAN = 400 * DAY
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A time, relative to now, with the exact one for machines and for those who ask."""
+    """A time relative to now, and the exact time for programs and tooltips."""
 
     text: str
     exact: str
@@ -279,4 +280,4 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "size": format_bytes,
     "time_control": format_time_control,
 }
-"""What templates know these functions by."""
+"""The names of these functions in templates."""

@@ -1,4 +1,4 @@
-"""What belongs to the frame of every page: its files, the theme, and what robots are told."""
+"""What the frame of every page needs: static files, the theme, and robots.txt."""
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -32,7 +32,7 @@ NO_ROBOTS = "User-agent: *\nDisallow: /\n"
 
 @runs(Domain.LOOP, "bytes read at the start")
 async def get_asset(request: Request) -> Response:
-    """The style sheet, a script or a picture of the pages."""
+    """A style sheet, script or picture of the pages."""
     found = site_of(request).assets.at(request.url.path)
     if found is None:
         raise NotFound
@@ -47,7 +47,7 @@ async def get_asset(request: Request) -> Response:
 
 @runs(Domain.LOOP, "sets a cookie")
 async def set_theme(request: Request) -> Response:
-    """Without script: the theme that was chosen, kept for a year, and back to where one was."""
+    """Without scripts: keep the chosen theme for a year, and return to the page."""
     theme = request.query_params.get("theme", "")
     answer = redirect_to(_find_way_back(request))
     if theme in THEMES:
@@ -58,7 +58,7 @@ async def set_theme(request: Request) -> Response:
 
 
 def _find_way_back(request: Request) -> str:
-    """The page that the form stood on, if the browser tells and it is one of ours."""
+    """The page that the form was on, if the browser sends it and it is on this site."""
     base, place = str(request.base_url), request.headers.get("referer", "")
     path = "/" + place.removeprefix(base) if place.startswith(base) else "/"
     return path if is_local(path) else "/"
@@ -66,15 +66,15 @@ def _find_way_back(request: Request) -> str:
 
 @runs(Domain.LOOP, "a constant")
 async def get_robots(request: Request) -> Response:
-    """Robots read the pages of tests; lists by every filter and what changes by the second are
-    not for them, nor is anything of a closed site."""
+    """robots.txt: robots may read the pages of tests, but not filtered lists, pages that change
+    every second, or anything of a closed site."""
     closed = site_of(request).settings.login_to_view
     return PlainTextResponse(NO_ROBOTS if closed else ROBOTS, headers=_FOR_A_DAY)
 
 
 @runs(Domain.LOOP, "bytes read at the start")
 async def get_icon(request: Request) -> Response:
-    """For those who ask at the usual address without having read a page."""
+    """The icon for clients that request it at the usual address without reading a page."""
     assets = site_of(request).assets
     found = assets.at(assets.address(ICON))
     assert found is not None

@@ -24,7 +24,7 @@ from rookery.web.faults import NotFound
 
 @dataclass(frozen=True, slots=True)
 class MoveLine:
-    """A full move, with score, depth and time; an empty word where the side did not move."""
+    """A full move with score, depth and time. A text is empty if that side did not move."""
 
     number: int
     white: GameMove
@@ -53,12 +53,13 @@ class RunGameData:
     indexed: IndexedGame
     text: str
     is_last: bool
-    """Whether its task has no game after it."""
+    """Whether the task has no later game."""
 
 
 NO_MOVE = GameMove("")
 WON_PAWNS = 10.0
-"""Scores beyond are drawn here: the game is won, and what matters is when that was seen."""
+"""Larger scores are drawn at this value: the game is won, and only the time when that was seen
+matters."""
 
 
 @runs(Domain.THREAD, "a file is read, unpacked and shown in threads")
@@ -116,7 +117,8 @@ def _pair_moves(moves: Sequence[GameMove], first: int, *, white_begins: bool) ->
 
 
 def draw_scores(game: GameText, sides: tuple[str, str]) -> Figure | None:
-    """What each side thought of the game, as White sees it; where they part, one was wrong."""
+    """The evaluations of both sides from White's point of view. Where they differ, one side was
+    wrong."""
     points: tuple[list[CurvePoint], list[CurvePoint]] = ([], [])
     for ply, move in enumerate(game.moves, 0 if game.white_begins else 1):
         score = read_score(move.comment)

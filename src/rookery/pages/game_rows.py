@@ -1,4 +1,4 @@
-"""A game in a list and above its board, in words."""
+"""A game in words, for lists and above its board."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ RETENTION = (
 
 @dataclass(frozen=True, slots=True)
 class GameRow:
-    """A game in a list, as the new side saw it."""
+    """A game in a list, from the new side's point of view."""
 
     address: str
     task: int
@@ -58,7 +58,7 @@ def make_game_row(here: str, each: IndexedGame) -> GameRow:
 
 
 def describe_points(game: Game) -> str:
-    """What the new side made of a game."""
+    """The result of a game for the new side."""
     if game.outcome is Outcome.DRAW:
         return "drawn"
     if game.outcome is Outcome.OPEN:

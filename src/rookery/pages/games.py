@@ -1,4 +1,4 @@
-"""The games of a run: how they ended, a list of them, and what they tell."""
+"""The games of a run: their outcomes, a list, and statistics."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -43,12 +43,12 @@ class RunGamesData:
     games: tuple[IndexedGame, ...]
     insights: GameInsights
     here: bool
-    """Whether any of the games themselves are still here."""
+    """Whether any of the games are still stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRow:
-    """Games of one kind by what the new side made of them."""
+    """Games of one kind by the new side's result."""
 
     name: str
     games: str
@@ -62,7 +62,7 @@ class OutcomeRow:
 
 @dataclass(frozen=True, slots=True)
 class LopsidedRow:
-    """An opening that one colour always won, by one of its games."""
+    """An opening that the same colour always won, with one of its games."""
 
     game: GameRow
     words: str
@@ -71,7 +71,7 @@ class LopsidedRow:
 
 @dataclass(frozen=True, slots=True)
 class LengthColumn:
-    """A column of the drawing of lengths."""
+    """A column of the chart of game lengths."""
 
     x: int
     y: str
@@ -98,7 +98,7 @@ class RunGamesView:
     bad: tuple[GameRow, ...]
     phases: tuple[tuple[str, str, str, str, str], ...]
     timed: str
-    """What the phases are taken from."""
+    """What the phases of games are derived from."""
     retention: str
 
 
@@ -198,7 +198,8 @@ def _loss(each: GameSum) -> Outcome:
 
 
 def _describe_white(sums: Sequence[GameSum]) -> str:
-    """White scores above one half from most books; far off, the book is to blame."""
+    """White's score in words. White scores above one half with most books; a score far from it is
+    due to the book."""
     won = _count(sums, lambda each: each.outcome is Outcome.WHITE)
     lost = _count(sums, lambda each: each.outcome is Outcome.BLACK)
     drawn = _count(sums, lambda each: each.outcome is Outcome.DRAW)

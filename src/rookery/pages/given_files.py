@@ -1,4 +1,4 @@
-"""Nets and books: listed, searched, given and removed, with what one keeps here in all."""
+"""Nets and books: list, search, upload and remove, with the storage that a user takes."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ async def _load_usage(site: Site, viewer: Actor | None) -> StoredUsage | None:
 
 @dataclass(frozen=True, slots=True)
 class NetsData:
-    """What the page of nets is made from, without what the visitor may not see."""
+    """The data for the page of nets, without what the visitor may not see."""
 
     now: datetime
     viewer: Actor | None
@@ -60,15 +60,15 @@ class NetsData:
     repeats: Mapping[str, RepeatedUpload]
     engines: Mapping[str, str]
     used: Mapping[str, str]
-    """Nets that unfinished tests play with, each with one of them."""
+    """Nets that unfinished tests use, each with one of these tests."""
     names: Mapping[str, str]
-    """Of unfinished tests."""
+    """The names of unfinished tests."""
     usage: StoredUsage | None
 
 
 @dataclass(frozen=True, slots=True)
 class NetRow:
-    """A net with its engine, a test that plays with it, and whether this visitor may remove it."""
+    """A net with its engine, a test that uses it, and whether this visitor may remove it."""
 
     net: StoredNet
     engine: str
@@ -126,7 +126,7 @@ def make_nets_view(data: NetsData) -> NetsView:
 
 
 def _make_net_row(net: StoredNet, data: NetsData) -> NetRow:
-    """Who gave a net in secret is not told to those who gave it again."""
+    """The row of a net. People who uploaded it again are not told of a private first upload."""
     again, viewer, run = data.repeats.get(net.name), data.viewer, data.used.get(net.name, "")
     shown = replace(net, user=again.user, created=again.at, downloads=0) if again else net
     return NetRow(
@@ -171,7 +171,7 @@ async def _remove(request: Request, kind: str, back: str, work: Removal) -> Resp
 
 @dataclass(frozen=True, slots=True)
 class BooksData:
-    """What the page of books is made from, without what the visitor may not see."""
+    """The data for the page of books, without what the visitor may not see."""
 
     now: datetime
     viewer: Actor | None
@@ -183,12 +183,12 @@ class BooksData:
     engines: tuple[str, ...] = ()
     error: str = ""
     name: str = ""
-    """What was typed."""
+    """The name that was typed."""
 
 
 @dataclass(frozen=True, slots=True)
 class BookRow:
-    """A book; one that is not kept here is fetched by workers from where it is."""
+    """A book. One that is not stored here is downloaded by workers from elsewhere."""
 
     name: str
     openings: int
@@ -212,7 +212,7 @@ class BooksView:
 
 @runs(Domain.THREAD, "pieces are written, counted and looked at in threads; the page too")
 async def books_page(request: Request) -> Response:
-    """GET gives the list, POST keeps the book that comes with it."""
+    """GET returns the list, POST stores the posted book."""
     viewer = await viewer_of(request)
     if request.method != "POST":
         return await _show_books(request, viewer)
@@ -276,7 +276,7 @@ def make_books_view(data: BooksData) -> BooksView:
 
 
 def _list_books(data: BooksData) -> Iterator[BookRow]:
-    """Those that are kept here come first."""
+    """The books, stored ones first."""
     kept = {book.name for book in data.books}
     for book in data.books:
         yield _make_book_row(book, data)
@@ -300,7 +300,7 @@ def _make_book_row(book: StoredBook, data: BooksData) -> BookRow:
 
 @dataclass(frozen=True, slots=True)
 class BookView:
-    """A book that is kept here, with its first openings."""
+    """A stored book with its first openings."""
 
     book: StoredBook
     first: tuple[str, ...]
@@ -322,7 +322,7 @@ async def book_page(request: Request) -> Response:
 
 
 def _read_first(store: BookStore, book: StoredBook) -> tuple[str, ...]:
-    """The first positions, or lines of the first games. Blocks."""
+    """The first positions, or the lines of the first games. It blocks."""
     with store.open(book) as file:
         text = file.read(FIRST_BYTES).decode("utf-8", "replace")
     lines = text.splitlines()

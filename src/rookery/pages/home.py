@@ -1,4 +1,4 @@
-"""The start page: the fleet at a glance, and the runs that wait, play and have ended."""
+"""The start page: the fleet at a glance, and pending, active and finished runs."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -48,12 +48,12 @@ from rookery.web.site import Site
 
 FINISHED_SHOWN = 25
 PAUSE_SECONDS = 2.0
-"""Between two pictures of everything that plays."""
+"""The least time between two versions of the live part that a page receives."""
 
 
 @dataclass(frozen=True, slots=True)
 class HomePage:
-    """`trouble` is empty when everything works; `part` is what moves, ready to be shown."""
+    """The start page. `trouble` is empty if everything works; `part` is the rendered live part."""
 
     trouble: str
     role: str
@@ -63,7 +63,8 @@ class HomePage:
     steps: tuple[NextStep, ...]
 
 
-# The handlers: what moves is made once for all who may see the same, the page around it for each.
+# The endpoints. The live part is rendered once for all who may see the same; the page around it for
+# each visitor.
 
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
@@ -79,7 +80,7 @@ async def home(request: Request) -> Response:
         frame, page = await make_frame(request), await _make_page(request, None, filters)
         return await render_part(site, "home.html", _keep, page, frame=frame)
 
-    # Strangers with the same theme are shown the same page, and are the most.
+    # Most visitors are not logged in, and those with the same theme get the same page.
     theme = theme_in(request.headers.get("cookie", ""))
 
     async def find_key() -> Hashable:
@@ -90,7 +91,8 @@ async def home(request: Request) -> Response:
 
 
 def _address_mine(viewer: Actor | None, filters: HomeFilters) -> str:
-    """The start page with one's own tests, by an address that is the same for everybody."""
+    """The start page with the visitor's own tests. Without a login the address is the same for
+    everybody."""
     here = ListAddress(HERE, {"engine": filters.engine})
     if viewer is None:
         return ListAddress("/login").change(next=here.change(mine=1))
@@ -121,7 +123,7 @@ async def _make_page(request: Request, viewer: Actor | None, filters: HomeFilter
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def home_live(request: Request) -> Response:
-    """What moves on the start page, for its script."""
+    """The live part of the start page, for its script."""
     site, filters = site_of(request), read_filters(request.query_params)
 
     async def find(viewer: Actor | None) -> RenderedPart:
@@ -131,7 +133,7 @@ async def home_live(request: Request) -> Response:
 
 
 def _acted(request: Request) -> bool:
-    """Whether somebody comes from a form and wants to see what it did."""
+    """Whether the visitor comes from a form and wants to see its effect."""
     return bool(session_of(request.scope).data.flashes)
 
 
@@ -158,9 +160,9 @@ async def _find_part(
 
 
 async def _find_audience(site: Site, viewer: Actor | None, hidden: frozenset[str]) -> Hashable:
-    """What somebody may see and do beyond strangers: alone those who have to do with a run that
-    waits need a part of their own; approvers share one but for their own runs, and so do all
-    others who are logged in."""
+    """The key of those who share a rendered start page. Visitors share one, and so do users and
+    approvers; but users who are concerned with a pending run, and approvers with a pending run of
+    their own, get a page of their own."""
     if viewer is None:
         return ""
     active = await site.fleet.views.active()
@@ -177,7 +179,7 @@ async def _list_unfinished(site: Site, hidden: frozenset[str]) -> list[Run]:
 
 
 async def _render(site: Site, viewer: Actor | None, filters: HomeFilters) -> RenderedPart:
-    # Listed anew: whoever asked may have waited for its turn.
+    # Computed again, because the request may have waited for its turn.
     hidden = site.privacy.hidden(name_of(viewer))
     seen = await _list_unfinished(site, hidden)
     data = await _load(site, viewer, filters, seen, hidden)

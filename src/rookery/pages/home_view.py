@@ -1,4 +1,4 @@
-"""What the start page shows: figures of the fleet, and a row for each run by its state."""
+"""The view of the start page: figures of the fleet, and a row for each run by state."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from rookery.rules.review import UNREAD, Hint, Severity
 
 HERE = "/"
 MOST_UNFINISHED = 100
-"""More rows than this nobody reads; the filters find the rest."""
+"""The most unfinished tests shown. Filters find the others."""
 MOST_HINTS = 3
 MOST_ENGINES = 12
 LONGEST_NAME = 100
@@ -26,14 +26,14 @@ BUNDLED = "Fledgling"
 
 @dataclass(frozen=True, slots=True)
 class HomeFilters:
-    """Whose runs and of which engine a visitor wants to see, as it stands in the address."""
+    """Whose runs, and of which engine, a visitor wants to see, as given in the address."""
 
     user: str = ""
     engine: str = ""
 
     @property
     def values(self) -> dict[str, str]:
-        """As they stand in an address."""
+        """The filters as parameters of an address."""
         return {"user": self.user, "engine": self.engine}
 
     def suits(self, run: Run) -> bool:
@@ -45,7 +45,7 @@ NO_FILTERS = HomeFilters()
 
 
 def read_filters(query: Mapping[str, str]) -> HomeFilters:
-    """`owner` is what addresses of older pages call the user."""
+    """The filters of a query. Old addresses call the user `owner`."""
     user = query.get("user", "") or query.get("owner", "")
     return HomeFilters(
         user=user.strip()[:LONGEST_NAME], engine=query.get("engine", "").strip()[:LONGEST_NAME]
@@ -54,7 +54,7 @@ def read_filters(query: Mapping[str, str]) -> HomeFilters:
 
 @dataclass(frozen=True, slots=True)
 class HomeData:
-    """What the moving part is made from. Frozen values only, because a thread makes it."""
+    """The data for the live part: frozen values only, because a thread renders it."""
 
     now: datetime
     viewer: Actor | None = None
@@ -65,12 +65,12 @@ class HomeData:
     filters: HomeFilters = NO_FILTERS
     waiting_machines: int = 0
     hints: Mapping[str, tuple[Hint, ...]] = field(default_factory=dict)
-    """What an approver should know, by run that waits."""
+    """Hints for approvers, by pending run."""
 
 
 @dataclass(frozen=True, slots=True)
 class FleetFigure:
-    """A figure about the whole fleet, at the top of the page."""
+    """A figure about the whole fleet, shown at the top of the page."""
 
     name: str
     text: str
@@ -79,19 +79,19 @@ class FleetFigure:
 
 @dataclass(frozen=True, slots=True)
 class PendingRun:
-    """A run that waits for an approver, and whether this visitor may approve it."""
+    """A run that waits for approval, and whether this visitor may approve it."""
 
     row: RunRow
     approvable: bool
     hints: tuple[Hint, ...] = ()
-    """What makes an approver look twice, and whether the sources are still to be read."""
+    """Warnings for the approver, and whether the sources are still to be read."""
     more_hints: str = ""
-    """How many such hints its own page has beside these."""
+    """How many further hints the run's own page has."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSection:
-    """The runs in one state: how many there are, and those that are shown."""
+    """The runs in one state: their number, and those that are shown."""
 
     rows: tuple[RunRow, ...]
     count: int
@@ -104,7 +104,7 @@ class RunSection:
 
 @dataclass(frozen=True, slots=True)
 class HomeView:
-    """The part of the start page that moves."""
+    """The live part of the start page."""
 
     fleet: tuple[FleetFigure, ...]
     waiting: tuple[PendingRun, ...]
@@ -114,17 +114,17 @@ class HomeView:
     finished: tuple[RunRow, ...]
     finished_today: int
     choices: tuple[Choice, ...]
-    """Whose tests and of which engine are shown, and what else could be."""
+    """The filters to choose, and the chosen ones."""
     user: str
     without_user: str
-    """The user that is filtered by, and the address without."""
+    """The filtered user, and the address without that filter."""
     tests: ListAddress
-    """The list of all finished tests, with the same filters."""
+    """The list of finished tests with the same filters."""
     is_empty: bool
 
 
 def make_home_view(data: HomeData) -> HomeView:
-    """The view of what moves; it computes statistics, so it is called in a thread."""
+    """The view of the live part. It computes statistics, so call it in a thread."""
     filters = data.filters
     wanted = [run for run in data.unfinished if filters.suits(run)]
     waiting = [run for run in wanted if run.display is DisplayState.PENDING]
@@ -150,7 +150,7 @@ def _make_section(found: Sequence[Run], data: HomeData) -> RunSection:
 
 
 def _order_playing(run: Run) -> tuple[int, int, str]:
-    """Sorts runs by priority and cores."""
+    """Sort key of runs at play: by priority and cores."""
     return -run.plan.priority, -run.tally.cores, run.id
 
 
@@ -167,7 +167,7 @@ def _make_pending_run(run: Run, data: HomeData) -> PendingRun:
 
 
 def _make_fleet_figures(data: HomeData) -> tuple[FleetFigure, ...]:
-    """Figures over all runs, whatever the filters."""
+    """The fleet's figures over all runs, regardless of filters."""
     found = data.unfinished
     known = [data.paces.list_run(run) for run in found if run.tally.workers]
     rate = sum(measure_games_per_minute(one.run, one.then, one.speed, data.now) for one in known)
@@ -186,14 +186,15 @@ def _make_fleet_figures(data: HomeData) -> tuple[FleetFigure, ...]:
 
 
 def _count_waiting(data: HomeData) -> str:
-    """How many machines are connected and have nothing to play."""
+    """How many connected machines have nothing to play."""
     count = data.waiting_machines
     return f"{format_count(count)} waiting" if count else ""
 
 
 def _list_choices(data: HomeData) -> Iterator[Choice]:
-    """Everything, one's own, and engines by the number of their unfinished tests; nothing where
-    there is nothing to choose. Who looks is not told here: many are shown the same."""
+    """The filters to offer: all tests, the user's own, and engines by the number of their
+    unfinished tests; none if there is no choice. The user's name is not part of them, because many
+    users share the rendered page."""
     filters, here = data.filters, ListAddress(HERE, data.filters.values)
     found = Counter(
         engine
@@ -216,7 +217,7 @@ def _list_choices(data: HomeData) -> Iterator[Choice]:
 
 
 def is_first_hour(data: HomeData) -> bool:
-    """Whether nothing but the bundled engine has been tested yet."""
+    """Whether only the bundled engine has been tested so far."""
     found = (*data.unfinished, *data.finished)
     engines = {side.engine for run in found for side in run.plan.sides}
     return data.filters == NO_FILTERS and engines == {BUNDLED}

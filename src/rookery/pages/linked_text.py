@@ -1,6 +1,7 @@
-"""Texts that people wrote, cut into plain pieces and web addresses, for templates to link.
+"""Splits texts that people wrote into plain pieces and web addresses, which templates turn into
+links.
 
-One pass over the words: a stranger's text of any shape takes time in proportion to its length.
+It makes a single pass over the words, so that its time is proportional to the length of any text.
 """
 
 from collections.abc import Iterator
@@ -8,21 +9,21 @@ from dataclasses import dataclass
 
 SCHEMES = ("https://", "http://")
 CLOSING = ".,;:!?'\"”’)]}>"
-"""What ends a sentence or a bracket, and no address."""
+"""Characters that end a sentence or close a bracket, and are not part of an address before them."""
 OPENING = "([{<'\"“‘"
 LONGEST_ADDRESS = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """A piece of a text; `address` is where it leads to, or empty."""
+    """A piece of a text. `address` is its link, or empty."""
 
     text: str
     address: str = ""
 
 
 def split_links(text: str) -> tuple[TextPiece, ...]:
-    """The text as pieces, in order and with nothing left out."""
+    """Split a text into pieces, in order and complete."""
     pieces: list[TextPiece] = []
     plain: list[str] = []
     for piece in _split_words(text):
@@ -53,7 +54,7 @@ def _split_word(word: str) -> Iterator[TextPiece]:
         return
     inner = word.lstrip(OPENING)
     address = inner.rstrip(CLOSING)
-    # An address may hold brackets of its own, as those of an encyclopedia do.
+    # An address may contain brackets of its own, as those of Wikipedia do.
     if "(" in address and inner[len(address) :].startswith(")"):
         address += ")"
     known = address.lower().startswith(SCHEMES) and "." in address

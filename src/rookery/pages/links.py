@@ -1,4 +1,4 @@
-"""What links in mail lead to: a new password, a confirmed address, no more mail."""
+"""The pages that links in mails lead to: a new password, confirming an address, unsubscribing."""
 
 import asyncio
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ CONFIRM, UNSUBSCRIBE = "/confirm", "/unsubscribe"
 LONGEST_TEXT = 300
 LONGEST_PASSWORD = 1024
 ANSWER_SECONDS = 0.1
-"""Longer than a letter takes to be written down."""
+"""The least time that an answer takes, which is longer than queueing a mail."""
 ASKED = "If there is such an account with a confirmed address, a link is on its way to it by mail."
 DIFFERENT = "The two passwords differ."
 CHANGED = "Your password is changed. Log in with the new one;"
@@ -32,12 +32,12 @@ TOKENS = "/tokens"
 TOKENS_STAY = "Your tokens stay valid; after the login you see them, to revoke what you don't know."
 
 
-# Asking for a link to a new password, which never tells whether there is such an account.
+# Asking for a link to a new password. The answer never tells whether the account exists.
 
 
 @dataclass(frozen=True, slots=True)
 class ResetView:
-    """The form that asks for a link; without mail there is none."""
+    """The form that asks for a link. Without mail there is no form."""
 
     csrf: str
     has_mail: bool
@@ -53,7 +53,7 @@ async def ask_for_reset(request: Request) -> Response:
     refusal = ""
     if request.method == "POST" and has_mail:
         try:
-            # Who is known here is not to be read off the time that an answer takes.
+            # The time of an answer must not reveal whether the account exists.
             pause = asyncio.sleep(ANSWER_SECONDS)
             await asyncio.gather(pause, _post_reset(site, text, info.client))
             session.flash(ASKED)
@@ -71,7 +71,7 @@ async def _post_reset(site: Site, text: str, client: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class NewPasswordView:
-    """The form for a new password, by a link that is valid."""
+    """The form for a new password, for a valid link."""
 
     csrf: str
     token: str
@@ -83,7 +83,8 @@ class NewPasswordView:
 
 @runs(Domain.THREAD, "the password is judged and hashed, the page rendered in threads")
 async def choose_password(request: Request) -> Response:
-    """The link works once: it is signed over the password that is replaced."""
+    """Set a new password. The link works once, because its signature covers the replaced
+    password."""
     site, session = site_of(request), session_of(request.scope)
     form = request_info_of(request.scope).form
     token = form.text("token") or request.query_params.get("token", "")
@@ -107,8 +108,9 @@ async def choose_password(request: Request) -> Response:
 
 
 async def _end_all_sessions(request: Request, user: User) -> Response:
-    """Sessions are bound to the password, so that this process only has to forget it. Tokens go on
-    unless the user says otherwise, and are to be looked through then."""
+    """End all sessions. They are bound to the password, so that this process only has to forget the
+    user. Tokens remain valid unless the user chose otherwise; the user is then asked to review
+    them."""
     site, session = site_of(request), session_of(request.scope)
     site.sessions.forget(user.name)
     site.credentials.forget(user.name)
@@ -121,12 +123,12 @@ async def _end_all_sessions(request: Request, user: User) -> Response:
     return redirect_to(f"/login?next={TOKENS}")
 
 
-# Links with one button.
+# Links to a page with one button.
 
 
 @dataclass(frozen=True, slots=True)
 class LinkView:
-    """A page that asks once more, since programs open links that people were sent."""
+    """A page that asks for confirmation, since programs open links in mails."""
 
     csrf: str
     token: str
@@ -138,7 +140,7 @@ class LinkView:
 
 @runs(Domain.THREAD, "awaits one write; the page is rendered in a thread")
 async def confirm_address(request: Request) -> Response:
-    """Whoever has the link reads the mail of that address."""
+    """Confirm a mail address: only its reader has the link."""
     token, user = await _read_link(request, LinkPurpose.CONFIRM)
     if request.method == "POST":
         try:

@@ -1,4 +1,4 @@
-"""Lists that are filtered, sorted and paged by their address."""
+"""Lists that are filtered, sorted and paged by parameters of their address."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,22 +8,22 @@ from rookery.pages.formatting import format_count
 
 MOST_PAGES = 100_000
 NEAR = 2
-"""How many numbers of pages are shown on each side of the present one."""
+"""How many page numbers are shown on each side of the current one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListAddress:
-    """The address of a list: its path and what it is filtered, sorted and paged by.
+    """The address of a list: its path, filters, sort column and page.
 
-    `sort` is the name of a column, with a minus before it for descending; what is empty is left
-    out of addresses, and a change of anything but the page leads to the first page.
+    `sort` is the name of a column, with a minus before it for descending order. Empty values are
+    left out of addresses, and a change of anything but the page leads to the first page.
     """
 
     path: str
     values: Mapping[str, str] = field(default_factory=dict)
 
     def change(self, **changes: object) -> str:
-        """The address with these values changed; an empty one takes a filter away."""
+        """The address with these values changed. An empty value removes a filter."""
         kept = {name: value for name, value in self.values.items() if name != "page"}
         kept |= {name: str(value) for name, value in changes.items()}
         wanted = {name: value for name, value in kept.items() if value}
@@ -32,19 +32,23 @@ class ListAddress:
         return f"{self.path}?{urlencode(wanted)}" if wanted else self.path
 
     def sort_by(self, key: str) -> str:
-        """The address of the list sorted by a column; in the other direction where it is so now.
+        """The address of the list sorted by a column, or in the opposite direction if it already
+        is.
 
-        A column is first sorted from its largest value down."""
+        The first direction is descending.
+        """
         return self.change(sort=key if self.values.get("sort") == f"-{key}" else f"-{key}")
 
     def direction(self, key: str) -> str:
-        """How the list is sorted by a column, as `aria-sort` says it; empty where it is not."""
+        """The direction in which the list is sorted by this column, as `aria-sort` wants it; empty
+        if it is sorted by another one."""
         sort = self.values.get("sort", "")
         return {key: "ascending", f"-{key}": "descending"}.get(sort, "")
 
 
 def read_page(query: Mapping[str, str]) -> int:
-    """The number of a page in an address; people edit addresses, and nonsense is the first."""
+    """The page number in an address. Invalid numbers mean the first page, since people edit
+    addresses."""
     text = query.get("page", "")
     if not (text.isascii() and text.isdigit()):
         return 1
@@ -53,7 +57,7 @@ def read_page(query: Mapping[str, str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PageNumber:
-    """A number in the pager, or a gap between two; without an address it leads nowhere."""
+    """A number in the pager, or a gap. Without an address it is not a link."""
 
     word: str
     address: str = ""
@@ -62,7 +66,7 @@ class PageNumber:
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """The links below a list; nothing is shown where everything is on one page."""
+    """The links below a list. Nothing is shown if the list fits on one page."""
 
     text: str = ""
     earlier: str = ""
@@ -75,7 +79,7 @@ class Pager:
 
 
 def make_pager(address: ListAddress, page: int, size: int, total: int) -> Pager:
-    """The pager of a list whose length is known."""
+    """The pager of a list of known length."""
     pages = max(1, -(-total // size))
     first, last = (page - 1) * size + 1, min(page * size, total)
     shown = f"{format_count(first)} to {format_count(last)}" if first <= last else "none"
@@ -88,7 +92,8 @@ def make_pager(address: ListAddress, page: int, size: int, total: int) -> Pager:
 
 
 def make_open_pager(address: ListAddress, page: int, *, more: bool) -> Pager:
-    """The pager of a list whose length is not counted; `more` where there is a next page."""
+    """The pager of a list whose length is not counted. `more` tells whether there is a next
+    page."""
     return Pager(
         f"page {format_count(page)}" if page > 1 or more else "",
         address.change(page=page - 1) if page > 1 else "",

@@ -1,8 +1,8 @@
-"""Parts of pages that move: fetched once, or sent again whenever they have changed.
+"""Live parts of pages: fetched once, or sent again whenever they have changed.
 
-A page's script opens the address of its part as a stream of events and is sent the part itself, as
-HTML, the same packed bytes as everybody who may see the same. Where no stream can be had, the same
-address gives the part once.
+A page's script opens the address of its part as an event stream and receives the part as HTML. All
+who may see the same get the same compressed bytes. Without a stream, the same address returns the
+part once.
 """
 
 import asyncio
@@ -37,11 +37,12 @@ from rookery.web.v1.events import (
 
 M = TypeVar("M")
 FindPart = Callable[[Actor | None], Awaitable[RenderedPart]]
-"""The newest part for a viewer; raises NotFound where this viewer may see it no longer."""
+"""Finds the newest part for a viewer. Raises NotFound if this viewer may no longer see it."""
 
 PACKED_HEADERS = {**HEADERS, "content-encoding": "gzip"}
 ALIVE = b"event: alive\ndata:\n\n"
-"""What a page's script hears where nothing has changed: a line may be dead without a word."""
+"""The event that tells a page's script that nothing has changed, so that it notices a dead
+connection."""
 PACKED_ALIVE = pack_piece(ALIVE)
 PACKED_FAREWELL = pack_piece(FAREWELL)
 
@@ -49,14 +50,14 @@ PACKED_FAREWELL = pack_piece(FAREWELL)
 async def answer_live(
     request: Request, find: FindPart, *, run: str = "", pause: float = 0.0
 ) -> Response:
-    """The part that `find` gives: once, or in a stream as often as this run changes, any run
-    without one, with a pause of so many seconds between two."""
+    """The part that `find` returns: once, or in a stream after every change of this run (of any run
+    if none is given), with a pause of so many seconds between two."""
     viewer = await viewer_of(request)
     if MEDIA_TYPE not in request.headers.get("accept", ""):
         return answer_part(request, await find(viewer))
     packed = takes_gzip(request.headers.get("accept-encoding", ""))
     stream = PartStream(request, viewer, find, Wanted(run), pause, packed=packed)
-    # What may not be seen is refused before a stream begins.
+    # Refuse what the viewer may not see before a stream begins.
     await find(viewer)
     if packed:
         return EventStream(stream.write(), site_of(request), PACKED_HEADERS, PACKED_FAREWELL)
@@ -72,7 +73,7 @@ async def answer_live_list(
     *,
     pause: float,
 ) -> Response:
-    """A part that any run may change, made once for all for whom `sight` gives the same."""
+    """A part that any run may change, rendered once for all viewers with equal `sight`."""
     site = site_of(request)
 
     async def find(viewer: Actor | None) -> RenderedPart:
@@ -93,7 +94,7 @@ async def answer_live_run(
     make: Callable[[M], object],
     load: Callable[[Run, Actor | None], Awaitable[M]],
 ) -> Response:
-    """A part about the run that the address names, made once for all who may see the same of it."""
+    """A part about the run in the address, rendered once for all who may see the same of it."""
     site, run_id = site_of(request), str(request.path_params["run_id"])
 
     async def find(viewer: Actor | None) -> RenderedPart:
@@ -104,7 +105,7 @@ async def answer_live_run(
             return (template, run.id, privacy.hidden(name_of(viewer)), sight)
 
         async def render() -> RenderedPart:
-            # Found anew: whoever asked may have waited for its turn.
+            # Find the run again, because the request may have waited for its turn.
             data = await load(await find_run_for(viewer, request), viewer)
             return await render_part(site, template, make, data)
 
@@ -116,7 +117,7 @@ async def answer_live_run(
 
 
 class PartStream:
-    """One page that is open somewhere."""
+    """The stream of one open page."""
 
     def __init__(
         self,
@@ -136,7 +137,7 @@ class PartStream:
         self._packed = packed
         self._sent = ""
         self._owes = False
-        """Whether there was a change that could not be shown."""
+        """Whether a change could not be sent yet."""
 
     async def write(self) -> AsyncIterator[bytes]:
         site, begun = site_of(self._request), choose_retry() + b"\n"
@@ -157,8 +158,8 @@ class PartStream:
                         return
 
     async def _tell(self, site: Site) -> bytes | None:
-        """The part where it differs from what was sent last; None when it is to be seen no
-        longer."""
+        """The next event: the part if it has changed, else a sign of life. None if the viewer may
+        no longer see the part."""
         try:
             part = await self._find(self._viewer)
         except NotFound:
@@ -180,7 +181,8 @@ class PartStream:
         return PACKED_ALIVE if self._packed else ALIVE
 
     async def _look_again(self, site: Site) -> bool:
-        """Who looks may have been blocked meanwhile, or may see and do other things."""
+        """Check the viewer again, who may have been blocked or got other permissions. Returns
+        whether the stream may continue."""
         if not await is_welcome(site, self._request, name_of(self._viewer)):
             return False
         try:

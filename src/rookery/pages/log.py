@@ -43,7 +43,7 @@ ID_LENGTH = 24
 
 @dataclass(frozen=True, slots=True)
 class LogFilters:
-    """What a visitor wants to see, as it stands in the address."""
+    """What a visitor filters by, as given in the address."""
 
     action: str = ""
     user: str = ""
@@ -53,7 +53,7 @@ class LogFilters:
     until: str = ""
     text: str = ""
     before: str = ""
-    """The last line of the page before, as `time-number`."""
+    """The last line of the previous page, as `time-number`."""
 
     @property
     def address(self) -> ListAddress:
@@ -75,7 +75,7 @@ class LogFilters:
 
 @dataclass(frozen=True, slots=True)
 class LogData:
-    """What the page is made from, without what this visitor may not see."""
+    """The data for the page, without what this visitor may not see."""
 
     now: datetime
     filters: LogFilters
@@ -91,7 +91,7 @@ class LogView:
     rows: tuple[ActionRow, ...]
     kinds: tuple[tuple[str, str], ...]
     live: str
-    """Where the part that moves is fetched; empty where older lines are shown."""
+    """The address of the live part; empty if older lines are shown."""
     older: str
     newest: str
     trouble: str
@@ -106,7 +106,7 @@ async def log_page(request: Request) -> Response:
 
 @runs(Domain.THREAD, "awaits three queries, rendered in a thread")
 async def log_live(request: Request) -> Response:
-    """The lines of the log, for the script of its page."""
+    """The lines of the log, for the page's script."""
     site, filters = site_of(request), read_log_filters(request.query_params)
 
     return await answer_live_list(
@@ -114,7 +114,7 @@ async def log_live(request: Request) -> Response:
         "log_live.html",
         make_log_view,
         lambda viewer: _load(site, viewer, filters),
-        # Which logs of failures somebody may read depends on who they are.
+        # Which logs of failures are readable differs between viewers.
         lambda viewer: (filters, viewer, site.privacy.sight(viewer)),
         pause=PAUSE_SECONDS,
     )
@@ -149,7 +149,7 @@ async def _load(site: Site, viewer: Actor | None, filters: LogFilters) -> LogDat
 async def _load_logs(
     site: Site, viewer: Actor | None, events: tuple[Event, ...]
 ) -> tuple[StoredLog, ...]:
-    """Those of the failures that this visitor may read."""
+    """The worker logs of these events that this visitor may read."""
     if viewer is None:
         return ()
     found = await site.reads.runs({event.run for event in events if event.task is not None})

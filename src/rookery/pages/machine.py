@@ -1,4 +1,4 @@
-"""The page of one machine: its hardware, what it plays and played, how it failed, and its block."""
+"""The page of a machine: its hardware, what it plays and played, its failures, and its block."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -47,37 +47,37 @@ NO_REASON = "Say why: its owner reads it, and whoever looks at the machine later
 
 @dataclass(frozen=True, slots=True)
 class MachineData:
-    """What the page is made from, without what this visitor may not see."""
+    """The data for the page, without what this visitor may not see."""
 
     now: datetime
     name: str
     viewer: Actor | None
     known: KnownMachine | None
-    """None where it has not been heard of lately, or where that is not this visitor's business."""
+    """The machine; None if it was not seen lately, or this visitor may not see it."""
     block: MachineBlock | None
-    """None where it is not blocked."""
+    """The block; None if the machine is not blocked."""
     tasks: tuple[Task, ...]
     runs: Mapping[str, Run]
-    """Those of the tasks and of the words, as far as this visitor may see them."""
+    """The runs of its tasks and of messages, as far as this visitor may see them."""
     words: tuple[Event, ...]
     logs: tuple[StoredLog, ...]
     games: Collection[tuple[str, int]] = ()
-    """Tasks whose games are still there."""
+    """Tasks whose games are still stored."""
     colour: Colour | None = None
-    """How its present results compare; None where they are too few."""
+    """How its present results compare with those of others; None if there are too few."""
     others: tuple[str, ...] = ()
     """Other names of the same computer."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedTask:
-    """A task with the run that it belongs to."""
+    """A task and its run."""
 
     row: TaskRow
     run: str
     run_name: str
     games_file: str
-    """The address of its games, where they are here."""
+    """The address of its games, if they are stored here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class MachineView:
     message: str
     may_block: bool
     is_approvers: bool
-    """Whether an approver has blocked it, and only an approver lets it back in."""
+    """Whether an approver has blocked it, so that only an approver may unblock it."""
     longest_message: int = LONGEST_BLOCK_MESSAGE
 
 
@@ -120,7 +120,7 @@ async def unblock_machine(request: Request) -> Response:
 
 
 async def _set_block(request: Request, message: str | None) -> Response:
-    """What the JSON API does, with what came of it on the page that follows."""
+    """Block or unblock the machine as the JSON API does, and show the outcome on the next page."""
     name, actor = str(request.path_params["worker"]), await viewer_of(request)
     here, session = f"/machines/{name}", session_of(request.scope)
     if actor is None:
@@ -196,8 +196,8 @@ async def _load_runs(
 def _select_known(
     known: KnownMachine | None, name: str, viewer: Actor | None, runs: Mapping[str, Run]
 ) -> KnownMachine | None:
-    """A machine that waits is the business of its owner and of approvers; one that plays, of all
-    who may see what it plays."""
+    """The machine if the viewer may see it. A waiting one is visible to its owner and to approvers,
+    a playing one to all who may see its run."""
     if known is None:
         return None
     seen = known.run in runs if known.task else is_concerned(viewer, name)
@@ -207,7 +207,7 @@ def _select_known(
 def _find_other_names(
     known: KnownMachine | None, machines: Iterable[KnownMachine]
 ) -> tuple[str, ...]:
-    """Names under which the same computer came before, or comes besides."""
+    """Other names under which the same computer is or was connected."""
     if known is None or not known.machine.claimed.host:
         return ()
     key = identify_host(known.machine)
@@ -253,21 +253,21 @@ def _tell_reason(data: MachineData) -> str:
 
 
 def _may_block(data: MachineData) -> bool:
-    """Whether a viewer blocks this machine, or lets it back in."""
+    """Whether the viewer may block or unblock this machine."""
     if data.viewer is None or not is_concerned(data.viewer, data.name):
         return False
     return data.viewer.approver or data.block is None or not data.block.is_approvers
 
 
 def _find_description(data: MachineData) -> Machine | None:
-    """As it described itself last."""
+    """The machine as it described itself last."""
     if data.known:
         return data.known.machine
     return data.tasks[0].machine if data.tasks else None
 
 
 def _find_last_run(data: MachineData) -> Run | None:
-    """What it played last: of one that waits, the speed is still that."""
+    """The run that it played last. The speed of a waiting machine refers to it."""
     return data.runs.get(data.tasks[0].run) if data.tasks else None
 
 
@@ -283,7 +283,7 @@ def _describe_speed(machine: Machine | None, run: Run | None) -> str:
 
 
 def _list_facts(machine: Machine) -> Iterator[tuple[str, str]]:
-    """What it says of itself, as far as everybody may know it."""
+    """The properties that the machine reports and everybody may see."""
     claimed = machine.claimed
     yield "Processor", " ".join(claimed.cpu.split())[:200]
     yield "Architecture", machine.arch

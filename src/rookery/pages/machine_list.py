@@ -1,4 +1,5 @@
-"""The list of machines: computers by owner, what each does now and how its results look."""
+"""The list of machines: computers by owner, their present activity and the quality of their
+results."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,16 +39,17 @@ from rookery.web.site import Site
 HERE = "/machines"
 ROWS = 100
 PAUSE_SECONDS = 10.0
-"""Between two pictures of all machines, which are thousands."""
+"""The least time between two versions of the list that a page receives. There may be thousands of
+machines."""
 STATES = ("playing", "waiting", "away", "different")
 BLOCKED_ONES = "blocked"
-"""The choice of machines that are given no tasks, whether they are here or not."""
+"""The filter for machines that get no tasks, connected or not."""
 MOST_PLAYED_BEFORE = 200
 
 
 @dataclass(frozen=True, slots=True)
 class MachineFilters:
-    """What a visitor wants to see, as it stands in the address."""
+    """What a visitor filters by, as given in the address."""
 
     text: str = ""
     user: str = ""
@@ -61,34 +63,34 @@ class MachineFilters:
 
 @dataclass(frozen=True, slots=True)
 class MachineListData:
-    """What the list is made from. Frozen values only, because a thread makes the page."""
+    """The data for the list: frozen values only, because a thread makes the page."""
 
     now: datetime
     viewer: Actor | None
     filters: MachineFilters
     roster: Roster
     runs: Mapping[str, Run] = field(default_factory=dict)
-    """Those at play that this visitor may see."""
+    """The runs at play that this visitor may see."""
     played: Mapping[str, Run] = field(default_factory=dict)
-    """Those that machines which wait have played last, as far as this visitor may see them."""
+    """The runs that waiting machines played last, as far as this visitor may see them."""
     blocks: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class HostRow:
-    """A computer as one row: how it described itself last, and what is worked out of it."""
+    """A computer as one row: its latest description, and figures computed from it."""
 
     machine: Machine
     title: str
     workers: int
-    """At play, where they are several."""
+    """The number of its active workers, if there are several."""
     earlier: int
     """How often it was started before under another name."""
     cores: int
     ratio: str
     status: StatusLabel
     run: Run | None
-    """What it plays, where the visitor may see that; with its name and task."""
+    """The run that it plays, if the visitor may see it; with its name and task."""
     run_name: str
     task: Task | None
     residual: StatusLabel | None
@@ -97,7 +99,7 @@ class HostRow:
 
 @dataclass(frozen=True, slots=True)
 class OwnerGroup:
-    """The computers of one user that are on this page of the list, and sums over all of them."""
+    """The computers of one user on this page of the list, and the user's totals."""
 
     owner: str
     mine: bool
@@ -108,7 +110,7 @@ class OwnerGroup:
 
 @dataclass(frozen=True, slots=True)
 class BlockedRow:
-    """A machine that is given no tasks; why, its owner and approvers read."""
+    """A machine that gets no tasks. The reason is for its owner and approvers."""
 
     name: str
     user: str
@@ -126,9 +128,9 @@ class MachineListView:
     mine: str
     is_empty: bool
     as_of: str
-    """How old it is what machines do, where another server told it."""
+    """The age of the figures, if another server has sent them."""
     live: str
-    """Where the part that moves is fetched."""
+    """The address of the live part."""
     now: datetime
 
 
@@ -141,7 +143,7 @@ async def machine_list(request: Request) -> Response:
 
 @runs(Domain.THREAD, "what is in memory is copied on the loop, folded and rendered in a thread")
 async def machine_list_live(request: Request) -> Response:
-    """The rows of the list, for the script of its page."""
+    """The rows of the list, for the page's script."""
     site, filters = site_of(request), read_machine_filters(request.query_params)
 
     return await answer_live_list(
@@ -149,7 +151,8 @@ async def machine_list_live(request: Request) -> Response:
         "machine_list_live.html",
         make_machine_list_view,
         lambda viewer: _load(site, viewer, filters),
-        # One's own machines stand first, and why one is blocked its owner reads.
+        # The user's own machines are first in the list, and owners can read why a machine is
+        # blocked.
         lambda viewer: (filters, viewer, site.privacy.hidden(name_of(viewer))),
         pause=PAUSE_SECONDS,
     )
@@ -178,7 +181,7 @@ def read_machine_filters(query: Mapping[str, str]) -> MachineFilters:
 
 
 def make_machine_list_view(data: MachineListData) -> MachineListView:
-    """Goes through all machines, so it is called in a thread."""
+    """The view of the list. It goes through all machines, so call it in a thread."""
     filters, shown, blocked = data.filters, _find_hosts(data), _list_blocked(data)
     asked = filters.state == BLOCKED_ONES
     total = len(blocked if asked else shown.hosts)
@@ -206,7 +209,7 @@ def _describe_moment(since: datetime | None, now: datetime) -> str:
 
 @dataclass(slots=True)
 class OwnerHosts:
-    """The computers of one user that a visitor asked for."""
+    """The computers of one user that match the filters."""
 
     hosts: list[Host] = field(default_factory=list)
     cores: int = 0
@@ -214,7 +217,7 @@ class OwnerHosts:
 
 @dataclass(frozen=True, slots=True)
 class FoundHosts:
-    """What was asked for in the order of the page, and how many there are of each state."""
+    """The matching computers in the order of the page, and their number by state."""
 
     hosts: Sequence[Host]
     owners: Mapping[str, OwnerHosts]
@@ -222,7 +225,7 @@ class FoundHosts:
 
 
 def _find_hosts(data: MachineListData) -> FoundHosts:
-    """One's own first, then owners by the cores they give."""
+    """The matching computers: the visitor's own first, then owners by the cores they contribute."""
     owners: defaultdict[str, OwnerHosts] = defaultdict(OwnerHosts)
     counts = dict.fromkeys(("", *STATES), 0)
     state, viewer = data.filters.state, name_of(data.viewer)
@@ -308,7 +311,7 @@ def _label_residual(each: KnownMachine, data: MachineListData) -> StatusLabel | 
 
 
 def _list_blocked(data: MachineListData) -> tuple[BlockedRow, ...]:
-    """By name: a machine that is away for good stays blocked."""
+    """The blocked machines by name. A machine that never returns stays blocked."""
     filters, text = data.filters, data.filters.text.casefold()
     names = [name for name in sorted(data.blocks) if text in name.casefold()]
     rows = (

@@ -1,4 +1,4 @@
-"""How machines are told of wherever they are listed: their state, speed and residual in words."""
+"""Words for a machine's state, speed and residual, wherever machines are listed."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,23 +18,24 @@ RESIDUALS: Mapping[Colour | None, StatusLabel] = {
     Colour.YELLOW: StatusLabel("differs a little", Tone.YELLOW, "▲"),
     Colour.RED: StatusLabel("differs from the rest", Tone.RED, "▲"),
 }
-"""How the results of its present task compare with those of the others that play the run."""
+"""Labels for how the results of a machine's task compare with the others of the run."""
 
 
 def label_machine(known: KnownMachine | None, now: datetime) -> StatusLabel:
-    """None is a machine that nothing was heard of lately."""
+    """The label of a machine's state. None stands for one that was not seen lately."""
     if known is None:
         return AWAY
     return PLAYING if known.task else WAITING if is_there(known, now) else AWAY
 
 
 def is_there(known: KnownMachine, now: datetime) -> bool:
-    """Whether it gave a sign of life not long ago."""
+    """Whether the machine gave a sign of life recently."""
     return known.heard >= now - STILL_THERE
 
 
 def compare_speed(nps: float, run: Run | None) -> str:
-    """Against the speed that the run's time control is meant for; empty where that is unknown."""
+    """The speed relative to the one that the run's time control is based on; empty if that is
+    unknown."""
     if run is None or nps <= 0 or run.reference_nps <= 0:
         return ""
     return f"{100 * nps / run.reference_nps:.0f} %"

@@ -1,4 +1,4 @@
-"""Adding a machine: one line to paste, with a token that is made for it."""
+"""The page to add a machine: one line to paste, with a token made for it."""
 
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -13,12 +13,12 @@ from rookery.people.users import Scope
 from rookery.web.answers import address_of, site_of
 from rookery.web.scope import session_of
 
-# How a machine joins: the lines to paste, with or without a fresh token in them.
+# The ways to connect a machine: lines to paste, with or without a new token.
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSetup:
-    """One way to start a worker: for whom it is, and what to paste."""
+    """One way to start a worker: for whom it is meant, and what to paste."""
 
     title: str
     text: str
@@ -27,18 +27,18 @@ class WorkerSetup:
 
 @dataclass(frozen=True, slots=True)
 class MachinesView:
-    """`token` is empty until one was asked for; it is shown this once."""
+    """The page. `token` is empty until one was made; it is shown once."""
 
     token: str
     setups: tuple[WorkerSetup, ...]
     fingerprint: str = ""
-    """Of the key that the installed workers will trust."""
+    """The fingerprint of the key that installed workers will trust."""
     open_to_all: bool = False
-    """Whether anybody on the way could change what is installed."""
+    """Whether the connection is unencrypted, so that others could change what is installed."""
 
 
 def make_machines_view(address: str, user: str, token: str, fingerprint: str = "") -> MachinesView:
-    """`address` is that of this server as machines reach it."""
+    """The view. `address` is this server's address as machines reach it."""
     setups = _list_setups(address, user, token, fingerprint) if token else ()
     parts = urlsplit(address)
     return MachinesView(
@@ -88,7 +88,8 @@ NOTE = "made on the page for adding a machine"
 
 @runs(Domain.THREAD, "the token is written, the page rendered in a thread")
 async def add_machine(request: Request) -> Response:
-    """A post makes a token and leads to where it is shown, once: a reload makes no second one."""
+    """POST makes a token and redirects to where it is shown once, so that a reload does not make
+    another."""
     viewer, site = await viewer_of(request), site_of(request)
     if viewer is None:
         return redirect_to(f"/login?next={HERE}")
@@ -109,5 +110,6 @@ async def add_machine(request: Request) -> Response:
 
 
 def _name_secret(user: str, token_id: str) -> str:
-    """Nobody is shown the secret of another's token."""
+    """The name of a token's secret in the session. It contains the user, so that nobody sees
+    another's."""
     return f"{user} {token_id}"

@@ -1,4 +1,5 @@
-"""Small drawings inside tables: the bar of a likelihood ratio, the five bins of pairs, a path."""
+"""Small drawings in tables: the bar of a likelihood ratio, the five bins of game pairs, a
+sparkline."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,13 +17,13 @@ MARK_HIGH = 20.0
 BIN = 8.0
 GAP = 2.0
 LEAST = 1.0
-"""A bin that holds something is seen."""
+"""The least height of a bin with at least one pair, so that it is visible."""
 NAMES = ("0", "½", "1", "1½", "2")
 
 
 @dataclass(frozen=True, slots=True)
 class LlrBar:
-    """Where a sequential test stands between its bounds; lengths are in hundredths of the bar."""
+    """The position of a sequential test between its bounds. Lengths are in per cent of the bar."""
 
     text: str
     value: str
@@ -38,7 +39,7 @@ class LlrBar:
 
 
 def draw_llr_bar(value: float, lower: float, upper: float, before: float | None = None) -> LlrBar:
-    """`before` is the ratio an hour ago; None where it does not matter any more."""
+    """`before` is the ratio an hour ago; None if it should not be shown."""
     zero = _place(0.0, lower, upper)
     end = _place(value, lower, upper)
     change = 0.0 if before is None else value - before
@@ -59,7 +60,7 @@ def draw_llr_bar(value: float, lower: float, upper: float, before: float | None 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """One kind of pairs: how many, and its column."""
+    """One kind of game pairs: their number, and their column."""
 
     x: str
     y: str
@@ -70,7 +71,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class PentanomialBars:
-    """Pairs of games by what the new engine scored in them."""
+    """Game pairs by the new engine's score in them."""
 
     bins: tuple[Bin, ...]
     text: str
@@ -83,7 +84,7 @@ def draw_pentanomial(pairs: Sequence[int]) -> PentanomialBars:
 
 
 def draw_sparkline(values: Sequence[float], low: float, high: float) -> str:
-    """A line through these values, from edge to edge."""
+    """A line through these values, from the left edge to the right one."""
     step = MARK_WIDE / max(1, len(values) - 1)
     reach = max(high - low, 1e-9)
     points = (

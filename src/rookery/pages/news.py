@@ -1,8 +1,8 @@
-"""What a browser shows as notifications of its own, as a stream: ends of runs that the person
-follows or chose in that browser and, for approvers, what begins to wait for them.
+"""The stream behind browser notifications: the ends of runs that the user follows or chose in this
+browser and, for approvers, new runs and accounts that wait for them.
 
 One tab of a browser reads it for all (`notify.js`). It says how far it was told, so that nothing is
-missed between two pages; what is older than that is not told again.
+lost between two pages; older events are not repeated.
 """
 
 import asyncio
@@ -46,14 +46,14 @@ HERE = "/live/news"
 MOST_CHOSEN = 30
 MOST_FOLLOWED = 1000
 LOOK_BACK = timedelta(minutes=10)
-"""So long ago a run may have ended that is still told: a browser was between two pages."""
+"""How long after its end a run is still announced, to bridge the time between two pages."""
 
 
 _RUN_ID = re.compile(r"[0-9a-f]{24}", re.ASCII)
 
 
 class NewsPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a browser was told, which it says when it comes back."""
+    """The position up to which a browser was told. It sends this when it reconnects."""
 
     after: int
     accounts: int
@@ -61,8 +61,8 @@ class NewsPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True)
 class NewsReader:
-    """Who reads and what they were told; `chosen` are the runs of this browser, and with `all` what
-    the account follows counts, too."""
+    """The reader of the stream, and what was announced already. `chosen` are the runs of this
+    browser; with `all` those that the account follows are included."""
 
     viewer: Actor | None
     chosen: frozenset[str]
@@ -94,7 +94,7 @@ async def stream_news(request: Request) -> Response:
 
 
 class NewsStream:
-    """One browser that listens."""
+    """The stream of one browser."""
 
     def __init__(self, request: Request, reader: NewsReader) -> None:
         self._request = request
@@ -135,7 +135,8 @@ class NewsStream:
                     yield self._place(subscription.position)
 
     async def _begin(self, changed: frozenset[str]) -> None:
-        """What is so already, and has been since before this browser was last told, is no news."""
+        """Note the present state, which was announced before or is older than the reader's
+        position."""
         reader = self._reader
         reader.watched = await self._list_watched()
         unfinished = {run.id for run in await self._site.fleet.views.active()}
@@ -178,7 +179,7 @@ class NewsStream:
                 yield site.privacy.visible_part(reader.viewer, run)
 
     async def _list_pending(self) -> list[Run]:
-        """The runs that wait for the reader: an approver's own wait for others."""
+        """The runs that the reader may approve; approvers' own runs are for others."""
         reader = self._reader
         if not reader.approves or reader.viewer is None:
             return []

@@ -1,4 +1,4 @@
-"""What to do in the first hour: shown while nothing but the bundled engine has been tested."""
+"""The first steps on a new server, shown until an engine other than the bundled one is tested."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from rookery.rules.lifecycle import Actor
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """A thing to do, and the page that does it; `lines` are for those who have a shell there."""
+    """A step and the page for it. `lines` are for those with a shell on the server."""
 
     title: str
     text: str
@@ -19,7 +19,7 @@ class NextStep:
 def list_next_steps(
     viewer: Actor | None, address: str, *, signing_up: bool = True
 ) -> tuple[NextStep, ...]:
-    """Each is told what they can do themselves; the operator's commands are for approvers."""
+    """The steps that the viewer can take. The operator's commands are for approvers."""
     if viewer is None:
         return _greet_stranger(signing_up)
     steps = (

@@ -1,4 +1,4 @@
-"""What somebody is told outside of the pages: by mail and webhooks, with a log; following a run."""
+"""Notifications outside of the pages: mail, webhooks, their log, and following a run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -35,7 +35,7 @@ FORM_WORDS: Mapping[ChannelForm, str] = {
 
 @dataclass(frozen=True, slots=True)
 class DeliveryRow:
-    """A line of the log; `channel` names a webhook by its host alone."""
+    """A line of the log. `channel` names a webhook by its host only."""
 
     at: Moment
     text: str
@@ -49,8 +49,8 @@ class DeliveryRow:
 
 @dataclass(frozen=True, slots=True)
 class ChannelRow:
-    """A channel as its owner sees it; an address is a secret with many services, so that only its
-    beginning is shown."""
+    """A channel as its owner sees it. Only the beginning of a webhook's address is shown, because
+    with many services the address is a secret."""
 
     channel: NotificationChannel
     words: str
@@ -60,7 +60,7 @@ class ChannelRow:
 
 @dataclass(frozen=True, slots=True)
 class NotificationsView:
-    """The channels of a user and the log of what was told by them."""
+    """A user's channels, and the log of the messages sent through them."""
 
     user: User
     has_mail: bool
@@ -126,14 +126,14 @@ async def _show(
 
 
 def _take_secret(request: Request, key: str, own: set[str], made: str) -> str:
-    """The secret of a webhook just made, shown this once to its owner."""
+    """The secret of a new webhook, shown once to its owner."""
     if made not in own:
         return ""
     return session_of(request.scope).take_secret(key, site_of(request).clock.now())
 
 
 def list_kinds(user: User) -> tuple[tuple[NotificationKind, str], ...]:
-    """What a user may choose to be told of."""
+    """The kinds of notifications that a user may choose."""
     return tuple(
         (kind, words) for kind, words in KIND_WORDS.items() if kind in list_open_kinds(user)
     )
@@ -166,12 +166,12 @@ def _make_delivery_row(logged: LoggedDelivery, now: datetime) -> DeliveryRow:
     )
 
 
-# Forms: mail on and off, webhooks made, changed, tried and removed.
+# Forms: choose mail; add, change, test and remove webhooks.
 
 
 @runs(Domain.LOOP, "awaits one write")
 async def choose_mail(request: Request) -> Response:
-    """What a user is mailed; nothing where no kind is chosen."""
+    """Set what a user is mailed about; no kind means no mail."""
     user, site = await account_of(request), site_of(request)
     if user is None:
         return redirect_to(LOGIN)
@@ -201,7 +201,7 @@ async def add_webhook(request: Request) -> Response:
 
 @runs(Domain.THREAD, "the webhook is called in an io thread")
 async def change_channel(request: Request) -> Response:
-    """Tries a webhook, switches it on and off, or removes it."""
+    """Test a webhook, switch it on or off, or remove it."""
     user, site, session = await account_of(request), site_of(request), session_of(request.scope)
     if user is None:
         return redirect_to(LOGIN)
@@ -226,7 +226,7 @@ async def change_channel(request: Request) -> Response:
 
 
 async def _try(request: Request, user: User, channel: NotificationChannel) -> None:
-    """Sends something that is not in the outbox, and tells what came of it."""
+    """Send a test message directly, not through the outbox, and show the outcome."""
     site, session = site_of(request), session_of(request.scope)
     told = Notification(
         at=site.clock.now(),
@@ -252,7 +252,7 @@ def _read_kinds(form: Form, user: User) -> frozenset[NotificationKind]:
 
 @runs(Domain.LOOP, "awaits one write")
 async def send_confirmation(request: Request) -> Response:
-    """Mails the link that confirms an address once more; a few an hour."""
+    """Mail the link that confirms an address again, a few times an hour at most."""
     user, site = await account_of(request), site_of(request)
     if user is None:
         return redirect_to(LOGIN)
@@ -296,7 +296,7 @@ async def _set_following(request: Request, *, following: bool) -> Response:
 
 
 def routes() -> list[BaseRoute]:
-    """To be listed before those of a run, whose commands would take `follow`, too."""
+    """The routes. They must precede those of a run, whose commands would match `follow` too."""
     return [
         Route(HERE, show_notifications, methods=["GET"]),
         Route(f"{HERE}/mail", choose_mail, methods=["POST"]),

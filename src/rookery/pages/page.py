@@ -1,6 +1,5 @@
-"""How a page is answered: what it shows is gathered on the loop, its text is made in a thread. And
-what several of them show alike: how it stands with runs for those who approve them.
-"""
+"""Answers pages: data is loaded on the loop, and the text is rendered in a thread. Also loads hints
+about runs for approvers, which several pages show."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +26,7 @@ from rookery.web.site import Site
 M = TypeVar("M")
 NOBODYS_FRAME = Frame()
 
-# What a page shows depends on who looks, and when.
+# A page's content depends on the viewer and the time.
 _HEADERS = {"cache-control": "private, no-cache"}
 _PACKED = {"content-encoding": "gzip", "vary": "accept-encoding"}
 
@@ -35,14 +34,15 @@ _PACKED = {"content-encoding": "gzip", "vary": "accept-encoding"}
 async def render_page(
     request: Request, template: str, view: object, status: int = 200
 ) -> HTMLResponse:
-    """`view` is a frozen value that holds everything the template shows."""
+    """Render a page. `view` is a frozen value with everything that the template shows."""
     return await render_page_in_thread(request, template, _keep, view, status)
 
 
 async def render_page_in_thread(
     request: Request, template: str, make: Callable[[M], object], data: M, status: int = 200
 ) -> HTMLResponse:
-    """A page whose view is worth a thread: `make` turns what was loaded into it, there."""
+    """Render a page whose view is expensive: `make` computes it from the loaded data in the
+    thread."""
     frame = await make_frame(request)
     return await _render_in_thread(request, template, frame, make, data, status)
 
@@ -50,13 +50,13 @@ async def render_page_in_thread(
 async def render_fragment(
     request: Request, template: str, make: Callable[[M], object], data: M
 ) -> HTMLResponse:
-    """The part of a page that moves, by itself; messages wait for the next whole page."""
+    """Render the live part of a page alone. Messages stay for the next whole page."""
     frame = frame_of(session_of(request.scope))
     return await _render_in_thread(request, template, frame, make, data, 200)
 
 
 async def make_frame(request: Request) -> Frame:
-    """The frame of a whole page; the messages in it are not shown again."""
+    """The frame of a whole page. The messages in it are not shown again."""
     session, site = session_of(request.scope), site_of(request)
     theme = theme_in(request.headers.get("cookie", ""))
     frame = frame_of(session, session.take_flashes(), theme)
@@ -74,7 +74,8 @@ async def make_frame(request: Request) -> Frame:
 
 
 async def _is_approver(site: Site, name: str) -> bool:
-    """A page is shown also while the database is away."""
+    """Whether the user is an approver. False if the database is unavailable, so that the page can
+    still be shown."""
     try:
         return await site.sessions.is_approver(name)
     except Exception as error:
@@ -107,12 +108,12 @@ def _render(
     *,
     packed: bool,
 ) -> bytes:
-    """The page, packed in the same thread where the browser takes that."""
+    """The encoded page, compressed in the same thread if the browser accepts that."""
     body = templates.render(template, frame, make(data)).encode()
     return pack(body) if packed else body
 
 
-# Parts of pages that move, shared by all who may see the same (web/fragments.py).
+# Live parts of pages, shared by all who may see the same (web/fragments.py).
 
 
 async def render_part(
@@ -123,8 +124,8 @@ async def render_part(
     facts: object = None,
     frame: Frame = NOBODYS_FRAME,
 ) -> RenderedPart:
-    """A part for many: nothing in it is anybody's own, and its frame is nobody's or a stranger's
-    without messages."""
+    """Render a part that many viewers share. It must not contain anything personal; its frame is
+    that of a visitor without messages."""
     return await site.threads.cpu(_render_part, site.templates, template, frame, make, data, facts)
 
 
@@ -140,7 +141,7 @@ def _render_part(
 
 
 def answer_part(request: Request, part: RenderedPart) -> HTMLResponse:
-    """A part as the answer to a page's script."""
+    """Answer a page's script with a part."""
     if takes_gzip(request.headers.get("accept-encoding", "")):
         return HTMLResponse(part.packed, 200, {**_HEADERS, **_PACKED})
     return HTMLResponse(part.text, 200, _HEADERS)
@@ -151,21 +152,21 @@ def _keep(view: object) -> object:
 
 
 def redirect_to(path: str) -> RedirectResponse:
-    """After a form: 302 is what scripts for the official server expect."""
+    """The redirect after a form, with 302, which scripts for the official server expect."""
     return RedirectResponse(path, 302)
 
 
-# Who looks at a page, as the core knows people, and which runs they may see.
+# The viewer of a page, and the runs that they may see.
 
 
 async def account_of(request: Request) -> User | None:
-    """The account of who looks; None for a visitor who is not logged in."""
+    """The viewer's account; None for a visitor who is not logged in."""
     name = session_of(request.scope).user
     return await site_of(request).users.by_name(name) if name else None
 
 
 async def viewer_of(request: Request) -> Actor | None:
-    """None for a visitor who is not logged in."""
+    """The viewer; None for a visitor who is not logged in."""
     user = await account_of(request)
     return None if user is None else Actor(user.name, approver=is_approver(user))
 
@@ -175,28 +176,27 @@ def plays_engine(run: Run, engines: Collection[str]) -> bool:
 
 
 async def find_run_for(viewer: Actor | None, request: Request) -> Run:
-    """The run that the address names; raises NotFound for one that this person may not know of.
+    """The run in the address. Raises NotFound if this person may not see it.
 
-    Deleted runs are hidden from lists, not from those who know their id.
+    Deleted runs are hidden from lists, but not from people who know their id.
     """
     run_id = str(request.path_params["run_id"])
     return await find_shown_run(site_of(request), run_id, viewer)
 
 
-# What a person may do to a run, so that a page offers that and nothing else.
-#
-# The core decides when a button is pressed; this only spares people a refusal.
+# What a person may do to a run, so that a page offers only that. The rules decide again when a
+# button is pressed; this only avoids refusals.
 
 
 @dataclass(frozen=True, slots=True)
 class Rights:
     approve: bool = False
     withdraw: bool = False
-    """To take an approval back."""
+    """Whether they may withdraw an approval."""
     stop: bool = False
     modify: bool = False
     extend: bool = False
-    """To let a run that has ended play on, by a change of its settings."""
+    """Whether they may let a run that has ended continue, by changing its settings."""
     purge: bool = False
     delete: bool = False
     restore: bool = False
@@ -227,14 +227,14 @@ def list_rights(viewer: Actor | None, run: Run, now: datetime) -> Rights:
     )
 
 
-# What an approver should know of runs, for the pages that show it (`review_hints.html`).
+# Hints about runs for approvers, for the pages that show them (`review_hints.html`).
 
 
 async def load_hints(
     site: Site, viewer: Actor | None, runs: Sequence[Run]
 ) -> Mapping[str, tuple[Hint, ...]]:
-    """The hints by run, with one query. Only a run's people are told: its owner, its engine's
-    team and approvers."""
+    """The hints by run, loaded by one query. They are visible only to the run's people: its owner,
+    its engine's team and approvers."""
     shown = [run for run in runs if site.privacy.is_insider(viewer, run)]
     facts = await site.reviews.load([run.id for run in shown]) if shown else {}
     return {

@@ -1,4 +1,4 @@
-"""One's own account: password, e-mail address, and a repository for each engine."""
+"""The user's own account: password, mail address, and a repository for each engine."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,12 +25,12 @@ LONGEST_PASSWORD = 1024
 LONGEST_ADDRESS = 300
 
 Errors = Mapping[str, str]
-"""Sentences by the name of the field that they stand beside."""
+"""Error messages by the name of their field."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileView:
-    """The account with its forms; `typed` are the texts of a form that was refused, but never its
+    """The account with its forms. `typed` has the texts of a refused form, but never its
     passwords."""
 
     user: User
@@ -43,7 +43,7 @@ class ProfileView:
     typed: Mapping[str, str] = field(default_factory=dict)
 
     def text_of(self, name: str, stored: str) -> str:
-        """What a field holds: what was typed, or else what is stored."""
+        """The text of a field: what was typed, else what is stored."""
         return self.typed.get(name, stored)
 
 
@@ -72,7 +72,7 @@ async def change_email(request: Request) -> Response:
 
 @runs(Domain.THREAD, "awaits one write; a refused form is rendered in a thread")
 async def change_repositories(request: Request) -> Response:
-    """A field that is left empty forgets the repository of its engine."""
+    """Set a repository for each engine. An empty field removes it."""
     form = request_info_of(request.scope).form
     given: dict[str, str | None] = {
         name.removeprefix("repositories."): value.strip()[:LONGEST_ADDRESS] or None
@@ -86,7 +86,7 @@ async def change_repositories(request: Request) -> Response:
 async def apply_change(
     request: Request, wanted: MeChange, part: str, errors: Errors, done: str
 ) -> Response:
-    """Changes the account, or shows the form again with what is wrong beside its field."""
+    """Change the account, or show the form again with its errors."""
     user = await account_of(request)
     if user is None:
         return redirect_to(LOGIN)
@@ -135,7 +135,8 @@ def _present(form: Form, part: str) -> str:
 
 
 def _password_of(part: str) -> str:
-    """Two forms ask for the present password, each by a field of its own."""
+    """The name of the password field: two forms ask for the present password, each with its own
+    field."""
     return f"present_password_{part}"
 
 

@@ -1,4 +1,4 @@
-"""Programs that somebody uploaded, to be played as they are: listed, given, put into a new test."""
+"""Uploaded programs: list them, upload one, and use one in a new test."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,7 +27,7 @@ NO_NAME = "The file needs a name of at most 100 printable characters."
 
 @dataclass(frozen=True, slots=True)
 class ProgramsView:
-    """`refusal` says why the last one was not taken."""
+    """The page. `refusal` says why the last upload was not accepted."""
 
     programs: tuple[StoredProgram, ...]
     engines: tuple[str, ...]
@@ -37,7 +37,7 @@ class ProgramsView:
 
 @runs(Domain.THREAD, "one query; pieces of a file are written and digested in threads")
 async def my_programs(request: Request) -> Response:
-    """GET lists one's programs, POST keeps another."""
+    """GET lists the user's programs, POST stores another one."""
     viewer = await viewer_of(request)
     if viewer is None:
         return redirect_to(f"/login?next={PROGRAMS_PAGE}")
@@ -61,7 +61,7 @@ async def _show(request: Request, user: str, refusal: str = "", status: int = 20
 
 
 async def _keep_posted(request: Request, user: str) -> str:
-    """The name of the program; raises BadRequest, NotFound or BodyTooLarge."""
+    """Store the posted program and return its name. Raises BadRequest, NotFound or BodyTooLarge."""
     site, form = site_of(request), await read_file_form(request, FILE)
     name, engine = form.file_name.strip(), form.fields.get("engine", "")
     if not name or len(name) > LONGEST_NAME or not name.isprintable():

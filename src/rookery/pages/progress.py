@@ -1,5 +1,5 @@
-"""An engine's progress: its accepted commits with chained Elo, direct matches beside it, and what
-an Elo costs. A job works it out; the page reads it."""
+"""An engine's progress: its accepted commits with chained Elo, direct matches, and the cost of an
+Elo point. A job computes it, and the page reads the result."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ from rookery.web.faults import NotFound
 MOST_ROWS = 300
 SHORT = 10
 MARKS = (0.08, 0.36, 0.64, 0.92)
-"""Where dates stand along the axis, in shares of it."""
+"""The positions of dates along the axis, as shares of its length."""
 LENGTHS = ("STC", "LTC", "VLTC")
-"""Each has a colour; several threads are dashed."""
+"""The time classes in the order of their colours. Tests with several threads are dashed."""
 CLASSES = (*LENGTHS, *(f"{name} SMP" for name in LENGTHS))
 DASH = "–"
 
@@ -37,7 +37,7 @@ class ProgressData:
 
 @dataclass(frozen=True, slots=True)
 class ClassSummary:
-    """What all accepted tests of a time class add up to."""
+    """The totals of all accepted tests of a time class."""
 
     name: str
     elo: str
@@ -67,7 +67,7 @@ class AcceptedRow:
 
 @dataclass(frozen=True, slots=True)
 class DirectRow:
-    """A match between two commits of the branch beside the chain between them."""
+    """A match between two commits of the branch, and the chained Elo between them."""
 
     time_class: str
     new: str
@@ -86,7 +86,7 @@ class ProgressView:
     direct: tuple[DirectRow, ...] = ()
     left_out: int = 0
     looked_at: str = ""
-    """What is known of the branch where nothing was accepted."""
+    """What is known about the branch if nothing was accepted."""
 
 
 @runs(Domain.THREAD, "one query; the page is made in a thread")
@@ -143,7 +143,7 @@ def _show(measured: MeasuredElo) -> str:
 def _list_accepted(
     data: ProgressData, progress: EngineProgress, classes: tuple[str, ...]
 ) -> Iterator[AcceptedRow]:
-    """The latest first."""
+    """The accepted commits, latest first."""
     for each in reversed(progress.accepted):
         commit = each.commit
         github = data.repository.startswith(GITHUB)
@@ -173,7 +173,7 @@ def _list_direct(progress: EngineProgress) -> Iterator[DirectRow]:
 
 
 def draw_progress(progress: EngineProgress, classes: tuple[str, ...]) -> Figure | None:
-    """Chained Elo over the commits of the branch, with direct matches where they end."""
+    """Chained Elo over the commits of the branch, and direct matches at their later commit."""
     curves = [_make_curve(progress, name) for name in classes]
     first = {name: curve.points[0] for name, curve in zip(classes, curves, strict=False)}
     direct = tuple(
@@ -209,7 +209,7 @@ def _list_points(progress: EngineProgress, name: str) -> Iterator[CurvePoint]:
 
 
 def _dates(progress: EngineProgress) -> tuple[tuple[float, str], ...]:
-    """Some commits along the axis, by their dates."""
+    """The dates of some commits, as marks of the axis."""
     commits = [each.commit for each in progress.accepted]
     if not commits:
         return ()

@@ -1,5 +1,5 @@
-"""Repositories that the server opens with its own credentials: the list of what is granted to whom,
-and for approvers the form that grants one and a button that takes it back."""
+"""Repositories that the server may open with its own credentials: the list of grants and, for
+approvers, the form and button to add and revoke them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,8 +32,8 @@ NOTHING_TYPED = ("", "")
 
 @dataclass(frozen=True, slots=True)
 class RepositoriesView:
-    """The grants that somebody may know of; the form is for approvers, as it was typed where that
-    was refused."""
+    """The grants that the viewer may see. The form is for approvers, with what was typed if it was
+    refused."""
 
     grants: tuple[GrantedRepository, ...]
     always: tuple[str, ...]
@@ -91,7 +91,8 @@ def _require_approver(viewer: Actor) -> None:
 
 
 def _read_typed(request: Request) -> tuple[str, str]:
-    """Repository and team; one letter more than an address may have, so that it is refused."""
+    """The typed repository and team. One character more than allowed is kept, so that a long
+    address is refused."""
     form = request_info_of(request.scope).form
     return form.text("repository").strip()[: LONGEST + 1], form.text("team").strip()[:LONGEST_TEAM]
 

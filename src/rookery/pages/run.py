@@ -1,4 +1,4 @@
-"""The page of a run, and the part of it that moves."""
+"""The page of a run, and its live part."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -53,8 +53,7 @@ async def show_run(
     refused: RefusedChange | None = None,
     status: int = 200,
 ) -> Response:
-    """The whole page; with a change that was refused as it was typed, for the form that posted
-    it."""
+    """The whole page. `refused` is a refused change, shown again in its form."""
     site = site_of(request)
     data = await _load_moving(site, run, viewer)
     address = f"{address_of(request)}/runs/{run.id}"
@@ -64,7 +63,7 @@ async def show_run(
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def run_live(request: Request) -> Response:
-    """What moves on the page of a run, for its script."""
+    """The live part of a run's page, for its script."""
 
     async def load(run: Run, viewer: Actor | None) -> RunPageData:
         return await _load_moving(site_of(request), run, viewer)
@@ -74,8 +73,7 @@ async def run_live(request: Request) -> Response:
 
 @runs(Domain.THREAD, "awaits four queries; rendered in a thread")
 async def run_recent(request: Request) -> Response:
-    """Who contributed, the latest tasks and events, for the page's script, which asks now and
-    then."""
+    """Contributors, latest tasks and events, which the page's script requests now and then."""
     site, viewer = site_of(request), await viewer_of(request)
     run = await find_run_for(viewer, request)
     data = await _load_recent(site, RunPageData(run, site.clock.now(), viewer))
@@ -94,7 +92,7 @@ async def samples_csv(request: Request) -> Response:
 
 
 def write_csv(samples: Sequence[ChartPoint]) -> str:
-    """A line for each point; numbers only, so that no spreadsheet takes one for a formula."""
+    """One line per point. It has numbers only, so that no spreadsheet reads a formula."""
     lines = ["time,games,p0,p1,p2,p3,p4,llr,cores,nps"]
     for one in samples:
         pairs = ",".join(map(str, one.pentanomial))
@@ -105,16 +103,16 @@ def write_csv(samples: Sequence[ChartPoint]) -> str:
 
 @runs(Domain.LOOP, "names another address")
 async def old_address(request: Request) -> Response:
-    """Where the official server has the page of a run; workers print this address. The number of a
-    task leads to its place in the list."""
+    """Redirect from the official server's address of a run, which workers print. A task number
+    leads to its position in the list."""
     run_id, task = str(request.path_params["run_id"]), request.query_params.get("show_task", "")
     known = task.isascii() and task.isdigit() and len(task) < LONGEST_NUMBER
     return redirect_to(address_task(run_id, int(task)) if known else f"/runs/{run_id}")
 
 
 async def _load_moving(site: Site, run: Run, viewer: Actor | None) -> RunPageData:
-    """What moves: one query for the points and, for the run's people, one for what an approver
-    should know; the rest is in memory."""
+    """Load the live part: one query for the points and, for the run's people, one for the hints.
+    Everything else is in memory."""
     return RunPageData(
         run=run,
         now=site.clock.now(),
@@ -129,7 +127,8 @@ async def _load_moving(site: Site, run: Run, viewer: Actor | None) -> RunPageDat
 
 
 async def _load_contributions(site: Site, run_id: str) -> tuple[Contribution, ...]:
-    """A run may have a hundred thousand tasks, and many may look at it at once."""
+    """The contributions, kept for a moment: a run may have a hundred thousand tasks and many
+    viewers."""
     found = site.contributions.get(run_id)
     if found is None:
         found = await site.reads.contributions(run_id, MOST_GROUPS)
@@ -138,14 +137,14 @@ async def _load_contributions(site: Site, run_id: str) -> tuple[Contribution, ..
 
 
 async def _load_names(site: Site, viewer: Actor | None) -> dict[str, str]:
-    """Of the unfinished runs that this person may know of."""
+    """The names of the unfinished runs that this person may see."""
     hidden = site.privacy.hidden(name_of(viewer))
     shown = (run for run in await site.fleet.views.active() if not plays_engine(run, hidden))
     return {run.id: run.plan.sides[0].tag for run in shown}
 
 
 async def _load_history(site: Site, data: RunPageData) -> RunPageData:
-    """What only the whole page shows: four queries or five, and one for who is logged in."""
+    """Load what only the whole page shows: four or five queries, and one for a logged-in user."""
     run_id, viewer = data.run.id, data.viewer
     return replace(
         await _load_recent(site, data),
@@ -157,8 +156,8 @@ async def _load_history(site: Site, data: RunPageData) -> RunPageData:
 
 
 async def _load_recent(site: Site, data: RunPageData) -> RunPageData:
-    """Who contributed, the latest tasks and events: four queries, or three where another page has
-    asked for the first of late."""
+    """Load contributors, the latest tasks and events: four queries, or three if the contributors
+    are still kept."""
     reads, run_id = site.reads, data.run.id
     first = max(0, data.run.tally.tasks - MOST_TASKS)
     return replace(
@@ -171,7 +170,7 @@ async def _load_recent(site: Site, data: RunPageData) -> RunPageData:
 
 
 async def _load_earlier(site: Site, data: RunPageData) -> Run | None:
-    """The run that this one was made from, where this person may know of it."""
+    """The run that this one was made from, if this person may see it."""
     if not data.run.rescheduled_from:
         return None
     try:

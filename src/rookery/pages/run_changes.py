@@ -1,6 +1,6 @@
-"""Changing a run that exists by a form: which settings it offers, and what was typed into it.
+"""The form that changes an existing run: the settings that it offers, and reading what was typed.
 
-The fields are called as fishtest calls them, so that its scripts and our page post the same form.
+Its fields have fishtest's names, so that fishtest's scripts and the page here post the same form.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ BOUNDS: Mapping[str, tuple[int, int]] = {
     "priority": (-MOST_PRIORITY, MOST_PRIORITY),
     "throughput": (LEAST_THROUGHPUT, MOST_THROUGHPUT),
 }
-"""The whole numbers of the form."""
+"""The integer fields of the form and their bounds."""
 WORDS = {GAMES_FIELD: "number of games"}
 TOO_LONG = "The info is too long."
 
@@ -37,7 +37,7 @@ class ChangeRefused(BadRequest):
 
 @dataclass(frozen=True, slots=True)
 class RefusedChange:
-    """What was typed into a form that was refused, and why, to show it again."""
+    """What was typed into a refused form and its errors, to show it again."""
 
     form: Form
     errors: Mapping[str, str]
@@ -48,14 +48,14 @@ class ChangeForm:
     """The form of a run's settings, as far as this person may change them."""
 
     games: bool
-    """Whether the planned number of games may be another."""
+    """Whether this person may change the planned number of games."""
     info: bool
-    """Whether the words are this person's own."""
+    """Whether this person may change the description."""
     texts: Mapping[str, str]
-    """What stands in the fields: the run's settings, or what was typed and refused."""
+    """The texts of the fields: the run's settings, or what was typed and refused."""
     purges: bool
     games_step: int
-    """By which a browser lets the number of games be changed."""
+    """The step by which a browser changes the number of games."""
     errors: Mapping[str, str] = field(default_factory=dict)
     most_games: int = MOST_GAMES
     most_priority: int = MOST_PRIORITY
@@ -70,12 +70,12 @@ class ChangeForm:
 
     @property
     def first_wrong(self) -> str:
-        """The field where somebody goes on who was refused."""
+        """The first field with an error, which gets the focus."""
         return next((name for name in (*BOUNDS, INFO_FIELD) if name in self.errors), "")
 
     @property
     def elsewhere(self) -> tuple[str, ...]:
-        """What is wrong with fields that this person is not shown."""
+        """Errors in fields that are not shown to this person."""
         hidden = {GAMES_FIELD: not self.games, INFO_FIELD: not self.info}
         return tuple(text for name, text in self.errors.items() if hidden.get(name, False))
 
@@ -90,7 +90,7 @@ def describe_change(
         info=viewer is not None and viewer.name == run.plan.owner,
         texts=dict(_spell_plan(run) if refused is None else refused.form.fields),
         purges=run.plan.auto_purge if refused is None else _is_purging(refused.form),
-        # A browser takes no other number, and what a run has already must be one it takes.
+        # Browsers accept only multiples of the step, and the run's present number must be valid.
         games_step=1 if games % GAMES_STEP else GAMES_STEP,
         errors={} if refused is None else refused.errors,
     )
@@ -103,8 +103,8 @@ def _spell_plan(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def read_change(form: Form) -> Modification:
-    """What was typed; what was left out or left empty stays as it is. Raises ChangeRefused with
-    all that is wrong."""
+    """The change that was typed. Absent and empty fields change nothing. Raises ChangeRefused with
+    all errors."""
     errors = dict(_find_errors(form))
     if errors:
         raise ChangeRefused(errors)
@@ -135,14 +135,14 @@ def _is_purging(form: Form) -> bool:
 
 
 def _read_info(form: Form) -> str | UnsetType:
-    """Raises ValidationError."""
-    # Browsers end the lines of what is typed in their own way.
+    """The typed description. Raises ValidationError."""
+    # Browsers send their own line endings.
     text = form.text(INFO_FIELD).replace("\r\n", "\n").strip()
     return convert(text, Paragraph) or UNSET
 
 
 def _read_number(form: Form, name: str) -> int | UnsetType:
-    """Raises ValueError."""
+    """The typed integer. Raises ValueError."""
     text, (low, high) = form.text(name).strip(), BOUNDS[name]
     if not text:
         return UNSET

@@ -1,4 +1,4 @@
-"""The buttons of a run: each is a form that asks the fleet, as the JSON API does."""
+"""The buttons of a run: each is a form whose command goes to the fleet, as in the JSON API."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -27,8 +27,8 @@ Command = Callable[[Fleet, str, Actor, Form], Awaitable[str]]
     needs_primary=True,
 )
 async def change_run(request: Request) -> Response:
-    """Carries a command out; the page that follows says what came of it. A change that was refused
-    is shown as it was typed, on the page of the run."""
+    """Carry out a command and show the outcome on the next page. After a refused change, the run's
+    page shows the form as it was typed."""
     run_id, name = str(request.path_params["run_id"]), str(request.path_params["command"])
     actor = await viewer_of(request)
     if name not in COMMANDS:
@@ -48,8 +48,8 @@ async def change_run(request: Request) -> Response:
 
 
 async def carry_out(request: Request, command: Command, run: Run, actor: Actor) -> HttpFault | None:
-    """Does what a form asks for, and has the next page tell what came of it; gives what it was
-    refused for."""
+    """Carry out a form's command and keep a message for the next page. Returns the reason if it was
+    refused."""
     site, form = site_of(request), request_info_of(request.scope).form
     try:
         with translated_errors():
@@ -62,7 +62,7 @@ async def carry_out(request: Request, command: Command, run: Run, actor: Actor) 
 
 
 def _has_form(request: Request, run: Run, actor: Actor) -> bool:
-    """Whether the page of the run shows this person the form of its settings."""
+    """Whether the run's page shows this person the form of its settings."""
     rights = list_rights(actor, run, site_of(request).clock.now())
     return rights.modify or rights.extend
 

@@ -1,4 +1,4 @@
-"""What if: how a run would have fared under other bounds, and beside another run."""
+"""How a run would have ended under other bounds, and its comparison with another run."""
 
 import math
 import re
@@ -50,15 +50,15 @@ RUN_ID = re.compile(r"[0-9a-f]{24}", re.ASCII)
 LONGEST_ADDRESS = 300
 LONGEST_NUMBER = 12
 LOOKED_THROUGH, MOST_PROPOSED = 50, 8
-"""Runs that are looked at for a proposal, and that are proposed."""
+"""How many runs are examined for proposals, and how many are proposed."""
 MOST_POINTS = 80
-"""Of a curve of the drawing."""
+"""The most points of a curve."""
 MODELS = (EloModel.NORMALISED, EloModel.LOGISTIC)
 
 
 @dataclass(frozen=True, slots=True)
 class CompareForm:
-    """What was typed, and what is wrong with it, by field."""
+    """The form with what was typed, and its errors by field."""
 
     texts: Mapping[str, str]
     errors: Mapping[str, str] = field(default_factory=dict)
@@ -71,11 +71,11 @@ class CompareData:
     form: CompareForm
     samples: tuple[ChartPoint, ...] = ()
     spec: Sprt | None = None
-    """The other bounds, where some were asked for."""
+    """The other bounds, if some were asked for."""
     other: Run | None = None
     other_samples: tuple[ChartPoint, ...] = ()
     proposed: tuple[Run, ...] = ()
-    """Runs that may be worth a comparison."""
+    """Runs that may be worth comparing with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class ComparedRow:
 
 @dataclass(frozen=True, slots=True)
 class ProposedRun:
-    """A run to compare with: the address that does it, and what it is."""
+    """A run to compare with: the address of the comparison, and the run's name."""
 
     address: str
     name: str
@@ -137,7 +137,7 @@ async def compare_page(request: Request) -> Response:
 
 
 async def _find_related(site: Site, run: Run, viewer: Actor | None) -> tuple[Run, ...]:
-    """Runs of the same branch by the same person, or of the same new side; the newest first."""
+    """Runs of the same branch by the same person, or of the same new side, newest first."""
     hidden = site.privacy.hidden(name_of(viewer))
     wanted = FinishedRunsQuery(
         page_size=LOOKED_THROUGH,
@@ -161,13 +161,13 @@ def is_related(run: Run, other: Run) -> bool:
 
 
 def read_run_id(text: str) -> str:
-    """The id in what somebody pasted: an id or an address that holds one."""
+    """The run id in a pasted text: an id, or an address that contains one."""
     found = RUN_ID.search(text)
     return found[0] if found else text
 
 
 def read_bounds(run: Run, texts: Mapping[str, str], errors: dict[str, str]) -> Sprt | None:
-    """The bounds that were typed; None where none were, or where something is wrong with them."""
+    """The typed bounds; None if none were typed or something is wrong with them."""
     if not (texts["elo0"] or texts["elo1"]):
         return None
     found = {name: _read_number(texts[name]) for name in ("elo0", "elo1")}
@@ -236,7 +236,7 @@ def _list_points(samples: tuple[ChartPoint, ...], run: Run, now: datetime) -> Se
 
 
 def find_crossing(spec: Sprt, samples: Sequence[ChartPoint]) -> str:
-    """When the test would have ended, as far as the points of the chart tell."""
+    """When the test would have ended, according to the points of the chart."""
     for point in samples:
         if not sum(point.pentanomial):
             continue
@@ -296,8 +296,8 @@ def _show_pairs(run: Run) -> str:
 
 
 def _draw_both(data: CompareData, other: Run) -> Figure | None:
-    """Both Elos over games. They are those of the games alone, since only such can be laid over one
-    another whatever the bounds were."""
+    """The Elo of both runs over games. It is the plain Elo of the games, which is comparable
+    whatever the bounds were."""
     ours = list_elo(_list_points(data.samples, data.run, data.now))
     theirs = list_elo(_list_points(data.other_samples, other, data.now))
     curves = (Curve("this run", ours), Curve("the other", theirs))
@@ -306,7 +306,8 @@ def _draw_both(data: CompareData, other: Run) -> Figure | None:
 
 
 def list_elo(samples: Sequence[ChartPoint]) -> tuple[CurvePoint, ...]:
-    """Elo with its 95 % band, from where that is not much wider than the last one on."""
+    """Elo with its 95 % band, from the point on where the band is not much wider than the last
+    one."""
     counted = [each for each in samples if sum(each.pentanomial)]
     if not counted:
         return ()
@@ -325,8 +326,8 @@ def list_elo(samples: Sequence[ChartPoint]) -> tuple[CurvePoint, ...]:
 
 
 def describe_difference(run: Run, other: Run) -> str:
-    """By how much the runs differ. Both Elos are those of their games alone, since a sequential
-    test's own is not made to be subtracted."""
+    """The difference between the runs' plain Elos. The bias-corrected Elo of a sequential test is
+    not suited to subtraction."""
     if not (run.tally.results.pairs and other.tally.results.pairs):
         return ""
     one, two = (estimate_fixed_elo(each.tally.results.pentanomial) for each in (run, other))

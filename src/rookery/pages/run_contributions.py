@@ -1,5 +1,5 @@
-"""Who played a run, by user, processor, architecture and runner, with the Elo of each group: one
-that stands out is seen."""
+"""Who played a run, by user, processor, architecture and runner, with the Elo of each group, so
+that deviating groups can be seen."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ PURGES = (
     f" {1 / MANUAL.p_value:.0f} ({AUTOMATIC.residual:g} and one in {1 / AUTOMATIC.p_value:,.0f}"
     " where the run purges itself), looks again, and counts the result anew."
 )
-"""What the numbers of a residual mean, for those who see one."""
+"""The explanation of residuals."""
 TONES = {Colour.GREEN: Tone.IDLE, Colour.YELLOW: Tone.YELLOW, Colour.RED: Tone.RED}
 REMARKS = {Colour.GREEN: "", Colour.YELLOW: "differs a little", Colour.RED: "differs from the rest"}
 TITLES = {
@@ -46,7 +46,7 @@ UNTOLD = {
     Grouping.CPU: "not told by official workers",
     Grouping.RUNNER: "fastchess of official workers",
 }
-"""What stands for an empty name."""
+"""The text for an empty name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +72,13 @@ class ContributionTable:
     by: Grouping
     rows: tuple[ContributionRow, ...]
     more: str = ""
-    """How many more groups there are."""
+    """How many further groups there are."""
 
 
 def make_contribution_tables(
     kind: Kind, found: Sequence[Contribution]
 ) -> tuple[ContributionTable, ...]:
-    """A table for each way to group the machines; one with a single nameless group says nothing."""
+    """A table for each way to group the machines. One with a single nameless group is left out."""
     groups = {by: [one for one in found if one.by is by] for by in Grouping}
     return tuple(
         ContributionTable(TITLES[by], by, make_contribution_rows(kind, those), _count_more(those))
@@ -126,7 +126,7 @@ def _make_contribution_row(one: Contribution, colour: Colour, *, with_elo: bool)
 
 
 def describe_losses(results: Results) -> str:
-    """Crashes and losses on time, where there are any."""
+    """Crashes and losses on time, if there are any."""
     parts = []
     if results.crashes:
         parts.append(format_plural(results.crashes, "crash", "crashes"))

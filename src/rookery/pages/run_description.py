@@ -1,4 +1,4 @@
-"""What a run tests and by which rules: its two sides by name, a few words, a sentence, a table."""
+"""Describes what a run tests and how: the names of its sides, a few words, a sentence, a table."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,18 +24,18 @@ SCALES = {EloModel.NORMALISED: "nElo", EloModel.LOGISTIC: "Elo", EloModel.BAYES:
 
 @dataclass(frozen=True, slots=True)
 class NamedValue:
-    """A line of a table; `link` is an address with more about it, or empty."""
+    """A row of a table. `link` is an address with details, or empty."""
 
     name: str
     text: str
     link: str = ""
 
 
-# What the two sides are called. Tags alone often agree: a test of options or of a net.
+# Names for the two sides. Their tags are often equal, as in a test of options or of a net.
 
 
 def name_sides(run: Run) -> tuple[str, str]:
-    """Names that tell the sides apart; the second is empty for a tune, which has one."""
+    """Names that distinguish the sides. The second is empty for a tune, which has one side."""
     new, base = run.plan.sides[:2]
     if isinstance(run.kind, SpsaTuning):
         return new.tag, ""
@@ -50,12 +50,12 @@ def name_sides(run: Run) -> tuple[str, str]:
 
 
 def name_test(run: Run) -> str:
-    """A run in a word or two, where there is no room for both sides."""
+    """A run in one or two words, for places without room for both sides."""
     return name_sides(run)[0]
 
 
 def _list_differences(plan: Plan, new: Side, base: Side) -> Iterator[tuple[str, str]]:
-    """Pairs of words for the sides, of which the first that differ tell them apart."""
+    """Pairs of names for the sides. The first pair that differs is used."""
     yield _short(new), _short(base)
     yield _name_options(new, base), _name_options(base, new)
     yield " ".join(new.nets), " ".join(base.nets)
@@ -64,7 +64,7 @@ def _list_differences(plan: Plan, new: Side, base: Side) -> Iterator[tuple[str, 
 
 
 def _name_options(side: Side, other: Side) -> str:
-    """The options of a side that the other has not."""
+    """The options of a side that the other one does not have."""
     theirs = set(_options(other))
     found = " ".join(option for option in _options(side) if option not in theirs)
     return f"with {found[:LONGEST_OPTIONS]}" if found else "without"
@@ -100,7 +100,7 @@ def describe_conditions(run: Run) -> str:
 
 
 def describe_run(run: Run) -> str:
-    """A sentence for somebody who has never seen the run."""
+    """A sentence for somebody who does not know the run."""
     plan = run.plan
     if isinstance(run.kind, SpsaTuning):
         number = len(run.kind.tune.parameters)
@@ -143,8 +143,8 @@ def find_diff_address(run: Run) -> str:
 
 
 def link_difference(run: Run) -> str:
-    """Where the tested change can be read: at its host, or on a page of ours that asks git for it;
-    empty where there is none or this reader may not see it."""
+    """The address where the tested change can be read: at its host, or on a page here that asks
+    git; empty if there is none or this reader may not see it."""
     return find_diff_address(run) or (f"/runs/{run.id}/diff" if _has_sources(run) else "")
 
 
@@ -183,7 +183,7 @@ def _terms(run: Run) -> Iterator[NamedValue]:
 
 
 def _book(plan: Plan) -> str:
-    """A book of lines is played to a depth, which counts moves of both sides."""
+    """The book in words. A book of lines is played to a depth, counted in plies."""
     if not plan.book.endswith(".pgn"):
         return plan.book
     return f"{plan.book}, {format_plural(plan.book_depth, 'move')} of each side at most"
@@ -203,8 +203,7 @@ def _side(title: str, side: Side) -> Iterator[NamedValue]:
 
 
 def _find_source_address(side: Side) -> str:
-    """The sources of a side at GitHub, whose addresses of commits are known; of another host, its
-    repository."""
+    """The address of a side's commit at GitHub; for other hosts, of its repository."""
     if side.binary or not is_web_address(side.repository):
         return ""
     github = side.repository.startswith(GITHUB)
@@ -212,7 +211,7 @@ def _find_source_address(side: Side) -> str:
 
 
 def _source(side: Side) -> str:
-    """Where a program comes from; one that is installed on the machines comes from nowhere."""
+    """The origin of a program. One that is installed on the machines has none."""
     if side.binary:
         return f" (binary {side.binary[:SHORT]})"
     return f" ({side.commit[:SHORT]})" if side.commit.strip("0") else ""

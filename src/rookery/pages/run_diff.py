@@ -1,5 +1,5 @@
-"""The change that a run tests: a page of its own, and inline on the page of the run, whose script
-loads it once somebody asks."""
+"""The change that a run tests: on a page of its own, and on the run's page, whose script loads it
+on request."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ BUSY = FoundDiff(trouble="others are being made just now, try again in a moment"
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line; `kind` says whether it was added, removed, a place or the head of a file."""
+    """A line of a diff. `kind` is added, removed, a position or the header of a file."""
 
     kind: str
     text: str
@@ -51,7 +51,7 @@ class RunDiffView:
 
 @runs(Domain.THREAD, "git is asked in a thread, the lines are rendered in another")
 async def diff_page(request: Request) -> Response:
-    """The page; with `part` in the query the diff by itself, for the script of the run's page."""
+    """The page. With `part` in the query only the diff, for the script of the run's page."""
     site, viewer = site_of(request), await viewer_of(request)
     run = await find_run_for(viewer, request)
     data = run, await _find_diff(site, run, viewer), site.clock.now()
@@ -61,7 +61,8 @@ async def diff_page(request: Request) -> Response:
 
 
 async def _find_diff(site: Site, run: Run, viewer: Actor | None) -> FoundDiff:
-    """By the same rule as archives: whoever may read the sources may read what changed in them."""
+    """The diff. The rule is the same as for archives: those who may read the sources may read their
+    changes."""
     if not site.privacy.may_read_sources(viewer, run):
         return HIDDEN
     granted = site.repositories.list_granted(run.plan.owner)

@@ -1,5 +1,4 @@
-"""The live Elo of a run: three large dials, for a screen that somebody watches, and below them the
-way that led there."""
+"""The live Elo of a run: three large dials to watch, and below them the course so far."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -41,12 +40,12 @@ from rookery.web.site import Site
 
 MIDDLE, RADIUS, WIDTH = 100.0, 80.0, 16.0
 LEAST_ELO = 4.0
-"""The dial of the Elo reaches at least so far to both sides."""
+"""The least range of the Elo dial to both sides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dial:
-    """Half a circle with a hand: what it tells, and arcs in a drawing of 200 by 110."""
+    """A half-circle with a hand: its texts, and arcs in a drawing of 200 by 110."""
 
     title: str
     value: str
@@ -54,9 +53,9 @@ class Dial:
     low: str
     high: str
     arc: str
-    """From the zero of the dial to the value."""
+    """The arc from zero to the value."""
     band: str
-    """Where the value lies with 95 % likelihood, or empty."""
+    """The arc of the 95 % interval, or empty."""
     hand_x: str
     hand_y: str
     tone: str
@@ -101,7 +100,7 @@ async def elo_live(request: Request) -> Response:
 
 @runs(Domain.LOOP, "names another address")
 async def old_elo_address(request: Request) -> Response:
-    """Where the official server has the live Elo of a run."""
+    """Redirect from the official server's address of a run's live Elo."""
     return redirect_to(f"/runs/{request.path_params['run_id']}/elo")
 
 
@@ -172,7 +171,7 @@ def _draw_dial(
     zero: float,
     band: tuple[float, float] | None = None,
 ) -> Dial:
-    """Shares of the dial run from 0 at its left end to 1 at its right."""
+    """A dial. Shares run from 0 at its left end to 1 at its right one."""
     here = min(1.0, max(0.0, share))
     x, y = _place(here, RADIUS - WIDTH)
     return Dial(

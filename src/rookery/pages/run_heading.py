@@ -1,4 +1,4 @@
-"""The head of a run's pages, and where it stands in a few words."""
+"""The heading of a run's pages, and the run's state in words."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ WITHOUT_TUNES = {"elo", "stats", "compare"}
 
 @dataclass(frozen=True, slots=True)
 class RunHeading:
-    """What stands above every page of a run."""
+    """The heading of every page of a run."""
 
     run: Run
     new: str
@@ -54,11 +54,11 @@ class RunHeading:
     created: Moment
     info: tuple[TextPiece, ...]
     message: tuple[TextPiece, ...]
-    """What the author of the new side wrote, where the submitter wrote something else."""
+    """The commit message of the new side, if it differs from the submitter's description."""
     tab: str = ""
     """The page that is shown, by the last part of its address."""
     earlier: str = EARLIER
-    """What this run is to the one that it was made from, where there is one."""
+    """How this run relates to the run that it was made from, if any."""
 
     @property
     def tabs(self) -> tuple[tuple[str, str, bool], ...]:
@@ -66,14 +66,14 @@ class RunHeading:
 
 
 def cut_bench(message: str) -> str:
-    """A commit's message without its last line where that tells the bench, which the settings show
-    by itself."""
+    """A commit message without a last line that has only the bench, which the settings show."""
     text, _, last = message.strip().rpartition("\n")
     return text.rstrip() if last.lower().startswith("bench:") else message.strip()
 
 
 def describe_earlier(run: Run, earlier: Run) -> str:
-    """What a run is to the one that it was made from: it confirms a pass by longer games."""
+    """How a run relates to the one that it was made from: it confirms a pass with longer games, for
+    example."""
     tag, tc = earlier.plan.sides[0].tag, earlier.plan.time_control
     again = f"again after {tag}"
     if not (isinstance(run.kind, SprtTest) and isinstance(earlier.kind, SprtTest)):
@@ -107,7 +107,7 @@ def make_run_heading(
 
 
 def list_run_tabs(heading: RunHeading) -> Iterator[tuple[str, str, bool]]:
-    """The pages of a run: address, word and whether it is the one that is shown."""
+    """The pages of a run: address, label and whether it is the current one."""
     here = f"/runs/{heading.run.id}"
     for name, word in TABS:
         tune = isinstance(heading.run.kind, SpsaTuning)
@@ -115,12 +115,12 @@ def list_run_tabs(heading: RunHeading) -> Iterator[tuple[str, str, bool]]:
             yield (f"{here}/{name}" if name else here), word, name == heading.tab
 
 
-# Where a run stands, in more words than a list has room for.
+# The state of a run, in more words than a list has room for.
 
 
 @dataclass(frozen=True, slots=True)
 class RunStage:
-    """The state of a run, what follows from it, and why nothing moves where nothing does."""
+    """The state of a run, its consequences, and the reason if it does not progress."""
 
     label: StatusLabel
     detail: str = ""
@@ -147,8 +147,8 @@ def describe_stage(
 
 
 def describe_next_results(run: Run, playing: Sequence[Task], now: datetime) -> str:
-    """When machines that have reported nothing yet should; nobody knows how long an engine takes to
-    build."""
+    """When machines that have not reported yet should report. The time to build an engine is
+    unknown."""
     if not playing:
         return ""
     which = "next results" if run.tally.results.games else "first results"
@@ -163,6 +163,6 @@ def describe_next_results(run: Run, playing: Sequence[Task], now: datetime) -> s
 
 
 def _seconds_to_report(run: Run, task: Task) -> float:
-    """How long a machine plays before it has a batch to report."""
+    """How long a machine plays until it has a batch to report."""
     slots = max(1, run.demands.slots(task.machine.cores))
     return run.game_seconds * max(1.0, run.kind.step / slots)

@@ -1,7 +1,7 @@
-"""How runs at play move, for the rows of lists: where each stood an hour ago and how fast it is.
+"""The speed of active runs for the rows of lists: their state an hour ago and their present rate.
 
-Every list of runs loads this alike, so that rates, times left and the movement of the ratio are the
-same wherever a run is listed.
+All lists of runs load it the same way, so that rates, remaining times and changes of the ratio
+agree.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,13 +22,13 @@ MOST_NEW = 50
 
 @dataclass(frozen=True, slots=True)
 class RunPaces:
-    """What the rows of runs are made from beside the runs; it holds only those that are played."""
+    """The additional data for rows of runs. It covers active runs only."""
 
     then: Mapping[str, ChartPoint] = field(default_factory=dict)
-    """The points of their charts of about an hour ago."""
+    """The points of their charts from about an hour ago."""
     speeds: Mapping[str, RunSpeed] = field(default_factory=dict)
     new_tasks: Mapping[str, tuple[Task, ...]] = field(default_factory=dict)
-    """Tasks at play of runs whose speed is not known yet."""
+    """The active tasks of runs whose speed is not known yet."""
 
     def list_run(self, run: Run) -> ListedRun:
         speed = self.speeds.get(run.id)
@@ -37,7 +37,7 @@ class RunPaces:
         return ListedRun(run, self.then.get(run.id), speed)
 
     def make_rows(self, runs: Iterable[Run], now: datetime) -> tuple[RunRow, ...]:
-        """Computes statistics, so it is called in a thread."""
+        """The rows of these runs. It computes statistics, so call it in a thread."""
         return tuple(make_run_row(self.list_run(run), now) for run in runs)
 
 
@@ -45,7 +45,7 @@ NO_PACES = RunPaces()
 
 
 async def load_paces(site: Site, runs: Iterable[Run], now: datetime) -> RunPaces:
-    """By the same few queries, whatever the number of runs."""
+    """Load with a fixed number of queries, whatever the number of runs."""
     playing = [run for run in runs if run.tally.workers]
     then = await site.reads.samples_at([run.id for run in playing], now - WINDOW)
     speeds = dict(site.fleet.activity.speeds)
@@ -55,7 +55,8 @@ async def load_paces(site: Site, runs: Iterable[Run], now: datetime) -> RunPaces
 async def _load_new_tasks(
     fleet: Fleet, playing: Sequence[Run], speeds: Mapping[str, RunSpeed]
 ) -> dict[str, tuple[Task, ...]]:
-    """The tasks of runs whose speed is worked out within the minute; not of all after a restart."""
+    """The tasks of active runs whose speed is not computed yet: of a limited number, since after a
+    restart that is all of them."""
     found = [run for run in playing if run.id not in speeds]
     tasks: dict[str, list[Task]] = {run.id: [] for run in found[:MOST_NEW]}
     for task in await fleet.views.tasks_at_play(tuple(tasks)) if tasks else ():

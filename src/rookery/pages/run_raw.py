@@ -1,4 +1,4 @@
-"""The raw statistics of a run: every figure behind its verdict, by pairs and by single games."""
+"""The raw statistics of a run: all figures behind its verdict, by pairs and by single games."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ from rookery.web.answers import site_of
 
 @dataclass(frozen=True, slots=True)
 class FigureGroup:
-    """Figures that belong together, under a heading."""
+    """Related figures under a heading."""
 
     title: str
     figures: tuple[NamedValue, ...]
@@ -61,7 +61,7 @@ async def statistics_page(request: Request) -> Response:
 
 @runs(Domain.LOOP, "names another address")
 async def old_statistics_address(request: Request) -> Response:
-    """Where the official server has the statistics of a run."""
+    """Redirect from the official server's address of a run's statistics."""
     return redirect_to(f"/runs/{request.path_params['run_id']}/stats")
 
 
@@ -107,7 +107,7 @@ def _list_counts(results: Results) -> Iterator[NamedValue]:
 
 
 def _find_draw_elo(results: Results) -> float:
-    """BayesElo's measure of how often games are drawn."""
+    """BayesElo's parameter for the frequency of draws."""
     lost, drawn, won = regularised(results.trinomial)
     total = lost + drawn + won
     losing, winning = lost / total, won / total
@@ -178,7 +178,7 @@ def _list_sample(run: Run, bins: Sequence[int]) -> Iterator[NamedValue]:
 
 
 def _list_ratios(spec: Sprt, bins: Sequence[int]) -> Iterator[NamedValue]:
-    """The log-likelihood ratio of the same numbers as bounds on either scale."""
+    """The log-likelihood ratio when the same numbers are bounds on either Elo scale."""
     yield NamedValue("LLR, normalised", f"{normalised_ratio(bins, spec.elo0, spec.elo1):.4f}")
     yield NamedValue("LLR, logistic", f"{logistic_ratio(bins, spec.elo0, spec.elo1):.4f}")
 

@@ -1,4 +1,4 @@
-"""A run as one row of a list, or one card on a narrow screen."""
+"""A run as one row of a list, or as a card on a narrow screen."""
 
 import enum
 from dataclasses import dataclass, replace
@@ -36,11 +36,11 @@ from rookery.rules.answers import ChartPoint
 from rookery.stats.elo import estimate_elo
 from rookery.stats.sprt import Sprt, Style, Verdict, fixed_verdict, style
 
-# Where a run stands, in a word and a tone; a tone is never shown without its word.
+# The state of a run as a word and a tone. A tone is never shown without its word.
 
 
 class Tone(enum.StrEnum):
-    """What a colour means, everywhere."""
+    """The meaning of colours on all pages."""
 
     WAIT = "wait"
     LIVE = "live"
@@ -53,7 +53,7 @@ class Tone(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StatusLabel:
-    """The status of a run in words; `sign` says it to those who do not see colours."""
+    """The status of a run in words. `sign` is for those who do not see colours."""
 
     word: str
     tone: Tone
@@ -107,7 +107,7 @@ def _verdict(run: Run) -> tuple[Verdict, Sprt | None]:
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
-    """A run with what its row is made from: its chart's point of an hour ago, and its speed."""
+    """A run with the data for its row: its chart's point from an hour ago, and its speed."""
 
     run: Run
     then: ChartPoint | None = None
@@ -116,15 +116,16 @@ class ListedRun:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """The cells of a run in a list, as text; what is not known is a dash.
+    """The cells of a run in a list, as text. A dash stands for an unknown value.
 
-    `templates/run_table.html` shows them."""
+    `templates/run_table.html` shows them.
+    """
 
     id: str
     engine: str
     new: str
     base: str
-    """Empty for a tune, which has one side."""
+    """The base side; empty for a tune, which has one side."""
     difference: str
     owner: str
     info: str
@@ -193,7 +194,7 @@ def shows_pairs(run: Run) -> bool:
 
 
 def describe_time_left(run: Run, rate: float) -> str:
-    """How long a run will probably still take, or why that is not known."""
+    """The expected remaining time of a run, or why it is not known."""
     if run.status.finished or not run.status.approved:
         return DASH
     if not run.tally.workers:

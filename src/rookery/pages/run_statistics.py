@@ -1,7 +1,7 @@
-"""The figures of a run that cost some statistics: Elo with its error, games and time left.
+"""Computed figures of a run: Elo with its error, games and remaining time.
 
-They are remembered by what they were worked out from, so that a list of many runs that hardly
-change costs next to nothing.
+Results are cached by their input, so that a list of many runs that hardly change costs next to
+nothing.
 """
 
 import math
@@ -23,14 +23,15 @@ from rookery.stats.sprt import Sprt
 from rookery.stats.walk import GamesRange, pace_of
 
 WINDOW = timedelta(hours=1)
-"""Over how long games are counted for a rate, and back to when a movement is looked for."""
+"""The period over which games are counted for a rate, and after which the change of a ratio is
+shown."""
 LEAST_SECONDS = 5.0
 REMEMBERED = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class ShownElo:
-    """Logistic Elo with half of its 95 % interval, and the likelihood of superiority."""
+    """Logistic Elo with its 95 % interval, and the likelihood of superiority."""
 
     middle: float
     low: float
@@ -49,8 +50,8 @@ class ShownElo:
 
 @dataclass(frozen=True, slots=True)
 class RunForecast:
-    """The games that are probably still to come (the median), and for a sequential test the range
-    that holds in eight of ten cases, with the chance to pass once the results carry one."""
+    """The expected number of further games (the median). For a sequential test also the range that
+    holds in eight of ten cases and, once there are enough results, the chance to pass."""
 
     games: float
     range: GamesRange | None = None
@@ -58,7 +59,7 @@ class RunForecast:
 
     @property
     def is_rough(self) -> bool:
-        """Whether a single number would say more than is known."""
+        """Whether a single number would suggest more precision than there is."""
         return self.range is not None and self.chance is None
 
 
@@ -74,13 +75,13 @@ def estimate_run_elo(run: Run) -> ShownElo | None:
 
 @lru_cache(maxsize=REMEMBERED)
 def estimate_sprt_elo(spec: Sprt, pairs: Pentanomial, games: tuple[int, int, int]) -> ShownElo:
-    """Elo that is not biased by the early end of a sequential test."""
+    """The Elo of a sequential test, corrected for the bias of its early end."""
     found = live_elo(spec, pairs, games)
     return ShownElo(found.elo, found.low, found.high, found.los)
 
 
 def estimate_elo_at(run: Run, point: ChartPoint) -> ShownElo:
-    """The Elo of a run when it had the results of this point, estimated as its own is."""
+    """The Elo of a run at this point, estimated in the same way as its present one."""
     if not isinstance(run.kind, SprtTest):
         return estimate_fixed_elo(point.pentanomial)
     found = live_elo_on_chart(run.kind.spec, point.pentanomial)
@@ -89,13 +90,13 @@ def estimate_elo_at(run: Run, point: ChartPoint) -> ShownElo:
 
 @lru_cache(maxsize=REMEMBERED)
 def estimate_fixed_elo(pairs: Pentanomial) -> ShownElo:
-    """Elo of these pairs alone, as for a test of a fixed number of games."""
+    """The plain Elo of these pairs, as for a test with a fixed number of games."""
     found = estimate_elo(pairs)
     return ShownElo(found.elo, found.low, found.high, found.los)
 
 
 def forecast_run(run: Run) -> RunForecast | None:
-    """How many games are to come; None for a run that has ended."""
+    """The expected number of further games; None for a run that has ended."""
     kind, results = run.kind, run.tally.results
     if run.status.finished:
         return None
@@ -108,7 +109,7 @@ def forecast_run(run: Run) -> RunForecast | None:
 
 
 def _round_off(spec: Sprt, llr: float, games: int) -> tuple[float, int]:
-    """As exact as the forecast is, so that runs that are alike share one."""
+    """Round the input to the precision of the forecast, so that similar runs share a cached one."""
     if not _is_young(spec, games):
         return round(llr, 1), _rough(games, 5)
     near = min(llr - spec.lower, spec.upper - llr) < 1
@@ -122,7 +123,7 @@ def _is_young(spec: Sprt, games: int) -> bool:
 
 @lru_cache(maxsize=REMEMBERED)
 def _forecast(spec: Sprt, llr: float, games: int, allowed: int) -> RunForecast | None:
-    """Costs some milliseconds, so that it is asked with rounded figures."""
+    """The forecast. It takes some milliseconds, so it is called with rounded input and cached."""
     inside = spec.lower < llr < spec.upper
     if not inside or games >= allowed:
         return None
@@ -132,8 +133,7 @@ def _forecast(spec: Sprt, llr: float, games: int, allowed: int) -> RunForecast |
 
 
 def _rough(games: int, digits: int) -> int:
-    """A number of games rounded to so many binary digits after the first: five are about three per
-    cent."""
+    """Round to so many binary digits after the first. Five digits are about three per cent."""
     if games < 2:
         return games
     step = 2.0 ** (math.floor(math.log2(games)) - digits)
@@ -141,7 +141,7 @@ def _rough(games: int, digits: int) -> int:
 
 
 def estimate_speed(run: Run, tasks: Sequence[Task]) -> RunSpeed:
-    """How fast a run should move with these tasks; the fleet itself counts once a minute."""
+    """The expected speed of a run with these tasks, until the fleet's own count, once a minute."""
     if not tasks:
         return NO_SPEED
     return RunSpeed(rates.nodes_per_second(tasks), rates.games_per_minute(run, tasks))
@@ -150,15 +150,15 @@ def estimate_speed(run: Run, tasks: Sequence[Task]) -> RunSpeed:
 def add_present(
     samples: tuple[ChartPoint, ...], run: Run, now: datetime, nps: float = 0.0
 ) -> tuple[ChartPoint, ...]:
-    """Points are taken now and then; with this the last one is where the run is."""
+    """Add a point for the present, since points are stored only now and then."""
     if samples and samples[-1].games >= run.tally.results.games:
         return samples
     return (*samples, chart_point(run, now, nps))
 
 
 def leave_out_purged(samples: Sequence[ChartPoint], run: Run) -> Sequence[ChartPoint]:
-    """Where a purge has struck games out, the points that had more than are left make room for
-    one of what is left, so that lines over games end where the run is."""
+    """Replace points from before a purge, with more games than are left, by one point of the
+    present, so that lines over games end at the run's present number."""
     games = run.tally.results.games
     if not samples or samples[-1].games <= games:
         return samples
@@ -168,8 +168,8 @@ def leave_out_purged(samples: Sequence[ChartPoint], run: Run) -> Sequence[ChartP
 def measure_games_per_minute(
     run: Run, then: ChartPoint | None, speed: RunSpeed, now: datetime
 ) -> float:
-    """As measured since `then`, a point of about an hour ago, else as machines of that speed
-    should be."""
+    """The rate measured since `then`, a point of about an hour ago; without one, the rate to be
+    expected of machines of that speed."""
     if not run.tally.workers:
         return 0.0
     if then is not None:
@@ -188,7 +188,7 @@ def estimate_seconds_left(ahead: RunForecast | None, per_minute: float) -> float
 
 
 def find_earlier_llr(run: Run, then: ChartPoint | None, now: datetime) -> float | None:
-    """The log-likelihood ratio of an hour ago; None while nobody plays."""
+    """The log-likelihood ratio an hour ago; None while nobody plays."""
     if not run.tally.workers:
         return None
     return 0.0 if then is None or then.at > now - WINDOW else then.llr

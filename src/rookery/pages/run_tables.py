@@ -1,4 +1,4 @@
-"""Rows of the tables on a run's page: machines, tasks, the log, the parameters of a tune."""
+"""Rows of the tables on a run's page: machines, tasks, the log, parameters of a tune."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,14 +24,15 @@ TASKS_PER_PAGE = 50
 
 
 def address_task(run_id: str, task: int) -> str:
-    """Where the list of a run's tasks shows this one: they are numbered from 0 on, without gaps."""
+    """The address of a task in the list of its run's tasks, which are numbered from 0 without
+    gaps."""
     page = task // TASKS_PER_PAGE + 1
     return f"/runs/{run_id}/tasks?sort=task&page={page}#task-{task}"
 
 
 @dataclass(frozen=True, slots=True)
 class MachineRow:
-    """A machine at play."""
+    """An active machine."""
 
     name: str
     short_name: str
@@ -44,7 +45,7 @@ class MachineRow:
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """A task; `link` leads to it in the list of all tasks of its run."""
+    """A task. `link` leads to it in the list of all tasks of its run."""
 
     number: str
     link: str
@@ -74,7 +75,7 @@ class ParameterRow:
     moved: str
     range: str
     path: str
-    """Where it has been, as a line in a drawing of 100 by 20."""
+    """The parameter's course, as a line in a drawing of 100 by 20."""
 
 
 def make_parameter_rows(run: Run) -> tuple[ParameterRow, ...]:
@@ -144,7 +145,7 @@ ACTION_TEXTS: Mapping[str, str] = {
     Action.TOO_FAST: "played too fast",
     Action.WORKER_LOG: "a worker says",
 }
-"""In the past tense; an empty one is told by its message alone."""
+"""Actions in the past tense. For an empty one, only its message is shown."""
 
 
 def make_log_rows(actions: Iterable[Event], now: datetime) -> Iterable[LogRow]:

@@ -1,5 +1,5 @@
-"""The tasks of a run: searched, sorted and paged in the database, each with how far its worker's
-results lie from those of the others."""
+"""The tasks of a run: searched, sorted and paged in the database, with the residual of each
+worker."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -67,7 +67,7 @@ class RunTasksData:
 
 @dataclass(frozen=True, slots=True)
 class TaskListRow:
-    """A task; what was struck out of it is shown as it was."""
+    """A task. A removed one is shown as it was."""
 
     number: int
     machine: str
@@ -83,7 +83,7 @@ class TaskListRow:
     state: str
     reported: Moment
     games_file: str
-    """The address of its games, where they are here."""
+    """The address of its games, if they are stored here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ async def tasks_page(request: Request) -> Response:
 
 
 def _list_differing(workers: Iterable[ResidualEntry]) -> Iterator[str]:
-    """Those that differ a little too: the list shows how much."""
+    """The workers that deviate, also those that deviate only a little."""
     for each in workers:
         if each.colour in (Colour.YELLOW.value, Colour.RED.value):
             yield each.worker
@@ -133,12 +133,12 @@ def _list_differing(workers: Iterable[ResidualEntry]) -> Iterator[str]:
 
 @runs(Domain.LOOP, "names another address")
 async def old_tasks_address(request: Request) -> Response:
-    """Where the official server has the tasks of a run."""
+    """Redirect from the official server's address of a run's tasks."""
     return redirect_to(f"/runs/{request.path_params['run_id']}/tasks")
 
 
 def read_task_query(run_id: str, query: Mapping[str, str], page: int) -> TaskQuery:
-    """What an address asks for; nonsense counts as nothing said."""
+    """The query for a list of tasks. Invalid values are ignored."""
     sort = query.get("sort", "") or "-task"
     key = sort.removeprefix("-")
     known = key in {order.value for order in TaskOrder}
@@ -195,7 +195,8 @@ def _make_row(data: RunTasksData, task: Task) -> TaskListRow:
 
 
 def _judge_task(data: RunTasksData, task: Task, bad: BadTask | None) -> tuple[float | None, Colour]:
-    """By how much the results of the task's worker differ; None where they are too few."""
+    """The residual of the task's worker and its colour. The residual is None if there are too few
+    results."""
     if bad is not None:
         return bad.residual, bad.colour
     residual = data.residuals.get(task.machine.long_name)

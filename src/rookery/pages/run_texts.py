@@ -1,4 +1,4 @@
-"""What people take away from a run: its result as text, a tune's values, and where else to look."""
+"""Texts to take away from a run: its result, a tune's values, and links to further steps."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from rookery.stats.spsa import as_lines, as_pairs, as_setoption, late_mean
 
 LONG_PRESET = "LTC"
 LONG_SECONDS = 40.0
-"""From this base time on a test is a long one already."""
+"""A test with at least this base time is a long one."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopiedText:
-    """A text to be copied, under its title."""
+    """A text to copy, and its title."""
 
     id: str
     title: str
@@ -42,7 +42,7 @@ def _list_results(run: Run) -> Iterator[CopiedText]:
 
 
 def _list_tune(run: Run) -> Iterator[CopiedText]:
-    """The values now and, steadier, their mean over the last fifth of the way."""
+    """The present values of a tune and, steadier, their means over the last fifth of it."""
     assert isinstance(run.kind, SpsaTuning)
     tune = run.kind.tune
     late = late_mean(tune)
@@ -53,8 +53,8 @@ def _list_tune(run: Run) -> Iterator[CopiedText]:
 
 
 def list_next_steps(run: Run, *, has_long_preset: bool = False) -> tuple[tuple[str, str], ...]:
-    """Addresses of forms that this run fills in, with their words. A test is confirmed by the
-    engine's preset for long games, where it has one."""
+    """Links to forms that this run fills in, with their labels. A test is confirmed with the
+    engine's preset for long games, if it has one."""
     found = [(f"/tests/new?clone={run.id}", "Clone or run again")]
     if isinstance(run.kind, SpsaTuning):
         found.append((f"/tests/new?spsa={run.id}", "Test these values"))
@@ -69,7 +69,7 @@ def _passed_short(run: Run) -> bool:
 
 
 def list_downloads(run: Run) -> tuple[tuple[str, str], ...]:
-    """The run for programs: addresses with their words."""
+    """Downloads of the run for programs: addresses with their labels."""
     api = f"/api/v1/runs/{run.id}"
     return (
         (api, "JSON"),
@@ -79,7 +79,7 @@ def list_downloads(run: Run) -> tuple[tuple[str, str], ...]:
 
 
 def describe_preview(heading: RunHeading, label: StatusLabel, elo: str) -> str:
-    """A sentence for those who see a link to the run."""
+    """A sentence for previews of links to the run."""
     run = heading.run
     games = format_plural(run.tally.results.games, "game")
     return f"{run.plan.engine}, {describe_question(run)}: {label.word} after {games}, Elo {elo}"

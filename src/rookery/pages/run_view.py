@@ -1,4 +1,4 @@
-"""What the page of a run shows: its first screen, and below it everything else."""
+"""The view of a run's page: its first screen, and everything below."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -82,7 +82,7 @@ MOVING = frozenset({RunFinding.RUNNING, RunFinding.FINISHED, RunFinding.STARTING
 
 @dataclass(frozen=True, slots=True)
 class RunPageData:
-    """What the page of a run is made from. Frozen values only, because a thread makes the page."""
+    """The data for a run's page: frozen values only, because a thread makes the page."""
 
     run: Run
     now: datetime
@@ -92,27 +92,27 @@ class RunPageData:
     playing: tuple[Task, ...] = ()
     diagnosis: RunDiagnosis | None = None
     names: Mapping[str, str] = field(default_factory=dict)
-    """Of other runs that this person may know of, by their ids."""
+    """The names of other runs that this person may see, by id."""
     contributions: tuple[Contribution, ...] = ()
     apart: tuple[BadTask, ...] = ()
     tasks: tuple[Task, ...] = ()
     actions: tuple[Event, ...] = ()
     following: bool = False
     hints: tuple[Hint, ...] = ()
-    """What an approver should know, for the run's people."""
+    """Hints for approvers, for the run's people."""
     private: bool = False
     address: str = ""
-    """Where the page is, for links from elsewhere."""
+    """The address of the page, for previews of links."""
     earlier: Run | None = None
     """The run that this one was made from."""
     has_long_preset: bool = False
     refused: RefusedChange | None = None
-    """A change of this person that could not be made."""
+    """A change by this person that was refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """The page of a run; `preview` is for links to it and empty where nobody may see one."""
+    """The page of a run. `preview` is for links to it; empty if strangers may not see the run."""
 
     heading: RunHeading
     row: RunRow
@@ -121,18 +121,18 @@ class RunView:
     evidence: tuple[NamedValue, ...]
     outcome: str
     early: str
-    """Why a verdict came within the bounds that are shown; empty where it did not."""
+    """Why the verdict came before the shown ratio reached a bound; empty if it did not."""
     took: str
     los: str
     chance: str
     to_come: str
-    """The games that are probably still to be played."""
+    """The expected number of further games."""
     results: str
     iterations: str
     ends: str
     """The Elo and the ends of its interval as plain numbers, for the script of the charts."""
     share: str
-    """Of all its games, in hundredths, for a run without bounds."""
+    """The played share of all games in per cent, for a run without bounds."""
     charts: tuple[Chart, ...]
     machines: tuple[MachineRow, ...]
     more_machines: str
@@ -143,7 +143,7 @@ class RunView:
     tasks: tuple[TaskRow, ...]
     log: tuple[LogRow, ...]
     more_log: bool
-    """Whether there are older events than those."""
+    """Whether there are older events."""
     settings: tuple[NamedValue, ...]
     rights: Rights
     run: Run
@@ -155,17 +155,17 @@ class RunView:
     hints: tuple[Hint, ...]
     preview: str
     built: bool
-    """Whether both sides are built from sources, and from different ones."""
+    """Whether both sides are built from sources that differ."""
     address: str
     change: ChangeForm
     explained: tuple[str, str]
-    """What differing means, and what a purge does."""
+    """Explanations of residuals and of purges."""
     life: str
-    """Where it is in its life: when that changes, so does what people may do to it."""
+    """The phase of the run. When it changes, the commands that people may use change too."""
 
 
 def make_run_view(data: RunPageData) -> RunView:
-    """The view of a run's page; it computes statistics, so it is called in a thread."""
+    """The view. It computes statistics, so call it in a thread."""
     run, now = data.run, data.now
     found, ahead, over = estimate_run_elo(run), forecast_run(run), run.status.finished
     playing = sorted(data.playing, key=lambda task: (-task.machine.cores, task.id))
@@ -222,7 +222,7 @@ def _is_early(run: Run) -> bool:
 
 
 def _describe_games_left(ahead: RunForecast) -> str:
-    """Of a sequential test nobody knows it exactly."""
+    """The expected further games in words. For a sequential test they are uncertain."""
     if ahead.range is None:
         return format_count(ahead.games)
     early, middle, late = (
@@ -240,11 +240,11 @@ def _has_change(run: Run) -> bool:
 
 
 def _draw_charts(data: RunPageData, elo: ShownElo | None) -> tuple[Chart, ...]:
-    """Of the same points and rates as the figures beside them."""
+    """The charts, from the same points and rates as the figures beside them."""
     run, speed = data.run, _find_speed(data)
     rate = measure_games_per_minute(run, _find_point_hour_ago(data), speed, data.now)
     plays = run.tally.workers > 0
-    # Where nobody plays, the latest games are as old as the run's last change.
+    # If nobody plays, the latest games are as old as the run's last change.
     at, nps = (data.now, speed.nps) if plays else (run.updated, 0.0)
     present = None if run.status.finished else PresentPace(at, rate, nps, run.tally.cores)
     return draw_charts(run, add_present(data.samples, run, at, nps), elo, present)
@@ -256,7 +256,7 @@ def _find_speed(data: RunPageData) -> RunSpeed:
 
 
 def _find_point_hour_ago(data: RunPageData) -> ChartPoint | None:
-    """The point that rates and movements are measured from."""
+    """The point from which rates and changes are measured."""
     before = [one for one in data.samples if one.at <= data.now - WINDOW]
     if before:
         return before[-1]
@@ -272,14 +272,14 @@ def _list_evidence(
 
 
 def _name_figure(figure: str, names: Mapping[str, str]) -> str:
-    """Runs that stand in the way are told by their names, and private ones not at all."""
+    """The figure with the names of other runs in the way; private ones are not named."""
     if not figure.startswith(AHEAD):
         return figure
     return AHEAD + names.get(figure.removeprefix(AHEAD), "another run")
 
 
 def _describe_outcome(run: Run) -> str:
-    """After how many games it ended."""
+    """After how many games the run ended."""
     if not run.status.finished:
         return ""
     games = format_plural(run.tally.results.games, "game")

@@ -1,5 +1,5 @@
-"""What this server is: whether it is ready, its role, its limits, and for approvers its jobs,
-queues, threads and disk."""
+"""The state of this server: readiness, role, limits and, for approvers, jobs, queues, threads and
+disk."""
 
 import platform
 from collections.abc import Iterator
@@ -61,8 +61,8 @@ Fact = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ServerData:
-    """What the page is made from; `quota` is for those who are logged in, `snapshot` and what
-    follows it for approvers alone."""
+    """The data for the page. `quota` is for logged-in users; `snapshot` and the fields after it are
+    for approvers."""
 
     now: datetime
     reason: str
@@ -115,10 +115,10 @@ class ServerView:
     role: str
     figures: tuple[Fact, ...]
     as_of: str
-    """How old the figures of the fleet are, where another server told them."""
+    """The age of the fleet's figures, if another server has sent them."""
     limits: tuple[Fact, ...]
     rates: tuple[Fact, ...]
-    """How often something may be done."""
+    """How often actions may be repeated."""
     groups: tuple[tuple[str, tuple[Fact, ...]], ...]
     jobs: tuple[JobRow, ...]
     instances: tuple[InstanceRow, ...] = ()
@@ -134,7 +134,7 @@ async def server_page(request: Request) -> Response:
 
 @runs(Domain.LOOP, "reads the lease and the servers, and tells the primary by the database")
 async def make_primary(request: Request) -> Response:
-    """Asks the primary to step down for another server, as `rookery step-down` does."""
+    """Make the primary step down for another server, as `rookery step-down` does."""
     site, viewer = site_of(request), await viewer_of(request)
     if viewer is None or not viewer.approver:
         raise Forbidden("Only an approver may do this.")
@@ -204,7 +204,7 @@ def make_server_view(data: ServerData) -> ServerView:
 
 
 def _list_limits(data: ServerData) -> Iterator[Fact]:
-    """What everybody should know who writes a script."""
+    """Limits that authors of scripts should know."""
     settings, bounds = data.settings, data.bounds
     yield "Version", f"Rookery {data.version}"
     yield "A request", f"up to {format_bytes(bounds.body_bytes)}, {bounds.body_seconds:.0f} s"
@@ -218,7 +218,7 @@ def _list_limits(data: ServerData) -> Iterator[Fact]:
 
 
 def _list_rates(data: ServerData) -> Iterator[Fact]:
-    """What is refused with 429 where it is done more often, and what GitHub allows the server."""
+    """Rates above which calls are refused with 429, and what GitHub allows this server."""
     settings = data.settings
     passwords = f"{_per(PASSWORDS_PER_ADDRESS)} from an address"
     yield "Wrong passwords", f"{passwords}, {_per(PASSWORDS_PER_NAME)} for a name"
@@ -299,7 +299,7 @@ def _list_process(data: ServerData) -> Iterator[Fact]:
 
 
 def _list_quota(quota: QuotaDocument, now: datetime) -> Iterator[Fact]:
-    """What is left to this server of the calls that GitHub allows it."""
+    """The remaining calls that GitHub allows this server."""
     if quota.uninitialized:
         yield "Calls to GitHub", "none made yet"
         return

@@ -1,5 +1,5 @@
-"""A calculator for sequential tests: with which chance one passes and how long it takes, by what is
-true. All of it stands in the address, so that it can be sent to somebody."""
+"""A calculator for sequential tests: the chance to pass and the length, by true Elo. All input is
+in the address, so that it can be shared."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,8 @@ USUAL: Mapping[str, str] = {
     "draw_ratio": "0.49",
     "rms_bias": "191",
 }
-"""Stockfish's short test, and how its games from an unbalanced book end."""
+"""The defaults: Stockfish's short test, and typical outcomes of its games from an unbalanced
+book."""
 OLD_NAMES = {
     "elo_model": "model",
     "elo-model": "model",
@@ -36,11 +37,11 @@ OLD_NAMES = {
     "draw-ratio": "draw_ratio",
     "rms-bias": "rms_bias",
 }
-"""What fishtest's calculator calls them in its addresses."""
+"""The names of inputs in the addresses of fishtest's calculator."""
 ROWS, POINTS = 9, 41
-"""More points cost more than an eye sees: about a millisecond each."""
+"""The number of table rows and of curve points. A point takes about a millisecond."""
 WIDTHS = 1.5
-"""So far beyond the bounds it is drawn, in widths between them."""
+"""How far beyond the bounds the curves are drawn, as a multiple of the distance between them."""
 MODELS = {"normalized": EloModel.NORMALISED, "logistic": EloModel.LOGISTIC}
 NO_NUMBER = "expected a number"
 NO_NUMBERS = "Some of these are no numbers that a test can have."
@@ -48,7 +49,7 @@ NO_NUMBERS = "Some of these are no numbers that a test can have."
 
 @dataclass(frozen=True, slots=True)
 class LengthAtElo:
-    """How tests end where this is true, on both scales of Elo."""
+    """The length and outcome of tests for one true Elo, on both Elo scales."""
 
     nelo: str
     elo: str
@@ -60,8 +61,8 @@ class LengthAtElo:
 
 @dataclass(frozen=True, slots=True)
 class SprtView:
-    """The calculator; without rows where `trouble` says in a sentence that something is wrong, and
-    `errors` what, by input."""
+    """The calculator. If the input is wrong, it has no rows; `trouble` is a sentence about it and
+    `errors` has messages by input."""
 
     texts: Mapping[str, str]
     errors: Mapping[str, str]
@@ -81,7 +82,7 @@ async def sprt_calculator(request: Request) -> Response:
 
 @runs(Domain.LOOP, "leads to another address")
 async def old_calculator(request: Request) -> Response:
-    """Where fishtest has its calculator, which begins the names of models with a capital."""
+    """Redirect from fishtest's calculator, whose names of models begin with a capital letter."""
     given = {OLD_NAMES.get(name, name): text for name, text in request.query_params.items()}
     if "model" in given:
         given["model"] = given["model"].lower()
@@ -97,7 +98,7 @@ def _is_plain(text: str) -> bool:
 
 
 def make_view(texts: Mapping[str, str]) -> SprtView:
-    """Computes some forty lengths, so that it belongs into a thread."""
+    """The view. It computes some forty lengths, so call it in a thread."""
     numbers, errors = dict[str, float](), dict[str, str]()
     for name in ("elo0", "elo1", "alpha", "beta", "draw_ratio", "rms_bias"):
         try:
@@ -118,7 +119,7 @@ def make_view(texts: Mapping[str, str]) -> SprtView:
 
 
 def _read_number(text: str) -> float:
-    """Raises ValueError, also for what is no ordinary number."""
+    """The number. Raises ValueError, also for infinity and NaN."""
     found = float(text)
     if not abs(found) < 1e6:
         raise ValueError(text)
@@ -187,7 +188,7 @@ def _make_row(length: TestLength, spec: Sprt, spread: ScoreSpread) -> LengthAtEl
 
 
 def _show_thousands(games: float) -> str:
-    """A mark of an axis, short enough to stand beside it: 400k."""
+    """A short mark of an axis, such as 400k."""
     return f"{format_decimal(games / 1000)}k" if games >= 1000 else format_decimal(games)
 
 

@@ -1,7 +1,7 @@
-"""A new test: the form, its preview, and forms filled from another run.
+"""A new test: the form, its preview, and forms filled in from another run.
 
-The form asks the same use case as scripts do (`web/submissions.py`), so that nothing can be
-submitted here that could not be there, and the other way round.
+The form uses the same use case as scripts (`web/submissions.py`), so that both accept the same
+submissions.
 """
 
 from collections.abc import Mapping
@@ -53,25 +53,25 @@ from rookery.web.submissions import list_machines_now, prepare_preview, submit_r
 HERE = NEW_TEST_PATH
 MOST_PROGRAMS = 30
 GIVEN = ("new_tag", "base_tag", "new_binary", "base_binary")
-"""Inputs that an address may fill in."""
+"""Inputs that parameters of the address may fill in."""
 LONGEST_GIVEN = 200
 SWITCHES = ("auto_purge", "adjudication", "mirrored", "strict_pv", "resign.two_sided")
 
 
 @dataclass(frozen=True, slots=True)
 class PresetChoice:
-    """A button with a preset, and what it puts into the form."""
+    """A button for a preset, and the values that it fills in."""
 
     name: str
     summary: str
     texts: str
-    """As JSON, for the script."""
+    """The values as JSON, for the script."""
     chosen: bool
 
 
 @dataclass(frozen=True, slots=True)
 class FormData:
-    """What the page is made from; gathered on the loop."""
+    """The data for the page, loaded on the loop."""
 
     texts: Texts
     record: EngineRecord
@@ -81,16 +81,16 @@ class FormData:
     errors: Mapping[str, str] = field(default_factory=dict)
     preview: PreviewData | None = None
     origin: str = ""
-    """The run that the form was filled from."""
+    """The run that the form was filled in from."""
     said: str = ""
-    """What stands beside the button."""
+    """The message beside the button."""
     fresh: bool = False
-    """Whether nobody has typed into it yet."""
+    """Whether the form is shown for the first time."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubmitView:
-    """The page of a new test; `error` belongs to no input."""
+    """The page of a new test. `error` belongs to no single input."""
 
     form: FormData
     presets: tuple[PresetChoice, ...]
@@ -105,7 +105,7 @@ class SubmitView:
 
     @property
     def first_wrong(self) -> str:
-        """The input where somebody goes on who was refused."""
+        """The first input with an error, which gets the focus."""
         return next((name for name in INPUTS if name in self.form.errors), "")
 
     @property
@@ -114,7 +114,7 @@ class SubmitView:
 
     @property
     def advanced_open(self) -> bool:
-        """Whether an error lies among what is folded."""
+        """Whether an error is in the folded section."""
         return any(name in FOLDED for name in self.form.errors)
 
 
@@ -124,8 +124,8 @@ class SubmitView:
     needs_primary=True,
 )
 async def new_test(request: Request) -> Response:
-    """The form; a post submits it, shows what it would be, or lays a preset over it. One without
-    the token of a session does nothing but show what was typed."""
+    """The form. A post submits it, previews it or applies a preset. A post without the session's
+    token only shows what was typed."""
     bearer, info = await find_submitter(request), request_info_of(request.scope)
     if request.method != "POST":
         if bearer is None:
@@ -151,8 +151,8 @@ async def new_test(request: Request) -> Response:
 
 @runs(Domain.THREAD, "lengths are worked out in a thread")
 async def preview_test(request: Request) -> Response:
-    """The panel beside the form, while somebody types. Branches are looked up only when the script
-    says that one is typed to its end."""
+    """The panel beside the form while somebody types. Branches are looked up only when the script
+    says that one is complete."""
     bearer = await find_submitter(request)
     if bearer is None:
         raise Forbidden(LOGGED_OUT)
@@ -163,11 +163,11 @@ async def preview_test(request: Request) -> Response:
     return await render_fragment(request, "submit_preview.html", make_view, data)
 
 
-# Who may submit, and what the form begins with.
+# Finds the submitter, and fills in the form for the first time.
 
 
 async def find_submitter(request: Request) -> Bearer | None:
-    """Whoever is logged in; None for a visitor."""
+    """The logged-in user; None for a visitor."""
     return (
         await find_bearer(request, site_of(request).bearers)
         if session_of(request.scope).user
@@ -182,7 +182,7 @@ def lead_to_login(request: Request) -> Response:
 
 
 async def _begin(request: Request, bearer: Bearer) -> FormData:
-    """The form as it is first shown, from another run where the address names one."""
+    """The form as it is first shown, filled in from another run if the address names one."""
     query = request.query_params
     origin = query.get("clone") or query.get("id") or query.get("spsa") or ""
     if not origin:
@@ -200,7 +200,7 @@ async def _begin(request: Request, bearer: Bearer) -> FormData:
 
 
 async def _switch_engine(request: Request, bearer: Bearer, texts: Texts) -> FormData:
-    """The form begun anew for another engine; what the test is about is kept."""
+    """The form for another engine. What the test is about is kept."""
     begun = await _begin_empty(request, bearer, texts.get("new_engine", ""))
     kept = {name: texts[name] for name in KEPT_BY_ENGINES if texts.get(name)}
     data = await _gather(request, bearer, {**begun, **kept})
@@ -219,13 +219,13 @@ async def _begin_empty(request: Request, bearer: Bearer, engine: str) -> dict[st
 
 
 def _find_record(request: Request, bearer: Bearer, texts: Texts) -> EngineRecord:
-    """The engine that is chosen; one that the person may not see is as one that is not there."""
+    """The chosen engine. One that the person may not see is treated as if it did not exist."""
     known = site_of(request).privacy.catalogue(bearer.user.name).engines
     return known.get(texts.get("new_engine", "")) or known[STOCKFISH.name]
 
 
 async def _gather(request: Request, bearer: Bearer, texts: Texts) -> FormData:
-    """What the page offers to choose from, in a fixed number of queries."""
+    """Load what the page offers to choose from, with a fixed number of queries."""
     site, name = site_of(request), bearer.user.name
     kept = [
         book.name
@@ -247,7 +247,7 @@ async def _with_preset(request: Request, bearer: Bearer, texts: Texts, name: str
 
 
 def _laid(data: FormData, name: str) -> FormData:
-    """The form with a preset over it; one that the engine does not have changes nothing."""
+    """The form with a preset applied. An unknown preset changes nothing."""
     preset = find_preset(data.record, name) if name else None
     if preset is None:
         return data
@@ -255,12 +255,12 @@ def _laid(data: FormData, name: str) -> FormData:
 
 
 def _read_texts(request: Request) -> dict[str, str]:
-    """What was typed; of a box that is not ticked nothing is posted."""
+    """The typed texts. Browsers do not post unticked checkboxes."""
     form = request_info_of(request.scope).form
     return {**dict.fromkeys(SWITCHES, ""), **dict(reversed(form.fields))}
 
 
-# What the use case says to it, with each error beside its input.
+# Submits the form, and shows each error beside its input.
 
 
 async def _submit(request: Request, bearer: Bearer, texts: Texts) -> Response:
@@ -273,7 +273,7 @@ async def _submit(request: Request, bearer: Bearer, texts: Texts) -> Response:
 async def submit_fields(
     request: Request, bearer: Bearer, read: ReadForm
 ) -> CreatedRun | Mapping[str, str]:
-    """The run that was made of a form, which the next page tells of; or what is wrong, by input."""
+    """Submit a form. Returns the new run, which the next page announces, or the errors by input."""
     site = site_of(request)
     if read.errors:
         return await list_errors(site, bearer, read, read.errors)
@@ -291,7 +291,7 @@ async def submit_fields(
 async def show_again(
     request: Request, bearer: Bearer, texts: Texts, errors: Mapping[str, str], status: int
 ) -> Response:
-    """The form with all that was typed, and what is wrong with it."""
+    """The form as it was typed, with its errors."""
     data = replace(await _gather(request, bearer, texts), errors=errors)
     return await _show(request, data, status)
 
@@ -299,7 +299,7 @@ async def show_again(
 async def _show_kept(
     request: Request, bearer: Bearer, texts: Texts, said: str, status: int = 200
 ) -> Response:
-    """The form as it was typed, with a new token and a word beside its button."""
+    """The form as it was typed, with a new token and a message beside its button."""
     return await _show(request, replace(await _gather(request, bearer, texts), said=said), status)
 
 
@@ -312,7 +312,7 @@ def _body_of(read: ReadForm) -> bytes:
 
 
 async def _look(request: Request, bearer: Bearer, data: FormData, *, ask_outside: bool) -> FormData:
-    """The form with its preview, or with what is wrong with it."""
+    """The form with its preview, or with its errors."""
     site, read = site_of(request), read_form(pin_commits(data.texts))
     if read.errors:
         return replace(data, errors=await list_errors(site, bearer, read, read.errors))
@@ -337,7 +337,7 @@ async def _show(request: Request, data: FormData, status: int = 200) -> Response
 
 
 def make_view(data: FormData) -> SubmitView:
-    """In a thread: a preview works lengths out."""
+    """The view. A preview computes lengths, so call it in a thread."""
     return SubmitView(
         data,
         tuple(_make_choice(preset, data) for preset in list_presets(data.record)),

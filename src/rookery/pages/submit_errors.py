@@ -1,7 +1,8 @@
-"""What is wrong with the form of a new test: all of it at once, each error beside its input.
+"""Finds all errors in the form of a new test, and the input of each.
 
-Whoever reads a submission tells of one fault at a time. So what is wrong gets a harmless stand-in
-and the form is read again, until nothing else is found. Nobody outside is asked for that.
+Reading a submission reports one error at a time. Therefore each wrong value is replaced by a
+harmless one and the form is read again, until no further error is found. No other server is asked
+for this.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -21,10 +22,11 @@ from rookery.web.submissions import prepare_preview
 
 BUSY = "Too many branches are being looked up right now; try again in a moment."
 FAULTS = (WireFault, HttpFault, GateFull)
-"""What the use case says to a form that it can't take."""
+"""The errors that the use case raises for a form."""
 MOST_ERRORS = 12
 ENDING = frozenset({"", "new_engine", "base_engine", "new_binary", "base_binary"})
-"""Errors of no input, and of those that say what others may hold: there the search ends."""
+"""Errors of no single input, and of inputs that determine which others are valid. The search ends
+at these."""
 BOUNDS: Mapping[str, object] = {"sprt.elo0": 0.0, "sprt.elo1": 2.0}
 RATES: Mapping[str, object] = {"sprt.alpha": None, "sprt.beta": None}
 REPOSITORIES: Mapping[str, object] = dict.fromkeys(("tests_repo", "new_repo", "base_repo"))
@@ -40,12 +42,12 @@ STAND_INS: Mapping[str, Mapping[str, object]] = {
     "tc": {"tc": "10+0.1", "new_tc": None},
     "book": {"book": DEMO, "book_sri": None},
 }
-"""What takes the place of an input that is wrong, and of others that are judged by it. All else is
-left out, a rule of several inputs as a whole."""
+"""Valid values that replace a wrong input and other inputs that depend on it. Inputs without one
+are left out, and a group of inputs is left out as a whole."""
 
 
 def place_fault(fault: Exception) -> dict[str, str]:
-    """An error by the input that it stands beside; under an empty name if it belongs to none."""
+    """The message of an error by the name of its input; the name is empty if it belongs to none."""
     if isinstance(fault, GateFull):
         return {"": BUSY}
     fields = fault.fields if isinstance(fault, Fault) else {}
@@ -61,7 +63,7 @@ def place_fault(fault: Exception) -> dict[str, str]:
 async def list_errors(
     site: Site, bearer: Bearer, read: ReadForm, found: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """All that is wrong with a form, of which something was found already, by input."""
+    """All errors of a form by input, including those already found."""
     errors = {**read.errors, **found}
     while len(errors) < MOST_ERRORS and not errors.keys() & ENDING:
         body = msgspec.json.encode(lay_stand_ins(read.fields, errors))
@@ -70,7 +72,7 @@ async def list_errors(
         except FAULTS as fault:
             more = place_fault(fault)
             if more.keys() & (errors.keys() | {""}):
-                # A stand-in does not help it: the rest can't be told.
+                # Replacing the value did not help, so further errors can't be found.
                 break
             errors |= more
         else:
@@ -79,7 +81,7 @@ async def list_errors(
 
 
 def lay_stand_ins(fields: Mapping[str, object], wrong: Collection[str]) -> dict[str, object]:
-    """The fields of a submission without what is wrong with it."""
+    """The fields of a submission with wrong values replaced."""
     laid = {
         name: dict(value) if isinstance(value, dict) else value for name, value in fields.items()
     }
@@ -90,7 +92,8 @@ def lay_stand_ins(fields: Mapping[str, object], wrong: Collection[str]) -> dict[
 
 
 def _list_stand_ins(name: str, *, is_tune: bool) -> Iterator[tuple[str, object]]:
-    """None stands for what is left out. In a tune the base is what the new side is."""
+    """The replacements for a wrong input. None means to leave it out. In a tune the base must be
+    like the new side."""
     group, dot, _ = name.partition(".")
     whole = group if dot and group in GROUPS else name
     yield from STAND_INS.get(name, {whole: None}).items()

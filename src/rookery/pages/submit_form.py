@@ -1,8 +1,8 @@
-"""The form of a new run as texts: read into the fields of a submission, and filled from them.
+"""The form of a new run as texts: read into the fields of a submission, and filled in from them.
 
-The inputs have the names of a submission's fields, those within a group a dotted one
-(`sprt.elo0`). What is left empty is left out. Nothing here decides whether a run is good: that is
-for the use case that commands and scripts call, too.
+The inputs have the names of a submission's fields, with a dot for those in a group (`sprt.elo0`).
+Empty inputs are left out. This module does not judge submissions; that is up to the use case, which
+commands and scripts call too.
 """
 
 import enum
@@ -20,7 +20,7 @@ from rookery.protocol.user_documents import raw_parameters
 from rookery.stats.spsa import Tune
 
 Texts = Mapping[str, str]
-"""What stands in the inputs, by name; a box that is ticked holds `1`."""
+"""The texts of the inputs by name. A ticked checkbox has `1`."""
 
 
 class Input(enum.Enum):
@@ -39,7 +39,7 @@ NUMBER = "expected a number"
 NO_PAIR = "expected a line such as Name = value"
 TICKED = "1"
 ROUNDING = 0.5
-"""Which way a tuned value of a whole number goes: to the nearest."""
+"""How values of integer parameters are rounded in a tune: to the nearest."""
 INPUTS: Mapping[str, Input] = {
     **dict.fromkeys(
         (
@@ -79,9 +79,9 @@ TUNED_INPUTS = (
     *("new_engine", "new_binary", "msg_new"),
 )
 BASE_INPUTS = frozenset(name.replace("new", "base") for name in TUNED_INPUTS) | {"base_repo"}
-"""Of the base; in a tune they are those of the new side."""
+"""Inputs of the base side. In a tune they equal those of the new side."""
 KIND_FIELDS = {"sprt": "sprt.", "spsa": "spsa."}
-"""Of which group the inputs count, by the kind of run that is chosen; `games` has none."""
+"""The prefix of the group of inputs for each chosen kind of run. `games` has none."""
 FOLDED = frozenset(
     {
         *("resolved_new", "resolved_base", "base_repo", "base_engine", "new_tc", "new_threads"),
@@ -92,23 +92,24 @@ FOLDED = frozenset(
         *("reference_nps", "new_binary", "base_binary", "spsa.A", "spsa.alpha", "spsa.gamma"),
     }
 )
-"""Inputs that most tests leave alone."""
+"""Inputs that most tests do not change."""
 KEPT_BY_ENGINES = ("new_tag", "info", "priority", "throughput")
-"""What is typed about a test, whatever the engine."""
+"""Inputs about the test itself, which are kept when the engine is changed."""
 PLACES = {"sprt": "sprt.elo1", "spsa": "spsa.raw_params", "new_repo": "tests_repo"}
-"""Inputs beside which an error of a whole group is shown."""
+"""The input beside which an error of a whole group is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadForm:
-    """The fields that a form gives, and what is wrong with it, by the name of the input."""
+    """The fields that a form contains, and its errors by name of input."""
 
     fields: Mapping[str, object]
     errors: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_form(texts: Texts) -> ReadForm:
-    """The fields of a submission; texts that are no number and the like are among the errors."""
+    """The fields of a submission. Texts that are not valid numbers and the like are among the
+    errors."""
     given, errors = dict[str, object](), dict[str, str]()
     for name, kind in _list_used(texts):
         text = texts.get(name, "").strip()
@@ -123,13 +124,13 @@ def read_form(texts: Texts) -> ReadForm:
 
 
 def _list_used(texts: Texts) -> Iterator[tuple[str, Input]]:
-    """The inputs that count for the kind of run that was chosen."""
+    """The inputs that apply to the chosen kind of run."""
     unused = tuple(prefix for kind, prefix in KIND_FIELDS.items() if kind != texts.get("kind"))
     return ((name, kind) for name, kind in INPUTS.items() if not name.startswith(unused))
 
 
 def _read_value(text: str, kind: Input) -> object:
-    """None where nothing was typed; raises ValueError."""
+    """The value of a text; None if it is empty. Raises ValueError."""
     if kind is Input.TICK:
         return text == TICKED
     if not text:
@@ -183,7 +184,7 @@ def _put(given: dict[str, object], name: str, value: object) -> None:
 
 
 def _without_halves(given: dict[str, object]) -> dict[str, object]:
-    """A rule of which only a box was left unticked is none."""
+    """Remove a rule of which only an unticked checkbox is left."""
     resign = given.get("resign")
     if isinstance(resign, dict) and resign.keys() <= {"two_sided"}:
         del given["resign"]
@@ -191,7 +192,7 @@ def _without_halves(given: dict[str, object]) -> dict[str, object]:
 
 
 def _name_sides(given: dict[str, object]) -> dict[str, object]:
-    """An engine plays itself unless the base names another; so it is with the repository."""
+    """The base has the engine and the repository of the new side unless it names others."""
     if "new_engine" in given:
         given.setdefault("base_engine", given["new_engine"])
     if "spsa" in given:
@@ -202,18 +203,17 @@ def _name_sides(given: dict[str, object]) -> dict[str, object]:
 
 
 def _tune_one_program(given: dict[str, object]) -> dict[str, object]:
-    """A tune plays a program against itself, whatever stands in the inputs of the base."""
+    """A tune plays a program against itself, whatever is in the inputs of the base."""
     kept = {name: value for name, value in given.items() if name not in BASE_INPUTS}
     twins = {name.replace("new", "base"): name for name in TUNED_INPUTS}
     return kept | {base: given[new] for base, new in twins.items() if new in given}
 
 
-# The other way: from the fields of a submission to what stands in the inputs.
+# From the fields of a submission to the texts of inputs.
 
 
 def spell_fields(fields: Mapping[str, object]) -> dict[str, str]:
-    """What stands in the inputs for these fields; those that the form does not have are left
-    out."""
+    """The texts of inputs for these fields. Fields that the form does not have are left out."""
     texts = {"kind": next((name for name in KINDS if name in fields), "games")}
     for name, value in _flatten_groups(fields):
         place = PLACES.get(name, name)
@@ -245,8 +245,8 @@ def _spell(value: object) -> str:
 
 
 def lay_preset(texts: Texts, preset: PresetRecord) -> dict[str, str]:
-    """The form with the settings of a preset; what it does not say stays as it was, but for a limit
-    of games and a time control of the new side, which belonged to another test."""
+    """Apply a preset. Other inputs stay unchanged, except for a limit of games and a time control
+    of the new side, which belonged to another test."""
     fields = read_preset(preset)
     laid = spell_fields(fields)
     if not fields.keys() & {*KINDS, "num_games"}:
@@ -259,22 +259,22 @@ def lay_preset(texts: Texts, preset: PresetRecord) -> dict[str, str]:
 
 
 def begin_form(record: EngineRecord, own_repository: str, book: str) -> dict[str, str]:
-    """The form as it is first shown for an engine: its first preset, the person's repository."""
+    """The form as it is first shown for an engine: its first preset and the person's repository."""
     texts = {**USUAL_TEXTS, "new_engine": record.name, "book": book}
     texts |= {"base_tag": record.branch or "HEAD"}
     texts |= {"tc": "10+0.1", "sprt.elo0": "0", "sprt.elo1": "5", "threads": "1"}
     texts |= {"tests_repo": own_repository or record.source}
     if own_repository and record.recipe.kind != "stockfish" and own_repository != record.source:
-        # Official workers play Stockfish alone, and both sides from one repository.
+        # Official workers play only Stockfish, with both sides from one repository.
         texts |= {"base_repo": record.source}
     return texts
 
 
-# A form that is filled from another run.
+# Filling in a form from another run.
 
 
 def spell_run(run: Run) -> dict[str, str]:
-    """What stands in the inputs for a run like this one."""
+    """The texts of inputs for a run like this one."""
     fields = msgspec.to_builtins(flatten(run.plan))
     if fields["new_tc"] == fields["tc"]:
         del fields["new_tc"]
@@ -295,7 +295,8 @@ def spell_run(run: Run) -> dict[str, str]:
 
 
 def spell_tuned(run: Run, tune: Tune) -> dict[str, str]:
-    """The form of a test of a tune's values: the same commit with them against itself without."""
+    """The form of a test of a tune's values: the commit with these values against the same commit
+    without."""
     lines = (parameter.line for parameter in tune.parameters)
     values = " ".join(
         f"{line.name}={line.settle(theta, ROUNDING):.10g}"
@@ -314,7 +315,8 @@ def spell_tuned(run: Run, tune: Tune) -> dict[str, str]:
 
 
 def _pins_of(run: Run) -> dict[str, str]:
-    """What ties the branches of a form to the commits of a run, where the viewer may know them."""
+    """The texts that tie the branches of a form to the commits of a run, if the viewer may see
+    them."""
     return {
         f"{prefix}_pin": f"{side.commit} {side.signature or '-'} {side.tag}"
         for prefix, side in zip(PREFIXES, run.plan.sides, strict=False)
@@ -323,8 +325,8 @@ def _pins_of(run: Run) -> dict[str, str]:
 
 
 def pin_commits(texts: Texts) -> dict[str, str]:
-    """The texts of a form that was filled from another run. A branch stands for the commit that it
-    was there, until its name is changed or its latest commit is asked for."""
+    """The texts of a form filled in from another run. A branch stands for the commit that it had in
+    that run, until its name is changed or its latest commit is requested."""
     found = dict(texts)
     for side in PREFIXES:
         commit, bench, tag = (*found.get(f"{side}_pin", "").split(" ", 2), "", "", "")[:3]

@@ -1,8 +1,8 @@
-"""The form of a new test after its session has ended: what was typed, for somebody to copy or to go
-on with, and the words that are said about it.
+"""The form of a new test after its session has expired: it shows what was typed, to copy or to
+continue with.
 
-Nothing that such a form asks for is done. Its texts come from a browser that showed them to nobody
-but who typed them; they are shown as texts, and only to that browser.
+Nothing that such a form asks for is done. Its texts are shown only to the browser that sent them,
+and as plain text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ EXPIRED = (
 BACK = "What you typed before you were logged out is here again; nothing was submitted."
 LOGGED_OUT = "You are logged out."
 BUTTONS = frozenset({"do", "use", "look"})
-"""What the buttons of the form post."""
+"""The names that the buttons of the form post."""
 MAIN_NAMES: Mapping[str, str] = {
     "new_engine": "Engine",
     "new_tag": "New",
@@ -31,7 +31,7 @@ MAIN_NAMES: Mapping[str, str] = {
     "tc": "Time control",
     "spsa.raw_params": "Parameters",
 }
-"""What comes first, and how it is called where the name of its input says little."""
+"""The inputs that are shown first, with a label if their name says little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class KeptForm:
     """The page that is shown instead of the form."""
 
     shown: tuple[tuple[str, str], ...]
-    """Names and texts of what was filled in."""
+    """The labels and texts of the filled-in inputs."""
     fields: tuple[tuple[str, str], ...]
-    """All that was posted, to post it again."""
+    """All posted fields, to post them again."""
 
 
 def keep_form(fields: Sequence[tuple[str, str]]) -> KeptForm:
-    """What came with a post, but for its token and for which button was pressed."""
+    """The content of a posted form, without its token and its button."""
     kept = tuple(each for each in fields if each[0] != CSRF_FIELD and each[0] not in BUTTONS)
     texts = dict(reversed(kept))
     order = [*MAIN_NAMES, *(name for name in INPUTS if name not in MAIN_NAMES)]

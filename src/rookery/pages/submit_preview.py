@@ -1,4 +1,4 @@
-"""What a submission would be, in words: what is tested, how long it takes, what it costs."""
+"""The preview of a submission in words: what is tested, how long it takes, what it costs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ NOBODY = "No machine that is here now can play it."
 
 @dataclass(frozen=True, slots=True)
 class PreviewData:
-    """What a preview is made from."""
+    """The data for a preview."""
 
     made: MadeRun
     machines: Sequence[Machine]
     others: Sequence[Run]
-    """The runs that are played now, or could be."""
+    """The runs that are active now, or could be."""
     record: EngineRecord
     earlier_runs: int | None = None
     looked_up: bool = True
@@ -40,7 +40,7 @@ class PreviewData:
 
 @dataclass(frozen=True, slots=True)
 class LengthRow:
-    """How a sequential test ends if the truth is so much Elo."""
+    """How a sequential test ends for one true Elo."""
 
     elo: str
     passes: str
@@ -62,12 +62,12 @@ class PreviewView:
     hints: tuple[Hint, ...]
     looked_up: bool
     reads_sources: bool
-    """Whether there are sources to be read once it is submitted."""
+    """Whether there are sources to review after the submission."""
 
 
 def view_preview(data: PreviewData) -> PreviewView:
-    """Works lengths out, so that it belongs into a thread."""
-    # That its sources are unread stands below the hints, with when they will be.
+    """The view of a preview. It computes lengths, so call it in a thread."""
+    # Whether the sources have been read is stated below the hints.
     run, facts = data.made.run, ReviewFacts(data.earlier_runs, SourceFacts())
     preview = make_preview(run, data.made.warnings, data.machines)
     part = _share_of(run, data.others)
@@ -86,7 +86,7 @@ def view_preview(data: PreviewData) -> PreviewView:
 
 
 def _share_of(run: Run, others: Sequence[Run]) -> float:
-    """The part of the machines that this run should get beside the others."""
+    """The share of the machines that this run should get beside the others."""
     weight = share(run, 0)
     return weight / (weight + sum(each.share for each in others))
 

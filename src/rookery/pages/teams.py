@@ -1,4 +1,4 @@
-"""Teams: made, joined and left, with the engines that are theirs."""
+"""Teams: make, join and leave them, with their engines."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ NAME_RULE = "A team's name has 2 to 50 letters, digits, - and _, and begins with
 
 @dataclass(frozen=True, slots=True)
 class TeamsView:
-    """The teams that one may know of, and the form for a new one."""
+    """The teams that the viewer may see, and the form for a new one."""
 
     teams: tuple[Team, ...]
     user: str
@@ -38,7 +38,7 @@ class TeamsView:
 
 @dataclass(frozen=True, slots=True)
 class TeamView:
-    """One team; `engines` are those that the viewer may know of."""
+    """One team. `engines` are those that the viewer may see."""
 
     team: Team
     user: str
@@ -47,7 +47,7 @@ class TeamView:
     engines: tuple[EngineRecord, ...]
     typed: str = ""
     error: str = ""
-    """What is wrong with the user that was typed."""
+    """The error in the typed user name."""
 
 
 @runs(Domain.THREAD, "teams are in memory; the page is rendered in a thread")
@@ -104,14 +104,14 @@ async def _show_list(request: Request, viewer: Actor, name: str = "", error: str
     return await render_page(request, "teams.html", view, 400 if error else 200)
 
 
-# What members and those who lead do, by forms.
+# Commands of members and team leaders, by forms.
 
 Command = Callable[[Site, str, Actor, Form], Awaitable[str]]
 
 
 @runs(Domain.THREAD, "awaits one write; a refused form is rendered in a thread")
 async def change_team(request: Request) -> Response:
-    """Carries a command out; the page that follows says what came of it."""
+    """Carry out a command and show the outcome on the next page."""
     viewer, session = await viewer_of(request), session_of(request.scope)
     name = str(request.path_params["team"])
     command = COMMANDS.get(str(request.path_params["command"]))

@@ -1,4 +1,5 @@
-"""A person's access tokens: listed, made with scopes and an end, shown once, revoked."""
+"""A person's access tokens: list them, make them with scopes and an expiry, show them once, revoke
+them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from rookery.web.v1.me import revoke_own_token
 
 HERE = "/tokens"
 LOGIN = f"/login?next={HERE}"
-"""How long the page that follows has to show what was made."""
+"""The login page, which leads back to this page."""
 LONGEST_NOTE = 200
 
 PURPOSES: Mapping[Scope, str] = {
@@ -30,7 +31,7 @@ PURPOSES: Mapping[Scope, str] = {
     Scope.ADMIN: "accept, block and limit accounts",
     Scope.WORKER: "play for you, and nothing else: for machines",
 }
-"""What each scope lets a token do, in the order of the form."""
+"""What each scope allows a token to do, in the order of the form."""
 LASTING: Mapping[str, str] = {
     "7": "7 days",
     "30": "30 days",
@@ -38,7 +39,7 @@ LASTING: Mapping[str, str] = {
     "365": "a year",
     "": "until it is revoked",
 }
-"""The choices of how long a token is valid, by days."""
+"""The choices for the lifetime of a token, by days."""
 
 
 class FormRefused(Exception):
@@ -51,8 +52,8 @@ class FormRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TokensView:
-    """`secret` is that of a token just made, shown this once; `typed` is what a refused form had
-    in it."""
+    """The page. `secret` belongs to a token just made and is shown once; `typed` has the content of
+    a refused form."""
 
     valid: tuple[Token, ...]
     former: tuple[Token, ...]
@@ -63,7 +64,7 @@ class TokensView:
     fresh: str = ""
     lasting: Mapping[str, str] = field(default_factory=lambda: LASTING)
     order: tuple[Scope, ...] = tuple(PURPOSES)
-    """In which the scopes of a token are told."""
+    """The order in which a token's scopes are shown."""
     chosen: frozenset[str] = ORDINARY
     days: str = "90"
     note: str = ""
@@ -78,7 +79,8 @@ async def list_own_tokens(request: Request) -> Response:
 
 @runs(Domain.THREAD, "awaits one write; a refused form is rendered in a thread")
 async def make_token(request: Request) -> Response:
-    """Leads to the page that shows the secret, so that a reload makes no second one."""
+    """Make a token and redirect to the page that shows its secret, so that a reload does not make
+    another."""
     user, site = await account_of(request), site_of(request)
     if user is None:
         return redirect_to(LOGIN)
@@ -132,7 +134,8 @@ async def _show(
 
 
 def _take_secret(request: Request, own: set[str]) -> tuple[str, str]:
-    """The id that the address names and its secret, where it is the reader's and was not shown."""
+    """The token id in the address and its secret, if the token is the reader's and the secret was
+    not shown yet."""
     made = request.query_params.get("made", "")
     if made not in own:
         return "", ""
@@ -145,7 +148,7 @@ def _list_scopes(user: User) -> list[tuple[Scope, str]]:
 
 
 def _read_wish(form: Form, user: User) -> tuple[frozenset[Scope], int | None, str]:
-    """Scopes, days and note; raises FormRefused."""
+    """The scopes, days and note in a form. Raises FormRefused."""
     known = {scope.value for scope, _ in _list_scopes(user)}
     wanted = {value for name, value in form.fields if name == "scope"}
     note, days, errors = form.text("note").strip(), form.text("days"), {}

@@ -1,4 +1,4 @@
-"""People with an account: the list for approvers, and a page of each for everybody."""
+"""User accounts: the list for approvers, and a page of each user for everybody."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -53,7 +53,7 @@ ONLY_APPROVERS = "Only an approver may do this."
 
 @dataclass(frozen=True, slots=True)
 class UserRow:
-    """An account as approvers see it in the list, with what its machines gave so far."""
+    """An account as approvers see it in the list, with its contribution."""
 
     user: User
     approver: bool
@@ -62,7 +62,7 @@ class UserRow:
 
 @dataclass(frozen=True, slots=True)
 class UsersView:
-    """A page of the list, and what it was asked for."""
+    """A page of the list, and its filters."""
 
     rows: tuple[UserRow, ...]
     address: ListAddress
@@ -74,8 +74,8 @@ class UsersView:
 
 @dataclass(frozen=True, slots=True)
 class UsersData:
-    """What was loaded for one page of the list; there is a further page where one user more than
-    it holds was found."""
+    """The data for one page of the list. There is a next page if it has one user more than a page
+    holds."""
 
     users: tuple[User, ...]
     given: Mapping[str, Mapping[Period, Contributor]]
@@ -122,7 +122,8 @@ def _make_row(user: User, data: UsersData) -> UserRow:
 
 @dataclass(frozen=True, slots=True)
 class UserView:
-    """`account` is there for approvers and for the user; `may_change` for approvers."""
+    """The page of a user. `account` is for approvers and for the user, `may_change` for
+    approvers."""
 
     name: str
     approver: bool
@@ -132,7 +133,7 @@ class UserView:
     may_reset: bool
     """Whether the viewer may make a link to a new password for this account."""
     reset_link: str
-    """The one just made, shown this once."""
+    """The link just made, shown once."""
     is_own: bool
     all_time: Contributor
     month: Contributor
@@ -148,7 +149,7 @@ class UserView:
 
 @dataclass(frozen=True, slots=True)
 class TypedLimits:
-    """The form of an account's limits: what stands in it, and what is wrong with it by field."""
+    """The form of an account's limits: its texts, and its errors by field."""
 
     machine_limit: str
     upload_mb: str
@@ -177,7 +178,7 @@ def _is_number(text: str, most: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class UserData:
-    """What was loaded for the page of one user, as far as the viewer may see it."""
+    """The data for a user's page, as far as the viewer may see it."""
 
     user: User
     viewer: Actor | None
@@ -197,7 +198,7 @@ async def show_user(request: Request) -> Response:
 
 
 async def _show_user(request: Request, typed: TypedLimits | None) -> Response:
-    """With the form as it was typed where that was refused."""
+    """The page of a user, with the form as it was typed if it was refused."""
     site, viewer = site_of(request), await account_of(request)
     user, now = await _find_user(request, viewer), site.clock.now()
     name = None if viewer is None else viewer.name
@@ -230,7 +231,7 @@ async def _show_user(request: Request, typed: TypedLimits | None) -> Response:
 
 
 async def _find_user(request: Request, viewer: User | None) -> User:
-    """Raises NotFound, also for an account that still waits and is not the viewer's to know."""
+    """The user. Raises NotFound, also for a pending account that the viewer may not see."""
     name = str(request.path_params["user"])
     user = await site_of(request).users.by_name(name)
     told = viewer is not None and (is_approver(viewer) or viewer.name == name)
@@ -266,7 +267,7 @@ def make_user_view(data: UserData) -> UserView:
     )
 
 
-# What approvers do to an account, by forms.
+# Commands of approvers on an account, by forms.
 
 Command = Callable[[Site, str, str, Form], Awaitable[str]]
 
@@ -277,7 +278,7 @@ async def change_account(request: Request) -> Response:
 
 
 async def act_on_account(request: Request, word: str) -> Response:
-    """Carries a command out; the page that follows says what came of it."""
+    """Carry out a command and show the outcome on the next page."""
     session, name = session_of(request.scope), str(request.path_params["user"])
     command, viewer = COMMANDS.get(word), await account_of(request)
     if command is None:
@@ -315,7 +316,7 @@ async def _reject(site: Site, name: str, by: str, _form: Form) -> str:
 async def _block(site: Site, name: str, by: str, form: Form) -> str:
     reason = form.text("message").strip()[:LONGEST_REASON]
     await site.accounts.change(name, UserChange(blocked=True, block_reason=reason), by=by)
-    # This process need not wait until it hears of it.
+    # Have effect here at once, without waiting for the announcement.
     site.sessions.forget(name)
     site.bearers.forget_all()
     site.credentials.forget(name)
@@ -329,7 +330,7 @@ async def _unblock(site: Site, name: str, by: str, _form: Form) -> str:
 
 
 async def _change_limits(site: Site, name: str, by: str, form: Form) -> str:
-    """Machine limit, upload quota and whether the user is an approver."""
+    """Set the machine limit, the upload quota and whether the user is an approver."""
     user = await site.users.by_name(name)
     if user is None:
         raise UnknownUser(name)
@@ -352,7 +353,8 @@ COMMANDS: Mapping[str, Command] = {
 
 @runs(Domain.LOOP, "awaits one write")
 async def make_reset_link(request: Request) -> Response:
-    """For somebody who has no mail from here: the page that follows shows the link, once."""
+    """Make a link to a new password, for a user who gets no mail from here. The next page shows it
+    once."""
     session, viewer = session_of(request.scope), await account_of(request)
     site, name = site_of(request), str(request.path_params["user"])
     if viewer is None:
