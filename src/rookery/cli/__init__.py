@@ -1,1 +1,2 @@
-"""The command line: a module per command or group of commands, and what they share."""
+"""The command line: one module per command or group of commands, and the modules that they
+share."""

@@ -38,7 +38,7 @@ DAY = "YYYY-MM-DD"
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True)
 class FilterFlags:
-    """What a question is restricted to."""
+    """The filters of a question."""
 
     engine: Annotated[str, option("only of one engine", "NAME")] = ""
     user: Annotated[str, option("only of one user", "NAME")] = ""
@@ -122,7 +122,7 @@ def _in_utc(day: datetime | None) -> datetime | None:
     return None if day is None else day.replace(tzinfo=day.tzinfo or UTC)
 
 
-# What an operator does with the index, in a module that only the server part has.
+# The commands for operators on the index, in a module that only the server part has.
 
 _INDEX = f"{__name__}_index"
 _INDEX_COMMANDS = {

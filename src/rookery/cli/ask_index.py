@@ -1,5 +1,5 @@
-"""`rookery ask index`, `rebuild` and `status`: what questions are answered from, in the database,
-while a server runs or not."""
+"""`rookery ask index`, `rebuild` and `status`: the index that answers questions. They work on the
+database, whether a server runs or not."""
 
 import asyncio
 import contextlib
@@ -107,7 +107,7 @@ def _make_indexer(opened: Database) -> Indexer:
 
 
 async def _catch_up(opened: Database, what: str) -> None:
-    """Indexes what is left, or waits until the server that runs has done so."""
+    """Index what is left, or wait until the running server has done so."""
     indexer = _make_indexer(opened)
     lease = Lease(opened.pool, opened.queries, instance="command", address="")
     with _progress(what) as tell:
@@ -128,7 +128,7 @@ async def _count_left(indexer: Indexer) -> int:
 
 
 async def _check_engine(opened: Database, engine: str) -> None:
-    """Raises BadArgument."""
+    """Raise BadArgument unless the engine exists."""
     stored = await EngineRows(opened.pool, opened.queries).list_all()
     known = {each.record.name for each in stored if not each.removed}
     if engine and engine not in known | {record.name for record in BUILT_IN}:
@@ -137,15 +137,15 @@ async def _check_engine(opened: Database, engine: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class HistorySource:
-    """Where a history is read, and the repository that it is known by."""
+    """Where a history is read, and the repository that it belongs to."""
 
     repository: str
     clone: Path | None = None
 
 
 def _find_source(reader: GitHistories, git: str) -> HistorySource:
-    """A clone of this machine goes by the address that it was cloned from, if people can open
-    that; blocks, and raises BadArgument."""
+    """The source of a history. A local clone belongs to the address it was cloned from, if people
+    can open that. It blocks, and raises BadArgument."""
     folder, address = Path(git).expanduser(), source_address(git)
     if folder.is_dir():
         origin = source_address(reader.find_origin(folder))
@@ -171,7 +171,7 @@ def _read(reader: GitHistories, source: HistorySource, head: str) -> CommitLog:
 
 @contextmanager
 def _progress(what: str) -> Iterator[Tell]:
-    """Shows on a terminal how many were done, and for how long."""
+    """Show on a terminal how many are done, and the time so far."""
     columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,.0f}"))
     console = Console(stderr=True)
     with Progress(

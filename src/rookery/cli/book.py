@@ -92,7 +92,7 @@ def import_from_openbench(
     return 0 if found.taken or not found.not_mapped else 1
 
 
-# OpenBench's descriptions of books: a hash and an address each, fetched, checked and passed on.
+# Books that OpenBench's files describe by a hash and an address: downloaded, checked and uploaded.
 
 Give = Callable[[str, Path], v1.BookEntry]
 SECONDS = 60.0
@@ -102,7 +102,7 @@ ENDINGS = (".epd", ".pgn")
 
 
 class BookImport(msgspec.Struct, frozen=True):
-    """What was taken over, and a sentence for each thing that was not."""
+    """The imported books, and a sentence for each one that was not imported."""
 
     taken: list[v1.BookEntry] = msgspec.field(default_factory=list)
     not_mapped: list[str] = msgspec.field(default_factory=list)
@@ -110,7 +110,8 @@ class BookImport(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A book as a file describes it; `beside` is the folder of that file, where a copy may lie."""
+    """A book as a file describes it. `beside` is the folder of that file, which may have a copy of
+    the book."""
 
     name: str
     fields: dict[str, object]
@@ -125,7 +126,7 @@ class NotTaken(Exception):
 
 
 def import_books(files: Sequence[Path], give: Give) -> BookImport:
-    """Gives each book by itself, so that one that fails does not stop the others; raises
+    """Import each book independently, so that a failure does not stop the others. Raises
     BadArgument."""
     found = BookImport()
     for described in [each for file in files for each in _described(file)]:
@@ -185,7 +186,7 @@ def _unpacked(book: Described) -> bytes:
 
 
 def _fetched(book: Described) -> bytes:
-    """A book's bytes, from a file beside its description or from its address."""
+    """The content of a book, from a file beside its description or from its address."""
     for name in (book.name, f"{book.name}.zip"):
         if Path(name).name == name and (book.beside / name).is_file():
             return (book.beside / name).read_bytes()

@@ -83,7 +83,7 @@ FISHTEST_VIEWS = {
     "POST /user/{name}": "POST /users/{user}/{command}",
     "GET /user_management": "GET /users",
 }
-"""What does here what a page of fishtest does there."""
+"""The pages here that correspond to fishtest's pages."""
 
 JOBS_HEAD = """\
 ## Jobs of several servers
@@ -120,7 +120,7 @@ def boundaries(
 
 
 async def measure_here() -> Mapping[str, LoopTime]:
-    """Where parts of a site are seen to run, which is started for that in a folder of its own."""
+    """Start a site in a temporary folder, and measure where its parts run."""
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data=Path(folder))
         async with open_app(settings, new_process(settings, SilentLog())) as (app, site):
@@ -136,13 +136,14 @@ def page(entries: tuple[Entry, ...]) -> str:
 
 
 def markdown_jobs() -> str:
-    """Which of several processes do which jobs."""
+    """A table of which processes run which jobs."""
     rows = ((job.name, job.where.value, job.why) for job in JOBS)
     return markdown_table(("job", "done by", "why"), rows)
 
 
 def markdown_views(entries: tuple[Entry, ...]) -> str:
-    """Where the work of each page of fishtest is done here; refuses a page that is gone."""
+    """A table of the pages that correspond to fishtest's. Raises an error if one of them does not
+    exist."""
     named = {one.name: one for one in entries if one.kind == "route"}
     known = {(method, shape) for name in named for method, shape in shapes_of(name)}
     rows = (
@@ -158,7 +159,7 @@ def markdown_views(entries: tuple[Entry, ...]) -> str:
 
 
 def shapes_of(name: str) -> Iterator[tuple[str, str]]:
-    """Each method of a route with its path, whatever the path's parameters are called."""
+    """Each method of a route with its path, with the names of path parameters replaced."""
     methods, _, path = name.rpartition(" ")
     parts = ("{}" if part.startswith("{") else part for part in path.split("/"))
     shape = "/".join(parts)
@@ -167,7 +168,7 @@ def shapes_of(name: str) -> Iterator[tuple[str, str]]:
 
 
 def grouped(entries: tuple[Entry, ...]) -> dict[str, list[Entry]]:
-    """The entries by kind, and routes by whom they are for."""
+    """The entries by kind, and routes by audience."""
     groups: dict[str, list[Entry]] = {}
     for one in entries:
         path = one.name.rpartition(" ")[2]
@@ -177,11 +178,11 @@ def grouped(entries: tuple[Entry, ...]) -> dict[str, list[Entry]]:
 
 
 async def measure(app: Starlette, site: Site) -> Mapping[str, LoopTime]:
-    """Calls every page and probe that needs no arguments a few times, and does every job."""
+    """Call every page and probe without arguments a few times, and run every job."""
     for path in plain_pages(app):
         for _ in range(CALLS):
             await visit(app, path)
-            # What is answered from memory awaits nothing, and all of it would be one callback.
+            # Answers from memory await nothing; without this, all of them would be one callback.
             await asyncio.sleep(0)
     for job in site.jobs:
         await site.meter.measure(job.name, attempt(job, site.log))
@@ -195,7 +196,8 @@ def plain_pages(app: Starlette) -> Iterator[str]:
 
 
 async def visit(app: Starlette, path: str) -> None:
-    """One GET, answered in this process and thrown away; a stream is left once it began."""
+    """Make one GET request in this process and drop the answer. A stream is left once it has
+    begun."""
     scope: Scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -217,6 +219,6 @@ async def visit(app: Starlette, path: str) -> None:
         return next(said, {"type": "http.disconnect"})
 
     async def send(_message: Message) -> None:
-        """Nobody listens."""
+        """Drop the message."""
 
     await app(scope, receive, send)

@@ -1,4 +1,4 @@
-"""What the doctor's checks come out as, and how they are told."""
+"""The results of the doctor's checks, and how they are worded."""
 
 import enum
 from collections.abc import Iterable
@@ -13,19 +13,18 @@ CLOCK_WARN_SECONDS, CLOCK_FAIL_SECONDS = 1.0, 10.0
 
 
 class Level(enum.StrEnum):
-    """How a check came out."""
+    """The outcome of a check."""
 
     OK = "ok"
     WARN = "warn"
     FAIL = "fail"
     SKIP = "skip"
-    """Not looked at, for want of something that only the operator can give."""
+    """Not checked, because it needs something that only the operator can give."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line of the doctor: what was looked at, what was found, and what to do unless all is
-    well."""
+    """One line of the doctor: what was checked, what was found, and what to do about a problem."""
 
     name: str
     level: Level
@@ -50,7 +49,7 @@ def skipped(name: str, found: str, advice: str) -> CheckResult:
 
 
 def judge_disk(free: int, reserve: int, where: str) -> CheckResult:
-    """How much room is left, in bytes, and from where on uploads are refused."""
+    """The free space in bytes, and the reserve below which uploads are refused."""
     found = f"{free // MB:,} MB are free {where}"
     if free < reserve:
         return failed("disk", found, f"uploads are refused below {reserve // MB:,} MB; make room")
@@ -60,7 +59,7 @@ def judge_disk(free: int, reserve: int, where: str) -> CheckResult:
 
 
 def judge_backup(age: timedelta | None) -> CheckResult:
-    """How old the latest backup is; None where none was made."""
+    """The age of the latest backup; None if there is none."""
     advice = "rookery db backup, every day by a timer"
     if age is None:
         return warned("backup", "none was ever made", advice)
@@ -71,8 +70,8 @@ def judge_backup(age: timedelta | None) -> CheckResult:
 def judge_clock(
     name: str, whose: str, there: datetime, before: datetime, after: datetime
 ) -> CheckResult:
-    """How far a clock is off that was read between two moments of ours, beyond what can't be
-    known."""
+    """How wrong a clock is that was read between two times of this one, beyond the uncertainty of
+    the measurement."""
     off = max(timedelta(), before - there, there - after).total_seconds()
     if off < CLOCK_WARN_SECONDS:
         return well(name, f"{whose} and this one agree")

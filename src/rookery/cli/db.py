@@ -1,5 +1,5 @@
-"""Commands on the database, whether a server runs or not: the flags that stand for settings, how
-the database is opened, and `rookery db`."""
+"""Commands on the database, whether a server runs or not: flags for settings, opening the database,
+and `rookery db`."""
 
 import asyncio
 import os
@@ -44,14 +44,14 @@ from rookery.people.passwords import Passwords
 from rookery.people.users import Audit, Tokens, Users
 from rookery.settings import SETTINGS, Settings, flag_name, read_settings, variable_name
 
-# Flags that stand for settings: one flag a setting, described by the setting itself.
+# Flags for settings: one flag for each, described by the setting itself.
 
 SETTINGS_GROUP = Group("Settings", "Each can also be given in the environment.", sort_key=9)
 _DEFAULTS = Settings()
 
 
 def setting(name: str) -> Parameter:
-    """The flag of a setting, which also names its environment variable."""
+    """The flag for a setting. Its help also names the environment variable."""
     default = getattr(_DEFAULTS, name)
     purpose = SETTINGS[name].purpose
     if isinstance(default, bool):
@@ -63,7 +63,7 @@ def setting(name: str) -> Parameter:
 
 
 def switch(name: str) -> Parameter:
-    """The flag of a setting that a command line can only turn on."""
+    """The flag for a setting that the command line can only turn on."""
     purpose = SETTINGS[name].purpose.removeprefix("1: ")
     return option(f"{purpose} [{variable_name(name)}]", name=flag_name(name))
 
@@ -77,7 +77,7 @@ class DatabaseSettings:
     database_url: Annotated[str | None, setting("database_url")] = None
 
     def read(self) -> Settings:
-        """The settings of this process, with the flags that were given."""
+        """The settings of this process, with the given flags."""
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         return read_settings({name: _as_text(value) for name, value in given.items()})
 
@@ -89,12 +89,12 @@ def _as_text(value: str | bool | None) -> str | None:
 
 
 THE_DATABASE = DatabaseSettings()
-"""The one that the environment names, or the usual one."""
+"""The database from the environment, or the default one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """An open database, with its settings and the accounts in it."""
+    """An open database, with its settings and its accounts."""
 
     settings: Settings
     pool: Pool
@@ -106,13 +106,13 @@ class Database:
 async def open_database(
     flags: DatabaseSettings, *, create: bool = False
 ) -> AsyncIterator[Database]:
-    """The database of a data folder or an external one. Only with `create` is a new one made."""
+    """The database of a data folder, or an external one. A new one is made only with `create`."""
     settings = await Threads().io(_read_settings, flags, create)
     queries, clock = Queries.load(), SystemClock()
     async with open_target(settings) as target:
         await migrations.migrate(target, queries, migrations.load_migrations())
         async with open_pool(target, instance="command", size=2) as pool:
-            # Nothing is ever compared with what this key digests.
+            # A random key is enough, since its digests are never compared with stored ones.
             passwords = Passwords(Threads(), clock, secrets.token_bytes(32))
             users, tokens = Users(pool, queries), Tokens(pool, queries)
             audit = Audit(pool, queries)
@@ -203,8 +203,8 @@ class DumpedDatabase:
 
 
 async def _note_backup(target: Target, done: BackupReport | DumpedDatabase) -> None:
-    """For /metrics and `rookery doctor`, which tell how old the latest backup is. A database of
-    another version, which may be backed up all the same, is left as it is."""
+    """Note the time of the backup for /metrics and `rookery doctor`. A database with another
+    version's schema can be backed up too, but is not written to."""
     queries, now = Queries.load(), SystemClock().now()
     with suppress(asyncpg.PostgresError):
         async with open_pool(target, instance="command", size=1) as pool:
@@ -311,7 +311,7 @@ async def shell(*, database: DatabaseSettings = THE_DATABASE) -> int:
     """Open psql on the database."""
     settings = await Threads().io(_read_settings, database, False)
     async with open_target(settings) as target:
-        # Ctrl-C ends a query in psql, not this process that holds the database for it.
+        # Ctrl-C should end a query in psql, but not this process, which keeps the database running.
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
         return await _run_program(target, "psql", f"--dbname={target.dsn}")
 
@@ -326,7 +326,7 @@ async def schema(*, database: DatabaseSettings = THE_DATABASE) -> int:
 
 
 async def _run_program(target: Target, name: str, *words: str) -> int:
-    """One of PostgreSQL's own, on this terminal."""
+    """Run one of PostgreSQL's programs on this terminal."""
     program = await asyncio.create_subprocess_exec(
         str(folder.find() / name), *words, env={**os.environ, **target.program_environment}
     )
@@ -345,7 +345,7 @@ def _programs() -> backup.Programs:
 
 @contextmanager
 def copy_progress(what: str) -> Iterator[Note]:
-    """Shows on a terminal how many files were copied; elsewhere a line now and then."""
+    """Show on a terminal how many files were copied; otherwise print a line now and then."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
@@ -362,7 +362,7 @@ def copy_progress(what: str) -> Iterator[Note]:
 
 @contextmanager
 def _progress(what: str) -> Iterator[None]:
-    """Shows on a terminal that something is under way, and for how long."""
+    """Show on a terminal what is being done, and the time so far."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
@@ -371,7 +371,7 @@ def _progress(what: str) -> Iterator[None]:
 
 
 def _tell(event: str, /, **fields: object) -> None:
-    """Prints those events that a person who waits should know of."""
+    """Print the events that matter to a person who waits."""
     match event:
         case "database_initialising":
             print(f"Making a database in {fields['path']}.", file=sys.stderr)

@@ -103,13 +103,13 @@ def serve(*, flags: ServeSettings = NOTHING_SET) -> int:
 
 
 async def _mark(opened: Database, invented: InventedFarm) -> None:
-    """Writes down that nothing here is anybody's."""
+    """Mark the database as one with invented data."""
     rows, now = FindingRows(opened.pool, opened.queries), opened.accounts.clock.now()
     await rows.save(FindingKind.INVENTED, "", invented, now)
 
 
 async def _find_invented(flags: ServeSettings) -> InventedFarm:
-    """What was made up here, before a server would change anything."""
+    """The description of the invented farm. It is read before a server can change anything."""
     async with open_database(flags) as opened:
         rows = FindingRows(opened.pool, opened.queries)
         found = await rows.load(FindingKind.INVENTED, [""], InventedFarm)
@@ -122,8 +122,8 @@ async def _find_invented(flags: ServeSettings) -> InventedFarm:
 
 
 async def _bring_to_life(invented: InventedFarm, site: Site) -> None:
-    """Its machines are invented once more, by the number that they were invented with; what they
-    do from now on is new each time."""
+    """Invent the farm's machines again from the stored seed, and let them play. Their results are
+    new each time."""
     await site.threads.io(read_ideas)
     size = SeedSize(invented.runs, invented.machines, 0)
     farm = FarmSeed(Random(invented.chance), site.clock.now(), size)  # noqa: S311 - no secret
@@ -131,7 +131,7 @@ async def _bring_to_life(invented: InventedFarm, site: Site) -> None:
     site.templates.mark_invented()
 
     def invent_test(now: datetime) -> tuple[Run, str]:
-        # One that gives way to all others would wait for ever.
+        # A test that yields to all others would wait for ever.
         run = farm.invent_run(now)
         return replace(run, plan=with_fields(run.plan, priority=0)), farm.find_approver(run)
 
@@ -146,7 +146,7 @@ def _tell_address(address: str) -> None:
 
 
 async def _refuse_used(opened: Database) -> None:
-    """A farm that has runs is somebody's."""
+    """Refuse a database that has runs, since it is a real farm."""
     if await opened.pool.fetchval(opened.queries["runs_exist"]):
         raise Complaint("There are runs in this database already; a demo needs an empty one.")
 
@@ -156,7 +156,7 @@ async def _add_people(opened: Database) -> None:
     password_hash = await accounts.passwords.hash(PASSWORD)
     users = tuple(invent_users(accounts.clock.now(), password_hash))
     await _add_accounts(opened, (user for user in users if not user.pending))
-    # Before those who wait, since approvers are told of them.
+    # Before the pending accounts, because approvers are notified of these.
     await open_channels(opened)
     await _add_accounts(opened, (user for user in users if user.pending))
     await add_teams_and_engines(opened)
@@ -171,7 +171,7 @@ async def _add_accounts(opened: Database, users: Iterable[User]) -> None:
 
 
 async def _write(opened: Database, farm: FarmSeed, chance: Random) -> None:
-    """In slices, through the group commit that real results go through."""
+    """Write the runs in portions through the group commit, as real results are."""
     latest: deque[Changes] = deque(maxlen=RUNS_WITH_FILES)
     finished: list[Run] = []
     unfinished: list[Run] = []
@@ -184,7 +184,7 @@ async def _write(opened: Database, farm: FarmSeed, chance: Random) -> None:
         ):
             commits = await store.take()
             for changes in _told(farm):
-                # Drawing a run takes a moment, which nobody else waits for here.
+                # Inventing a run takes a moment. Nothing else runs in this process.
                 for part in list_commits(changes):
                     await commits.wait_committed(commits.put(part))
                 await asyncio.sleep(0)
@@ -205,7 +205,7 @@ async def _write(opened: Database, farm: FarmSeed, chance: Random) -> None:
 
 
 async def _write_files(opened: Database, latest: Iterable[Changes], chance: Random) -> None:
-    """What people uploaded, games of the latest runs, and logs of what failed in them."""
+    """Write uploaded files, games of the latest runs, and logs of their failures."""
     threads, clock = Threads(), opened.accounts.clock
     place: FilePlace = await threads.io(open_files, opened.settings, threads, clock, SilentLog())
     await add_files(opened, place, chance)
@@ -229,11 +229,11 @@ async def _write_files(opened: Database, latest: Iterable[Changes], chance: Rand
 async def _write_progress(
     opened: Database, runs: Sequence[Run], branches: Mapping[str, Sequence[Side]]
 ) -> None:
-    """What a server would find in the main branches of the engines, of which there are none here:
-    each begins somewhere and goes on with every commit whose test passed."""
+    """Write what a server would find in the main branches of the engines, which do not exist here:
+    each branch starts somewhere and contains every commit whose test passed."""
     rows, now = FindingRows(opened.pool, opened.queries), opened.accounts.clock.now()
     for engine, sides in branches.items():
-        # By the first test of each: later ones measure it against older commits.
+        # By the first test of each commit: later tests measure it against older commits.
         tested = {run.plan.sides[0].commit: run.updated for run in reversed(runs)}
         first = min((run.created for run in runs), default=now)
         branch = [
@@ -250,15 +250,15 @@ async def _write_progress(
 
 
 async def _write_reviews(opened: Database, runs: Iterable[Run]) -> None:
-    """A server asks the places of the sources, of which there are none, of no run whose facts are
-    here, but for those that wait."""
+    """Write facts about sources, so that a server does not look for repositories that do not exist.
+    Pending runs have none, as in a real farm."""
     rows, now = FindingRows(opened.pool, opened.queries), opened.accounts.clock.now()
     for run in runs:
         await rows.save(FindingKind.REVIEW, run.id, invent_review(run), now)
 
 
 def _told(farm: FarmSeed) -> Iterator[Changes]:
-    """Shows on a terminal how far it has come."""
+    """Show the progress on a terminal."""
     columns = (TextColumn("Writing runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:

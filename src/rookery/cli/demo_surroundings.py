@@ -1,5 +1,5 @@
-"""What an invented farm has beside its runs, so that no page of a demo stays empty: teams, nets,
-books, programs, tokens, conversations, and notifications that were sent."""
+"""The other data of an invented farm, so that no page of a demo stays empty: teams, nets, books,
+programs, tokens, conversations, and sent notifications."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -35,13 +35,13 @@ from rookery.rules.notifications import NotificationKind
 NETS, BOOKS, PROGRAMS = 5, 2, 2
 OPENINGS_OF_A_BOOK = 120
 TOLD = ("alva", "birk")
-"""Those who have channels; nothing is ever sent to their addresses."""
+"""The users with channels. Nothing is ever sent to their addresses."""
 FOLLOWED_RUNS = 40
 AT_A_TIME = 1000
 
 
 async def add_teams_and_engines(opened: Database) -> None:
-    """Each engine belongs to a team, whose first member has written its record."""
+    """Add a team for each engine. The team's first member wrote the engine's record."""
     accounts = opened.accounts
     rows = TeamRows(opened.pool, opened.queries)
     teams = Teams(rows, accounts.users, accounts.clock, accounts.audit)
@@ -59,7 +59,7 @@ async def add_teams_and_engines(opened: Database) -> None:
 
 
 async def add_tokens(opened: Database) -> None:
-    """Tokens of all kinds; their secrets are thrown away here."""
+    """Add tokens of all kinds. Their secrets are dropped."""
     accounts, now = opened.accounts, opened.accounts.clock.now()
     for each in TOKENS:
         made = now - timedelta(days=each.age_days)
@@ -76,7 +76,7 @@ async def add_tokens(opened: Database) -> None:
 
 
 async def add_files(opened: Database, place: FilePlace, chance: Random) -> None:
-    """Nets, books and programs, whose bytes are in the store of files."""
+    """Add nets, books and programs, with their content in the file store."""
     pool, queries, clock, threads = opened.pool, opened.queries, opened.accounts.clock, Threads()
     nets = NetStore(NetRows(pool, queries), place.blobs("nets"), threads, clock)
     for number in range(NETS):
@@ -98,7 +98,7 @@ async def _give(content: bytes) -> AsyncIterator[bytes]:
 
 
 async def add_chats(opened: Database, runs: list[Run]) -> None:
-    """Conversations that last, with runs as their sources."""
+    """Add kept conversations with runs as their sources."""
     rows = ChatRows(opened.pool, opened.queries)
     chats = ChatSessions(rows, opened.accounts.clock, ChatLimits())
     for number, (question, answer) in enumerate(QUESTIONS):
@@ -125,11 +125,12 @@ def _as_source(run: Run) -> FoundPassage:
     )
 
 
-# Notifications. The channels are there before the first run, so that there is something to tell.
+# Notifications. The channels are added before the first run, so that there is something to notify
+# of.
 
 
 async def open_channels(opened: Database) -> None:
-    """A letter box each, and a webhook, which are told everything."""
+    """Add a mail address and a webhook for each of them, for all kinds of notifications."""
     channels, now = Channels(opened.pool, opened.queries), opened.accounts.clock.now()
     for user in TOLD:
         for form, address in ((ChannelForm.MAIL, ""), (ChannelForm.DISCORD, _hook_of(user))):
@@ -146,8 +147,8 @@ def _make_channel(user: str, form: ChannelForm, address: str, now: datetime) -> 
 
 
 async def tell_all(opened: Database, runs: list[Run]) -> None:
-    """The log of what was told: written as sent, though nobody sends anything, and the webhooks are
-    switched off afterwards. Nothing is left for a server to send."""
+    """Write the log of notifications as if they had been sent, and switch the webhooks off. Nothing
+    is left for a server to send."""
     subscriptions = Subscriptions(opened.pool, opened.queries)
     for run in runs[-FOLLOWED_RUNS:]:
         await subscriptions.put(run.id, TOLD[0], following=True)

@@ -1,5 +1,5 @@
-"""`rookery doctor`: looks at an installation and at what stands before it, and says in a line each
-what is well, what is not, and what to do about it."""
+"""`rookery doctor`: checks an installation and what is in front of it, and prints a line for each
+check with its outcome and what to do."""
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -38,7 +38,7 @@ from rookery.settings import Settings
 CONNECT_SECONDS = 10.0
 LATE_NOTIFICATION = timedelta(minutes=30)
 CONNECTIONS_A_SERVER = 12
-"""A pool of 10, one that listens, and one for commands."""
+"""The database connections of a server: a pool of 10, one that listens, and one for commands."""
 
 
 async def doctor(
@@ -87,7 +87,7 @@ async def examine_installation(settings: Settings) -> AsyncIterator[CheckResult]
 
 
 def check_settings(settings: Settings) -> Iterator[CheckResult]:
-    """What can be told from the settings alone."""
+    """Checks of the settings alone."""
     public = settings.base_url or ""
     if not public:
         advice = "set ROOKERY_BASE_URL to the address that people and workers use"
@@ -112,7 +112,7 @@ def check_settings(settings: Settings) -> Iterator[CheckResult]:
 
 
 def check_disk(settings: Settings) -> CheckResult:
-    """Blocks for a moment."""
+    """Check the disk. It blocks for a moment."""
     free, reserve = free_bytes(settings.data), settings.disk_reserve_mb * MB
     return judge_disk(free, reserve, f"at {settings.data}")
 
@@ -137,8 +137,8 @@ async def examine_database(target: Target, settings: Settings) -> AsyncIterator[
 
 
 async def check_host(target: Target, place: tuple[str, int]) -> CheckResult:
-    """One of several hosts, which may be the one that accepts writes next: whether it answers, and
-    its clock, by which it would judge a lease that another one wrote."""
+    """Check one of several database hosts: whether it answers, and its clock. It may become the one
+    that accepts writes, and would then judge by its clock whether a lease has expired."""
     name = f"host {place[0]}:{place[1]}"
     arguments = {**target.connect_args, "target_session_attrs": "any"}
     alone = replace(target, hosts=(place,), connect_args=arguments)
@@ -153,7 +153,7 @@ async def check_host(target: Target, place: tuple[str, int]) -> CheckResult:
 
 
 async def examine_rows(connection: OwnConnection) -> AsyncIterator[CheckResult]:
-    """What the database's own tables tell; nothing but the schema where that is missing."""
+    """Checks of the database's tables. Without the schema, only that is reported."""
     queries, known = await Threads().io(migrations.read_sql)
     yield await check_clock(connection, queries)
     yield await check_connections(connection, queries)
@@ -192,7 +192,7 @@ async def check_primary(connection: OwnConnection, queries: Queries) -> CheckRes
 
 
 async def check_files(connection: OwnConnection, settings: Settings) -> CheckResult:
-    """Whether the place of the files answers, and whose it is."""
+    """Check whether the place of the files answers, and which database it belongs to."""
     threads, clock = Threads(), SystemClock()
     place = await threads.io(
         lambda: open_place(find_place(settings), settings, threads, clock, SilentLog())

@@ -1,5 +1,5 @@
-"""A site as the world sees it: its certificate, what the proxy before it makes of requests, and
-whether events come at once. Everything here blocks."""
+"""Checks of a site from outside: its certificate, what its proxy changes in requests, and whether
+events arrive at once. Everything here blocks."""
 
 import contextlib
 import socket
@@ -32,7 +32,7 @@ SECONDS = 10.0
 FEW_DAYS, LAST_DAYS = timedelta(days=21), timedelta(days=3)
 LARGE_BODY = 100 * 10**6
 PATIENCE_SECONDS = 3.0
-"""How long a proxy may take to refuse a body by its length alone."""
+"""How long a proxy may take to refuse a body by its announced length."""
 FIRST_EVENT_SECONDS = 5.0
 UPLOAD = "/api/upload_pgn"
 OURS = b"x-request-id:"
@@ -42,7 +42,7 @@ NOT_LOOKED_AT = "backup, disk"
 
 
 def examine_site(address: str) -> Iterator[CheckResult]:
-    """All checks; where nobody answers, the first ones alone."""
+    """All checks. If there is no answer, only the first ones."""
     place = urlsplit(address)
     if place.scheme == "https":
         yield check_certificate(place)
@@ -63,7 +63,7 @@ def examine_site(address: str) -> Iterator[CheckResult]:
 
 
 def check_inside(address: str) -> Iterator[CheckResult]:
-    """What a server tells approvers alone, asked with the token that `rookery login` keeps."""
+    """Checks of what a server tells only approvers, with the token that `rookery login` keeps."""
     try:
         body = ServerFlags(server=address).transport(seconds=SECONDS).call("GET", INSIDE)
         entry = msgspec.json.decode(body, type=v1.ServerEntry)
@@ -94,7 +94,7 @@ def judge_inside(entry: v1.ServerEntry) -> Iterator[CheckResult]:
 
 
 def open_connection(place: SplitResult) -> socket.socket:
-    """A connection to a site, with TLS where its address has it."""
+    """Open a connection to a site, with TLS if its address is https."""
     port = place.port or (443 if place.scheme == "https" else 80)
     raw = socket.create_connection((place.hostname or "", port), SECONDS)
     if place.scheme != "https":
@@ -123,8 +123,8 @@ def check_certificate(place: SplitResult) -> CheckResult:
 
 
 def judge_certificate(since: datetime, until: datetime, now: datetime, version: str) -> CheckResult:
-    """Whoever renews certificates does it when a third of their time is left, be that a month or
-    some hours."""
+    """Check the time that is left. Certificates are usually renewed when a third of their time is
+    left, be that a month or some hours."""
     left = until - now
     found = f"{version}, the certificate is valid for {left.days} days more"
     if left < min(FEW_DAYS, (until - since) / 5):
@@ -146,7 +146,7 @@ def check_readiness(answer: HttpAnswer) -> CheckResult:
     return well("server", f"ready, a {ready.role} answers")
 
 
-# What arrives of a request behind the proxy.
+# What the proxy passes on of a request.
 
 
 def check_caller(client: HttpClient, address: str, place: SplitResult) -> Iterator[CheckResult]:
@@ -167,7 +167,7 @@ def check_caller(client: HttpClient, address: str, place: SplitResult) -> Iterat
 
 
 def judge_caller(seen: Caller, place: SplitResult, local: str) -> Iterator[CheckResult]:
-    """Compares what the server saw with what was sent from the address `local`."""
+    """Compare what the server received with what was sent from the address `local`."""
     if seen.scheme != place.scheme:
         found = f"the server believes that it was called by {seen.scheme}"
         advice = "pass X-Forwarded-Proto on and name the proxy in ROOKERY_TRUSTED_PROXIES"
@@ -192,7 +192,7 @@ def judge_caller(seen: Caller, place: SplitResult, local: str) -> Iterator[Check
 
 
 def _local_address(place: SplitResult) -> str:
-    """The address of this machine towards a site."""
+    """The address of this machine in a connection to the site."""
     try:
         with open_connection(place) as line:
             return str(line.getsockname()[0])
@@ -201,7 +201,7 @@ def _local_address(place: SplitResult) -> str:
 
 
 def check_body_size(place: SplitResult) -> CheckResult:
-    """Announces a large body and sends none of it: a proxy that will not take it says so."""
+    """Announce a large body without sending it. A proxy that limits bodies refuses at once."""
     head = (
         f"POST {UPLOAD} HTTP/1.1\r\nHost: {place.netloc.rpartition('@')[2]}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {LARGE_BODY}\r\n"
@@ -220,7 +220,7 @@ def check_body_size(place: SplitResult) -> CheckResult:
 
 
 def check_events(address: str) -> CheckResult:
-    """The first line of a stream comes at once, unless somebody collects it first."""
+    """Check that the first line of a stream arrives at once, so that no proxy buffers it."""
     lines = ServerFlags(server=address).transport(seconds=SECONDS)
     began = time.monotonic()
     try:

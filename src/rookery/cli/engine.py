@@ -137,7 +137,7 @@ def import_engines(
 
 
 def record_in(file: Path) -> EngineRecord:
-    """Reads an engine record from a file; raises BadArgument."""
+    """Read an engine record from a file. Raises BadArgument."""
     try:
         return ENGINE_RECORD.read(file.read_bytes())
     except OSError:
@@ -152,8 +152,7 @@ def _what(version: v1.EngineVersion) -> str:
 
 
 def _check_replaced(names: list[str], known: set[str], wanted: list[str]) -> None:
-    """Checks that no record would be replaced unasked, before anything is written; raises
-    BadArgument."""
+    """Check before writing that no record would be replaced unasked. Raises BadArgument."""
     built_in = [name for name in names if name in BUILT_IN]
     if built_in:
         raise BadArgument(

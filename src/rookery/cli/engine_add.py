@@ -34,14 +34,14 @@ from rookery.worker.engines.recipes import discover_recipes
 from rookery.worker.engines.trial import NotPlayable, Trial, Trials, TrialSource
 from rookery.worker.engines.workshop import Workshop, build_environment
 
-# Where `rookery engine add` takes nets from: a folder, a server, or the official one.
+# Nets for `rookery engine add`: from a folder, a server, or the official server.
 
 OFFICIAL = "https://tests.stockfishchess.org"
 SECONDS = 120.0
 
 
 class NetSources(NoDownloads):
-    """Where a build gets its nets: a folder, a server, or the official server."""
+    """Finds the nets for a build in a folder, on a server, or on the official server."""
 
     def __init__(self, folder: Path | None, server: str, threads: Threads) -> None:
         self._folder = folder
@@ -109,7 +109,7 @@ def add(
     threads = Threads()
     sources = NetSources(nets, server.server or os.environ.get(SERVER, ""), threads)
     folder = cache or platformdirs.user_cache_path("rookery") / "worker"
-    # Whoever names a source on the command line of their own machine wants it built there.
+    # A person who names a source on their own machine's command line wants it to be built there.
     workshop = Workshop(folder, sources, without_sandbox=True, private_sources=True)
     with ProgressLine(quiet=server.json) as tell, tempfile.TemporaryDirectory() as own:
         path = Path(address).expanduser().absolute()
@@ -134,7 +134,7 @@ def _made(attempt: "_Attempt") -> Trial:
     try:
         return INTERRUPTS.run(attempt.made())
     except KeyboardInterrupt:
-        # A second signal must not strike the interpreter while it ends.
+        # A second signal must not interrupt the interpreter while it ends.
         INTERRUPTS.ignore()
         raise
     except (BuildFailed, NotPlayable) as failed:
@@ -144,11 +144,11 @@ def _made(attempt: "_Attempt") -> Trial:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """What was asked for, with the folders looked up before the loop runs."""
+    """The arguments, with folders resolved before the loop runs."""
 
     address: str
     path: Path
-    """The address as a path, whether or not there is one."""
+    """The address as a path, whether or not that exists."""
     name: str
     ref: str
     versions: SourceVersions
@@ -157,7 +157,7 @@ class _Attempt:
     tell: Callable[[str], None]
 
     async def made(self) -> Trial:
-        """Builds the engine and tries it; raises BuildFailed, NotPlayable."""
+        """Build the engine and try it. Raises BuildFailed or NotPlayable."""
         trials = Trials(self.workshop, self.threads, self.tell)
         sandbox = await self.workshop.sandbox()
         if not sandbox.available:
@@ -185,7 +185,7 @@ class _Attempt:
 
 
 class ProgressLine:
-    """Shows how far it is: one moving line on a terminal, lines elsewhere."""
+    """Shows progress: one changing line on a terminal, separate lines elsewhere."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._console = Console(stderr=True, quiet=quiet, highlight=False)

@@ -148,7 +148,7 @@ def _tell_missing(kinds: list[CheckedKind]) -> bool:
 
 @asynccontextmanager
 async def _opened(flags: DatabaseSettings) -> AsyncIterator[tuple[Database, Threads]]:
-    """The database, and threads for files; storage that is away is a sentence."""
+    """The database, and threads for files. Unavailable storage is reported as a sentence."""
     try:
         async with open_database(flags) as opened:
             yield opened, Threads()

@@ -1,10 +1,11 @@
 """The worker that `rookery up` starts beside its server, and the process that keeps it running.
 
-That process, the keeper, is started as `python -m rookery.cli.local_worker LOG COMMAND...`, with
-standard input as its owner's pipe. A byte on it asks for an orderly end; its end of file means that
-the owner is gone, whom the command must never outlive. A command that ends by itself is started
-again, after a while that grows, and the owner is told so on standard output. Standard library only,
-one thread: the kernel ties the death signal of a child to the thread that forked it.
+That process, the keeper, is started as `python -m rookery.cli.local_worker LOG COMMAND...`. Its
+standard input is a pipe from its owner, the process of `rookery up`. A byte on it asks for an
+orderly end; end of file means that the owner has ended, and the command must not outlive it. A
+command that ends by itself is started again after a growing delay, and the keeper reports this on
+standard output. The keeper uses only the standard library and a single thread, because the kernel
+ties the death signal of a child to the thread that forked it.
 """
 
 import contextlib
@@ -37,8 +38,8 @@ MOST_LOG_BYTES = 5_000_000
 
 @dataclass(slots=True)
 class LocalWorker:
-    """A worker with a keeper: it never outlives this process, and is started again when it or the
-    keeper dies, which `tell` hears of. Its methods block."""
+    """A worker with a keeper. It never outlives this process, and is started again when it or the
+    keeper dies; `tell` gets a sentence about that. The methods block."""
 
     data: Path
     concurrency: str
@@ -59,7 +60,7 @@ class LocalWorker:
         threading.Thread(target=self._keep, args=(line,), name="local worker", daemon=True).start()
 
     def stop(self) -> None:
-        """The worker gives its task back and ends, while the server still answers."""
+        """Let the worker give its task back and end, while the server still answers."""
         self._leaving.set()
         with self._lock:
             keeper, self._keeper = self._keeper, None
@@ -77,7 +78,8 @@ class LocalWorker:
             keeper.stdin.close()
 
     def _keep(self, line: Sequence[str]) -> None:
-        """In a thread, until the end: relays what the keeper says, and starts it anew."""
+        """In a thread, until the end: relay the keeper's output, and start it again when it
+        ends."""
         delay = FIRST_DELAY
         while (keeper := self._launched(line)) is not None:
             began = time.monotonic()
@@ -95,7 +97,7 @@ class LocalWorker:
             self._leaving.wait(delay)
 
     def _launched(self, line: Sequence[str]) -> "subprocess.Popen[bytes] | None":
-        """Starts a keeper; None once the worker is to stop."""
+        """Start a keeper. None once the worker is to stop."""
         with self._lock:
             if self._leaving.is_set():
                 return None
@@ -103,7 +105,7 @@ class LocalWorker:
                 line,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                # Ctrl-C in the terminal is for the server, which then says when to leave.
+                # Ctrl-C in the terminal stops the server, which then stops the worker.
                 start_new_session=True,
             )
             return self._keeper
@@ -120,7 +122,7 @@ class LocalWorker:
             f"--cache={self.data / FOLDER}",
             f"--grace={GRACE_SECONDS}",
             "--no-update",
-            # Whoever starts a server here may have its sources here.
+            # The operator of this server may have sources on this machine.
             "--allow-private-sources",
             *(("--without-sandbox",) if self.without_sandbox else ()),
         )
@@ -130,7 +132,7 @@ class LocalWorker:
 
 
 class Released(Exception):
-    """The owner wants the command to end; `seconds` is how long that may take."""
+    """The owner wants the command to end. `seconds` is how long that may take."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
@@ -138,7 +140,7 @@ class Released(Exception):
 
 
 def main() -> int:
-    """The keeper."""
+    """Run the keeper."""
     log, *command = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     delay = FIRST_DELAY
@@ -156,24 +158,24 @@ def main() -> int:
 
 
 def how(code: int) -> str:
-    """How a process ended, in words, by its exit code."""
+    """The end of a process in words, by its exit code."""
     return f"by signal {-code}" if code < 0 else f"with exit code {code}"
 
 
 def _tell(sentence: str) -> None:
-    """Prints a sentence for the owner, who may be gone."""
+    """Print a sentence for the owner, who may have ended."""
     with contextlib.suppress(OSError, ValueError):
         print(sentence, flush=True)
 
 
 def opened(log: Path) -> BinaryIO:
-    """Opens a log to be added to; one that has become too long is begun again."""
+    """Open a log for appending. One that has become too long is emptied."""
     long = log.exists() and log.stat().st_size > MOST_LOG_BYTES
     return log.open("wb" if long else "ab")
 
 
 def _accompany(command: Sequence[str], out: BinaryIO) -> int:
-    """Runs the command until it ends by itself and gives its exit code; raises Released."""
+    """Run the command until it ends by itself, and return its exit code. Raises Released."""
     child = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -194,14 +196,14 @@ def _accompany(command: Sequence[str], out: BinaryIO) -> int:
 
 
 def _listen(seconds: float) -> None:
-    """Waits so many seconds for a byte or the end of the pipe of the owner; raises Released."""
+    """Wait for a byte or the end of the owner's pipe, at most so many seconds. Raises Released."""
     ready, _, _ = select.select([0], [], [], seconds)
     if ready:
         raise Released(ORDERLY_SECONDS if os.read(0, 1) else HASTY_SECONDS)
 
 
 def _end(child: "subprocess.Popen[bytes]", seconds: float) -> None:
-    """Interrupts the command, and once more after half of the time."""
+    """Interrupt the command, and once more after half of the time."""
     for _ in range(2):
         child.send_signal(signal.SIGINT)
         try:
@@ -212,7 +214,7 @@ def _end(child: "subprocess.Popen[bytes]", seconds: float) -> None:
 
 
 def _sweep(child: "subprocess.Popen[bytes]") -> None:
-    """Kills whatever the command started and left behind in its process group."""
+    """Kill all processes that the command left behind in its process group."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

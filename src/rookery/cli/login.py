@@ -1,8 +1,8 @@
-"""Which server a command calls and with whose token, and the account there: `rookery login`,
+"""The server that a command calls, the token for it, and the account there: `rookery login`,
 `logout`, `me` and `team`.
 
-The tokens are kept in one file, which its owner alone can read and which is replaced as a whole. A
-token is shown only to the server that made it.
+The tokens are kept in one file, which only its owner can read and which is replaced as a whole. A
+token is sent only to the server that made it.
 """
 
 import os
@@ -47,7 +47,7 @@ Address = Annotated[
     str,
     option(f"where it is (default: where you logged in last, or {THIS_MACHINE}) [{SERVER}]", "URL"),
 ]
-# Not the token itself: everybody on a machine can read the words of a command.
+# Not the token itself, because everybody on a machine can read the words of a command.
 TokenFile = Annotated[
     Path | None,
     option(f"file with an access token (default: that of `rookery login`) [{TOKEN}]", "FILE"),
@@ -57,7 +57,7 @@ TokenFile = Annotated[
 @Parameter(name="*", group=Group("Server", sort_key=8))
 @dataclass(frozen=True, slots=True)
 class ServerFlags:
-    """The flags of commands that call a server, and what such commands do with them."""
+    """The flags of commands that call a server, and methods that use them."""
 
     server: Address = ""
     token_file: TokenFile = None
@@ -72,7 +72,7 @@ class ServerFlags:
         return HttpApiTransport(address, self._token(address), seconds)
 
     def tell(self, value: object, sentence: str) -> None:
-        """Prints what came of a call: the value for scripts, a sentence for people."""
+        """Print the result of a call: the value for scripts, a sentence for people."""
         if self.json:
             print_json(value)
         else:
@@ -81,7 +81,7 @@ class ServerFlags:
     def print_table(
         self, answer: object, items: Iterable[object], columns: Sequence[Column]
     ) -> None:
-        """Prints the whole answer for scripts, a table of its items for people."""
+        """Print the whole answer for scripts, or a table of its items for people."""
         if self.json:
             print_json(answer)
             return
@@ -100,18 +100,18 @@ class ServerFlags:
 
 
 THE_SERVER = ServerFlags()
-"""The server of a command that names none."""
+"""The default: no server is named."""
 
 
 def server_address(named: str) -> str:
-    """The address of the server: the one named, else that of the environment or of the last
-    login."""
+    """The address of the server: the named one, else the one in the environment, else that of the
+    last login."""
     found = named or os.environ.get(SERVER) or read_logins().server or THIS_MACHINE
     return found.rstrip("/")
 
 
 class KeptToken(msgspec.Struct, frozen=True):
-    """A token as it is kept; its id is what it is revoked by."""
+    """A stored token, and the id by which it can be revoked."""
 
     id: str
     secret: str
@@ -119,7 +119,7 @@ class KeptToken(msgspec.Struct, frozen=True):
 
 
 class Logins(msgspec.Struct, frozen=True):
-    """What the file holds: the server that was logged in to last, and a token for each."""
+    """The content of the file: the server of the last login, and a token for each server."""
 
     server: str = ""
     tokens: dict[str, KeptToken] = {}
@@ -130,7 +130,8 @@ def logins_path() -> Path:
 
 
 def read_logins() -> Logins:
-    """An unreadable or broken file counts as none: whoever needs a token is told to log in."""
+    """Read the file. An unreadable or broken one counts as empty; commands that need a token then
+    ask for a login."""
     try:
         return msgspec.json.decode(logins_path().read_bytes(), type=Logins)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
@@ -141,7 +142,7 @@ def write_logins(logins: Logins) -> None:
     file = logins_path()
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # A temporary file is its owner's alone from the beginning.
+        # A temporary file is readable only by its owner from the start.
         descriptor, name = tempfile.mkstemp(dir=file.parent)
         with os.fdopen(descriptor, "wb") as draft:
             draft.write(msgspec.json.format(msgspec.json.encode(logins)) + b"\n")

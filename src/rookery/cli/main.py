@@ -1,7 +1,8 @@
-"""The command line's frame: commands by group, loaded when chosen, and errors as sentences.
+"""The frame of the command line: commands by group, loaded when chosen, and errors as sentences.
 
-A command is a function whose annotated parameters are its flags, or an App with several of them; it
-gives an exit code or nothing. Cyclopts reads the annotations, writes the help and the completion.
+A command is a function whose annotated parameters are its flags, or an App with several commands.
+It returns an exit code or None. Cyclopts reads the annotations and makes the help and the
+completion.
 """
 
 import importlib
@@ -38,7 +39,7 @@ COMPLETION = "--install-completion"
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command's name, where its function or App is, and its line in the overview."""
+    """A command's name, the import path of its function or App, and its line in the overview."""
 
     name: str
     target: str
@@ -97,7 +98,7 @@ Each command explains itself: rookery COMMAND --help"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command and gives its exit code."""
+    """Run one command and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     chosen = words[0] if words and not words[0].startswith("-") else ""
     try:
@@ -113,13 +114,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output went away, as `head` does.
+        # The reader of the output has ended, as `head` does.
         sys.stderr.close()
         return 1
 
 
 def run_command(app: App, words: Sequence[str]) -> int:
-    """Reads the words and runs the command; raises CycloptsError for words that make no sense."""
+    """Parse the words and run the command. Raises CycloptsError for invalid words."""
     try:
         command, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
     except ImportError as error:
@@ -129,19 +130,19 @@ def run_command(app: App, words: Sequence[str]) -> int:
         raise not_installed(words[0], missing) from missing
     result = command(*bound.args, **bound.kwargs)
     if inspect.iscoroutine(result):
-        # It takes a quarter of the time that the help takes.
+        # Importing it takes a quarter of the time that the help takes.
         import asyncio
 
         result = asyncio.run(result)
     if isinstance(result, int):
         return result
-    # Whoever names no command is shown what there is, but asked for nothing.
+    # Without a command the help is shown, but the exit code says that something is missing.
     shown = getattr(command, "__func__", None) is App.help_print
     return BAD_USAGE if shown and not set(HELP_FLAGS) & set(words) else 0
 
 
 def check_command(name: str) -> None:
-    """Refuses an unknown command without loading any; raises BadArgument."""
+    """Refuse an unknown command without loading any. Raises BadArgument."""
     known = [command.name for command in chain(*COMMANDS.values())]
     if name not in known:
         import difflib
@@ -152,14 +153,15 @@ def check_command(name: str) -> None:
 
 
 def tell_version() -> str:
-    """With the build, which takes a moment to find out."""
+    """The version with its build, which takes a moment to find out."""
     from rookery.build_id import describe_version
 
     return f"rookery {describe_version()}"
 
 
 def command_line(chosen: str = "", words: Sequence[str] = ()) -> App:
-    """The App with all commands; the chosen one gets its own help text, the others their line."""
+    """The App with all commands. Only the chosen one is loaded for its help; the others have their
+    overview line."""
     app = App(
         name="rookery",
         version=tell_version,
@@ -176,7 +178,7 @@ def command_line(chosen: str = "", words: Sequence[str] = ()) -> App:
     for place, (title, commands) in enumerate(COMMANDS.items(), start=2):
         group = Group(title, sort_key=place)
         for number, each in enumerate(commands):
-            # Completion asks every command for its flags.
+            # Completion needs the flags of every command.
             if COMPLETION in words and not is_installed(each):
                 continue
             purpose = None if each.name == chosen else each.purpose
@@ -185,7 +187,7 @@ def command_line(chosen: str = "", words: Sequence[str] = ()) -> App:
     if COMPLETION in words:
         app.register_install_completion_command(COMPLETION, help=purpose)
     elif not chosen:
-        # What installs it takes a sixth of the time of the help, which only names it.
+        # Its implementation takes a sixth of the time of the help, which only names it.
         app.command(lambda: None, COMPLETION, help=purpose)
     app["--help"].help = "show this, or what a command takes"
     app["--version"].help = "show the version"
@@ -202,18 +204,18 @@ def is_installed(command: Command) -> bool:
 
 
 def describe_error(error: CycloptsError) -> str:
-    """An error in the words of a command line, and the command that explains them."""
+    """The message of an error, and the command whose help explains it."""
     error.verbose = False
     text = str(error).strip()
     if isinstance(error, UnknownCommandError):
-        # Which commands there are is told by the help.
+        # The help lists the commands.
         text = text.partition(" Available commands:")[0]
     place = " ".join(("rookery", *(error.command_chain or ())))
     return f"{text} `{place} --help` explains."
 
 
 class HelpText:
-    """Writes a group of commands or flags as lines in two columns, without a box."""
+    """Prints a group of commands or flags in two columns without a box."""
 
     def render_usage(self, console: "Console", options: "ConsoleOptions", usage: object) -> None:
         console.print(f"Usage: {usage}", markup=False, highlight=False)
@@ -221,7 +223,7 @@ class HelpText:
     def render_description(
         self, console: "Console", options: "ConsoleOptions", description: object
     ) -> None:
-        """Paragraphs are filled; those that stand indented, as examples do, are left alone."""
+        """Wrap paragraphs. Indented ones, such as examples, stay as they are."""
         from rich.text import Text
 
         for paragraph in plain(description).split("\n\n"):
@@ -248,12 +250,12 @@ class HelpText:
 
 
 def plain(text: object) -> str:
-    """The plain text of what Cyclopts gives as a renderable."""
+    """The plain text of a renderable from Cyclopts."""
     return str(getattr(text, "primary_renderable", text) or "").strip("\n")
 
 
 def _told(entry: "HelpEntry") -> Iterator[str]:
-    """A flag's purpose, its choices, whether it is required, and its default."""
+    """A flag's purpose, choices, whether it is required, and default."""
     yield plain(entry.description)
     if entry.choices:
         yield f"[{'|'.join(entry.choices)}]"

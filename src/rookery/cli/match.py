@@ -51,7 +51,7 @@ FIXED_GAMES = 100
 
 @dataclass(frozen=True, slots=True)
 class MatchField:
-    """Who plays: the engines, and which of them meet."""
+    """The engines of a match, and which of them play each other."""
 
     engines: tuple[EngineSpec, ...]
     pairings: tuple[tuple[EngineSpec, EngineSpec], ...]
@@ -86,7 +86,7 @@ def _length(purpose: str, metavar: str | None = None) -> Parameter:
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchFlags(GameFlags):
-    """Everything that a match is begun with; a resume file keeps it."""
+    """Everything that defines a match. A resume file stores these flags."""
 
     new: Annotated[str | None, _side_option("the new engine", "COMMAND")] = None
     new_tc: Annotated[str | None, _side_option("its own time control", "TC")] = None
@@ -172,7 +172,7 @@ def _play(flags: MatchFlags, session: SessionFlags, file: ResumeFile) -> int:
     else:
         games = fastchess_match(fastchess, flags, field.engines, setup, rounds, concurrency)
     names = tuple(engine.name for engine in field.engines)
-    # fastchess writes its games itself.
+    # fastchess writes the games itself.
     own_pgn = flags.pgn if fastchess is None else None
     by_name = {one.name: one for one in field.engines}
     files = GameFiles(by_name, own_pgn, session.failures, " vs ".join(names))
@@ -188,7 +188,7 @@ def _play(flags: MatchFlags, session: SessionFlags, file: ResumeFile) -> int:
 
 
 def choose_fastchess(flags: MatchFlags, kept: Journal) -> FastchessProgram | None:
-    """fastchess, if it is asked for and the match is at its beginning; raises BadArgument."""
+    """fastchess, if it is requested and the match is at its beginning. Raises BadArgument."""
     if flags.runner != "fastchess":
         return None
     if kept.entries:
@@ -198,7 +198,7 @@ def choose_fastchess(flags: MatchFlags, kept: Journal) -> FastchessProgram | Non
 
 
 def check_names(field: MatchField, kept: Journal) -> None:
-    """Refuses to go on with engines of other names than before; raises BadArgument."""
+    """Refuse to continue with engines of other names than before. Raises BadArgument."""
     before = {name for entry in kept.entries for name in (entry.pair.first, entry.pair.second)}
     if others := before - {engine.name for engine in field.engines}:
         said = f"the games so far were played by {' and '.join(sorted(others))}"
@@ -210,7 +210,7 @@ def check_names(field: MatchField, kept: Journal) -> None:
 def warn_of_unknown_options(
     engines: Sequence[EngineSpec], found: Sequence[InspectedEngine]
 ) -> None:
-    """Warns of options that an engine does not have: it would ignore them silently."""
+    """Warn of options that an engine does not have, since it would ignore them silently."""
     for engine, said in zip(engines, found, strict=True):
         for name in unknown_options(engine, said.options):
             warn(f"the engine {engine.name} has no option {name}")
@@ -229,7 +229,7 @@ def _tell(play: MatchSession, files: GameFiles, runner: str, *, as_json: bool) -
 
 
 def read_field(flags: MatchFlags) -> MatchField:
-    """The engines of the command line; raises BadArgument."""
+    """The engines from the command line. Raises BadArgument."""
     if bool(flags.new or flags.base) == bool(flags.engine):
         raise BadArgument("Give --new and --base, or --engine for each of several.")
     engines = _described(flags) if flags.engine else (_side(flags, "new"), _side(flags, "base"))
@@ -245,7 +245,7 @@ def _paired(flags: MatchFlags, engines: tuple[EngineSpec, ...]) -> MatchField:
 def named(
     flags: MatchFlags, field: MatchField, own: Sequence[str], *, for_fastchess: bool = False
 ) -> MatchField:
-    """The same engines under the names they give themselves, unless the command line named them."""
+    """The same engines with the names that they report, unless the command line names them."""
     given = [any(word.startswith("name=") for word in words) for words in flags.engine]
     wished = [
         engine.name if kept or not name else name
@@ -276,7 +276,7 @@ def _side(flags: MatchFlags, side: str) -> EngineSpec:
 
 
 def _described(flags: MatchFlags) -> tuple[EngineSpec, ...]:
-    """The engines given by --engine; those of one name are told apart by a number."""
+    """The engines given by --engine. Engines with equal names get a number."""
     engines: list[EngineSpec] = []
     for words in flags.engine:
         engine = read_engine(flags, words)
@@ -299,7 +299,7 @@ def make_sprt(flags: MatchFlags, field: MatchField) -> Sprt | None:
 
 
 def count_rounds(flags: MatchFlags, sprt: Sprt | None) -> int | None:
-    """Pairs of each pairing; a test without a limit goes on until it has its verdict."""
+    """The pairs of each pairing. A test without a limit continues until it has a verdict."""
     games = flags.games if flags.games is not None or sprt else FIXED_GAMES
     if games is None:
         return None
@@ -308,13 +308,13 @@ def count_rounds(flags: MatchFlags, sprt: Sprt | None) -> int | None:
     return games // 2
 
 
-# The match by fastchess, where it is asked for.
+# The match with fastchess, if requested.
 
 _BRACKETS = str.maketrans("(){}", "[][]")
 
 
 def require_fastchess() -> FastchessProgram:
-    """The program on the PATH; raises BadArgument."""
+    """fastchess on the PATH. Raises BadArgument."""
     found = find_fastchess()
     if found is None:
         raise BadArgument("--runner fastchess: there is no fastchess on the PATH.")
@@ -324,7 +324,7 @@ def require_fastchess() -> FastchessProgram:
 
 
 def name_for_fastchess(name: str) -> str:
-    """A name without the brackets and the `vs` that structure the output of fastchess."""
+    """A name without the brackets and `vs` that structure fastchess's output."""
     return name.translate(_BRACKETS).replace(" vs ", " v ")
 
 
@@ -336,7 +336,8 @@ def fastchess_match(
     rounds: int | None,
     concurrency: int,
 ) -> FastchessMatch:
-    """The match by fastchess; raises BadArgument where it can't be told what is wanted."""
+    """The match for fastchess. Raises BadArgument for flags that fastchess has no equivalent
+    for."""
     try:
         if setup.strict_pvs:
             raise UnsupportedByFastchess("games lost by a variation")

@@ -1,4 +1,5 @@
-"""What `rookery match` and `rookery tune` share: engines, time controls, rules, openings."""
+"""The options shared by `rookery match` and `rookery tune`: engines, time controls, rules,
+openings."""
 
 import shlex
 import sys
@@ -52,7 +53,7 @@ def _rule(purpose: str, metavar: str | None = None) -> Parameter:
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GameFlags:
-    """How games are played, from which openings, and when they are over."""
+    """How games are played, with which openings, and when they are over."""
 
     tc: Annotated[str, _game("time control: 10+0.1, 40/60+0.6, N=25000, D=12, MT=100", "TC")] = (
         "10+0.1"
@@ -98,7 +99,7 @@ class GameFlags:
 
 
 def make_setup(flags: GameFlags, *, chess960: bool = False) -> Setup:
-    """The rules that the arguments ask for; raises BadArgument."""
+    """The rules from the flags. Raises BadArgument."""
     if bool(flags.syzygy) != bool(flags.syzygy_men):
         raise BadArgument("--syzygy and --syzygy-men go together.")
     numbers = (flags.margin, flags.max_moves, flags.syzygy_men, *(flags.resign or ()))
@@ -123,9 +124,9 @@ def _adjudication(flags: GameFlags) -> Adjudication:
 
 
 def book_path(flags: GameFlags) -> Path | None:
-    """Where the openings come from: a file, or the book that comes along by its name or unasked.
+    """The file with the openings: a given one, or the bundled book, by its name or by default.
 
-    That one is no book for Fischer random.
+    The bundled book is not for Fischer random.
     """
     if flags.book is None:
         return None if flags.chess960 else demo_path()
@@ -137,7 +138,7 @@ def book_path(flags: GameFlags) -> Path | None:
 
 
 def load_book(flags: GameFlags) -> OpeningBook | None:
-    """Reads the opening book; None for the starting position. Raises BadArgument."""
+    """Read the opening book; None for the starting position. Raises BadArgument."""
     path = book_path(flags)
     if path is None:
         return None
@@ -152,7 +153,7 @@ def load_book(flags: GameFlags) -> OpeningBook | None:
 
 
 def warn_of_openings(book: OpeningBook | None, pairs: int | None) -> None:
-    """Warns where openings will repeat: games that are alike tell less than they seem to."""
+    """Warn if openings will repeat, because repeated games carry less information."""
     if book is None:
         warn("without a book every pair is played from the starting position")
     elif pairs and pairs > len(book):
@@ -162,7 +163,8 @@ def warn_of_openings(book: OpeningBook | None, pairs: int | None) -> None:
 
 
 def waiting(*, quiet: bool) -> Callable[[EngineSpec], None]:
-    """A callback that tells which engine is waited for, as a silent one gives no other sign."""
+    """A callback that prints which engine is waited for, since a silent engine gives no other
+    sign."""
 
     def tell(engine: EngineSpec) -> None:
         if not quiet:
@@ -195,7 +197,7 @@ def time_control(text: str) -> TimeControl:
 
 
 def read_options(words: Iterable[str]) -> dict[str, str]:
-    """Reads `Name=Value` words; a button is `Name=`. Raises BadArgument."""
+    """Parse `Name=Value` words. A button is `Name=`. Raises BadArgument."""
     options = {}
     for word in words:
         name, sign, value = word.partition("=")
@@ -206,19 +208,19 @@ def read_options(words: Iterable[str]) -> dict[str, str]:
 
 
 def split_command(text: str) -> tuple[str, ...]:
-    """A command line as words; raises BadArgument."""
+    """Split a command line into words. Raises BadArgument."""
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
         raise BadArgument(f"{text!r} is no command: {error}.") from None
     if not words:
         raise BadArgument("An engine needs a command.")
-    # Ours is there wherever we are, also where its program is on no PATH.
+    # The bundled engine is always available, even if its program is not on the PATH.
     return (*OUR_COMMAND, *words[1:]) if words[0] == BUNDLED_COMMAND else words
 
 
 def name_program(text: str) -> str:
-    """What an engine is called unless it is given a name; raises BadArgument."""
+    """The default name of an engine. Raises BadArgument."""
     command = split_command(text)
     return BUNDLED_COMMAND if command[: len(OUR_COMMAND)] == OUR_COMMAND else Path(command[0]).name
 
@@ -233,7 +235,7 @@ def make_engine(
     threads: int | None = None,
     folder: str | None = None,
 ) -> EngineSpec:
-    """An engine with the options of all engines and its own; raises BadArgument."""
+    """An engine with its own options and those for all engines. Raises BadArgument."""
     own_threads = flags.threads if threads is None else threads
     if own_threads < 1:
         raise BadArgument("An engine needs at least one thread.")
@@ -248,7 +250,8 @@ def make_engine(
 
 
 def read_engine(flags: GameFlags, words: Sequence[str]) -> EngineSpec:
-    """An engine from words like cmd=./a name=A tc=5+0.05 threads=2 dir=/tmp option.Hash=64."""
+    """Parse an engine from words like cmd=./a name=A tc=5+0.05 threads=2 dir=/tmp
+    option.Hash=64."""
     if bare := [word for word in words if "=" not in word]:
         raise BadArgument(f"{bare[0]!r} says nothing about an engine: write cmd={bare[0]}.")
     pairs = [word.partition("=")[::2] for word in words]

@@ -1,5 +1,5 @@
-"""Sessions of a match or a tune: interruptions, the resume file and how it goes on after one, the
-games written meanwhile, and how a match is followed to its end."""
+"""Sessions of a match or a tune: interruptions, the resume file, the games that are written, and
+following a match to its end."""
 
 import asyncio
 import contextlib
@@ -58,14 +58,15 @@ FAILURES = "match-failures.txt"
 
 
 class Interrupts:
-    """What SIGINT and SIGTERM do to this process: the first ends it in order, whenever it comes.
+    """Handles SIGINT and SIGTERM: the first signal ends the process in an orderly way, whenever it
+    comes.
 
-    Those that follow within SAME_SECONDS mean the same end: `timeout`, service managers and
-    impatient people send more than one. A later one is from somebody who does not want to wait:
-    the process ends at once, and the runner processes end with it, as their input does.
+    Further signals within SAME_SECONDS are ignored, because `timeout`, service managers and
+    impatient people send more than one. A later signal ends the process at once. The runner
+    processes then end too, since their input is closed.
 
-    asyncio's own way is not used because it raises a second signal in the middle of the loop, whose
-    tasks are then never ended, and neither are the threads that wait for them.
+    asyncio's own handling is not used, because it raises the second signal in the middle of the
+    loop; then neither its tasks are ended nor the threads that wait for them.
     """
 
     def __init__(self) -> None:
@@ -75,18 +76,18 @@ class Interrupts:
         self._running = False
 
     def take_over(self) -> None:
-        """Handles the signals from now on; only the main thread may call it."""
+        """Handle the signals from now on. Only the main thread may call this."""
         self._first = None
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._hear)
 
     def ignore(self) -> None:
-        """Ignores the signals while the interpreter ends."""
+        """Ignore the signals while the interpreter ends."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
 
     def run(self, work: Coroutine[object, object, T]) -> T:
-        """Like asyncio.run; interrupted, it ends all tasks and raises KeyboardInterrupt."""
+        """Like asyncio.run. If interrupted, it ends all tasks and raises KeyboardInterrupt."""
         self._running = True
         try:
             result = asyncio.run(self._follow(work))
@@ -121,21 +122,21 @@ class Interrupts:
             raise KeyboardInterrupt
         if self._task is not None and self._loop is not None:
             self._task.cancel()
-            # It may be asleep, waiting for something to happen.
+            # The loop may be asleep, waiting for events.
             call_soon(self._loop, _nothing)
 
 
 def _nothing() -> None:
-    """Does nothing, but wakes the loop that calls it."""
+    """Does nothing; scheduling it wakes the loop."""
 
 
 INTERRUPTS = Interrupts()
-"""A process has one set of signals, so there is one of these."""
+"""The only instance, since a process has one set of signal handlers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeFile:
-    """Where the resume file is, what it says already, and whether it outlives the match."""
+    """The path of the resume file, its content so far, and whether to keep it after the match."""
 
     path: Path
     kept: Journal
@@ -143,7 +144,7 @@ class ResumeFile:
 
     @contextlib.contextmanager
     def journal(self) -> Iterator[JournalWriter]:
-        """Opens the resume file to be added to, and removes it at the end of the match unless it is
+        """Open the resume file for appending, and remove it at the end of the match unless it is
         kept."""
         with JournalWriter(self.path, self.kept.head) as writer:
             yield writer
@@ -151,11 +152,11 @@ class ResumeFile:
             self.path.unlink(missing_ok=True)
 
     def way_on(self, kind: str) -> str:
-        """The command that goes on later; empty where nothing was kept."""
+        """A sentence with the command that continues later; empty if nothing was stored."""
         return f" To go on: rookery {kind} --resume {self.path}" if self.path.exists() else ""
 
     def leave(self, kind: str) -> None:
-        """After a fault, says how to go on, or removes a file without any games."""
+        """After a fault, print how to continue, or remove a file without games."""
         if not self.path.exists():
             return
         if read_journal(self.path, kind).entries:
@@ -167,7 +168,7 @@ class ResumeFile:
 @Parameter(name="*", group=Group("Session", sort_key=7))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFlags:
-    """The flags of one session, which say nothing about the games."""
+    """The flags of one session that do not affect the games."""
 
     json: Annotated[bool, option("print one JSON object at the end")] = False
     resume: Annotated[Path | None, option("go on where it was left", "FILE")] = None
@@ -181,8 +182,8 @@ THIS_SESSION = SessionFlags()
 def resumable(
     kind: str, session: SessionFlags, words: Sequence[str], play: Callable[[ResumeFile], int]
 ) -> int:
-    """Plays from the beginning or from a resume file; an interruption says how to go on. The words
-    are those that a later session starts from."""
+    """Play from the start or from a resume file. After an interruption print how to continue. A
+    later session starts from `words`."""
     if session.resume is None:
         path = session.resume_file or _default(kind)
         journal = Journal(JournalHeader(kind, tuple(words)), ())
@@ -193,7 +194,7 @@ def resumable(
     try:
         return play(file)
     except KeyboardInterrupt:
-        # Whoever reads the results as data is not to find this among them.
+        # Keep the message apart from results that are read as data.
         INTERRUPTS.ignore()
         print(f"\nInterrupted.{file.way_on(kind)}", file=sys.stderr if session.json else sys.stdout)
         return INTERRUPTED
@@ -210,18 +211,18 @@ def _default(kind: str) -> Path:
 def parse_before(
     command: Callable[..., object], kind: str, session: SessionFlags
 ) -> dict[str, Any]:
-    """The arguments of a match or a tune that was begun before, for this session."""
+    """The arguments of an earlier match or tune, for this session."""
     assert session.resume is not None
     before = parse_again(command, read_journal(session.resume, kind).head.words)
     failures = before.get("session", session).failures
     return before | {"session": replace(session, failures=failures)}
 
 
-# The files a match adds to while it is played: its games, and what failing engines said.
+# The files that grow during a match: its games, and the output of failing engines.
 
 
 class GameFiles:
-    """Writes finished games, and what went wrong in those an engine failed."""
+    """Writes finished games, and the details of games in which an engine failed."""
 
     def __init__(
         self, engines: Mapping[str, EngineSpec], games: Path | None, failures: Path, event: str
@@ -236,7 +237,7 @@ class GameFiles:
         game = ended.result
         if self._games is None and not game.failed:
             return
-        # Another runner's games come without their moves.
+        # Games of fastchess come without their moves.
         text = pgn_text(game, self._tags(ended)) if game.fen else ""
         if self._games is not None:
             _append(self._games, text)
@@ -259,7 +260,7 @@ class GameFiles:
 
 
 def _engine_tags(colour: str, spec: EngineSpec) -> Iterator[Tag]:
-    """What a replay needs to know about a side."""
+    """PGN tags about a side that a replay needs."""
     yield f"{colour}TimeControl", spec.tc
     yield f"{colour}Command", shlex.join(spec.command)
     yield f"{colour}Options", "; ".join(f"{name}={value}" for name, value in spec.options)
@@ -274,7 +275,7 @@ def _append(path: Path, text: str) -> None:
 
 
 class MatchSession:
-    """Follows a match, counts and shows its games; only the task that follows the match changes
+    """Follows a match, and counts and shows its games. Only the task that follows the match changes
     it."""
 
     def __init__(
@@ -300,18 +301,18 @@ class MatchSession:
         self._games_before = 0
 
     def recall(self, kept: Journal) -> None:
-        """Count what an earlier session played."""
+        """Count the games of earlier sessions."""
         for entry in kept.entries:
             self._count(entry.pair)
         self._games_before = self._score.results.games
 
     @property
     def verdict(self) -> Verdict | None:
-        """The verdict of the test; None for a match without one."""
+        """The verdict of the test; None for a match without a test."""
         return self._score.verdict if self._score.sprt else None
 
     async def follow(self, match: Match) -> None:
-        """Play until the verdict or the end."""
+        """Play until there is a verdict or the match ends."""
         with display(" against ".join(self._names), self.rows, quiet=self._quiet) as shown:
             if self._score.verdict is Verdict.RUNNING:
                 await self._follow(match, shown)
@@ -326,7 +327,7 @@ class MatchSession:
 
     async def _take(self, event: Event) -> None:
         if isinstance(event, GameEnded):
-            # Writing moves in their short form takes milliseconds; the loop has events to read.
+            # Formatting moves takes milliseconds, and the loop has events to read.
             await self._threads.io(self._files.add, event)
         elif isinstance(event, PairEnded):
             score = pair_score_of(event.pair)
@@ -338,12 +339,12 @@ class MatchSession:
     def _count(self, pair: PairScore) -> None:
         self._score = self._score.after(pair)
         pairing = pair.first, pair.second
-        # A new dictionary each time: the display's thread may be reading the old one.
+        # A new dictionary each time, because the display's thread may be reading the old one.
         results = self._meetings.get(pairing, NOTHING) + pair.results
         self._meetings = {**self._meetings, pairing: results}
 
     def rows(self) -> list[Row]:
-        """The present figures, as rows."""
+        """The present figures as rows."""
         if len(self._names) == 2:
             return rows(self._progress())
         games = self._score.results.games
@@ -351,7 +352,7 @@ class MatchSession:
         return [("Games", f"{games}{wanted}"), *_rating_rows(self._ratings())]
 
     def _progress(self) -> Progress:
-        """The score with the speed of this session, whatever was played before."""
+        """The score, with the speed of this session only."""
         seconds = monotonic() - self._began
         games = self._score.results.games
         played = games - self._games_before
@@ -362,14 +363,14 @@ class MatchSession:
         return rate_engines(self._names, self._meetings)
 
     def last_rows(self) -> list[Row]:
-        """The end of the match for people."""
+        """The final figures for people."""
         shown = [row for row in self.rows() if row[0] != "Left"]
         if self._score.sprt:
             shown.append(("Verdict", self._score.verdict.value or "none"))
         return shown
 
     def data(self) -> Data:
-        """The end of the match for programs."""
+        """The final figures for programs."""
         if len(self._names) == 2:
             return {"engines": list(self._names), **data(self._progress())}
         table: list[Data] = [

@@ -1,4 +1,4 @@
-"""Shows a match while it is played: a live table on a terminal, a line now and then elsewhere."""
+"""Shows a match while it is played: a live table on a terminal, lines at intervals elsewhere."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Row = tuple[str, str]
 Rows = Callable[[], list[Row]]
-"""Asked for whenever something is to be shown."""
+"""Called whenever figures are to be shown."""
 
 ACCEPTED, REJECTED, UNDECIDED = 0, 1, 4
 """The exit codes of commands that wait for the verdict of a test."""
@@ -32,18 +32,18 @@ INTERRUPTIONS = (KeyboardInterrupt, asyncio.CancelledError)
 
 
 class Display(Protocol):
-    """Shows something that changes, and is told when it does."""
+    """Shows changing figures; it is told when they change."""
 
     def changed(self) -> None: ...
 
 
 class Silent:
     def changed(self) -> None:
-        """Programs read the result alone."""
+        """Show nothing. Programs read only the result."""
 
 
 class Plain:
-    """One line every ten seconds, for logs."""
+    """Prints one line every ten seconds, for logs."""
 
     def __init__(self, rows: Rows, shown: frozenset[str]) -> None:
         self._rows = rows
@@ -79,7 +79,7 @@ def display(
     quiet: bool,
     shown: frozenset[str] = frozenset({"Games", "Elo", "LLR", "Runner"}),
 ) -> Iterator[Display]:
-    """The display that fits the output; when interrupted, it leaves the last figures to be read."""
+    """The display that fits the output. After an interruption the last figures remain visible."""
     if quiet:
         yield Silent()
     elif not sys.stdout.isatty():
@@ -92,14 +92,15 @@ def display(
     else:
         from rich.live import Live
 
-        # Rendered by the display's own thread, twice a second.
+        # The display's own thread renders twice a second.
         with Live(
             get_renderable=lambda: table(title, rows()), refresh_per_second=2, transient=True
         ) as live:
             try:
                 yield Silent()
             except INTERRUPTIONS:
-                # What was reached stays to be read; the end of a match prints it by itself.
+                # Keep the last figures on the screen. At the end of a match they are printed
+                # anyway.
                 live.transient = False
                 raise
 
@@ -112,7 +113,7 @@ BAR = 24
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A score, how long it took to get there, and how many games there may be."""
+    """A score, the time that it took, and the number of games to be played, if limited."""
 
     score: MatchScore
     seconds: float
@@ -125,7 +126,8 @@ class Progress:
 
 
 def elo_of(score: MatchScore) -> tuple[float, float, float]:
-    """Elo with its 95 % interval; for a sequential test the one that stopping does not bias."""
+    """Elo with its 95 % interval. For a sequential test it is corrected for the bias of
+    stopping."""
     results = score.results
     if score.sprt:
         live = live_elo(score.sprt, results.pentanomial, results.trinomial)
@@ -135,7 +137,7 @@ def elo_of(score: MatchScore) -> tuple[float, float, float]:
 
 
 def rows(progress: Progress) -> list[Row]:
-    """What the display, the plain lines and the end of a match show."""
+    """The figures for the display, for plain lines and for the end of a match."""
     score = progress.score
     results = score.results
     lines = [("Games", games_text(results, progress.games_wanted)), ("Pairs", pairs_text(results))]
@@ -179,7 +181,7 @@ def data(progress: Progress) -> Data:
 
 
 def latency_data(latency: Latency) -> Data:
-    """Times of the runner in milliseconds, and its CPU time per move in microseconds."""
+    """The runner's latencies in milliseconds, and its CPU time per move in microseconds."""
     return {
         "turnaround_ms": _quantiles(latency.turnaround),
         "lag_ms": _quantiles(latency.lag),
@@ -192,7 +194,8 @@ def latency_data(latency: Latency) -> Data:
 
 
 def _quantiles(times: Histogram) -> Data:
-    """Null stands for more than the histogram's last bound, which JSON could not write."""
+    """Quantiles. Null stands for a value above the histogram's last bound, since JSON has no
+    infinity."""
     found = {"p50": times.quantile(0.5), "p99": times.quantile(0.99)}
     return {name: 1e3 * value if isfinite(value) else None for name, value in found.items()}
 
@@ -260,7 +263,7 @@ def _left(progress: Progress) -> str:
 def left_text(
     sprt: Sprt | None, llr: float, games: int, *, wanted: int | None, speed: float
 ) -> str:
-    """How long a match will still take at so many games a second."""
+    """The remaining time of a match at this many games a second, in words."""
     if not games or not speed:
         return "unknown"
     allowed = None if wanted is None else float(wanted - games)

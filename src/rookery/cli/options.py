@@ -1,6 +1,6 @@
-"""What commands declare flags with, and how they read files, ask questions and print tables.
+"""Helpers of commands: declare flags, read files, ask questions and print tables.
 
-Rich takes a fifth of the time that a short command takes, so that it is imported where it is used.
+Importing rich takes a fifth of the time of a short command, so it is imported where it is used.
 """
 
 import math
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 WIDE = 10_000
-"""Columns of output that no person looks at: nothing is cut or wrapped."""
+"""The width of output that people do not read directly, so that nothing is cut or wrapped."""
 
 
 class BadArgument(Complaint):
@@ -40,19 +40,19 @@ def not_installed(command: str, missing: ModuleNotFoundError) -> Complaint:
 
 
 def option(purpose: str, metavar: str | None = None, **more: Any) -> Parameter:
-    """Declares a flag or an argument by its purpose and a word for its value."""
+    """Declare a flag or an argument by its purpose and a word for its value."""
     return Parameter(help=purpose, **more | ({"metavar": metavar} if metavar else {}))
 
 
 PLAIN_FLAGS = Parameter(negative=(), negative_iterable=(), allow_repeating=True)
-"""No flag has a twin that takes it back; of a flag given twice the last counts, so that
-scripts can add to a line that they have."""
+"""Flags have no negative form. Of a repeated flag the last one counts, so that scripts can append
+to an existing command line."""
 ARGUMENTS = Group("Arguments", sort_key=0)
 OPTIONS = Group("Options", sort_key=1)
 
 
 def command_group(name: str, purpose: str, examples: str = "") -> App:
-    """A command that holds other commands; each is added where its function is defined."""
+    """A command that contains other commands. Each is added where its function is defined."""
     return App(
         name=name,
         help=f"{purpose}\n\nexamples:\n\n{examples}" if examples else purpose,
@@ -67,14 +67,14 @@ PasswordStdin = Annotated[
 ]
 
 
-# Bounds of a test: `--sprt 0 5`, `--sprt 0,5` and `--sprt "[0, 5]"` are the same.
+# The bounds of a test: `--sprt 0 5`, `--sprt 0,5` and `--sprt "[0, 5]"` are equivalent.
 
 BOUND_FLAGS = frozenset({"--sprt", "--would-have"})
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def join_bounds(words: Sequence[str]) -> list[str]:
-    """Joins the two numbers after a flag of bounds into one word, so that any flag may follow."""
+    """Join the two numbers after a flag for bounds into one word, so that any flag may follow."""
     joined: list[str] = []
     ahead = list(words)
     while ahead:
@@ -88,7 +88,7 @@ def join_bounds(words: Sequence[str]) -> list[str]:
 
 
 def read_bounds(_type: object, tokens: Sequence[Token]) -> tuple[float, float]:
-    """Reads the two bounds of a test; raises ValueError."""
+    """Parse the two bounds of a test. Raises ValueError."""
     text = tokens[-1].value
     numbers = text.strip().removeprefix("[").removesuffix("]").split(",")
     with suppress(ValueError):
@@ -108,11 +108,11 @@ Bounds = Annotated[
 ]
 
 
-# Words that stand for flags, for a process that is to be given the same again.
+# Writes flags as words, to pass the same values to another process.
 
 
 def as_words(*groups: Any) -> list[str]:
-    """Writes dataclasses of flags as words that are read back as the same values."""
+    """Write dataclasses of flags as words that parse to the same values."""
     words: list[str] = []
     for flags in groups:
         for name, hint in get_type_hints(type(flags), include_extras=True).items():
@@ -142,7 +142,7 @@ def _words(name: str, value: object) -> Iterator[str]:
 
 
 def parse_again(command: Callable[..., object], words: Sequence[str]) -> dict[str, Any]:
-    """The arguments that words give to a command; raises CycloptsError."""
+    """Parse words into a command's arguments. Raises CycloptsError."""
     app = App(default_parameter=PLAIN_FLAGS, help_flags=(), version_flags=())
     app.default(command)
     line = join_bounds(words)
@@ -151,7 +151,7 @@ def parse_again(command: Callable[..., object], words: Sequence[str]) -> dict[st
 
 
 def refuse_flags(_type: object, given: str | Sequence[str] | None) -> None:
-    """Refuses words that look like flags, but for -, which stands for standard input."""
+    """Refuse words that look like flags, except for -, which stands for standard input."""
     for word in [given] if isinstance(given, str) else given or ():
         if word.startswith("-") and word != "-":
             raise ValueError(f"There is no flag {word}.")
@@ -161,11 +161,11 @@ OR_STDIN = Parameter(allow_leading_hyphen=True, validator=refuse_flags)
 
 
 def single(read: Callable[[str], object]) -> Callable[[object, Sequence[Token]], object]:
-    """A converter for values of one word; `read` raises ValueError."""
+    """A converter for values of one word. `read` raises ValueError."""
     return lambda _type, tokens: read(tokens[-1].value)
 
 
-# The schedule of an SPSA tune: how fast its steps and its distances shrink.
+# The schedule of an SPSA tune: how fast its steps and distances shrink.
 
 
 @Parameter(name="*")
@@ -180,11 +180,11 @@ class Schedule:
     gamma: Annotated[float, option("how fast the distances tried shrink", "X")] = DEFAULT_GAMMA
 
 
-# What is read from files and from people, and what is printed for them.
+# Reads files, asks people, and prints.
 
 
 def read_text_file(file: Path) -> str:
-    """Reads a file in UTF-8; raises BadArgument."""
+    """Read a file in UTF-8. Raises BadArgument."""
     try:
         return file.read_text("utf-8")
     except UnicodeDecodeError:
@@ -194,14 +194,14 @@ def read_text_file(file: Path) -> str:
 
 
 def ask(question: str, flags: str) -> str:
-    """Asks a person; `flags` are named where nobody is there. Raises BadArgument."""
+    """Ask a person. `flags` are named in the error if there is no terminal. Raises BadArgument."""
     if not sys.stdin.isatty():
         raise BadArgument(f"Nobody is there to ask for {question.lower()}; give {flags}.")
     return _prompt(question).strip()
 
 
 def ask_password(question: str = "Password", *, from_stdin: bool) -> str:
-    """Asks for a password, or reads it from standard input; raises BadArgument."""
+    """Ask for a password, or read it from standard input. Raises BadArgument."""
     if from_stdin:
         return sys.stdin.readline().rstrip("\r\n")
     if not sys.stdin.isatty():
@@ -219,13 +219,13 @@ def _prompt(question: str, *, password: bool = False) -> str:
 
 
 Column = tuple[str, str | Callable[[Any], str]]
-"""A heading, and a template such as "{.name}" or a function that makes a cell of a row's item."""
+"""A heading, and a template such as "{.name}" or a function that turns a row's item into a cell."""
 
 
 def print_table(
     columns: Sequence[Column], items: Iterable[object], file: TextIO | None = None
 ) -> None:
-    """One row for each item. What is no terminal gets every row on one line."""
+    """Print one row per item. If the output is not a terminal, every row is on one line."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -252,14 +252,14 @@ def if_known(attribute: str, form: str = "{}", otherwise: str = "") -> Callable[
 
 
 def print_trimmed(console: "Console", lines: "RenderableType") -> None:
-    """Prints lines without the spaces that fill the last column."""
+    """Print lines without the spaces that pad the last column."""
     with console.capture() as captured:
         console.print(lines)
     print(*map(str.rstrip, captured.get().splitlines()), sep="\n", file=console.file)
 
 
 def print_rows(rows: Sequence[tuple[str, str]]) -> None:
-    """Prints pairs of a label and a text as two columns."""
+    """Print pairs of a label and a text as two columns."""
     width = max((len(label) for label, _ in rows), default=0)
     print("\n".join(f"{label:{width}}  {text}" for label, text in rows))
 
@@ -269,12 +269,12 @@ def print_json(value: object) -> None:
 
 
 def warn(text: str) -> None:
-    """Prints a warning on standard error, apart from results."""
+    """Print a warning on standard error, apart from results."""
     print(f"warning: {text}", file=sys.stderr)
 
 
 def make_printable(text: str, *, lines: bool = False) -> str:
-    """A text from elsewhere without characters that could control the terminal; `lines` keeps where
-    its lines end."""
+    """A text from another source without characters that could control the terminal. `lines` keeps
+    line breaks."""
     kept = "\n" if lines else ""
     return "".join(each if each.isprintable() or each in kept else "·" for each in text)

@@ -1,4 +1,4 @@
-"""`rookery replay` and `rookery fledgling`: a game played again, and our small engine."""
+"""`rookery replay` and `rookery fledgling`: playing a game again, and the bundled engine."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -15,7 +15,7 @@ from rookery.model.timecontrol import Depth, Nodes
 
 SAME, DIFFERENT = 0, 1
 UNKNOWN = "?"
-"""What a PGN file has in place of a name."""
+"""The placeholder in PGN files for an unknown name."""
 
 
 def replay(

@@ -1,5 +1,4 @@
-"""`rookery runs` and `rookery machine`: what a server's runs and machines do, and what people may
-do to them."""
+"""`rookery runs` and `rookery machine`: show a server's runs and machines, and change them."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -94,7 +93,7 @@ def approve(
 
 
 def _add_change(name: str, change: Callable[[Client, str], v1.RunSummary], purpose: str) -> None:
-    """A command that takes a run and nothing else, and says in which state the run is then."""
+    """Add a command that takes only a run, and prints the run's state afterwards."""
 
     def command(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
         client = server.client

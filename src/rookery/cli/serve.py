@@ -1,5 +1,5 @@
-"""`rookery serve`: one serving process, with its log writer, its event loop, and blocking calls
-detected if wished."""
+"""`rookery serve`: runs a server process with its log writer and event loop, and with detection of
+blocking calls if wanted."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ from rookery.web.serving import ListenAddress
 @Parameter(name="*", group=SETTINGS_GROUP)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings(DatabaseSettings):
-    """The settings that a server's command line takes."""
+    """The settings that the command line of a server accepts."""
 
     host: Annotated[str | None, setting("host")] = None
     port: Annotated[str | None, setting("port")] = None
@@ -88,8 +88,9 @@ def serve(
 
 
 COLLECTED_AFTER = (20_000, 10, 2_500)
-"""The oldest generation hardly ever, since it is the working set; the others in small portions.
-What 5,000,000 new objects had left took 0.4 s to look through, in which nobody was answered."""
+"""Thresholds of the garbage collector. The oldest generation, which has the working set, is hardly
+ever examined; the others in small portions. Examining the rest of 5,000,000 new objects took 0.4 s,
+during which no request was answered."""
 
 
 def run_site(
@@ -100,9 +101,9 @@ def run_site(
     stop_times: StopTimes = DEFAULT_STOP_TIMES,
     log_to: TextIO | None = None,
 ) -> int:
-    """Serves until a signal, and gives the exit code.
+    """Serve until a signal, and return the exit code.
 
-    `ready` is told the address, `leave` is called before the server stops; both in threads.
+    `ready` is called with the address, `leave` before the server stops; both in threads.
     """
     writer = start_logs(log_to, style=settings.log_format, level=settings.log_level)
     log = logger()
@@ -127,7 +128,7 @@ def run_site(
             before_stop=starter.before_stop,
         )
 
-    # Only Python's own loop can be watched closely.
+    # Long callbacks can be detected only on Python's own loop.
     factory = None if settings.detect_blocking else backend.new_loop
     try:
         with detection(settings, log), asyncio.Runner(loop_factory=factory) as runner:
@@ -138,8 +139,8 @@ def run_site(
 
 @dataclass(frozen=True, slots=True)
 class _Starter:
-    """Calls whoever started the process, in threads: a terminal that nobody reads may block
-    them."""
+    """Runs the callbacks of the process's starter in threads, because a terminal that nobody reads
+    may block them."""
 
     threads: Threads
     ready: Callable[[str], object]
@@ -155,15 +156,16 @@ class _Starter:
 
 
 def collect_rarely() -> None:
-    """The working set lives as long as the process and holds no cycles. Looking through it again
-    and again costs up to a tenth of a worker's call, and every full look holds the loop up."""
+    """Keep the garbage collector away from the working set, which lives as long as the process and
+    has no cycles. Examining it repeatedly takes up to a tenth of the time of a worker's call, and
+    every full collection blocks the loop."""
     gc.freeze()
     gc.set_threshold(*COLLECTED_AFTER)
 
 
 @contextlib.contextmanager
 def detection(settings: Settings, log: Log) -> Iterator[None]:
-    """Logs and refuses blocking calls on the loop while it lasts, if the settings ask for it."""
+    """Log and refuse blocking calls on the loop during the block, if the settings ask for it."""
     if not settings.detect_blocking:
         yield
         return

@@ -1,5 +1,5 @@
-"""`rookery stats`: Elo, SPRT, live Elo, power and outlook of results given on the command line, and
-what the lines of a tune mean."""
+"""`rookery stats`: Elo, SPRT, live Elo, power and outlook for results on the command line, and the
+lines of a tune."""
 
 import json
 import math
@@ -85,7 +85,7 @@ Positive = Annotated[float, Parameter(converter=single(read_positive), metavar="
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestFlags:
-    """The sequential test that a question is about."""
+    """The sequential test of a question."""
 
     sprt: Annotated[Bounds, option("the Elo to reject and the Elo to accept")] = None
     elo0: Annotated[Number | None, option("the first of them, by itself")] = None
@@ -103,7 +103,7 @@ class TestFlags:
     beta: Annotated[Number, option("wrong fails")] = 0.05
 
     def test(self) -> Sprt:
-        """The test that the flags describe; raises BadArgument."""
+        """The test from the flags. Raises BadArgument."""
         if self.sprt is not None:
             return self.with_bounds(*self.sprt)
         if self.elo0 is None or self.elo1 is None:
@@ -224,7 +224,7 @@ def outlook(
 
 @dataclass(frozen=True, slots=True)
 class SpsaSteps:
-    """The steps of one parameter at one iteration, and how far a result of +1 moves it."""
+    """The steps of a parameter at one iteration, and how far a result of +1 moves it."""
 
     iteration: int
     name: str

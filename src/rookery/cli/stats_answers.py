@@ -1,5 +1,5 @@
-"""What `rookery stats` answers: the results that are given, and each answer as lines for people and
-as data for programs."""
+"""The answers of `rookery stats`: the results they are based on, and each answer as rows for people
+and as data for programs."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -29,7 +29,7 @@ SCALES = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Rows for people, data for programs."""
+    """An answer as rows for people and as data for programs."""
 
     rows: Sequence[Row]
     data: Data
@@ -51,7 +51,7 @@ def read_counts(_type: object, tokens: Sequence[Token]) -> tuple[int, ...]:
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultFlags:
-    """The results that a question is about. Pairs are preferred, as they say more."""
+    """The results of a question. Pairs are preferred, because they carry more information."""
 
     pentanomial: Annotated[
         tuple[int, int, int, int, int] | None,
@@ -68,19 +68,19 @@ class ResultFlags:
 
     @property
     def trinomial(self) -> Sequence[int] | None:
-        """Losses, draws, wins: the other way round than on the command line."""
+        """Losses, draws, wins: the reverse of the order on the command line."""
         return self.wdl and self.wdl[::-1]
 
     @property
     def bins(self) -> Sequence[int]:
-        """The counts, of pairs if they are given; raises BadArgument without results."""
+        """The counts, of pairs if they are given. Raises BadArgument without results."""
         if not self.given:
             raise BadArgument("Give the results by --pentanomial or --wdl.")
         return self.pentanomial or self.trinomial or ()
 
     @property
     def sigma(self) -> float:
-        """The spread of a single game; the usual one where no results are given."""
+        """The standard deviation of a single game; a usual value if no results are given."""
         return moments(self.bins).sigma_per_game if self.given else TYPICAL_SIGMA
 
     @property
@@ -150,7 +150,7 @@ def answer_live(results: ResultFlags, spec: Sprt) -> Answer:
 def answer_power(
     test: FixedTest, *, games: float | None, elo: float | None, power: float | None
 ) -> Answer:
-    """Two of the three are enough for the third; games alone give a small table."""
+    """The third of these values from the other two. Games alone give a small table."""
     found: list[tuple[float, float, float]]
     if games is not None and elo is not None:
         found = [(games, elo, test.power(games, elo))]
@@ -177,7 +177,7 @@ def answer_power(
 
 
 def answer_lengths(pace: LlrPace, elos: Sequence[float], max_games: float | None) -> Answer:
-    """How long a test would take, by true Elo."""
+    """The expected length of a test, by true Elo."""
     spec = pace.spec
     width = spec.elo1 - spec.elo0
     usual = [spec.elo0 + width * step for step in (-1.0, 0.0, 0.5, 1.0, 2.0)]
@@ -195,7 +195,7 @@ def answer_chances(
     max_games: float | None,
     games_per_minute: float | None,
 ) -> Answer:
-    """The chances of a running test and the games left, if the results are enough to say."""
+    """The chances of a running test and the remaining games, if there are enough results."""
     spec, games = pace.spec, games_in(results.bins)
     llr = spec.log_ratio(results.bins, results.trinomial)
     left = None if max_games is None else max_games - games

@@ -1,4 +1,5 @@
-"""`rookery status` and `rookery step-down`: the servers on one database, asked of the database."""
+"""`rookery status` and `rookery step-down`: the servers on one database, found through the
+database."""
 
 import asyncio
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""`rookery submit`: creates a run on a server, after saying what it will take."""
+"""`rookery submit`: creates a run on a server, after showing its expected duration."""
 
 import re
 import sys
@@ -28,9 +28,9 @@ from rookery.protocol.runs import fold
 
 NO_FLAGS = RunFlags()
 SECONDS = 200.0
-"""The server may have to ask others, and to fetch sources."""
+"""How long to wait for an answer: the server may have to ask other servers and to fetch sources."""
 ASKED_FROM_CORE_HOURS = 4.0
-"""From this cost on a person at a terminal is asked whether it is meant."""
+"""From this cost on, a person at a terminal is asked for confirmation."""
 BAD_REQUEST = 400
 FIELD = re.compile(r"[a-z_0-9.]{1,60}", re.ASCII)
 NEXT = {"pending": "waits for an approver", "paused": "waits for a machine"}
@@ -100,7 +100,7 @@ def submit(
 
 
 def tell_preview(preview: v1.Preview, *, dry_run: bool, as_json: bool) -> None:
-    """Prints the estimate, on standard error unless it is all that was asked for."""
+    """Print the estimate, on standard error unless only the estimate was asked for."""
     if as_json:
         if dry_run:
             print_json(preview)
@@ -117,14 +117,14 @@ LOOKED_UP = (
 
 
 def _with_findings(fields: dict[str, object], preview: v1.Preview) -> dict[str, object]:
-    """The fields with what the preview looked up, so that it is not looked up again."""
+    """The fields with what the preview has found, so that it need not be looked up again."""
     found = {key: preview.args[key] for key in LOOKED_UP}
     return {name: text for name, text in found.items() if text} | fields
 
 
 @contextmanager
 def _flags_named() -> Iterator[None]:
-    """Turns the server's complaint about a field into one about the flag that gives it."""
+    """Turn the server's error about a field into one about the corresponding flag."""
     try:
         yield
     except CallRefused as refused:
@@ -135,14 +135,14 @@ def _flags_named() -> Iterator[None]:
 
 
 def _is_meant(preview: v1.Preview) -> bool:
-    """Asks a person at a terminal about an expensive run; a script is not asked."""
+    """Ask a person at a terminal to confirm an expensive run. Scripts are not asked."""
     if preview.core_hours < ASKED_FROM_CORE_HOURS or not sys.stdin.isatty():
         return True
     question = f"That is about {preview.core_hours:,.0f} core hours. Submit it?"
     return Confirm.ask(question, default=False, console=Console(stderr=True))
 
 
-# What a run will take, in words, before it is made.
+# The expected duration and cost of a run, in words, before it is created.
 
 FEW_HOURS = 48
 LENGTHS: tuple[Column, ...] = (

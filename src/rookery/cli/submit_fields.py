@@ -1,4 +1,5 @@
-"""The fields of a run out of a command line: an engine's preset, a file, flags; later ones win."""
+"""Makes the fields of a run from a command line: an engine's preset, a file, flags. Later ones
+win."""
 
 import asyncio
 import sys
@@ -28,19 +29,19 @@ from rookery.model.presets import (
 from rookery.worker.engines.orders import digest_of
 from rookery.worker.engines.programs import NoIntroduction, introduce
 
-# Programs on this machine as the sides of a run: uploaded first, then named by their hashes.
+# Programs on this machine as sides of a run: they are uploaded, then named by their hashes.
 
 SIDES = (("new_tag", "new_binary"), ("base_tag", "base_binary"))
 ENGINES = {"new_tag": "new_engine", "base_tag": "base_engine"}
 ORDINARY: Mapping[str, object] = {"tc": "10+0.1", "book": DEMO}
-"""What two programs play by when nothing is said."""
+"""The defaults for two programs."""
 ORDINARY_SPRT = {"elo0": 0.0, "elo1": 5.0}
 PLAYING_KINDS = frozenset({"sprt", "spsa", "num_games"})
 UCIOK_SECONDS = 20.0
 
 
 def find_programs(fields: Mapping[str, object]) -> dict[str, Path]:
-    """The sides that name a file, by the field of their tag; raises BadArgument."""
+    """The sides that name a file, by the field of their tag. Raises BadArgument."""
     named = {tag: fields.get(tag) for tag, _ in SIDES}
     return {
         tag: _program(text)
@@ -50,7 +51,7 @@ def find_programs(fields: Mapping[str, object]) -> dict[str, Path]:
 
 
 def is_path(text: str) -> bool:
-    """Whether a text is a path and no branch, which may hold a slash too."""
+    """Whether a text is a path. A branch may contain a slash too."""
     begins = text.startswith(("./", "../", "/", "~"))
     return begins or ("/" in text and Path(text).is_file())
 
@@ -63,7 +64,7 @@ def with_defaults(fields: dict[str, object]) -> dict[str, object]:
 def upload_programs(
     fields: dict[str, object], programs: Mapping[str, Path], client: Client
 ) -> dict[str, object]:
-    """Uploads programs that the server does not have, and gives the fields of the run."""
+    """Upload programs that the server does not have. Returns the fields of the run."""
     engines = {path: str(fields.get(ENGINES[tag]) or "") for tag, path in programs.items()}
     for path, engine in engines.items():
         if not client.has_program(digest_of(path)):
@@ -72,7 +73,7 @@ def upload_programs(
 
 
 def with_hashes(fields: dict[str, object], programs: Mapping[str, Path]) -> dict[str, object]:
-    """The fields with the programs named by their hashes."""
+    """The fields, with programs named by their hashes."""
     hashes = {path: digest_of(path) for path in set(programs.values())}
     tags = {tag: path.name for tag, path in programs.items()}
     binaries = {binary: hashes[programs[tag]] for tag, binary in SIDES if tag in programs}
@@ -80,7 +81,7 @@ def with_hashes(fields: dict[str, object], programs: Mapping[str, Path]) -> dict
 
 
 def _apart(tags: dict[str, str], binaries: dict[str, str]) -> dict[str, str]:
-    """Tags that tell programs of the same name apart by their hashes."""
+    """Tags that distinguish programs of equal names by their hashes."""
     if len(set(tags.values())) == len(tags):
         return tags
     by_tag = dict(SIDES)
@@ -101,7 +102,7 @@ def _program(text: str) -> Path:
 
 
 def try_programs(programs: Iterable[Path]) -> None:
-    """Start each once, as a worker will; raises BadArgument where one does not speak UCI."""
+    """Start each program once, as a worker will. Raises BadArgument if one does not speak UCI."""
     for path in sorted(set(programs)):
         try:
             asyncio.run(_introduce(path.absolute()))
@@ -123,7 +124,7 @@ def _field(flag: str, purpose: str, metavar: str) -> Parameter:
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFlags:
-    """The flags that give a run's fields, by the names of the fields."""
+    """Flags for the fields of a run, with the names of these fields."""
 
     new_tag: Annotated[
         str | None,
@@ -169,7 +170,7 @@ class RunFlags:
     )
 
     def given(self) -> dict[str, object]:
-        """The fields as a run has them; raises BadArgument."""
+        """The given fields as a run has them. Raises BadArgument."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         found = {name: value for name, value in values.items() if value is not None}
         found.pop("set")
@@ -181,13 +182,13 @@ class RunFlags:
 
 
 LATEST = "HEAD"
-"""What an engine's branch plays against unless something else is said: its main line."""
+"""The default opponent of an engine's branch: the engine's main branch."""
 
 
 def gather_fields(
     what: Sequence[str], preset: str | None, flags: RunFlags, client: Client
 ) -> dict[str, object]:
-    """The fields of a run from preset, file and flags; raises BadArgument."""
+    """The fields of a run from preset, file and flags. Raises BadArgument."""
     given = flags.given()
     if len(what) > 2:
         raise BadArgument("Expected an engine and a branch, or one file.")
@@ -206,15 +207,16 @@ def gather_fields(
 def _of_engine(
     record: EngineRecord, branch: str, preset: str | None, flags: Mapping[str, object]
 ) -> dict[str, object]:
-    """The fields for a branch of an engine: a tune plays it against itself, a test against the main
-    line."""
+    """The fields for a branch of an engine. A tune plays it against itself, a test against the main
+    branch."""
     sides = {"new_engine": record.name, "base_engine": record.name, "new_tag": branch}
     fields = lay_over(preset_fields(record, preset) | sides, flags)
     return {"base_tag": branch if "spsa" in fields else LATEST} | fields
 
 
 def preset_fields(record: EngineRecord, name: str | None) -> dict[str, object]:
-    """The fields of a preset; without a name, those of the engine's `default`, if it has one."""
+    """The fields of a preset. Without a name: those of the engine's `default` preset, if it has
+    one."""
     found = find_preset(record, name or PLAIN_PRESET)
     if found is None and name is not None:
         known = ", ".join(sorted(each.name for each in list_presets(record)))
@@ -240,7 +242,7 @@ def _text(file: Path) -> str:
 
 
 def find_flag(name: str) -> str:
-    """The flag that gives a field of a run, for errors of the server that name the field."""
+    """The flag for a field of a run, for errors in which the server names the field."""
     known = {"new_binary": "--new", "base_binary": "--base", "sprt": "--sprt", "spsa": "--spsa"}
     for field_name, hint in get_type_hints(RunFlags, include_extras=True).items():
         for flag in hint.__metadata__[-1].name:

@@ -1,4 +1,4 @@
-"""Units for systemd that start this program again, and what a service tells systemd."""
+"""Units for systemd that start this program, and notifications to systemd."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def this_program() -> tuple[str, ...]:
-    """The command that starts the newest version of this program."""
+    """The command that starts the newest installed version of this program."""
     from rookery.worker.renewal.renewal import installed_here
 
     if installed := installed_here():
@@ -27,7 +27,7 @@ def quoted(word: str) -> str:
     return f'"{plain}"' if plain != word or " " in word or not word else word
 
 
-# All units of a server read the same settings, run as the same account and name the same folder.
+# All units of a server read the same settings, run as the same account and use the same folder.
 
 SETTINGS_FILE = Path("/etc/rookery.env")
 ORDINARY_USER = "rookery"
@@ -115,15 +115,15 @@ WantedBy=timers.target
 
 
 def server_unit(words: Sequence[str], data: Path, shared: Sequence[Path] = ()) -> str:
-    """A unit that keeps a server running with these words, and lets it write its data and shared
-    folders of files alone."""
+    """A unit that keeps a server running with these words. The server may write only its data and
+    the shared folders of files."""
     writable = [quoted(str(data)), *(quoted(f"-{folder}") for folder in shared)]
     return _fill(SERVER_UNIT, ("serve", *words), data, writable)
 
 
 def backup_units(words: Sequence[str], data: Path, at: str) -> dict[str, str]:
-    """A service that runs `rookery db backup` with these words and the timer that starts it every
-    day, by the names of their files."""
+    """A service that runs `rookery db backup` with these words, and a timer that starts it every
+    day, by their file names."""
     return {
         "rookery-backup.service": _fill(BACKUP_SERVICE, ("db", "backup", *words), data),
         "rookery-backup.timer": BACKUP_TIMER.format(at=at),
@@ -136,17 +136,17 @@ def _fill(unit: str, words: Sequence[str], data: Path, writable: Sequence[str] =
         settings=SETTINGS_FILE,
         user=pwd.getpwuid(os.geteuid()).pw_name if os.geteuid() else ORDINARY_USER,
         writable=" ".join(writable),
-        # Read to the end of its line: quotes would be part of the name.
+        # systemd reads it to the end of the line: quotes would be part of the name.
         place=str(data).replace("%", "%%"),
     )
 
 
 def tell_service_manager(state: str) -> None:
-    """Says READY=1 or STOPPING=1 to whoever started this service, if that wants to know."""
+    """Send READY=1 or STOPPING=1 to the service manager, if one has asked for it."""
     place = os.environ.get("NOTIFY_SOCKET", "")
     if not place:
         return
-    # A name that begins with @ is one of the kernel's own, outside of any folder.
+    # A name that begins with @ is an abstract socket, outside of the file system.
     address = f"\0{place[1:]}" if place.startswith("@") else place
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
         line.sendto(state.encode(), address)

@@ -1,4 +1,4 @@
-"""`rookery token`: makes, lists and revokes access tokens, on this machine or on a server."""
+"""`rookery token`: makes, lists and revokes access tokens, in the local database or on a server."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -68,7 +68,7 @@ def create(
     """Make a token and print it, once, on the last line."""
     scopes = frozenset((*(scope or ()), *((Scope.WORKER,) if worker else ())))
     if server:
-        # No token makes another.
+        # A token can't make another one.
         login = (user, ask_password(from_stdin=password_stdin))
         wish = people.NewToken(note=note, days=UNSET if days is None else days)
         if scopes:
@@ -130,7 +130,7 @@ def revoke(
 async def _create_here(
     database: DatabaseSettings, user: str, scopes: frozenset[Scope], days: int | None, note: str
 ) -> people.MadeToken:
-    """A token in this machine's database."""
+    """Make a token in the local database."""
     lasting = None if days is None else timedelta(days=days)
     async with open_database(database) as opened:
         minted = await opened.accounts.create_token(user, scopes, lasting=lasting, note=note)
@@ -170,4 +170,4 @@ COLUMNS: tuple[Column, ...] = (
     ("last used", lambda owned: if_known("used", "{:%Y-%m-%d}", "never")(owned[1])),
     ("note", "{0[1].note}"),
 )
-"""Of an owner's name and a token."""
+"""The columns of a table whose items are pairs of an owner's name and a token."""

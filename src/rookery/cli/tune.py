@@ -47,7 +47,7 @@ TUNE = Group("Tune", sort_key=2)
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuneFlags(GameFlags):
-    """Everything that a tune is begun with except its schedule."""
+    """Everything that defines a tune except its schedule."""
 
     engine: Annotated[str | None, option("the engine to tune", "COMMAND", group=TUNE)] = None
     parameters: Annotated[Path | None, option("what to tune, see above", "FILE", group=TUNE)] = None
@@ -106,7 +106,7 @@ def _tune(flags: TuneFlags, schedule: Schedule, session: SessionFlags, file: Res
 
 
 def _check_parameters(tune: Tune, engine: EngineSpec, *, quiet: bool) -> None:
-    """Warns of odd parameters; raises BadArgument for one that the engine does not have."""
+    """Warn of implausible parameters. Raises BadArgument for one that the engine does not have."""
     (found,) = INTERRUPTS.run(inspect_engines([engine], waiting(quiet=quiet)))
     for remark in remarks(tune.parameters, found.options):
         if remark.concern is Concern.UNKNOWN_OPTION:
@@ -116,7 +116,7 @@ def _check_parameters(tune: Tune, engine: EngineSpec, *, quiet: bool) -> None:
 
 @dataclass(slots=True)
 class _TuneSession:
-    """One session of a tune."""
+    """One session of a tune: its progress and its display."""
 
     tuner: Tuner
     files: GameFiles
@@ -144,7 +144,7 @@ class _TuneSession:
 
 
 def rows(tune: Tune, start: int, seconds: float) -> list[Row]:
-    """The present values of the parameters, and how long the tune will still take."""
+    """The present values of the parameters, and the remaining time of the tune."""
     wanted, done = tune.schedule.iterations, tune.iteration
     speed = (done - start) / seconds if seconds > 0 else 0.0
     left = duration((wanted - done) / speed) if speed else "unknown"

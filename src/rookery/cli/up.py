@@ -45,13 +45,13 @@ NOTE = "the local worker of rookery up"
 LOOK_SECONDS = 2.0
 FETCH_SECONDS = 30.0
 PATIENCE_SECONDS = 5.0
-# Read aloud and typed by people: no letters that look alike.
+# People read it aloud and type it, so it has no letters that look alike.
 ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
 @dataclass(slots=True)
 class StartReport:
-    """What a start has made, for the sentences that tell of it."""
+    """What a start has created, for the sentences about it."""
 
     token: Path | None = None
     demo: str = ""
@@ -59,7 +59,7 @@ class StartReport:
 
 
 class StartScreen:
-    """Tells of the start: on a terminal by a progress line and a box, elsewhere by lines."""
+    """Shows the start: on a terminal with a progress line and a box, elsewhere in lines."""
 
     def __init__(self, console: Console | None) -> None:
         self._console = console
@@ -67,8 +67,7 @@ class StartScreen:
 
     @contextlib.contextmanager
     def starting(self, what: str) -> Iterator[None]:
-        """Shows how long the start has taken so far, until the box is shown or the start has
-        failed."""
+        """Show the time of the start so far, until the box is shown or the start has failed."""
         if self._console is not None:
             columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
             self._progress = Progress(*columns, console=self._console, transient=True)
@@ -108,7 +107,7 @@ class StartScreen:
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpFlags:
-    """The flags of `rookery up` beside those of the server."""
+    """The flags of `rookery up` in addition to those of the server."""
 
     reset_password: Annotated[
         bool, option("give the administrator a new password and print it")
@@ -178,7 +177,7 @@ def up(*, flags: UpFlags = ALL_OF_IT, serving: ServeSettings = NOTHING_SET) -> i
 async def prepare_start(
     site: Site, flags: UpFlags, screen: StartScreen, start: StartReport
 ) -> None:
-    """Makes what a start needs before the server answers: charts, the administrator's account, the
+    """Create what is needed before the server answers: charts, the administrator's account, the
     first test, the worker's token."""
     if site.front_end.is_missing:
         screen.step("Fetching charts and the board for the pages, once")
@@ -194,7 +193,7 @@ async def prepare_start(
 
 @contextlib.contextmanager
 def logged(settings: Settings) -> Iterator[tuple[TextIO, Settings]]:
-    """Opens the log file; lines also go to standard error where it is no terminal."""
+    """Open the log file. If standard error is not a terminal, log lines go there as well."""
     make_folder(settings.data)
     with log_file(log_of(settings)) as opened:
         if not sys.stderr.isatty():
@@ -209,7 +208,7 @@ def log_of(settings: Settings) -> Path:
 
 
 def log_file(file: Path) -> TextIO:
-    """Opens a log to be added to; one that has become too long is put aside. Raises Complaint."""
+    """Open a log for appending. One that has become too long is renamed. Raises Complaint."""
     try:
         if file.exists() and file.stat().st_size > MOST_LOG_BYTES:
             file.replace(file.with_suffix(".old"))
@@ -220,7 +219,7 @@ def log_file(file: Path) -> TextIO:
 
 @dataclass(frozen=True, slots=True)
 class TwoFiles:
-    """Writes to two files for the log writer; a failure of one does not keep it from the other."""
+    """Writes to two files for the log writer. A failure of one does not affect the other."""
 
     first: TextIO
     second: TextIO
@@ -243,7 +242,7 @@ class TwoFiles:
 def follow_demo(
     client: Client, run_id: str, say: Callable[[str], object], leaving: threading.Event
 ) -> None:
-    """Waits until the first test is over, and says so, or until this process ends."""
+    """Wait until the first test is over and print its outcome, or until this process ends."""
     while not leaving.wait(LOOK_SECONDS):
         try:
             run = client.run(run_id)
@@ -255,7 +254,7 @@ def follow_demo(
 
 
 def end_of_demo(run: v1.RunDetails) -> str:
-    """A sentence on how the first test ended; empty while it is played."""
+    """A sentence about how the first test ended; empty while it is played."""
     if run.state not in (DisplayState.FINISHED, DisplayState.FAILED):
         return ""
     ended = "passed" if run.flag is Flag.GREEN else "ended without passing"
@@ -263,12 +262,12 @@ def end_of_demo(run: v1.RunDetails) -> str:
 
 
 def reachable(address: str) -> str:
-    """An address by which this machine reaches a server that listens on all addresses."""
+    """An address at which this machine reaches a server that listens on all addresses."""
     return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
 def start_sentences(address: str, start: StartReport, data: Path, worker: LocalWorker) -> list[str]:
-    """What a person who has just started the server should know."""
+    """The sentences for a person who has just started the server."""
     lines = [f"Rookery is ready at {address}"]
     if start.password:
         lines.append(f"Log in as {ADMINISTRATOR} with the password {start.password} (shown once).")
@@ -281,7 +280,8 @@ def start_sentences(address: str, start: StartReport, data: Path, worker: LocalW
 
 
 async def provide_administrator(site: Site, *, reset: bool) -> str | None:
-    """Makes the first account, or gives it a new password; None where neither was needed."""
+    """Create the first account, or set a new password for it. Returns the password, or None if
+    neither was needed."""
     present = await site.users.by_name(ADMINISTRATOR)
     if not (reset or await site.users.count() == 0):
         return None
@@ -314,7 +314,7 @@ def _administrator(hashed: str, site: Site) -> User:
 
 
 async def provide_token(site: Site, data: Path) -> Path | None:
-    """The file with the local worker's token, made where needed; None where no user is an
+    """The file with the local worker's token, which is created if needed; None if no user is an
     approver."""
     file = data / KEPT_IN
     written = await site.threads.io(_read, file)
@@ -343,7 +343,7 @@ def _read(file: Path) -> str:
 
 
 def _write(file: Path, text: str) -> None:
-    """Writes a file that its owner alone can read from the beginning."""
+    """Write a file that only its owner can read, from the start."""
     with contextlib.suppress(FileNotFoundError):
         file.unlink()
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -353,12 +353,12 @@ def _write(file: Path, text: str) -> None:
 
 # The first test of a new installation: the bundled engine against a weakened copy of itself.
 #
-# It is made so that it is decided within a few minutes on two cores: the base plays any legal move
-# in three of a hundred positions, which costs it some hundred Elo, the bounds are wide, and each
-# pair of games is reported at once.
+# It is chosen so that it is decided within a few minutes on two cores: the base plays a random
+# legal move in three of a hundred positions, which costs it some hundred Elo, the bounds are wide,
+# and each pair of games is reported at once.
 
 BENCH = "30939"
-"""What Fledgling counts on every machine."""
+"""The node count of Fledgling's bench, which is the same on every machine."""
 SUBMISSION = {
     "new_engine": "Fledgling",
     "base_engine": "Fledgling",
@@ -380,8 +380,8 @@ SUBMISSION = {
 
 
 async def becomes_primary(site: Site) -> bool:
-    """Whether this process is primary, once a dead one's lease has run out: on an embedded database
-    at once."""
+    """Whether this process is primary. On an external database it may first have to wait until a
+    dead process's lease expires."""
     try:
         async with asyncio.timeout(site.settings.lease_seconds + PATIENCE_SECONDS):
             await site.fleet.primary.wait_until_serving()
@@ -391,7 +391,7 @@ async def becomes_primary(site: Site) -> bool:
 
 
 async def begin_demo(site: Site) -> str:
-    """Submits the first test, approved, and gives its id."""
+    """Submit the first test, approved, and return its id."""
     owner = await site.users.by_name(ADMINISTRATOR)
     assert owner is not None, "it was just made"
     bearer = Bearer(owner, ORDINARY)

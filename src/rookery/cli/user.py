@@ -1,5 +1,5 @@
-"""`rookery user` and `rookery repo`: accounts, and the repositories that our credentials open, in
-the database, while a server runs or not."""
+"""`rookery user` and `rookery repo`: accounts, and the repositories that the server's credentials
+open. They work on the database, whether a server runs or not."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -90,14 +90,14 @@ async def list_users(*, database: DatabaseSettings = THE_DATABASE) -> None:
 
 
 async def _change(name: str, change: UserChange, database: DatabaseSettings, sentence: str) -> None:
-    """Changes an account and says so."""
+    """Change an account and print a sentence about it."""
     async with open_database(database) as opened:
         await opened.accounts.change(name, change)
     print(sentence)
 
 
 def _add_change(command: str, change: UserChange, purpose: str, sentence: str) -> None:
-    """A command that takes an account's name and nothing else."""
+    """Add a command that takes only an account's name."""
 
     async def run(name: Name, /, *, database: DatabaseSettings = THE_DATABASE) -> None:
         await _change(name, change, database, sentence.format(name))
@@ -263,7 +263,7 @@ async def revoke(
 
 @asynccontextmanager
 async def _repositories(database: DatabaseSettings) -> AsyncIterator[GrantedRepositories]:
-    """What is granted, loaded; what is refused inside becomes a BadArgument."""
+    """The loaded grants. A refusal in the block becomes a BadArgument."""
     async with open_database(database) as opened:
         pool, queries, clock = opened.pool, opened.queries, opened.accounts.clock
         audit = Audit(pool, queries)

@@ -30,14 +30,14 @@ from rookery.protocol.user_documents import SprtDocument
 from rookery.protocol.user_queries import FixedElo, LiveElo
 from rookery.stats.sprt import Sprt, SprtState, Verdict
 
-# A run on a server as rows for people, and what its end means to whoever waits for it.
+# A run on a server as rows for people, and the exit code for its end.
 
 OVER = (DisplayState.FINISHED, DisplayState.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedRun:
-    """A run at a moment, and how fast it was seen to move if the server does not know yet."""
+    """A run at one time, and its measured speed for when the server does not know one yet."""
 
     run: v1.RunDetails
     games_per_minute: float = 0.0
@@ -80,7 +80,7 @@ def rows(watched: WatchedRun) -> list[Row]:
 
 
 def verdict_code(run: v1.RunDetails) -> int:
-    """The exit code for the verdict of a run; a run that failed has decided nothing."""
+    """The exit code for the verdict of a run. A failed run has no verdict."""
     if run.state is DisplayState.FAILED:
         return UNDECIDED
     sprt = _sprt(run)
@@ -98,7 +98,7 @@ def verdict_text(run: v1.RunDetails) -> str:
 
 
 def _elo(run: v1.RunDetails) -> FixedElo | LiveElo | None:
-    """The Elo that stopping does not bias, where there is one."""
+    """The Elo that is corrected for the bias of stopping, if there is one."""
     if not sum(run.results.pentanomial):
         return None
     return run.live_elo or run.elo or None
@@ -146,7 +146,7 @@ def watch(
 
 
 class Watch:
-    """The run as it was seen last. The display's thread reads it, so that it is replaced, not
+    """The latest state of the run. The display's thread reads it, so it is replaced, not
     changed."""
 
     def __init__(self, *, as_json: bool) -> None:
@@ -162,7 +162,7 @@ class Watch:
             print(seen.text, flush=True)
 
     def away(self, problem: str) -> None:
-        """Notes that the server does not answer and is tried again."""
+        """Note that the server does not answer. It will be tried again."""
         if not self._problem and not sys.stdout.isatty():
             print(f"rookery: {problem} Trying again.", file=sys.stderr, flush=True)
         self._problem = problem

@@ -1,6 +1,6 @@
 """`rookery worker`: plays for a server on this machine.
 
-What a worker consists of is imported once one is started, so that its help is there at once.
+The worker itself is imported only when one is started, so that the help is shown quickly.
 """
 
 import asyncio
@@ -78,7 +78,8 @@ def _examine(settings: WorkerSettings) -> int:
 
 
 def _play(settings: WorkerSettings, words: Sequence[str]) -> int:
-    """Plays until it is stopped; a newer version that was installed meanwhile takes over."""
+    """Play until the worker is stopped. If a newer version was installed meanwhile, continue with
+    that."""
     from rookery.cli.worker_start import EXIT_CODES, display, start
     from rookery.worker.system import ThisSystem
 
@@ -90,7 +91,7 @@ def _play(settings: WorkerSettings, words: Sequence[str]) -> int:
 
 
 def given_words(flags: WorkerFlags, config: Path | None) -> list[str]:
-    """The flags that were given, as words of a command line."""
+    """The given flags, as words of a command line."""
     return [*as_words(flags), *([f"--config={config}"] if config else [])]
 
 

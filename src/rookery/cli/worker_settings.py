@@ -1,6 +1,6 @@
-"""What a worker's owner wants: from flags, over those from the configuration file, over defaults.
+"""The settings of a worker: from flags, then the configuration file, then defaults.
 
-The file is TOML with the names of the flags, `_` for `-`.
+The file is TOML with the names of the flags, and `_` for `-`.
 """
 
 import os
@@ -36,7 +36,8 @@ def _life(purpose: str, metavar: str | None = None, *, show: bool = True) -> Par
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
-    """One field for each flag. Secrets come in files: everybody can read the words of a command."""
+    """One field for each flag. Secrets are read from files, because everybody can read the words of
+    a command."""
 
     server: Annotated[str, _server("where it is [ROOKERY_SERVER]", "URL")] = ""
     username: Annotated[str, _server("whose worker this is", "NAME")] = ""
@@ -86,14 +87,15 @@ class WorkerSettings:
 
 
 def _none_given(settings: type) -> type:
-    """A class of the same flags, each None unless it is given, so that a file can say the rest."""
+    """A class with the same flags, each None unless given, so that the file can supply the
+    others."""
     hints = get_type_hints(settings, include_extras=True)
     flags = [
         (name, Annotated[hint.__origin__ | None, hint.__metadata__[0]], None)
         for name, hint in hints.items()
     ]
     made = make_dataclass("WorkerFlags", flags, frozen=True, slots=True, kw_only=True)
-    # Flags are looked for in classes of ours alone.
+    # Flags are looked for only in Rookery's own classes.
     made.__module__ = __name__
     return Parameter(name="*")(made)
 
@@ -106,14 +108,14 @@ NAMES = tuple(one.name for one in fields(WorkerSettings))
 
 
 def config_file() -> Path:
-    """Where the configuration is looked for unless a flag names another file."""
+    """The default path of the configuration file."""
     return platformdirs.user_config_path("rookery") / "worker.toml"
 
 
 def worker_settings(
     flags: WorkerFlags, file: Path | None, environment: Mapping[str, str] = os.environ
 ) -> WorkerSettings:
-    """The settings from flags, file and environment; raises BadArgument."""
+    """The settings from flags, file and environment. Raises BadArgument."""
     given = {name: getattr(flags, name) for name in NAMES}
     named = {name: value for name, value in given.items() if value is not None}
     found: dict[str, Any] = {**from_file(file), **named}
@@ -125,7 +127,7 @@ def worker_settings(
 
 
 def from_file(file: Path | None) -> dict[str, Any]:
-    """The settings of a configuration file; empty where there is none and none was named."""
+    """The settings in a configuration file; empty if there is none and none was named."""
     place = file or config_file()
     try:
         found = tomllib.loads(place.read_text(encoding="utf-8"))
@@ -143,9 +145,9 @@ def from_file(file: Path | None) -> dict[str, Any]:
 
 
 def credentials(settings: WorkerSettings) -> tuple[str, str]:
-    """User name and password, or the token in its place; raises BadArgument.
+    """The user name and the password, or a token in its place. Raises BadArgument.
 
-    A token's file may hold NAME:TOKEN, so that one file is all a machine needs.
+    A token's file may contain NAME:TOKEN, so that a machine needs only this file.
     """
     if settings.token_file:
         name, colon, token = _secret(settings.token_file).rpartition(":")
@@ -166,7 +168,7 @@ def _with_name(user: str) -> str:
 
 
 def _secret(file: str) -> str:
-    """The last line of a file: a token is often kept with the words printed before it."""
+    """The last line of a file: a token is often stored with the text printed before it."""
     try:
         lines = Path(file).expanduser().read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError):

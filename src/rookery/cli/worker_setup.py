@@ -1,5 +1,5 @@
-"""`rookery worker configure` asks what a worker needs to know, checks each answer, and writes it
-down; `rookery worker doctor` says what this machine has, what it can play, and why not."""
+"""`rookery worker configure` asks for a worker's settings, checks each answer and writes them;
+`rookery worker doctor` shows what this machine has, what it can play, and why not."""
 
 import asyncio
 import getpass
@@ -30,12 +30,13 @@ TOKEN_PREFIX = "rkw_"  # noqa: S105 - what tokens begin with, no secret
 SECRET_MODE = 0o600
 SECONDS = 10.0
 ATTEMPTS = 3
-"""At a name and a secret that the server refuses; an account may still await its approval."""
+"""How often a name and a secret are asked for when the server refuses them. The account may not be
+approved yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """How the person at the keyboard is asked and told."""
+    """The functions that ask and tell the person at the keyboard."""
 
     ask: Callable[[str], str] = input
     ask_secretly: Callable[[str], str] = getpass.getpass
@@ -43,7 +44,8 @@ class Person:
 
 
 def configure(file: Path, person: Person, system: System | None = None) -> int:
-    """Asks for the settings, offering those of before, and writes them; gives the exit code."""
+    """Ask for the settings, with the present ones as defaults, and write them. Returns the exit
+    code."""
     known = from_file(file) if file.exists() else {}
     machine = system or ThisSystem()
     server = _server(person, str(known.get("server", "")))
@@ -75,7 +77,7 @@ def configure(file: Path, person: Person, system: System | None = None) -> int:
 
 
 def _without_sandbox(person: Person, known: dict[str, object]) -> dict[str, object]:
-    """Asks whether programs may run without a sandbox, where this machine has none."""
+    """Ask whether programs may run without a sandbox, if this machine has none."""
     sandbox = asyncio.run(detect_sandbox(Threads()))
     if sandbox.available:
         return {}
@@ -86,7 +88,7 @@ def _without_sandbox(person: Person, known: dict[str, object]) -> dict[str, obje
 
 
 def _asked(person: Person, question: str, known: object) -> str:
-    """Asks until there is an answer."""
+    """Ask until there is an answer."""
     offered = f" [{known}]" if known else ""
     while True:
         answer = person.ask(f"{question}{offered}: ").strip() or str(known)
@@ -95,7 +97,7 @@ def _asked(person: Person, question: str, known: object) -> str:
 
 
 def _server(person: Person, known: str) -> str:
-    """An address that answers, or that the person insists on."""
+    """Ask for an address until one answers or the person insists on it."""
     while True:
         server = _asked(person, "Address of the server", known).rstrip("/")
         if not is_web_address(server):
@@ -105,14 +107,15 @@ def _server(person: Person, known: str) -> str:
         if not why:
             return server
         person.tell(f"{server} gives no answer: {why}.")
-        # Offered again: Enter keeps it, for a server that is not up yet.
+        # The address is the default of the next question: Enter keeps it, for a server that is not
+        # up yet.
         if known == server:
             return server
         known = server
 
 
 def _unreachable(server: str) -> str:
-    """Why no server answers there; empty where one does, whatever it says."""
+    """Why no server answers at this address; empty if one does, whatever the answer."""
     try:
         HttpClient(SECONDS).call("GET", server)
     except NoAnswer as failed:
@@ -123,7 +126,8 @@ def _unreachable(server: str) -> str:
 
 
 def _account(person: Person, server: str, known: str) -> tuple[WorkerAccount, bool]:
-    """Asks for a name and a secret until the server accepts them, and says whether it did."""
+    """Ask for a name and a secret until the server accepts them. Returns them and whether it
+    did."""
     for _ in range(ATTEMPTS):
         name = _asked(person, "Your user name there", known)
         secret = ""
@@ -146,7 +150,7 @@ def _account(person: Person, server: str, known: str) -> tuple[WorkerAccount, bo
 
 
 def _amount(person: Person, question: str, known: object, said: Callable[[str], str]) -> str:
-    """Asks for a number, or an expression of what the machine has."""
+    """Ask for a number, or an expression in terms of what the machine has."""
     while True:
         answer = _asked(person, question, known)
         try:
@@ -158,7 +162,7 @@ def _amount(person: Person, question: str, known: object, said: Callable[[str], 
 
 
 def _keep_secret(file: Path, secret: str) -> tuple[str, str]:
-    """Writes the secret into a file of its own that nobody else can read."""
+    """Write the secret into a separate file that only its owner can read."""
     name = "token_file" if secret.startswith(TOKEN_PREFIX) else "password_file"
     place = file.with_name(f"{file.stem}.{name.partition('_')[0]}")
     try:
@@ -173,12 +177,12 @@ def _keep_secret(file: Path, secret: str) -> tuple[str, str]:
 
 
 def _write(file: Path, values: dict[str, object]) -> None:
-    # Strings, numbers, booleans and lists of strings look the same in TOML and in JSON.
+    # Strings, numbers, booleans and lists of strings are written in TOML as in JSON.
     lines = [f"{name} = {json.dumps(value)}" for name, value in values.items()]
     file.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
-# What `rookery worker doctor` finds.
+# The checks of `rookery worker doctor`.
 
 Row = tuple[str, str]
 MIB = 2**20
@@ -187,7 +191,7 @@ WITHOUT_SERVER = (STOCKFISH, FLEDGLING)
 
 @dataclass(frozen=True, slots=True)
 class MachineFindings:
-    """What the doctor found; `sound` is whether a worker could play here."""
+    """What the doctor found. `sound` tells whether a worker could play here."""
 
     rows: tuple[Row, ...]
     engines: tuple[Row, ...]
@@ -200,7 +204,7 @@ class MachineFindings:
 
 
 async def examine(settings: WorkerSettings, system: System, threads: Threads) -> MachineFindings:
-    """Examines what a worker will need; changes nothing but a file in the cache."""
+    """Check what a worker needs. Changes nothing but a file in the cache."""
     identity = await threads.io(make_identity, settings, system, settings.username or "nobody", 0)
     sandbox = await detect_sandbox(threads, permitted=settings.without_sandbox)
     identity.sandbox = sandbox.available
@@ -212,7 +216,7 @@ async def examine(settings: WorkerSettings, system: System, threads: Threads) ->
 def _examined(
     settings: WorkerSettings, identity: WorkerIdentity, sandbox: Sandbox, ours: str
 ) -> MachineFindings:
-    """`ours` is why the bundled engine does not start, if it does not."""
+    """The findings. `ours` is the reason if the bundled engine does not start, else empty."""
     server, answers = _server_found(settings)
     cache, writable = _cache(settings)
     records = _records(settings)
@@ -270,7 +274,8 @@ def _cache(settings: WorkerSettings) -> tuple[str, bool]:
 
 
 def _server_found(settings: WorkerSettings) -> tuple[str, bool]:
-    """Whether the server answers and knows the user; without a server nothing is wrong."""
+    """Whether the server answers and knows the user, with a sentence. Without a server there is no
+    error."""
     if not settings.server:
         return "none is configured", True
     try:
@@ -287,7 +292,7 @@ def _server_found(settings: WorkerSettings) -> tuple[str, bool]:
 
 
 def _records(settings: WorkerSettings) -> tuple[EngineRecord, ...]:
-    """The server's engines, or those that every server knows."""
+    """The server's engines, or those that every server has."""
     if settings.server:
         try:
             return Client.at(settings.server).engines().engines

@@ -1,4 +1,4 @@
-"""Puts a worker together from its settings, lets it live, and shows what it does."""
+"""Builds a worker from its settings, runs it, and shows what it does."""
 
 import asyncio
 import contextlib
@@ -54,20 +54,20 @@ EXIT_CODES = {
     RoundOutcome.MACHINE_FAULT: 6,
 }
 OFFICIAL_MIB, OFFICIAL_GAME_MIB = 444, 396
-"""What the official worker reckons with, once and for each core."""
+"""The memory in MiB that the official worker assumes: once, and for each core."""
 _KEY = re.compile(r"[0-9A-Za-z]{2,8}")
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a worker ended, and the program that is to be started in its place, if any."""
+    """How a worker ended, and the program to start in its place, if any."""
 
     outcome: RoundOutcome
     successor: Path | None = None
 
 
 async def start(settings: WorkerSettings, words: Sequence[str], watch: Watcher) -> Ended:
-    """Runs a worker until it ends; `words` are those of its command line."""
+    """Run a worker until it ends. `words` are the words of its command line."""
     system, threads = ThisSystem(), Threads()
     stop = Stop(settings.grace)
     system.on_stop(asyncio.get_running_loop(), stop.ask)
@@ -94,9 +94,9 @@ def apply_sandbox(
     identity: WorkerIdentity,
     say: Callable[[str], object],
 ) -> None:
-    """Decides by the sandbox which engines the worker plays, and says so; raises BadArgument.
+    """Decide by the sandbox which engines the worker plays, and print it. Raises BadArgument.
 
-    Another project's server has nothing but programs of strangers.
+    Another project's server has only programs of strangers.
     """
     identity.sandbox = sandbox.available
     identity.bundled_only = not sandbox.takes_strangers
@@ -117,7 +117,7 @@ async def make_context(
     look: Callable[[System], MachineFacts] = survey_machine,
     workshop: EngineMaker | None = None,
 ) -> WorkerContext:
-    """Makes everything that a worker works with; raises BadArgument."""
+    """Create all parts of a worker. Raises BadArgument."""
     if not settings.server:
         raise BadArgument("Which server? Give --server, or answer `rookery worker configure`.")
     username, password = await threads.io(credentials, settings)
@@ -148,7 +148,7 @@ async def make_context(
 
 
 def introduction(context: WorkerContext) -> str:
-    """A worker's first line: its name, its server and what it plays with."""
+    """A worker's first line: its name, its server and the runner that it plays with."""
     offer, head = context.identity.offer, context.identity.key.partition("-")[0]
     name = f"{offer.username}-{offer.concurrency}cores-{head}"
     much = "1 core" if offer.concurrency == 1 else f"{offer.concurrency} cores"
@@ -169,7 +169,7 @@ def _workshop(settings: WorkerSettings, downloads: ServerDownloads) -> Workshop:
 def make_renewal(
     settings: WorkerSettings, context: WorkerContext, words: Sequence[str]
 ) -> Renewal | None:
-    """What updates the worker; None where it stays as it is."""
+    """The updater of the worker; None if it must not be updated."""
     installed = None if settings.foreign_server else installed_here()
     if installed is None:
         return None
@@ -202,7 +202,7 @@ def make_identity(
     instance: int,
     look: Callable[[System], MachineFacts] = survey_machine,
 ) -> WorkerIdentity:
-    """What the worker says of itself; asks the machine, and belongs in a thread."""
+    """What the worker reports about itself. It examines the machine, so call it in a thread."""
     if settings.key and not _KEY.fullmatch(settings.key):
         raise BadArgument("--key is 2 to 8 letters or digits.")
     memory = parse_memory(settings.memory, system)
@@ -222,7 +222,8 @@ def make_identity(
 
 
 def _cores(settings: WorkerSettings, memory: int, system: System) -> int:
-    """The cores to play on; for another project's server its games must fit into the memory."""
+    """The number of cores to play on. For another project's server its games must fit into the
+    memory."""
     wanted = parse_cores(settings.concurrency, system)
     if not settings.foreign_server:
         return wanted
@@ -243,11 +244,11 @@ def _patience(settings: WorkerSettings) -> RetryPolicy:
     return RetryPolicy(attempts, settings.retry_seconds)
 
 
-# Shows a worker: a status line on a terminal, plain lines with the time elsewhere.
+# Displays of a worker: a status line on a terminal, plain lines with the time elsewhere.
 
 
 def line(status: WorkerStatus) -> str:
-    """A status in one line."""
+    """A status as one line."""
     if not status.games:
         return f"{status.run}: {status.doing}" if status.run else status.doing
     found = status.results
@@ -260,7 +261,7 @@ def line(status: WorkerStatus) -> str:
 
 
 class PlainDisplay:
-    """For logs: sentences as they come, and the status when what is being done changes."""
+    """For logs: prints sentences as they come, and the status when the activity changes."""
 
     def __init__(self, write: Callable[[str], object], now: Callable[[], datetime]) -> None:
         self._write = write
@@ -277,7 +278,7 @@ class PlainDisplay:
 
 
 class LiveDisplay:
-    """For people: sentences scroll by above one line that is always up to date."""
+    """For people: sentences scroll above one line with the current status."""
 
     def __init__(self, console: Console, now: Callable[[], datetime]) -> None:
         self._console = console
