@@ -250,8 +250,8 @@ async def _write_progress(
 
 
 async def _write_reviews(opened: Database, runs: Iterable[Run]) -> None:
-    """Write facts about sources, so that a server does not look for repositories that do not exist.
-    Pending runs have none, as in a real farm."""
+    """Write facts about the sources of these runs, so that a server does not look them up: the
+    repositories do not exist. Pending runs are looked up in any case."""
     rows, now = FindingRows(opened.pool, opened.queries), opened.accounts.clock.now()
     for run in runs:
         await rows.save(FindingKind.REVIEW, run.id, invent_review(run), now)
