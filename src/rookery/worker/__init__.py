@@ -1,1 +1,1 @@
-"""Our worker: its life with a server, engines and builds, sandbox, updates."""
+"""Rookery's own worker: its session with a server, engines and builds, sandbox, updates."""

@@ -1,4 +1,4 @@
-"""A task as the worker reads it: who plays, by which rules, in how large batches."""
+"""A task as the worker reads it: the sides, the rules, and the size of batches."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ NODESTIME_MARGIN_MS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """One of the two sides: what is to be made, and how it plays once there is a program."""
+    """One of the two sides: how to make its program, and how the program plays."""
 
     order: EngineOrder
     spec: EngineSpec
@@ -33,7 +33,7 @@ class Player:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """All that a worker needs to know about its task."""
+    """Everything that a worker needs to know about its task."""
 
     name: TaskId
     plan: Plan
@@ -43,7 +43,7 @@ class Assignment:
     start: int
     before: Results = NOTHING
     batch_size: int = 0
-    """Pairs per report of a sequential test; 0 where it is none."""
+    """Pairs per report of a sequential test; 0 for other tests."""
     is_tune: bool = False
     reference_nps: float = STOCKFISH_NPS
 
@@ -54,12 +54,13 @@ class Assignment:
 
     @property
     def threads(self) -> int:
-        """Cores that one game takes; sides of unequal threads take turns on the larger."""
+        """Cores that one game takes. Only one side thinks at a time, so it is the larger number of
+        threads."""
         return self.plan.slot_threads
 
     @property
     def pairs(self) -> int:
-        """What is left to play."""
+        """The pairs that are left to play."""
         return (self.games - self.before.games) // 2
 
     @property
@@ -68,13 +69,13 @@ class Assignment:
 
     @property
     def is_timed(self) -> bool:
-        """Whether the machine's speed decides how much time engines get."""
+        """Whether the engines' time is scaled by the machine's speed."""
         clocks = {self.plan.side_tc(side) for side in self.plan.sides}
         return self.plan.is_scaled and any(parse(tc).scaled(2.0) != parse(tc) for tc in clocks)
 
 
 def read_assignment(answer: TaskAnswer) -> Assignment | None:
-    """What the server gave to play, None for nothing; raises NoAnswer or TaskFailed."""
+    """The task in a server's answer; None if there is none. Raises NoAnswer or TaskFailed."""
     if answer.task_waiting is not UNSET:
         return None
     if answer.run is UNSET or answer.task_id is UNSET:
@@ -104,7 +105,7 @@ def _args(body: Raw) -> dict[str, Any]:
 
 
 def match_setup(task: Assignment, syzygy: tuple[str, ...] = ()) -> Setup:
-    """The rules of its games."""
+    """The rules of the task's games."""
     plan = task.plan
     return Setup(
         adjudication=_adjudication(plan),
@@ -168,14 +169,14 @@ def _record(record: EngineRecord | None, engine: str) -> EngineRecord:
 
 
 def _signature(text: str) -> int | None:
-    """None where nobody has measured it."""
+    """The signature; None if there is none."""
     return int(text) if text.isdecimal() and int(text) else None
 
 
 def batch_pairs(task: Assignment, slots: int, *, is_rookery: bool, nps: float = 0.0) -> int:
     """How many pairs are reported at a time.
 
-    A server of ours hears of fixed games and tunes two or three times a minute.
+    A Rookery server gets reports of fixed games and tunes two or three times a minute.
     """
     if task.batch_size:
         return task.batch_size

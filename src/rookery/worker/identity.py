@@ -1,4 +1,4 @@
-"""What the worker says of itself in every call."""
+"""What the worker reports about itself in every call."""
 
 import platform
 import re
@@ -24,7 +24,7 @@ KEY_DIGITS = 8
 
 @dataclass(frozen=True, slots=True)
 class WorkerOffer:
-    """What the owner lets the worker use, and wishes of it."""
+    """What the owner allows the worker to use, and the owner's preferences."""
 
     username: str
     concurrency: int
@@ -38,12 +38,12 @@ class WorkerOffer:
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """What the machine was found to have."""
+    """The properties of the machine."""
 
     system: str
     uname: str
     linkage: tuple[str, str]
-    """Such as 64bit and ELF."""
+    """The bits and the format of programs, such as 64bit and ELF."""
     python: tuple[int, int, int]
     cpu: str
     flags: tuple[str, ...]
@@ -58,10 +58,10 @@ class MachineFacts:
 
 @dataclass(slots=True)
 class WorkerIdentity:
-    """What a worker says of itself. The speed is learnt with the first bench, the server's kind
-    with its first answer.
+    """What a worker reports about itself. The speed is known after the first bench, the kind of
+    server after its first answer.
 
-    Read by the heartbeat's thread, too; each field is a value that is put in place whole.
+    The heartbeat's thread reads it too, so each field is replaced as a whole.
     """
 
     offer: WorkerOffer
@@ -69,7 +69,7 @@ class WorkerIdentity:
     key: str
     is_rookery: bool = False
     features: frozenset[str] = frozenset()
-    """What a server of ours says that it can do."""
+    """What a Rookery server says that it supports."""
     nps: float = 0.0
     engine_arch: str = "?"
     noisy: bool = False
@@ -77,11 +77,11 @@ class WorkerIdentity:
     sandbox: bool = False
     bundled_only: bool = False
     latency_ms: float = 0.0
-    """How late the runner of the last match woke up at the worst, but for one time in a hundred."""
+    """The 99th percentile of how late the runner of the last match woke up."""
 
     @property
     def info(self) -> WorkerInfo:
-        """As the official worker says it; more than that only to a server that knows us."""
+        """The worker's info as the official worker sends it. A Rookery server gets more."""
         return WorkerInfo(
             uname=self.facts.uname,
             architecture=self.facts.linkage,
@@ -104,7 +104,7 @@ class WorkerIdentity:
 
     @property
     def abilities(self) -> ClaimedAbilities:
-        """What it can do beyond an official worker."""
+        """The abilities that an official worker does not have."""
         facts, offer = self.facts, self.offer
         return ClaimedAbilities(
             version=__version__,
@@ -126,7 +126,8 @@ class WorkerIdentity:
 
 
 def unique_key(system: System, folder: Path, instance: int, prefix: str = "") -> str:
-    """The first group names the machine, and which worker on it; the rest this very process."""
+    """The worker's key. Its first group identifies the machine and the worker on it, the rest this
+    process."""
     machine = f"{system.host_id()} {folder} {instance}"
     head = prefix or sha256(machine.encode()).hexdigest()[:KEY_DIGITS]
     return "-".join([head, *str(uuid.uuid4()).split("-")[1:]])
@@ -140,7 +141,7 @@ BUILDERS = {"make": "make", "stockfish": "make", "cmake": "cmake", "cargo": "car
 
 @dataclass(frozen=True, slots=True)
 class EngineFitness:
-    """One engine, and why it can't be played here; empty when it can."""
+    """An engine, and why it can't be played here; empty if it can."""
 
     engine: str
     why_not: str
@@ -149,8 +150,7 @@ class EngineFitness:
 def check_engines(
     records: Iterable[EngineRecord], identity: WorkerIdentity
 ) -> Iterator[EngineFitness]:
-    """Which of these engines can be played here; looks for commands, so that it belongs into a
-    thread."""
+    """Which of these engines can be played here. It looks for commands, so call it in a thread."""
     abilities = abilities_of(identity.abilities)
     for record in records:
         yield EngineFitness(
@@ -159,7 +159,8 @@ def check_engines(
 
 
 def _lacking(record: EngineRecord, identity: WorkerIdentity) -> str:
-    """Why an engine can't be made here: no sandbox, or a program of its recipe is missing."""
+    """Why an engine can't be made here: there is no sandbox, or a program of its recipe is
+    missing."""
     if identity.bundled_only and not record.is_bundled:
         return "there is no sandbox, and --without-sandbox was not given"
     kind, tools = record.recipe.kind, identity.facts.tools
@@ -175,7 +176,8 @@ def _lacking(record: EngineRecord, identity: WorkerIdentity) -> str:
 
 
 def _unmet(record: EngineRecord, identity: WorkerIdentity, abilities: Abilities) -> str:
-    """Which need of a plain test of this engine is not met here."""
+    """A need of a plain test of this engine that this machine does not meet; empty if there is
+    none."""
     sides = (Side("new", "", engine=record.name), Side("base", "", engine=record.name))
     plan = Plan(sides, games=2, tc="10+0.1", owner="", book="openings.epd")
     demands = demands_of(plan, catalogue_of([record]))
@@ -188,17 +190,17 @@ def _unmet(record: EngineRecord, identity: WorkerIdentity, abilities: Abilities)
     return ""
 
 
-# Looks the machine over once, before the worker says anything about it.
+# Examines the machine once, before the worker reports anything about it.
 
 MOST_INSTANCES = 1000
 INSTRUCTION_SETS = re.compile(
     r"(sse|ssse|avx|bmi|popcnt|fma|f16c|pni|abm|lzcnt|adx|gfni|vaes|sha|asimd|neon|sve|i8mm|dot)"
 )
-"""Of some hundred flags, those that programs are built for."""
+"""The instruction sets that programs are built for, among the processor's hundred or so flags."""
 
 
 def survey_machine(system: System) -> MachineFacts:
-    """Find out what the machine has; starts compilers, so that it belongs into a thread."""
+    """The properties of the machine. It starts compilers, so call it in a thread."""
     cpu, tools = system.cpu(), tool_versions()
     compiler = next((name for name in COMPILERS if name in tools), COMPILERS[0])
     return MachineFacts(
@@ -219,7 +221,7 @@ def survey_machine(system: System) -> MachineFacts:
 
 
 def claim_instance(system: System, folder: Path) -> int:
-    """Which of the workers that share this folder on this machine it is, from 0."""
+    """The number of this worker among those that share this folder on this machine, from 0."""
     for number in range(MOST_INSTANCES):
         if system.lock(folder / f"{system.host_name()}-{number}.lock"):
             return number

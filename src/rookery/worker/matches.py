@@ -42,7 +42,7 @@ from rookery.worker.reporting import GameFile, ReportQueue, retry_call
 from rookery.worker.server import TaskProgress
 from rookery.worker.stopping import cancel_and_wait, wait_for_first
 
-# Which program referees the games: ours, or fastchess where the server is another project's.
+# The runner of the games: Rookery's own, or fastchess for another project's server.
 
 BUILTIN = "builtin"
 FASTCHESS = "fastchess"
@@ -50,7 +50,7 @@ FASTCHESS = "fastchess"
 
 @dataclass(frozen=True, slots=True)
 class Runners:
-    """What holds for all matches of a task; `fastchess` is its program, or empty."""
+    """Settings for all matches of a task. `fastchess` is its program, or empty."""
 
     setup: Setup
     slots: int
@@ -61,7 +61,8 @@ class Runners:
         return ShardedMatch(jobs, self.setup, concurrency=self.slots, nodes=self.nodes)
 
     def lasting(self) -> LastingMatch | None:
-        """For matches one after the other; fastchess starts its engines for each of them."""
+        """A match that keeps engines running between batches. None with fastchess, which starts
+        them for each."""
         if self.fastchess:
             return None
         return LastingMatch(self.setup, concurrency=self.slots, nodes=self.nodes)
@@ -74,8 +75,7 @@ class Runners:
         pairs: int,
         threads: Threads,
     ) -> Match:
-        """A match, by fastchess where that is to play; it finds its openings itself. Raises
-        TaskFailed."""
+        """A match. With fastchess it finds its openings itself. Raises TaskFailed."""
         if not self.fastchess:
             return self.builtin(jobs)
         asked = partial(
@@ -88,28 +88,29 @@ class Runners:
             concurrency=self.slots,
         )
         try:
-            # It follows links, and so looks at the disk.
+            # Resolving links reads the disk.
             return FastchessMatch(await threads.io(asked), silence_seconds(sides))
         except UnsupportedByFastchess as fault:
             raise TaskFailed(f"fastchess cannot play {fault}.") from None
 
 
 def write_script(spec: EngineSpec, folder: Path) -> EngineSpec:
-    """The same engine as a program without arguments: fastchess would split them at blanks."""
+    """The engine as a program without arguments, because fastchess would split these at spaces."""
     script = folder / f"{spec.name.partition('-')[0].lower()}.sh"
     script.write_text(f"#!/bin/sh\nexec {shlex.join(spec.command)}\n", encoding="utf-8")
     script.chmod(0o700)
     return replace(spec, command=(str(script),))
 
 
-# Plays a tune: asks for values before each batch and reports what they came to.
+# Plays a tune: gets values from the server before each batch and reports the results.
 
 Chance = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
 class SpsaValues:
-    """One perturbation: both engines with their options, and how the server knows it."""
+    """One perturbation: both engines with their options, and the signature by which the server
+    identifies it."""
 
     new: EngineSpec
     base: EngineSpec
@@ -118,7 +119,7 @@ class SpsaValues:
 
 @dataclass(frozen=True, slots=True)
 class SpsaBatch:
-    """What one answer to request_spsa holds."""
+    """The content of one answer to request_spsa."""
 
     values: tuple[SpsaValues, ...]
     signature: int
@@ -127,7 +128,8 @@ class SpsaBatch:
 def read_spsa_answer(
     answer: SpsaAnswer, new: EngineSpec, base: EngineSpec, chance: Chance
 ) -> SpsaBatch:
-    """The engines of a batch. Values for an official worker are rounded here, each by chance."""
+    """The engines of a batch. Values for an official worker are rounded here, each up or down at
+    random."""
     joint = 0 if answer.sig is UNSET else answer.sig
     if answer.slots is not UNSET:
         parts = [
@@ -144,7 +146,7 @@ def read_spsa_answer(
 def tune_jobs(
     batch: SpsaBatch, openings: Openings, before: Results, first: Results, pairs: int
 ) -> Iterator[PairJob]:
-    """The pairs of a batch, from the openings that follow those of earlier batches."""
+    """The pairs of a batch, with the openings that follow those of earlier batches."""
     offset = (before.games - first.games) // 2
     for number in range(pairs):
         values = batch.values[number % len(batch.values)]
@@ -166,13 +168,13 @@ def _without(
 def _written(value: float, chance: Chance | None) -> str:
     if chance is not None:
         return str(math.floor(value + chance()))
-    # Engines read no exponents.
+    # Engines do not parse exponents.
     return format(Decimal(format(value + 0.0, ".15g")), "f")
 
 
 @dataclass(frozen=True, slots=True)
 class TaskMatches:
-    """What a task is played with once its engines are there."""
+    """Plays the matches of a task once its engines are there."""
 
     context: WorkerContext
     task: Assignment
@@ -183,8 +185,8 @@ class TaskMatches:
     note: Callable[[str], object]
 
     async def play(self) -> bool:
-        """Play all of it, or until somebody wants no more. False where the server said before a
-        batch that the task is over. Raises TaskFailed or MatchFault."""
+        """Play the whole task, or until the server or the owner stops it. Returns False if the
+        server said before a batch that the task is over. Raises TaskFailed or MatchFault."""
         plan = self.task.plan
         depth = plan.book_depth
         book = await self.context.books.load(plan.book, plan.book_sri, depth)
@@ -238,7 +240,7 @@ class TaskMatches:
         )
 
     def _limit(self, pairs: int) -> float:
-        """How long fastchess may take; the built-in runner watches every move."""
+        """The time limit for fastchess. The built-in runner limits every move instead."""
         sides = (self.prepared.new, self.prepared.base)
         limit = fmean(side.time_control.limit_seconds(self.prepared.nps) for side in sides)
         whole = limit * max(8.0, 2 * pairs / self._slots)
@@ -255,20 +257,20 @@ class TaskMatches:
         await MatchFollower(
             self._match_context(self._batch, task.pairs, whole=whole), counter, supply
         ).follow(match)
-        # The last batch of fixed games may be smaller than the others; of a sequential test too,
-        # where the server takes parts.
+        # The last batch of fixed games may be smaller than the others; that of a sequential test
+        # only if the server accepts parts.
         if not whole and (told := counter.rest()):
             self.reports.put(told)
 
     async def _seated(self, new: EngineSpec, base: EngineSpec) -> tuple[EngineSpec, EngineSpec]:
-        """Both engines in the form that the referee's program can start."""
+        """Both engines in a form that the runner can start."""
         if not self._runners().fastchess:
             return new, base
         write, folder = self.context.threads.io, self.context.scratch
         return await write(write_script, new, folder), await write(write_script, base, folder)
 
     def _files(self, plies: int) -> FastchessFiles:
-        """For fastchess, which reads the book and writes the games itself."""
+        """The files for fastchess, which reads the book and writes the games itself."""
         task = self.task
         book = self.context.books.file(task.plan.book) if plies > 0 else None
         seed = seed_of_run(task.name.run)
@@ -318,7 +320,7 @@ class TaskMatches:
         return counter
 
     async def _other(self, batch: SpsaBatch, supply: PairSupply, played: int, pairs: int) -> Match:
-        """A batch whose engines end with it."""
+        """A match for one batch, whose engines end with it."""
         sides = await self._seated(batch.values[0].new, batch.values[0].base)
         files = self._files(2 * self.task.plan.book_depth)
         files = replace(files, start=files.start + played)
@@ -334,7 +336,7 @@ class TaskMatches:
             raise TaskFailed(f"The server gave no values: {error}") from None
 
     async def _heard(self) -> None:
-        """Wait until the server has this batch, on which the values of the next depend."""
+        """Wait until the server has received this batch, since the next values depend on it."""
         waiting = asyncio.create_task(self.reports.idle())
         try:
             await wait_for_first(waiting, self.lost)

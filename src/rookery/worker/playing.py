@@ -1,6 +1,5 @@
-"""Plays the games of one task and has them reported: each whole batch, and where the server takes
-parts of one, whatever pairs there are every half a minute.
-"""
+"""Plays the games of a task and reports results: each whole batch and, if the server accepts parts,
+the finished pairs every half a minute."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -29,28 +28,28 @@ from rookery.worker.reporting import EngineFailures, GameFile
 from rookery.worker.server import TaskProgress
 from rookery.worker.stopping import Stop, Watcher, WorkerStatus, cancel_and_wait, wait_for_first
 
-# Adds pairs up and says what there is to be reported.
+# Adds up pairs and determines what to report.
 #
-# Totals are absolute, so that a report whose answer was lost can be sent again.
+# Totals are absolute, so that a report can be repeated if its answer was lost.
 
 
 class ResultCounter(Protocol):
-    """Counts one match of a task; the one who follows the match writes it."""
+    """Counts one match of a task. Only the follower of the match writes to it."""
 
     finished: int
-    """Pairs of this match."""
+    """The number of finished pairs of this match."""
 
     @property
     def total(self) -> Results:
-        """All games of the task, reported or not."""
+        """The results of all games of the task, reported or not."""
         ...
 
     def add(self, pair: PairResult) -> TaskProgress | None:
-        """What to report now that this pair is there, if anything."""
+        """Add a pair. Returns what to report now, if anything."""
         ...
 
     def rest(self) -> TaskProgress | None:
-        """What can be reported before a batch is whole, where something can."""
+        """What can be reported before a batch is complete, if anything."""
         ...
 
 
@@ -73,7 +72,7 @@ class GameCounter:
         return self.rest() if sum(self._pending.pentanomial) >= self._batch else None
 
     def rest(self) -> TaskProgress | None:
-        """All pairs that were not reported yet, where there are some."""
+        """All pairs that were not reported yet, if there are any."""
         if self._pending == NOTHING:
             return None
         self._reported, self._pending = self.total, NOTHING
@@ -81,7 +80,8 @@ class GameCounter:
 
 
 class TuneCounter:
-    """One batch of a tune: its pairs go round the perturbations, and count only all together."""
+    """Counts one batch of a tune. Its pairs alternate between the perturbations, and only the whole
+    batch counts."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class TuneCounter:
         return self.told
 
     def rest(self) -> TaskProgress | None:
-        """Always nothing: the values move by all pairs of a batch together."""
+        """Always None: the values move by all pairs of a batch together."""
         return None
 
     def _spsa(self) -> SlotResult:
@@ -144,11 +144,11 @@ def _slot(found: Results, signature: int) -> SlotResult:
     )
 
 
-# The pairs of a task, handed out one by one until enough is enough.
+# Hands out the pairs of a task one by one until it is stopped.
 
 
 class PairSupply:
-    """Hands out pairs until it is stopped: the match takes them, who follows the match stops it."""
+    """Hands out pairs. The match takes them, and the follower of the match stops it."""
 
     def __init__(self, jobs: Iterator[PairJob]) -> None:
         self._jobs = jobs
@@ -166,15 +166,16 @@ class PairSupply:
         return job
 
     def stop_at(self, pairs: int) -> None:
-        """Hand out no more than so many in all."""
+        """Hand out no more than this many pairs in all."""
         self._limit = pairs
 
 
 def count_useful_pairs(given: int, finished: int, batch: int, in_time: int, *, whole: bool) -> int:
-    """How many pairs are worth playing when the worker must leave.
+    """How many pairs are worth playing when the worker is asked to leave.
 
-    `in_time` more pairs can end within the grace. Where only whole batches count, pairs beyond the
-    last batch that can be whole are not worth it; else those that were begun may end.
+    `in_time` more pairs can end within the grace period. If only whole batches count, pairs beyond
+    the last batch that can be completed are not worth playing. Otherwise all pairs that were begun
+    may end.
     """
     if not whole:
         return given
@@ -192,7 +193,7 @@ class PartialReports:
 
 @dataclass(frozen=True, slots=True)
 class MatchContext:
-    """What following the games of a task needs."""
+    """What the follower of a task's games needs."""
 
     task: Assignment
     slots: int
@@ -200,7 +201,7 @@ class MatchContext:
     whole: bool
     """Whether only whole batches can be reported."""
     pair_seconds: float
-    """How long a pair takes, as a first guess."""
+    """A first guess of the duration of a pair."""
     games: GameFile
     identity: WorkerIdentity
     report: Callable[[TaskProgress], object]
@@ -210,13 +211,14 @@ class MatchContext:
     threads: Threads
     watch: Watcher
     limit_seconds: float | None = None
-    """After which a runner that watches no clocks of ours must have ended."""
+    """The time limit for fastchess, which does not use the runner's clocks; None for the built-in
+    runner."""
     parts: PartialReports | None = None
-    """None where only whole batches are reported."""
+    """The intervals of partial reports; None if only whole batches are reported."""
 
 
 class MatchFollower:
-    """Follows one match of a task until it ends, or the server or the owner wants no more."""
+    """Follows one match of a task until it ends, or until the server or the owner stops it."""
 
     def __init__(self, context: MatchContext, counter: ResultCounter, supply: PairSupply) -> None:
         self._context = context
@@ -228,7 +230,8 @@ class MatchFollower:
         self._is_due = False
 
     async def follow(self, match: Match) -> None:
-        """Until there is nothing more to play, or somebody wants no more; raises TaskFailed."""
+        """Follow the match until there is nothing more to play or somebody stops it. Raises
+        TaskFailed."""
         lost, asked = self._context.lost, self._context.stop.asked
         self._show("starting the engines")
         if self._context.parts:
@@ -279,13 +282,14 @@ class MatchFollower:
         self._due = asyncio.get_running_loop().call_later(seconds, self._part_is_due)
 
     def _part_is_due(self) -> None:
-        """Report the pairs there are; where there is none yet, the next is reported at once."""
+        """Report the pairs so far. If there are none yet, the next one is reported at once."""
         self._is_due = True
         if told := self._counter.rest():
             self._report(told)
 
     async def _wind_up(self, playing: "asyncio.Task[None]") -> None:
-        """Let games end that can end within the grace, since the worker is asked to leave."""
+        """Let games end that can end within the grace period, since the worker is asked to
+        leave."""
         context, finished = self._context, self._counter.finished
         in_time = int(context.stop.grace_seconds / self._pair_seconds()) * context.slots
         useful = count_useful_pairs(

@@ -1,6 +1,4 @@
-"""What a worker needs to play a task: files it fetches, and both engines, made, checked
-and measured.
-"""
+"""What a worker needs to play a task: its files, and both engines, made, checked and measured."""
 
 import enum
 import random
@@ -34,18 +32,20 @@ from rookery.worker.sandbox.sandbox import BuiltEngine, Sandbox
 from rookery.worker.server import ServerCalls
 from rookery.worker.stopping import Stop, Watcher
 
-# What a worker works with, from its start to its end.
+# What a worker uses from its start to its end.
 
-# Files that a worker fetches: from its server, and what the server does not have from GitHub.
+# The files that a worker fetches: from its server, and from GitHub if the server does not have
+# them.
 
 ATTEMPTS = 6
-"""A server that is just being started again must not cost a run its machine."""
+"""How often a download is tried. A run must not lose a machine because its server is being
+restarted."""
 LARGEST_ARCHIVE = 2 * 2**30
 BOOKS = "https://github.com/official-stockfish/books/raw/master"
 
 
 class ServerDownloads:
-    """Fetches what engines and games need. Files have their name only when they are whole."""
+    """Downloads what engines and games need. Files get their names only when they are complete."""
 
     def __init__(
         self, server: ServerCalls, threads: Threads, watch: Watcher, patience: RetryPolicy
@@ -56,7 +56,8 @@ class ServerDownloads:
         self._watch = watch
         self._patience = replace(patience, attempts=ATTEMPTS)
         self.foreign = False
-        """Another project's server: it gets no password with a download and has no books."""
+        """Whether the server is another project's. It gets no password with a download, and has no
+        books."""
 
     async def net(self, name: str, into: Path) -> None:
         await self._offered(f"/api/nn/{name}", into)
@@ -65,7 +66,8 @@ class ServerDownloads:
         await self._offered(f"/api/binary/{sha256}", into)
 
     async def source(self, repository: str, commit: str, into: Path) -> None:
-        """A zip archive, where the repository is the server's own; git fetches the others."""
+        """Download a zip archive if the server mirrors the repository. Other sources are fetched
+        with git."""
         if not repository.startswith(f"{self._transport.server}/"):
             raise NotOffered
         address = f"{repository.rstrip('/')}/zipball/{commit}"
@@ -78,7 +80,7 @@ class ServerDownloads:
             except UnsafeAnswer:
                 raise
             except CallRefused:
-                # The server has it not; official books are in one place for everybody.
+                # The server does not have it; official books are at one address for everybody.
                 pass
             else:
                 return
@@ -118,11 +120,11 @@ def _unpack(pack: Path, name: str, into: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-# Opening books: kept in the cache, checked by their hash, fetched where they are missing.
+# Opening books: kept in the cache, checked by their hash, downloaded if they are missing.
 
 
 class BookCache:
-    """The books of one worker."""
+    """The cached books of one worker."""
 
     def __init__(self, folder: Path, downloads: ServerDownloads, threads: Threads) -> None:
         self._folder = folder
@@ -134,7 +136,7 @@ class BookCache:
         return self._folder / name
 
     async def load(self, name: str, sri: str, depth: int) -> OpeningBook | None:
-        """The book; None where games begin from the starting position. Raises TaskFailed."""
+        """The book; None if games begin from the starting position. Raises TaskFailed."""
         if PurePath(name).name != name:
             raise TaskFailed(f"{name!r} is no name of a book.", blame="run")
         if depth <= 0:
@@ -149,7 +151,8 @@ class BookCache:
         return book
 
     async def _is_right(self, book: OpeningBook, sri: str) -> bool:
-        """Without a hash only a book that was fetched by this very worker is trusted."""
+        """Whether the content is right. Without a hash, only a book that this worker has downloaded
+        itself is trusted."""
         if not sri:
             return book.name in self._fetched
         return await self._threads.cpu(lambda: book.sri) == sri
@@ -170,7 +173,7 @@ def _read(file: Path, plies: int) -> OpeningBook | None:
 
 
 class RoundOutcome(enum.Enum):
-    """How a round of the worker's life ended."""
+    """The outcome of a round of the worker's session."""
 
     DONE = "done"
     IDLE = "no work"
@@ -181,7 +184,7 @@ class RoundOutcome(enum.Enum):
 
 
 class EngineMaker(Protocol):
-    """The workshop, as far as the session needs it."""
+    """The part of the workshop that a session uses."""
 
     async def make(self, order: EngineOrder) -> BuiltEngine: ...
 
@@ -190,7 +193,7 @@ class EngineMaker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WorkerContext:
-    """What a worker works with, made once by `rookery worker`."""
+    """What a worker uses, created once by `rookery worker`."""
 
     server: ServerCalls
     identity: WorkerIdentity
@@ -210,20 +213,20 @@ class WorkerContext:
 
     @property
     def is_rookery(self) -> bool:
-        """Whether the server is one of ours."""
+        """Whether the server is a Rookery server."""
         return self.identity.is_rookery
 
     @property
     def in_parts(self) -> bool:
-        """Whether the server takes any number of whole pairs, late ones among them."""
+        """Whether the server accepts any number of whole pairs, even after the end of the task."""
         return PARTS in self.identity.features
 
 
-# Makes both engines of a task, checks that they are what their author measured, and takes the
+# Makes both engines of a task, checks their benches against the signatures, and measures the
 # machine's speed.
 
 FRESH_SECONDS = 1800.0
-"""How long a measured speed is good for: machines get warm, and their owners busy."""
+"""How long a measured speed is valid, because machines get warm and their owners use them."""
 
 BenchCall = Callable[..., Awaitable[BenchResult]]
 
@@ -242,7 +245,7 @@ class PreparedEngines:
 
 
 class EnginePreparation:
-    """Makes and checks the engines of tasks; remembers benches, and speeds for a while."""
+    """Makes and checks the engines of tasks. Remembers benches, and speeds for a while."""
 
     def __init__(self, workshop: EngineMaker, bench: BenchCall) -> None:
         self._workshop = workshop
@@ -250,10 +253,10 @@ class EnginePreparation:
         self._known: dict[tuple[BuiltEngine, int], tuple[float, BenchResult]] = {}
 
     async def prepare(self, task: Assignment, slots: int) -> PreparedEngines:
-        """Make, check and measure both engines; raises TaskFailed."""
+        """Make, check and measure both engines. Raises TaskFailed."""
         base = await self._made(task.base)
         new = base if task.new.order == task.base.order else await self._made(task.new)
-        # Where no clock is scaled the speed is only a figure to show, and one bench is enough.
+        # If no clock is scaled, the speed is only for display, and one bench is enough.
         measured = await self._checked(task.base, base, slots if task.is_timed else 1)
         if (new, task.new.order.signature) != (base, task.base.order.signature):
             await self._checked(task.new, new, 1)
@@ -292,7 +295,7 @@ class EnginePreparation:
 
 
 def _seated(player: Player, built: BuiltEngine, factor: float, sandbox: Sandbox) -> EngineSpec:
-    """An engine as the match starts it; of the worker's variables it sees none."""
+    """An engine as the match starts it, without the worker's own environment variables."""
     return replace(
         player.spec,
         command=sandbox.playing(built),

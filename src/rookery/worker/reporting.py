@@ -1,4 +1,4 @@
-"""Sends reports in their order, each until the server has heard it; games go on meanwhile."""
+"""Sends reports in order, each until the server has received it, while games continue."""
 
 import asyncio
 import contextlib
@@ -32,8 +32,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often a call is tried, and the seconds between. Five times is the protocol's; a server
-    of ours remembers a silent task for six minutes, and so long it is worth trying."""
+    """How often a call is tried, and the seconds in between. The protocol asks for five attempts. A
+    Rookery server keeps a silent task for six minutes, so that retrying for that long is
+    worthwhile."""
 
     attempts: int = 5
     seconds: float = 15.0
@@ -46,7 +47,7 @@ ONCE = RetryPolicy(attempts=1)
 async def retry_call(
     call: Callable[[], T], patience: RetryPolicy, threads: Threads, watch: Watcher
 ) -> T:
-    """The answer to a call that may be made more than once; raises CallRefused or NoAnswer."""
+    """Make a call that may be repeated, and return its answer. Raises CallRefused or NoAnswer."""
     for attempt in range(1, patience.attempts):
         try:
             return await threads.io(call)
@@ -57,7 +58,7 @@ async def retry_call(
 
 
 class ReportQueue:
-    """Carries updates to the server. Ends when the server wants no more, or nothing more comes."""
+    """Sends updates to the server until the server wants no more, or the queue is closed."""
 
     def __init__(
         self,
@@ -76,7 +77,7 @@ class ReportQueue:
         self._waiting.put_nowait(told)
 
     async def idle(self) -> None:
-        """Wait until the server has heard of everything."""
+        """Wait until the server has received all reports."""
         await self._waiting.join()
 
     def close(self) -> None:
@@ -84,7 +85,8 @@ class ReportQueue:
         self._waiting.put_nowait(None)
 
     async def run(self) -> bool:
-        """Whether the task is still alive at the end; raises TaskFailed."""
+        """Send reports until the end. Returns whether the task is still alive. Raises
+        TaskFailed."""
         while (told := await self._waiting.get()) is not None:
             if not await self._carry(told):
                 return False
@@ -92,8 +94,8 @@ class ReportQueue:
         return True
 
     async def send_last(self) -> None:
-        """The task is over for the server; what waited is told once more, for the credit of whoever
-        played it. Totals are absolute, so that the last one says it all."""
+        """Send the latest waiting report after the server has ended the task, so that the player is
+        credited. Totals are absolute, so the last report contains everything."""
         latest = None
         while not self._waiting.empty():
             latest = self._waiting.get_nowait() or latest
@@ -113,7 +115,7 @@ class ReportQueue:
             raise TaskFailed(f"Too many failed updates: {error}") from None
 
 
-# The heartbeat: a thread of its own, so that neither a build nor the loop can hold it up.
+# The heartbeat. It has its own thread, so that neither a build nor the loop can delay it.
 
 PERIOD_SECONDS = 120.0
 AGAIN_SECONDS = 15.0
@@ -121,9 +123,10 @@ TICK_SECONDS = 1.0
 
 
 class Heartbeat:
-    """Beats for one task whenever the server has heard nothing else for a while.
+    """Beats for one task whenever the server has not heard from it for a while.
 
-    `beat` says whether the task is alive; `lost` is called, in this thread, when it is not.
+    `beat` returns whether the task is alive. When it is not, `lost` is called in the heartbeat's
+    thread.
     """
 
     def __init__(
@@ -139,7 +142,7 @@ class Heartbeat:
         self._period = period
         self._tick = tick
         self.stopped = False
-        """Whether the server said that the task is over."""
+        """Whether the server has said that the task is over."""
         self._ended = threading.Event()
         self._last = monotonic()
         self._thread = threading.Thread(target=self._run, name="heart", daemon=True)
@@ -149,11 +152,11 @@ class Heartbeat:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Nobody waits for a beat that is under way: its answer counts no more.
+        # The thread is not awaited: the answer to a beat under way no longer matters.
         self._ended.set()
 
     def heard(self) -> None:
-        """The server has just had another sign of life."""
+        """Note that the server has just received another call."""
         self._last = monotonic()
 
     def _run(self) -> None:
@@ -172,19 +175,21 @@ class Heartbeat:
         except CallRefused:
             return False
         except NoAnswer:
-            # Nobody knows. The next one comes soon: the server may be deaf for a moment only.
+            # The outcome is unknown. Try again soon, because the server may be unreachable only for
+            # a moment.
             self._last -= max(0.0, self._period - AGAIN_SECONDS)
             return True
 
 
-# The games of a task as PGN, and what is worth telling about those that went wrong.
+# The games of a task as PGN, and reports about failed ones.
 
 LARGEST = 100 * 2**20
 _COMMENT = re.compile(r"\s*\{[^}]*\}")
 
 
 class GameFile:
-    """Written game by game, in threads but by one at a time; packed once at the end."""
+    """A PGN file, written game by game in threads, one at a time, and compressed once at the
+    end."""
 
     def __init__(self, file: Path, task: Assignment, server: str) -> None:
         new, base = task.plan.sides
@@ -198,7 +203,8 @@ class GameFile:
         self._size = 0
 
     def add(self, ended: GameEnded) -> None:
-        """Add a game; those of fastchess have no moves here, since it writes its own file."""
+        """Add a game. Games of fastchess have no moves here, since fastchess writes its own
+        file."""
         if self._detail == "none" or not ended.result.fen or self._size > LARGEST:
             return
         text = pgn_text(
@@ -211,11 +217,11 @@ class GameFile:
             with self.file.open("a", encoding="utf-8") as file:
                 file.write(text)
         except OSError:
-            # The results are worth more than the moves: a full disk ends the record, not the task.
+            # The results matter more than the moves: a full disk ends the file, not the task.
             self._size = LARGEST + 1
 
     def packed(self) -> bytes | None:
-        """All games in gzip, with a file name inside; None where there are none."""
+        """All games, compressed with gzip, which includes a file name; None if there are none."""
         if not self.file.exists():
             return None
         into = io.BytesIO()
@@ -229,13 +235,14 @@ class GameFile:
 
 
 class EngineFailures:
-    """Engines' failures in games: the first of a kind is told, then the 2nd, 4th, 8th and so on."""
+    """Counts engines' failures in games. Of each kind the 1st, 2nd, 4th, 8th and so on are
+    reported."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, Termination]] = Counter()
 
     def noted(self, ended: GameEnded) -> str:
-        """What to tell the server; empty for nothing."""
+        """The report for the server; empty if there is nothing to report."""
         game = ended.result
         if not game.failed:
             return ""
@@ -267,15 +274,16 @@ class WrongSignature(TaskFailed):
         self.found = found
 
 
-# Tells the server that a task can't be played, with all that helps to find out why.
+# Reports to the server that a task can't be played, with everything that helps to find out why.
 
 HEAD_SHARE = 0.75
-"""The first compiler error stands at the head of a log, the last words at its end."""
+"""The share of a shortened log that is taken from its head, where the first compiler error is; the
+rest is from its end."""
 CUT = "\n[...]\n"
 
 
 class FailureReports:
-    """Tells the server that one task failed."""
+    """Reports the failure of one task to the server."""
 
     def __init__(
         self,
@@ -292,7 +300,7 @@ class FailureReports:
         self._watch = watch
 
     async def tell(self, failed: TaskFailed, patience: RetryPolicy) -> None:
-        """Report a failure: a wrong bench stops the run, everything else ends this task alone."""
+        """Report a failure. A wrong bench stops the run; any other failure ends only this task."""
         message, more = self.message(failed)
         wrong = isinstance(failed, WrongSignature)
         call = self._server.stop_run if wrong else self._server.failed
@@ -307,7 +315,7 @@ class FailureReports:
             self._watch.say(f"The server could not be told: {error}")
 
     def message(self, failed: TaskFailed) -> tuple[str, Failure | UnsetType]:
-        """What to say: the whole log to a Rookery server, its beginning and end to another."""
+        """The report: the whole log for a Rookery server, its beginning and end for another."""
         if self._identity.is_rookery:
             bench = failed.found if isinstance(failed, WrongSignature) else 0
             return failed.sentence, Failure(log=shorten_log(failed.log, LONGEST_LOG), bench=bench)
@@ -316,7 +324,7 @@ class FailureReports:
 
 
 def shorten_log(text: str, most: int) -> str:
-    """Shorten a log to three quarters from its head and the rest from its end."""
+    """Shorten a log to its head and its end."""
     if len(text) <= most:
         return text
     head = int(most * HEAD_SHARE)

@@ -1,5 +1,5 @@
-"""A worker's server: how calls travel, and the calls themselves, typed. Each blocks until it is
-answered and belongs into a thread."""
+"""A worker's server: the transport, and the calls themselves, typed. Each call blocks until it is
+answered, so make it in a thread."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,21 +17,21 @@ from rookery.protocol import worker_answers, worker_requests
 from rookery.protocol.codec import Reader, WireFault, encode
 from rookery.protocol.worker_answers import WorkerAnswer
 
-# How calls travel: a new connection for each, a body in and a body out.
+# The transport: a new connection for each call, one body in each direction.
 #
-# The status of an answer says nothing to a worker, only its body does. Redirected calls are not
-# followed, because they carry the password; redirected downloads are, without it.
+# Only the body of an answer matters to a worker, not its status. Redirected calls are not followed,
+# because they contain the password. Redirected downloads are, without it.
 
 LARGEST_ANSWER = 16 * 2**20
 
 
 class Transport(Protocol):
-    """A server as a worker reaches it; a test has its own."""
+    """The transport of a worker's calls. Tests have their own."""
 
     server: str
 
     def post(self, path: str, body: bytes, held: HeldCall | None = None) -> bytes:
-        """The answer's body; raises NoAnswer."""
+        """The body of the answer. Raises NoAnswer."""
         ...
 
     def fetch(
@@ -42,7 +42,8 @@ class Transport(Protocol):
         credentials: tuple[str, str] | None,
         most_bytes: int = LARGEST_FILE,
     ) -> None:
-        """A file, from the server or from elsewhere; raises NoAnswer, CallRefused, UnsafeAnswer."""
+        """Download a file from the server or from elsewhere. Raises NoAnswer, CallRefused or
+        UnsafeAnswer."""
         ...
 
 
@@ -50,7 +51,7 @@ class HttpTransport:
     """Reaches a server over HTTP or HTTPS, with certificates verified."""
 
     def __init__(self, server: str, seconds: float = SECONDS, *, private: bool = False) -> None:
-        """`private` lets files come from this machine's own network, not from the server alone."""
+        """`private` allows files from this machine's own network, besides those of the server."""
         self.server = server.rstrip("/")
         self._http = HttpClient(
             agent=f"rookery-worker/{__version__}",
@@ -77,20 +78,20 @@ class HttpTransport:
         self._http.download(url, into, authorization=shown, most_bytes=most_bytes)
 
 
-# The calls of a worker, typed; each blocks until it is answered and belongs into a thread.
+# The calls of a worker, typed. Each blocks until it is answered, so make it in a thread.
 
 A = TypeVar("A", bound=WorkerAnswer)
 
 
 class SpsaCall(worker_requests.RequestSpsa, frozen=True, gc=False, kw_only=True):
-    """request_spsa as the official worker sends it: with the results so far."""
+    """request_spsa as the official worker sends it, with the results so far."""
 
     stats: Results
     spsa: worker_requests.SlotResult | UnsetType = UNSET
 
 
 class UpdateCall(worker_requests.TaskCall, frozen=True, gc=False, kw_only=True):
-    """update_task; a batch of a tune has parts only where the server is one of ours."""
+    """The body of update_task. Only a Rookery server gets a tune's batch in parts."""
 
     stats: Results
     spsa: worker_requests.SlotResult | UnsetType = UNSET
@@ -99,7 +100,7 @@ class UpdateCall(worker_requests.TaskCall, frozen=True, gc=False, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class WorkerAccount:
-    """Whose worker it is; a worker token stands where the password goes."""
+    """The account of the worker's owner. A worker token may take the place of the password."""
 
     username: str
     password: str
@@ -107,7 +108,7 @@ class WorkerAccount:
 
 @dataclass(frozen=True, slots=True)
 class TaskId:
-    """Which task a call is about."""
+    """The task that a call is about."""
 
     run: str
     task: int
@@ -115,14 +116,14 @@ class TaskId:
 
 @dataclass(frozen=True, slots=True)
 class TaskProgress:
-    """What an update tells: all results of the task, and what came with the last batch."""
+    """The content of an update: all results of the task, and the data of the last batch."""
 
     stats: Results
     spsa: worker_requests.SlotResult | UnsetType = UNSET
     provenance: Provenance | UnsetType = UNSET
 
     def by(self, provenance: Provenance) -> "TaskProgress":
-        """The same with how the games were played."""
+        """The same progress, with how the games were played."""
         return TaskProgress(self.stats, self.spsa, provenance)
 
 
@@ -140,7 +141,7 @@ class ServerCalls:
         return self._said("/api/request_version", body, worker_answers.VERSION)
 
     def task(self, info: WorkerInfo, held: HeldCall | None = None) -> worker_answers.TaskAnswer:
-        """A task; where the call is held, the server may wait that long until it has one."""
+        """Ask for a task. If the call is held, the server may wait until it has one."""
         body = worker_requests.RequestTask(
             password=self.account.password,
             worker_info=info,
@@ -171,7 +172,7 @@ class ServerCalls:
     def spsa(
         self, info: WorkerInfo, name: TaskId, told: TaskProgress, slots: int
     ) -> worker_answers.SpsaAnswer:
-        """Values for a batch; slots is 0 for the values of an official worker."""
+        """Ask for values for a batch. `slots` is 0 for the values of an official worker."""
         body = SpsaCall(
             password=self.account.password,
             worker_info=info,
@@ -214,7 +215,7 @@ class ServerCalls:
         self._said("/api/upload_pgn", body, worker_answers.END)
 
     def log(self, info: WorkerInfo, name: TaskId | None, message: str) -> None:
-        """A line about a task, or about the worker itself."""
+        """Send a line about a task, or about the worker itself."""
         body = worker_requests.WorkerLog(
             password=self.account.password,
             worker_info=info,
@@ -241,7 +242,7 @@ class ServerCalls:
         )
 
     def _said(self, path: str, body: object, reader: Reader[A], held: HeldCall | None = None) -> A:
-        """The answer; raises CallRefused, or NoAnswer where it is none that can be read."""
+        """The answer. Raises CallRefused, or NoAnswer if it can't be parsed."""
         received = self.transport.post(path, encode(body), held)
         try:
             plain = worker_answers.PLAIN.read(received)

@@ -1,4 +1,4 @@
-"""The worker's life: asks for a task, plays it to its end, and asks again until told to stop."""
+"""The worker's main loop: asks for a task, plays it, and asks again until it is told to stop."""
 
 import asyncio
 import shutil
@@ -108,7 +108,7 @@ class TaskSession:
             await cancel_and_wait(carrying)
 
     async def _prepared(self) -> PreparedEngines | None:
-        """Both engines, or None when the task or the worker ended meanwhile."""
+        """Both engines; None if the task or the worker was ended meanwhile."""
         context = self._context
         context.watch.show(WorkerStatus("making the engines", self._task.label))
         slots = max(1, context.identity.offer.concurrency // self._task.threads)
@@ -125,7 +125,7 @@ class TaskSession:
         return prepared
 
     async def _delivered(self, carrying: "asyncio.Task[bool]") -> RoundOutcome:
-        """Wait for the last report; an owner in a hurry waits no longer than the grace."""
+        """Wait for the last report; if asked to stop, no longer than the grace period."""
         stop = self._context.stop
         await wait_for_first(carrying, stop.asked)
         if not carrying.done():
@@ -137,7 +137,7 @@ class TaskSession:
         return RoundOutcome.DONE
 
     async def _left(self) -> RoundOutcome:
-        """End the task early, because the owner leaves or the server wants no more."""
+        """End the task early, because the owner stops the worker or the server wants no more."""
         stop = self._context.stop
         if not stop.asked.is_set():
             return RoundOutcome.DONE
@@ -147,13 +147,13 @@ class TaskSession:
 
     async def _gave_up(self, failed: TaskFailed) -> RoundOutcome:
         self._context.watch.say(failed.sentence)
-        # A server that can't be reached has been tried long enough by then.
+        # By now the server was tried for long enough, if it can't be reached.
         patience = replace(self._context.patience, attempts=RetryPolicy().attempts)
         await self._failures.tell(failed, patience)
         return RoundOutcome.RUN_FAULT if failed.blame == "run" else RoundOutcome.MACHINE_FAULT
 
     async def _last_words(self) -> None:
-        """Send the games, which a tune does not keep, after what is still being told."""
+        """Send the games, except for a tune, after the messages under way."""
         context = self._context
         await asyncio.gather(*self._notes, return_exceptions=True)
         packed = None if self._task.is_tune else await context.threads.cpu(self._games.packed)
@@ -184,7 +184,7 @@ class TaskSession:
         )
 
     def _send(self, prepared: PreparedEngines, told: TaskProgress) -> bool:
-        """Send a report; called in a thread."""
+        """Send a report. Called in a thread."""
         provenance = self._provenance(prepared)
         whole = told if provenance is None else told.by(provenance)
         answer = self._context.server.update(self._context.identity.info, self._task.name, whole)
@@ -192,11 +192,11 @@ class TaskSession:
         return answer.task_alive
 
     def _beat(self) -> bool:
-        """Send a heartbeat; called in its own thread."""
+        """Send a heartbeat. Called in the heartbeat's thread."""
         return self._context.server.beat(self._context.identity.info, self._task.name).task_alive
 
     def _lose(self) -> None:
-        """Note that the server wants no more of this task; called in the heartbeat's thread."""
+        """Note that the server wants no more of this task. Called in the heartbeat's thread."""
         call_soon(self._loop, self._lost.set)
 
     def _note(self, text: str) -> None:
@@ -220,10 +220,10 @@ def _emptied(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
-# The worker's life: asks for a task, plays it, and asks again until it is told to stop.
+# The worker's main loop: asks for a task, plays it, and asks again until it is told to stop.
 
 WAIT_SECONDS = 45.0
-"""How long a server of ours may take to answer the request for a task."""
+"""How long a Rookery server may hold the request for a task."""
 SHOWN_AFTER_SECONDS = 1.0
 
 
@@ -238,24 +238,24 @@ class WrongServer(Complaint):
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """How long the worker stays, and with whom it works."""
+    """How long the worker runs, and with which servers."""
 
     once: bool = False
-    """One task, or the answer that there is none."""
+    """End after one task, or after the answer that there is none."""
     fleet: bool = False
-    """Leave as soon as there is no work."""
+    """End as soon as there is no work."""
     foreign: bool = False
     trial: bool = False
-    """Leave before the first task: it is only to be seen whether the worker starts."""
+    """End before the first task, to test only whether the worker starts."""
     first_seconds: float = FIRST_SECONDS
 
 
 Renew = Callable[[RookeryServer], Awaitable[bool]]
-"""Brings the worker up to what its server offers; whether it must start anew."""
+"""Updates the worker to the version that its server offers. Returns whether to restart it."""
 
 
 class WorkerSession:
-    """One worker with one server."""
+    """The session of one worker with one server."""
 
     def __init__(
         self,
@@ -269,16 +269,16 @@ class WorkerSession:
         self._options = options
         self._renew = renew
         self.renewed = False
-        """Whether it ended because a newer worker is to take its place."""
+        """Whether the session ended because a newer worker takes over."""
         self._waited = False
-        """Whether the server has just held a request for as long as it may."""
+        """Whether the server has just held a request for its full time."""
         first = options.first_seconds
         self._failures = Backoff(first, LONGEST_SECONDS, context.chance)
         idle = min(first, IDLE_FIRST_SECONDS)
         self._idle = Backoff(idle, IDLE_LONGEST_SECONDS, context.chance)
 
     async def run(self) -> RoundOutcome:
-        """Work until stopped, or as long as the options say; raises WrongServer."""
+        """Work until stopped, or as long as the options say. Raises WrongServer."""
         stop = self._context.stop
         while True:
             outcome = await self._round()
@@ -299,10 +299,10 @@ class WorkerSession:
             self._failures.reset()
             self._idle.reset()
             return 0.0
-        # Another project's server wants idle workers to hold back as much as failing ones.
+        # Another project's server expects idle workers to wait as long as failing ones.
         idle = outcome is RoundOutcome.IDLE and self._context.is_rookery
         if idle and self._waited:
-            # The server kept us waiting, and we may ask again; just not all in one moment.
+            # The server held the request: ask again, but not at the same moment as all others.
             return self._context.chance()
         seconds = (self._idle if idle else self._failures).seconds()
         self._context.watch.show(WorkerStatus(f"{outcome.value}; asking again in {seconds:.0f} s"))
@@ -328,7 +328,7 @@ class WorkerSession:
         return outcome
 
     async def _greet(self) -> None:
-        """Learn whose server it is, and whether it has a newer worker for us."""
+        """Learn what kind of server it is, and update the worker if the server has a newer one."""
         context, server = self._context, self._context.server.transport.server
         if not self._waited:
             context.watch.show(WorkerStatus("asking for work"))
@@ -339,7 +339,7 @@ class WorkerSession:
             raise WrongServer(sentence) from None
         rookery = answer.rookery
         if rookery is UNSET:
-            # A server of ours that is in trouble has only a word of excuse for us.
+            # A Rookery server in trouble sends only an explanation.
             if answer.info is not UNSET:
                 raise NoAnswer(answer.info)
             if not self._options.foreign:
@@ -363,8 +363,8 @@ class WorkerSession:
             raise
 
     async def _answer(self) -> TaskAnswer | None:
-        """The answer to the request for a task; None where the owner leaves meanwhile. A server
-        of ours answers when it has one, or after a while."""
+        """The answer to the request for a task; None if the owner stops the worker meanwhile. A
+        Rookery server answers when it has a task, or after a while."""
         context, began = self._context, monotonic()
         stays = not (self._options.once or self._options.fleet)
         held = HeldCall(WAIT_SECONDS) if stays and WAITING in context.identity.features else None
@@ -389,7 +389,7 @@ class WorkerSession:
         return answer
 
     async def _returned(self, answer: TaskAnswer, failed: TaskFailed) -> None:
-        """Give a task back that makes no sense."""
+        """Give back a task that can't be read."""
         context = self._context
         assert answer.run is not UNSET
         assert answer.task_id is not UNSET

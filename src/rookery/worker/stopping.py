@@ -1,4 +1,4 @@
-"""How a worker is asked to leave, what it shows meanwhile, and how long it waits between tries."""
+"""How a worker is asked to stop, the status that it shows, and the delays between its attempts."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,8 @@ from rookery.model.task import NOTHING, Results
 
 
 class Stop:
-    """Whether the worker was asked to stop; set by signals on the loop, read by whatever waits."""
+    """Whether the worker was asked to stop. Set by signals on the loop, read by everything that
+    waits."""
 
     def __init__(self, grace_seconds: float) -> None:
         self.grace_seconds = grace_seconds
@@ -21,7 +22,7 @@ class Stop:
         (self.at_once if self.asked.is_set() else self.asked).set()
 
     async def rest(self, seconds: float) -> bool:
-        """Wait so long, or until asked to stop; whether it was asked."""
+        """Wait this long, or until asked to stop. Returns whether it was asked."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.asked.wait(), seconds)
         return self.asked.is_set()
@@ -30,7 +31,7 @@ class Stop:
 async def wait_for_first(
     task: "asyncio.Task[Any]", *events: asyncio.Event, seconds: float | None = None
 ) -> None:
-    """Wait for the task or for any of the events; the task goes on in any case."""
+    """Wait for the task or for any of the events. The task continues in any case."""
     waits = [asyncio.create_task(event.wait()) for event in events]
     try:
         await asyncio.wait((task, *waits), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -39,35 +40,35 @@ async def wait_for_first(
 
 
 async def cancel_and_wait(*tasks: "asyncio.Task[Any]") -> None:
-    """Cancel what still runs and wait until it has gone."""
+    """Cancel the tasks that still run, and wait for their end."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-# What a worker shows of itself while it works.
+# What a worker shows while it works.
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """What the worker is doing now."""
+    """The present activity of the worker."""
 
     doing: str
     run: str = ""
     results: Results = NOTHING
     games: int = 0
-    """How many the task has."""
+    """The number of games of the task."""
 
 
 class Watcher(Protocol):
-    """Is told sentences that are worth keeping, and the status whenever it changes."""
+    """Receives sentences to keep, and the status whenever it changes."""
 
     def say(self, sentence: str) -> None: ...
 
     def show(self, status: WorkerStatus) -> None: ...
 
 
-# How long to wait before asking again: twice as long each time, and never all at once.
+# The delays before asking again: doubled each time, and different for each worker.
 
 FIRST_SECONDS = 15.0
 LONGEST_SECONDS = 900.0
@@ -77,8 +78,8 @@ JITTER = 0.25
 
 
 class Backoff:
-    """One row of waits; a success begins it anew. A fleet must not come back in one moment, so
-    that each wait is a quarter shorter to a quarter longer by chance."""
+    """A series of delays; a success resets it. Each delay is up to a quarter shorter or longer at
+    random, so that a fleet does not return at one moment."""
 
     def __init__(self, first: float, longest: float, chance: Callable[[], float]) -> None:
         self._first = first
@@ -87,7 +88,7 @@ class Backoff:
         self._next = first
 
     def seconds(self) -> float:
-        """How long to wait this time."""
+        """The next delay."""
         wait, self._next = self._next, min(2 * self._next, self._longest)
         return wait * (1 - JITTER + 2 * JITTER * self._chance())
 

@@ -1,6 +1,5 @@
-"""The machine that a worker runs on: what it has, how much of it the worker may use, and which
-tools are there. Calls that differ between operating systems are here alone.
-"""
+"""The machine that a worker runs on: its resources, how much of them the worker may use, and its
+tools. Only this module has calls that differ between operating systems."""
 
 import asyncio
 import contextlib
@@ -24,14 +23,14 @@ from rookery.boundary.bridge import call_soon
 from rookery.errors import Complaint
 from rookery.match.processors import local_nodes, physical_cores, usable_processors
 
-# How much of the machine the worker may use: numbers, or expressions of what there is.
+# How much of the machine the worker may use: numbers, or expressions in terms of what there is.
 
-# What a worker asks of the operating system; tests have a system of their own.
+# What a worker needs from the operating system. Tests have their own.
 
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """A processor: its name, and the instruction sets it has, in Linux's words."""
+    """A processor: its name, and its instruction sets under Linux's names."""
 
     name: str
     flags: frozenset[str]
@@ -40,12 +39,13 @@ class Cpu:
 
 
 class System(Protocol):
-    """The operating system, as far as a worker asks it; tests have one of their own."""
+    """The operating system, as a worker uses it. Tests have their own."""
 
     name: str
 
     def processors(self) -> int:
-        """Those this process may use: affinity and the container's quota are minded."""
+        """The processors that this process may use, with regard to affinity and the container's
+        quota."""
         ...
 
     def physical_cores(self) -> int: ...
@@ -55,7 +55,7 @@ class System(Protocol):
         ...
 
     def memory_mib(self) -> int:
-        """What the machine or its container has."""
+        """The memory of the machine or its container."""
         ...
 
     def cpu(self) -> Cpu: ...
@@ -63,27 +63,28 @@ class System(Protocol):
     def host_name(self) -> str: ...
 
     def host_id(self) -> str:
-        """The same after each restart, and on no other machine."""
+        """An id of the machine that stays the same after restarts."""
         ...
 
     def be_modest(self) -> None:
-        """Let whoever sits at the machine go first."""
+        """Lower the priority of this process, so that the machine's user comes first."""
         ...
 
     def on_stop(self, loop: asyncio.AbstractEventLoop, ask: Callable[[], None]) -> None:
-        """Have `ask` called on the loop at every interrupt and every wish to end."""
+        """Call `ask` on the loop at every SIGINT and SIGTERM."""
         ...
 
     def lock(self, file: Path) -> bool:
-        """Hold a file until this process ends; False when another one holds it."""
+        """Lock a file until this process ends. Returns False if another one has it."""
         ...
 
     def release(self) -> None:
-        """Let go of all files that are held."""
+        """Release all locked files."""
         ...
 
     def replace_process(self, command: list[str]) -> int:
-        """Go on as another program; where that is impossible, wait for it and give its code."""
+        """Replace this process by another program. Where that is impossible, wait for it and return
+        its exit code."""
         ...
 
 
@@ -101,8 +102,8 @@ class BadAllotment(Complaint):
 
 
 def parse_cores(text: str, system: System) -> int:
-    """Read a number of cores; `auto` is every physical one but one, for the runner and the
-    owner."""
+    """Parse a number of cores. `auto` means all physical ones but one, which is left for the runner
+    and the owner."""
     if text == "auto":
         return max(1, min(system.physical_cores(), system.processors()) - 1)
     words = {"MAX": system.processors(), "PHYS": system.physical_cores()}
@@ -113,7 +114,7 @@ def parse_cores(text: str, system: System) -> int:
 
 
 def parse_memory(text: str, system: System) -> int:
-    """Read a number of MiB; `auto` is all of it: the server knows what a game takes."""
+    """Parse a number of MiB. `auto` means all of it: the server knows what a game takes."""
     if text == "auto":
         return system.memory_mib()
     found = _value(text, {"MAX": system.memory_mib()})
@@ -134,7 +135,7 @@ def _value(text: str, words: dict[str, int]) -> int | None:
     return {"-": value - by, "*": value * by, "/": value // max(by, 1)}[sign]
 
 
-# The processor in the words of Stockfish's Makefile, by which runs choose machines.
+# The processor's architecture, as Stockfish's Makefile names it. Runs choose machines by it.
 
 AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
 ICE_LAKE = {
@@ -161,7 +162,7 @@ X86_64 = (
     ("x86-64-sse3-popcnt", {"sse3", "popcnt"}),
     ("x86-64", set[str]()),
 )
-"""The best first."""
+"""Architectures and the flags that they need, the best first."""
 OTHERS = {
     "riscv64": "riscv64",
     "loongarch64": "loongarch64",
@@ -174,7 +175,7 @@ OTHERS = {
 
 
 def architecture(cpu: Cpu, system: str) -> str:
-    """One of the names that fishtest knows; `unknown` for anything else."""
+    """The architecture, one of those that fishtest knows; `unknown` for anything else."""
     machine = cpu.machine.lower()
     if machine in ("arm64", "aarch64"):
         if system == "macos":
@@ -186,7 +187,7 @@ def architecture(cpu: Cpu, system: str) -> str:
     return next(name for name, needed in X86_64 if needed <= flags)
 
 
-# The programs that builds need, and which versions of them are here.
+# The programs that builds need, and their versions on this machine.
 
 BUILD_TOOLS = ("make", "g++", "clang++", "cargo", "cmake", "git", "go")
 COMPILERS = ("g++", "clang++")
@@ -196,16 +197,16 @@ _VERSION = re.compile(r"\d{1,4}(?:\.\d{1,4}){1,3}")
 
 
 def tool_versions(names: Iterable[str] = BUILD_TOOLS) -> dict[str, str]:
-    """The versions of tools by name; empty for one that does not tell its own."""
+    """The versions of tools by name; empty for a tool that does not print one."""
     wanted = tuple(names)
-    # Each only waits for a program; together they take as long as the slowest.
+    # Each call only waits for a program; together they take as long as the slowest.
     with ThreadPoolExecutor(len(wanted) or 1) as asking:
         found = zip(wanted, asking.map(_said, wanted), strict=True)
         return {name: find_version(said) for name, said in found if said is not None}
 
 
 def find_version(said: str) -> str:
-    """A version in a tool's words: the last number of the first line that has one."""
+    """The version in a tool's output: the last number of the first line that has one."""
     for line in said.splitlines():
         if found := _VERSION.findall(line):
             return str(found[-1])
@@ -237,7 +238,7 @@ def _said(name: str) -> str | None:
     return asked.stdout + asked.stderr
 
 
-# The system this process runs on: the one module with calls that differ between systems.
+# The system that this process runs on. Only this module has calls that differ between systems.
 
 NAMES = {"Linux": "linux", "Darwin": "macos", "Windows": "windows"}
 CGROUP_MEMORY = Path("/sys/fs/cgroup/memory.max")
@@ -249,7 +250,7 @@ MODEST = 5
 
 
 class ThisSystem:
-    """See `System`. What can't be found out is guessed on the safe side."""
+    """See `System`. What can't be determined is estimated conservatively."""
 
     def __init__(self) -> None:
         self.name = NAMES.get(platform.system(), platform.system().lower())
@@ -303,7 +304,7 @@ class ThisSystem:
             try:
                 loop.add_signal_handler(number, ask)
             except NotImplementedError:
-                # Windows knows signals only outside of its loop.
+                # On Windows, signals are not supported by the event loop.
                 signal.signal(number, lambda *_: call_soon(loop, ask))
 
     def lock(self, file: Path) -> bool:

@@ -1,1 +1,1 @@
-"""Engines on a worker's machine: how an order becomes a program, and how fast that program is."""
+"""Engines on a worker's machine: making programs from orders, and measuring their speed."""

@@ -1,11 +1,11 @@
-"""Counts an engine's nodes and takes its speed, with as many at once as games will be played.
+"""Runs an engine's bench for its node count and speed, on as many slots as games will be played.
 
-A single bench on an idle machine has a core's full boost and all of its cache: that speed is never
-seen again once every slot plays.
+A single bench on an idle machine has a core's full boost and all of its cache. That speed is never
+reached again once every slot plays.
 
-A record without a pattern has its bench read in the usual way: engines end their bench with a line
-such as `2946917 nodes 1180000 nps`, `Nodes searched : 2030154` or `Bench: 17 nodes, NPS = 5`. Many
-print the lines of their searches before it, which name nodes and speeds of their own.
+If a record has no pattern, the usual formats are read: engines end their bench with a line such as
+`2946917 nodes 1180000 nps`, `Nodes searched : 2030154` or `Bench: 17 nodes, NPS = 5`. Many print
+lines of their searches before it, with other node counts and speeds.
 """
 
 import asyncio
@@ -28,15 +28,15 @@ from rookery.worker.engines.orders import BenchFailed, BenchResult
 from rookery.worker.engines.programs import Output, Program, TooLong, run_program
 from rookery.worker.sandbox.sandbox import NO_SANDBOX, BuiltEngine, Sandbox
 
-# Looks for a record's pattern in a text, in a process of its own.
+# Searches a text for a record's pattern in a separate process.
 #
-# A pattern comes from whoever wrote the record, and a malicious one would search for hours: not in
-# the worker itself.
+# Whoever wrote the record chose the pattern, and a malicious one would search for hours. That must
+# not happen in the worker itself.
 
 SECONDS = 20.0
 MOST_TEXT = 2**20
 KNOWN = frozenset({STOCKFISH.bench.pattern})
-"""Patterns of our own, whose time grows with the text and no faster."""
+"""Trusted patterns, whose search time is proportional to the text."""
 SEARCH = """
 import json, re, sys
 pattern, text = json.load(sys.stdin)
@@ -47,14 +47,14 @@ print(json.dumps(None if found is None else found.groups()))
 
 
 class BadBenchPattern(Exception):
-    """A pattern that can't be searched for."""
+    """A pattern that can't be used for searching."""
 
 
 Groups = tuple[str | None, ...]
 
 
 async def find_last_match(pattern: str, text: str) -> Groups | None:
-    """The groups of the last place in a text that fits a pattern; raises BadBenchPattern."""
+    """The groups of the last match of a pattern in a text. Raises BadBenchPattern."""
     text = text[-MOST_TEXT:]
     if pattern in KNOWN:
         found = list(re.finditer(pattern, text))
@@ -81,9 +81,9 @@ async def _elsewhere(pattern: str, text: str) -> Groups | None:
 
 PATIENCE_SECONDS = 600.0
 NOISY_SPREAD = 0.15
-"""Slots that lie further apart in speed belong to a machine with other things to do."""
+"""If the slots' speeds differ by more than this, the machine is busy with other work."""
 LONGEST_LINE = 500
-"""A longer line is no result of a bench."""
+"""Longer lines are not results of a bench."""
 _TOKEN = re.compile(
     r"(?P<speed>nps\b|nodes?\s?(?:/|per)\s?s(?:ec(?:onds?)?)?\b)"
     r"|(?P<nodes>nodes\b(?:\s{1,9}searched\b)?)"
@@ -101,12 +101,12 @@ async def bench(
     seconds: float = PATIENCE_SECONDS,
     sandbox: Sandbox = NO_SANDBOX,
 ) -> BenchResult:
-    """Bench on all slots at once, after a warm-up; raises BenchFailed."""
+    """Run the bench on all slots at once, after a warm-up. Raises BenchFailed."""
     benching = replace(built, command=(*built.command, *_words(record)))
     once = partial(_one, Program(sandbox.playing(benching), seconds=seconds), record)
     first = await once()
     _check(first.nodes, record, signature)
-    # Also one slot is measured anew: the warm-up read the program from the disk.
+    # Measure again even for one slot, because the warm-up read the program from the disk.
     found = await asyncio.gather(*(once() for _ in range(max(slots, 1))))
     if len({first.nodes, *(each.nodes for each in found)}) > 1 and record.bench.must_match:
         raise BenchFailed(f"The bench of {record.name} counts other nodes each time.")
@@ -135,7 +135,8 @@ async def _one(program: Program, record: EngineRecord) -> BenchResult:
 
 
 async def read_bench(text: str, record: EngineRecord, seconds: float) -> BenchResult:
-    """The nodes and the speed of a bench; its speed by the clock where the text names none."""
+    """The nodes and speed of a bench. If the text has no speed, it is computed from the elapsed
+    time."""
     lines = [line for line in text.splitlines() if not _tells_a_search(line)]
     nodes, speed = find_last_counts(lines)
     if record.bench.pattern:
@@ -152,13 +153,13 @@ async def read_bench(text: str, record: EngineRecord, seconds: float) -> BenchRe
 
 
 def _tells_a_search(line: str) -> bool:
-    """Whether it is an `info` line of UCI, whose nodes are not those of the bench."""
+    """Whether the line is an `info` line of UCI, whose node count is not that of the bench."""
     words = line.split(maxsplit=2)
     return words[:1] == ["info"] and words[1:2] != ["string"]
 
 
 def find_last_counts(lines: Sequence[str]) -> tuple[int | None, int | None]:
-    """Nodes and speed as the last lines that name them have them."""
+    """The nodes and the speed in the last lines that have them."""
     nodes = speed = None
     for line in reversed(lines):
         if len(line) > LONGEST_LINE:
@@ -172,8 +173,8 @@ def find_last_counts(lines: Sequence[str]) -> tuple[int | None, int | None]:
 
 
 def _counts_of(line: str) -> dict[str, int]:
-    """Each name with its number: behind a sign (`nodes: 5`), else before it (`5 nodes`), else
-    behind it (`nodes 5`)."""
+    """The numbers in a line by name: after a sign (`nodes: 5`), else before the name (`5 nodes`),
+    else after it (`nodes 5`)."""
     tokens = [(str(token.lastgroup), token[0]) for token in _TOKEN.finditer(line)]
     kinds = [kind for kind, _ in tokens]
     found: dict[str, int] = {}
@@ -194,7 +195,7 @@ def _counts_of(line: str) -> dict[str, int]:
 
 
 def _number(text: str) -> int:
-    """Read a number, whose thousands may be parted by commas or dots."""
+    """Parse a number whose thousands may be separated by commas or dots."""
     return int("".join(filter(str.isdecimal, text))[:18] or "0")
 
 

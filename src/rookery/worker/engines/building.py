@@ -1,4 +1,4 @@
-"""Carries out a build's plan in a scratch folder, and finds the program it made."""
+"""Runs a build in a scratch folder, and finds the program that it made."""
 
 import asyncio
 import hashlib
@@ -52,7 +52,7 @@ _NOT_PROGRAMS = (".sh", ".py", ".so", ".a", ".o", ".d", ".dylib", ".dll")
 
 @dataclass(frozen=True, slots=True)
 class BuildSite:
-    """Where a build takes place: a scratch folder, and what its commands see."""
+    """Where a build runs: its scratch folder, and what its commands can access."""
 
     scratch: Path
     environment: Mapping[str, str]
@@ -62,13 +62,13 @@ class BuildSite:
     seconds: float = SECONDS
     most_bytes: int = MOST_SCRATCH
     reach: Mapping[str, str] = field(default_factory=dict)
-    """How the owner reaches the world, for steps that may."""
+    """The owner's proxy settings, for steps that may use the network."""
     private: bool = False
-    """Whether the owner's own network may be asked."""
+    """Whether hosts in the owner's own network may be contacted."""
 
     @property
     def mark(self) -> str:
-        """A variable that marks every process of this build."""
+        """A variable in the environment that marks every process of this build."""
         return f"{MARK}={self.scratch}"
 
     @property
@@ -77,7 +77,7 @@ class BuildSite:
 
 
 async def build(plan: BuildPlan, site: BuildSite, name: str, output: Output) -> Path:
-    """The program; raises BuildFailed with the whole log."""
+    """Run a build and return its program. Raises BuildFailed with the whole log."""
     deadline = monotonic() + site.seconds
     for step in plan.steps:
         await _carry_out(step, site, name, output, deadline - monotonic())
@@ -117,7 +117,7 @@ async def _carry_out(
 async def _with_network(
     step: BuildStep, site: BuildSite, output: Output, seconds: float
 ) -> tuple[int, str]:
-    """Run a step through the gateway; its exit code, and what the gateway refused."""
+    """Run a step through the gateway. Returns its exit code, and what the gateway refused."""
     gateway = make_gateway(site.reach, site.threads, private=site.private)
     trusted = await site.threads.io(trusted_files, site.reach)
     bundle = Path(site.reach.get("SSL_CERT_FILE", ""))
@@ -157,7 +157,7 @@ def _wrapped(
 
 
 async def _watched(program: Program, site: BuildSite, output: Output) -> int:
-    """Run a command and look from time to time for what no limit of the kernel covers."""
+    """Run a command, and check from time to time what no limit of the kernel covers."""
     started: list[int] = []
     running = run_program(program, output, started.append)
     try:
@@ -200,7 +200,7 @@ def _reason(step: BuildStep, code: int, log: str) -> tuple[str, Blame]:
 
 
 def _found(plan: BuildPlan, tree: Path) -> Path | None:
-    """The named program, or the only one in the folders where builds leave theirs."""
+    """The program that the plan names, or the only one in the folders where builds put theirs."""
     for path in plan.programs:
         if is_plain_file(path, tree):
             return path
@@ -221,10 +221,10 @@ def _programs(folder: Path, tree: Path) -> Iterable[Path]:
             yield path
 
 
-# Programs that were built before, by everything that went into them.
+# Programs that were built before, found by a key of everything that went into them.
 
 FORM = 1
-"""Counted up when the way of building changes, so that older programs are not taken."""
+"""Incremented when the way of building changes, so that older programs are not used."""
 
 
 class _Ingredients(msgspec.Struct, frozen=True):
@@ -250,8 +250,8 @@ def key_of(
     environment: Mapping[str, str],
     machine: HostIdentity,
 ) -> str:
-    """The name of all that decides what a build's program is."""
-    # A program of one machine may be wrong on another that shares the cache.
+    """A key of everything that determines a build's program."""
+    # A program built on one machine may not run on another that shares the cache.
     own = () if record.recipe.portable else (machine.flags, machine.host)
     ingredients = _Ingredients(
         FORM,
@@ -267,12 +267,12 @@ def key_of(
 
 @dataclass(frozen=True, slots=True)
 class Builds:
-    """The built programs of one cache. Reads and writes files, so it belongs into threads."""
+    """The built programs of one cache. It reads and writes files, so use it in threads."""
 
     cache: Cache
 
     def find(self, key: str) -> BuiltEngine | None:
-        """A program whose bytes are those that were built."""
+        """A program whose content is still that of the build; None if there is none."""
         place = self.cache.place("builds", key)
         try:
             label = msgspec.json.decode((place / "label").read_bytes(), type=_Label)
@@ -285,7 +285,7 @@ class Builds:
         return _built(program, label.digest)
 
     def keep(self, program: Path, scratch: Path, key: str) -> BuiltEngine:
-        """Keep a new program."""
+        """Store a new program."""
         made = scratch / "made"
         made.mkdir()
         copy = made / program.name

@@ -1,7 +1,7 @@
-"""The folder where a worker keeps sources, nets and programs, alone or together with others.
+"""The folder where a worker keeps sources, nets and programs. Several workers may share it.
 
-Entries appear whole, by a rename; a lock per entry keeps two workers from making the same one
-twice. What was not used for a while goes first when the folder grows over its bound.
+Entries appear complete, by a rename. A lock per entry prevents two workers from making the same
+one. When the folder grows over its limit, the entries unused for longest are removed first.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from rookery.boundary.offload import Threads
 
-# A lock by file between processes, and between machines that share a folder.
+# A file lock between processes, and between machines that share a folder.
 
 if sys.platform != "win32":
     import fcntl
@@ -27,10 +27,10 @@ PAUSE_SECONDS = 0.1
 
 @contextlib.asynccontextmanager
 async def locked_file(path: Path, threads: Threads) -> AsyncIterator[None]:
-    """Holds a lock while the block lasts; the kernel releases it when the process dies."""
+    """Hold a lock for the length of the block. The kernel releases it when the process dies."""
     file = await threads.io(_open, path)
     try:
-        # Another process lets go of it, which no event of this loop could tell.
+        # Another process releases the lock, and no event of this loop could tell.
         while not await threads.io(_taken, file):  # noqa: ASYNC110
             await asyncio.sleep(PAUSE_SECONDS)
         yield
@@ -44,7 +44,7 @@ def _open(path: Path) -> int:
 
 
 def _taken(file: int) -> bool:
-    # On Windows nothing is locked: two workers there must not share a cache.
+    # There are no locks on Windows: two workers there must not share a cache.
     if sys.platform != "win32":
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -56,14 +56,14 @@ def _taken(file: int) -> bool:
 MOST_BYTES = 20 * 2**30
 MOST_SCRATCH = 20 * 2**30
 IN_USE_SECONDS = 12 * 3600.0
-"""What was wanted so recently may belong to a task that is being played."""
+"""Entries used more recently than this may belong to a task that is being played."""
 
 FOLDERS = ("sources", "nets", "programs", "builds")
 
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """The folders below one folder; making this value makes none of them."""
+    """The cache in a folder. Creating this value creates no files."""
 
     folder: Path
     threads: Threads
@@ -75,13 +75,13 @@ class Cache:
 
     @contextlib.asynccontextmanager
     async def locked(self, kind: str, name: str) -> AsyncIterator[None]:
-        """Holds the lock of one entry, so that it is made once at a time."""
+        """Hold the lock of one entry, so that only one process makes it at a time."""
         async with locked_file(self.folder / "locks" / f"{kind}-{name}", self.threads):
             yield
 
     @contextlib.asynccontextmanager
     async def scratch(self) -> AsyncIterator[Path]:
-        """An empty folder on the cache's own disk, gone afterwards."""
+        """An empty folder on the cache's disk, removed at the end of the block."""
         folder = await self.threads.io(self._make_scratch)
         try:
             yield folder
@@ -94,7 +94,8 @@ class Cache:
         return Path(tempfile.mkdtemp(dir=parent))
 
     def keep(self, made: Path, kind: str, name: str) -> Path:
-        """Give a finished file or folder its place; somebody else's equal one may be there."""
+        """Move a finished file or folder to its place. Another worker may have put an equal one
+        there."""
         place = self.place(kind, name)
         place.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):
@@ -104,7 +105,7 @@ class Cache:
         return place
 
     def tidy(self) -> tuple[Path, ...]:
-        """Remove what was unused longest until the rest fits; what went."""
+        """Remove the entries unused for longest until the rest fits. Returns the removed ones."""
         entries = sorted(self._entries(), key=lambda entry: entry.used)
         too_much = sum(entry.size for entry in entries) - self.most_bytes
         gone = self._abandoned()
@@ -117,14 +118,14 @@ class Cache:
         return tuple(gone)
 
     def _abandoned(self) -> list[Path]:
-        """Folders of builds whose worker was killed."""
+        """Remove the scratch folders of killed workers, and return them."""
         gone = [path for path in (self.folder / "scratch").glob("*") if self._is_old(path)]
         for path in gone:
             remove(path)
         return gone
 
     def _is_old(self, path: Path) -> bool:
-        # By the disk's own clock, because that of another machine may have set the other times.
+        # Use the disk's own clock, because another machine may have set the other times.
         with tempfile.TemporaryFile(dir=self.folder) as file:
             now = os.fstat(file.fileno()).st_mtime
         return now - path.lstat().st_mtime >= IN_USE_SECONDS
@@ -150,7 +151,7 @@ def note_use(path: Path) -> None:
 
 
 def size_of(path: Path) -> int:
-    """Bytes of a file or of everything below a folder."""
+    """The bytes of a file, or of everything in a folder."""
     if not path.is_dir() or path.is_symlink():
         return path.lstat().st_size
     total = 0
@@ -162,12 +163,12 @@ def size_of(path: Path) -> int:
 
 
 def most_scratch(scratch: Path) -> int:
-    """How many bytes a build may write: at most half of what is free."""
+    """How many bytes a build may write: at most half of the free space."""
     return min(MOST_SCRATCH, shutil.disk_usage(scratch).free // 2)
 
 
 def excess_of(scratch: Path, most_bytes: int) -> str:
-    """Why a scratch folder is too large, in words; empty where it is not."""
+    """Why a scratch folder is too large, as a sentence; empty if it is not."""
     return describe_size(most_bytes) if size_of(scratch) > most_bytes else ""
 
 
@@ -176,7 +177,7 @@ def describe_size(most_bytes: int) -> str:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or folder, also when a build left folders that can't be entered."""
+    """Remove a file or folder, even if a build left folders that can't be entered."""
     if not path.is_dir() or path.is_symlink():
         path.unlink(missing_ok=True)
         return
@@ -189,14 +190,14 @@ def remove(path: Path) -> None:
     shutil.rmtree(path, ignore_errors=True)
 
 
-# Does something while its cost is looked at from time to time, and gives it up when too high.
+# Does work while a limit is checked from time to time, and stops it when that is exceeded.
 
 T = TypeVar("T")
 LOOK_SECONDS = 2.0
 
 
 class Excess(Exception):
-    """Work that takes more room than it may; the text says of what."""
+    """Work exceeds a limit. The text says which one."""
 
 
 async def run_guarded(
@@ -205,7 +206,7 @@ async def run_guarded(
     threads: Threads,
     seconds: float = LOOK_SECONDS,
 ) -> T:
-    """Do the work while `excess` looks, in a thread, whether it takes too much; raises Excess."""
+    """Do the work while `excess` checks in a thread whether it exceeds a limit. Raises Excess."""
     running = asyncio.create_task(work)
     try:
         while not (await asyncio.wait((running,), timeout=seconds))[0]:
@@ -217,20 +218,20 @@ async def run_guarded(
         await asyncio.wait((running,))
 
 
-# Reads and writes within a stranger's tree of files, whose links may lead anywhere.
+# Reads and writes in a source tree from strangers, whose links may point anywhere.
 #
-# What runs inside a build is kept in by the sandbox. The worker's own steps around it are not, so
-# they never follow a link out of the tree.
+# The sandbox confines what runs in a build. It does not confine the worker's own steps, so these
+# never follow a link out of the tree.
 
 LARGEST_TEXT = 2**20
 
 
 class LedOut(Exception):
-    """A link leads out of the source."""
+    """A link leads out of the source tree."""
 
 
 def is_within(path: Path, tree: Path) -> bool:
-    """Whether a path, with all its links followed, ends in the tree."""
+    """Whether a path, with all links resolved, is in the tree."""
     try:
         return path.resolve(strict=True).is_relative_to(tree.resolve(strict=True))
     except (OSError, RuntimeError):
@@ -242,7 +243,7 @@ def is_plain_file(path: Path, tree: Path) -> bool:
 
 
 def read_text(path: Path, tree: Path) -> str:
-    """The text of a file; empty for what is no ordinary file of the tree, or too large to be
+    """The text of a file; empty if it is not a regular file in the tree, or too large to be
     text."""
     if not is_plain_file(path, tree) or path.stat().st_size > LARGEST_TEXT:
         return ""
@@ -250,11 +251,12 @@ def read_text(path: Path, tree: Path) -> str:
 
 
 def copy_into_tree(source: Path, folder: Path, name: str, tree: Path) -> Path:
-    """Copy a file of ours into a folder of the tree; raises LedOut when that lies elsewhere."""
+    """Copy one of the worker's files into a folder of the tree. Raises LedOut if the folder is
+    elsewhere."""
     if not is_within(folder, tree):
         raise LedOut
     target = folder / name
-    # A link of that name would have its target written over.
+    # If the name is a link, copying would overwrite its target.
     target.unlink(missing_ok=True)
     with source.open("rb") as read, os.fdopen(_new(target), "wb") as write:
         shutil.copyfileobj(read, write)

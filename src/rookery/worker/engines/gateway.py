@@ -1,9 +1,10 @@
-"""The one way out for git and cargo: a proxy of the worker's that leads to public addresses alone.
+"""The only network access of git and cargo: a proxy in the worker that connects only to public
+addresses.
 
-They run in a namespace without a network, with this proxy as the only thing they can reach. So it
-does not matter what names a stranger's source brings along, in its settings, its submodules, a
-redirect or a package's own packages: whatever is connected to is looked up here, once, and looked
-at. Machines of the owner's own network are asked only where the owner allows it.
+They run in a namespace without a network, where this proxy is all that they can reach. So it does
+not matter which names a source from strangers contains, in its settings, its submodules, a redirect
+or its dependencies: the proxy looks up each host once and checks the address that it then connects
+to. It connects to machines in the owner's own network only if the owner allows that.
 """
 
 import asyncio
@@ -30,12 +31,12 @@ FOR_THIS_HOP = (b"proxy-", b"connection:", b"keep-alive:")
 
 
 class NoWay(Exception):
-    """A connection that is refused; the text says which and why."""
+    """A refused connection. The text says which and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyTarget:
-    """Whom a program wants to talk to; for plain HTTP also the head of its request."""
+    """What a program wants to connect to; for plain HTTP also the head of its request."""
 
     host: str
     port: int
@@ -48,7 +49,7 @@ class ProxyTarget:
 
 
 def read_head(head: bytes) -> ProxyTarget:
-    """Read the head of a client's request to its proxy; raises NoWay."""
+    """Parse the head of a request to the proxy. Raises NoWay."""
     line, _, rest = head.partition(b"\r\n")
     try:
         method, target, version = line.decode("ascii").split(" ")
@@ -69,31 +70,32 @@ def read_head(head: bytes) -> ProxyTarget:
 
 @dataclass(slots=True)
 class Gateway:
-    """Open as long as a fetch takes; what it refused is said to whoever asked for the fetch."""
+    """A proxy for the length of a fetch. It notes what it has refused, for the error of the
+    fetch."""
 
     threads: Threads
     private: bool = False
-    """Whether machines of the owner's own network may be asked."""
+    """Whether machines in the owner's own network may be contacted."""
     proxies: Mapping[str, str] = field(default_factory=dict)
-    """Through whom the world is reached from here, as environment variables have it."""
+    """The owner's proxies, as in environment variables."""
     relay: Path | None = None
-    """The socket that a sandbox leads to; without one there is a port of this machine."""
+    """The socket for use in a sandbox; without one, the proxy listens on a port of this machine."""
     address: str = f"http://127.0.0.1:{PORT}"
     refused: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    """Hosts that could not be found."""
+    """Hosts whose names could not be resolved."""
     turned_away: asyncio.Event = field(default_factory=asyncio.Event)
-    """Whether anything was refused: those who try again and again need not."""
+    """Set once a connection was refused, so that a program need not try again and again."""
     _served: set["asyncio.Task[None]"] = field(default_factory=set)
 
     @property
     def variables(self) -> dict[str, str]:
-        """For git, cargo and the libraries they fetch with."""
+        """The variables that make git, cargo and their libraries use the proxy."""
         names = ("http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY")
         return dict.fromkeys((*names, "CARGO_HTTP_PROXY"), self.address)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection of a program."""
+        """Serve one connection of a program."""
         task = asyncio.current_task()
         assert task
         self._served.add(task)
@@ -104,13 +106,13 @@ class Gateway:
             await _closed(writer)
 
     def trouble(self) -> str:
-        """Why a fetch through it can't have gone well; empty where nothing is known."""
+        """The reason for the failure of a fetch through this proxy; empty if it is not known."""
         if self.refused:
             return self.refused[0]
         return f"the network can't be reached, or has no {self.missing[0]}" if self.missing else ""
 
     async def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         for task in self._served:
             task.cancel()
         if self._served:
@@ -164,11 +166,11 @@ class Gateway:
         return parts if parts.scheme == "http" and parts.hostname else None
 
     async def _looked_up(self, wanted: ProxyTarget, *, through_proxy: bool) -> tuple[str, ...]:
-        """All addresses of a host; raises NoWay where one of them is not public."""
+        """All addresses of a host. Raises NoWay if one of them is not public."""
         try:
             addresses = await self.threads.io(_addresses, wanted.host)
         except OSError:
-            # Behind a proxy names need not be known on this side.
+            # With a proxy behind this one, names need not be resolvable here.
             if through_proxy:
                 return ()
             self.missing.append(wanted.host)
@@ -180,14 +182,14 @@ class Gateway:
 
 @contextlib.asynccontextmanager
 async def open_gateway(gateway: Gateway, *, confined: bool) -> AsyncIterator[Gateway]:
-    """The gateway at work: behind a socket for a sandbox, else at a port of this machine."""
+    """Start the gateway: on a socket for a sandbox, else on a port of this machine."""
     if not confined:
         server = await asyncio.start_server(gateway.serve, "127.0.0.1", 0, limit=MOST_HEAD)
         gateway.address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         async with _serving(gateway, server):
             yield gateway
         return
-    # In the system's own folder, because a socket's path must be short.
+    # In the system's temporary folder, because the path of a socket must be short.
     folder = await gateway.threads.io(tempfile.mkdtemp, "", "rookery-")
     gateway.relay = Path(folder, "door")
     try:
@@ -214,7 +216,7 @@ def _addresses(host: str) -> tuple[str, ...]:
 
 
 def _is_near(host: str, near: str) -> bool:
-    """Whether a host is one of those that are reached without a proxy, parted by commas."""
+    """Whether a host is in the comma-separated list of hosts that are contacted without a proxy."""
     names = [name.strip().lstrip(".").lower() for name in near.split(",") if name.strip()]
     return any(name == "*" or host == name or host.endswith(f".{name}") for name in names)
 

@@ -1,4 +1,4 @@
-"""Fetches one commit of any git repository, with its submodules, and nothing of its history."""
+"""Fetches one commit of any git repository with its submodules, without its history."""
 
 import os
 import re
@@ -24,7 +24,7 @@ FETCH_SECONDS = 900.0
 OUTSIDE = ("http", "https")
 OWN = (*OUTSIDE, "git", "ssh", "file")
 Wrap = Callable[[Sequence[str], Path, Mapping[str, str]], tuple[str, ...]]
-"""Puts a command of git, its folder and its variables into the sandbox."""
+"""Wraps a git command, with its folder and variables, into a command for the sandbox."""
 COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?", re.ASCII)
 CONFIG = """\
 [safe]
@@ -36,13 +36,13 @@ CONFIG = """\
 [http]
 	followRedirects = false
 """
-"""Ours alone: that of the person at the machine may hold secrets, and rewrites of addresses."""
+"""The only configuration. The user's own may contain secrets and rewrite addresses."""
 TRUST = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
 PROXIES = (
     *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
     *("HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
 )
-"""Whom the owner trusts and through whom the world is reached: for git alone, not for builds."""
+"""Proxies and certificates of the owner, passed on to git but not to builds."""
 UNTRUSTED = ("certificate verification failed", "SSL certificate problem")
 NOT_TRUSTED = (
     "this machine does not trust the server's certificate"
@@ -52,14 +52,14 @@ NOT_TRUSTED = (
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A source tree, and one name for all of its contents."""
+    """A source tree, and a digest of its content."""
 
     folder: Path
     tree: str
 
 
 class ConfinedGit:
-    """Runs git for one fetch, in a folder of its own."""
+    """Runs git for one fetch, in a separate folder."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class ConfinedGit:
         output: Output,
         wrap: Wrap | None = None,
     ) -> None:
-        """Without `wrap` git reaches whatever the person at the machine reaches."""
+        """Without `wrap`, git can access everything that the user can."""
         self._folder = folder
         self._output = output
         self._wrap = wrap
@@ -83,11 +83,11 @@ class ConfinedGit:
         }
 
     async def fetch(self, repository: str, commit: str) -> None:
-        """Check the commit out into the folder; raises BuildFailed."""
+        """Check the commit out into the folder. Raises BuildFailed."""
         await self._must("init", "--quiet")
-        # Submodules may be named by where they lie from here.
+        # The addresses of submodules may be relative to this one.
         await self._must("remote", "add", "--", "origin", repository)
-        # Most servers give a single commit; the others are asked for all they have.
+        # Most servers send a single commit. From the others, everything is fetched.
         if await self._git("fetch", "--depth=1", "--no-tags", "--", repository, commit):
             await self._must("fetch", "--no-tags", "--", repository, "+refs/*:refs/fetched/*")
         await self._must("checkout", "--quiet", "--force", commit)
@@ -116,44 +116,45 @@ class ConfinedGit:
 
 
 def proxy_environment() -> dict[str, str]:
-    """The worker's own variables that git is given: proxies and certificates."""
+    """The worker's own variables that are passed on to git: proxies and certificates."""
     names = (*TRUST, *PROXIES)
     return {name: os.environ[name] for name in names if name in os.environ}  # noqa: TID251 - handed on, not read
 
 
 def find_git_trouble(log: str) -> str:
-    """Why git failed, in our words where its own are known."""
+    """Why git failed, in plain words if its message is known."""
     if tells_of_full_disk(log):
         return "the disk is full"
     return NOT_TRUSTED if any(words in log for words in UNTRUSTED) else ""
 
 
 def _blame_of(log: str) -> Blame:
-    """A commit that is not there is the run's fault, everything else the machine's."""
+    """Who is to blame: the run for a commit that does not exist, the machine for everything
+    else."""
     gone = ("did not match", "not our ref", "unable to read tree", "reference is not a tree")
     return "run" if any(words in log for words in gone) else "machine"
 
 
 def is_web(repository: str) -> bool:
-    """Whether it is fetched by http or https, which is all that a server's order may ask for."""
+    """Whether the address is http or https, the only schemes that an order may use."""
     return repository.startswith(("https://", "http://"))
 
 
-# Unpacks a source's zip archive: no file outside its folder, not more than a disk can bear.
+# Unpacks a source's zip archive: no file outside of the folder, and within a limit of size.
 
 MOST_BYTES = 2 * 2**30
 MOST_FILES = 100_000
 
 
 class BadArchive(Exception):
-    """An archive that can't be unpacked; the text completes a sentence."""
+    """An archive that can't be unpacked. The text completes a sentence."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
 
 
 def unpack_archive(archive: Path, into: Path) -> None:
-    """Unpack a tree without the one folder that archives put around it; raises BadArchive."""
+    """Unpack a tree without the single top folder that archives contain. Raises BadArchive."""
     try:
         with zipfile.ZipFile(archive) as opened:
             _unpack(opened, into)
@@ -170,7 +171,7 @@ def _unpack(opened: zipfile.ZipFile, into: Path) -> None:
         inner = PurePosixPath(member.filename).relative_to(outer)
         if inner.is_absolute() or ".." in inner.parts:
             raise BadArchive("has a file outside its folder")
-        # Links could lead out of the folder, and no source needs one.
+        # Links could lead out of the folder, and sources do not need them.
         if inner.parts and not stat.S_ISLNK(member.external_attr >> 16):
             _extract(opened, member, into.joinpath(*inner.parts))
 
@@ -192,7 +193,7 @@ def _extract(opened: zipfile.ZipFile, member: zipfile.ZipInfo, place: Path) -> N
         place.chmod(0o755)
 
 
-# Finds out which version of an engine is meant: by address, checkout or folder.
+# Finds the version of an engine to use: by address, checkout or folder.
 
 LOOKUP_SECONDS = 120.0
 _LISTED = re.compile(r"^([0-9a-f]{40,64})\t(\S+)$", re.MULTILINE)
@@ -202,7 +203,7 @@ US = ("-c", "user.name=rookery", "-c", "user.email=rookery@localhost")
 
 @dataclass(frozen=True, slots=True)
 class SourceVersion:
-    """A commit, where to fetch it, and what the engine's record should say of its source."""
+    """A commit, where to fetch it, and the source to put into the engine's record."""
 
     repository: str
     commit: str
@@ -211,13 +212,13 @@ class SourceVersion:
 
 @dataclass(frozen=True, slots=True)
 class SourceVersions:
-    """Finds commits by asking git, which runs in a folder of its own."""
+    """Finds commits by running git in a separate folder."""
 
     folder: Path
     environment: Mapping[str, str]
 
     async def remote(self, address: str, ref: str) -> SourceVersion:
-        """The commit that a server's branch, tag or default branch has; raises BuildFailed."""
+        """The commit of a branch, a tag or the default branch on a server. Raises BuildFailed."""
         if COMMIT.fullmatch(ref):
             return SourceVersion(address, ref, address)
         wanted = [f"refs/tags/{ref}^{{}}", f"refs/heads/{ref}", f"refs/tags/{ref}", ref]
@@ -233,7 +234,7 @@ class SourceVersions:
         return SourceVersion(address, commit, address)
 
     async def checkout(self, folder: Path, ref: str) -> SourceVersion:
-        """The commit that a checkout on this machine has; what is not committed stays outside."""
+        """The commit of a checkout on this machine, without uncommitted changes."""
         code, said = await self._git("-C", str(folder), "rev-parse", f"{ref or 'HEAD'}^{{commit}}")
         if code:
             raise BuildFailed(f"There is no commit {ref or 'HEAD'} in {folder}.", said)
@@ -242,7 +243,7 @@ class SourceVersions:
         return SourceVersion(str(folder), said.strip(), known_as)
 
     async def snapshot(self, folder: Path) -> SourceVersion:
-        """A plain folder as it is now, as a commit of a repository of ours."""
+        """The present content of a plain folder, committed to a repository of the worker."""
         where = (f"--git-dir={self.folder / 'snapshot.git'}", f"--work-tree={folder}")
         for words in (
             ("init", "--quiet"),
@@ -276,13 +277,12 @@ class SourceVersions:
 
 
 def prepare_versions(folder: Path, environment: Mapping[str, str]) -> SourceVersions:
-    """A finder of commits with its folder prepared; writes a file, so that it belongs into a
-    thread."""
+    """A finder of commits with its folder prepared. It writes a file, so call it in a thread."""
     (folder / "gitconfig").write_text(CONFIG)
     return SourceVersions(folder, environment)
 
 
 def engine_name(address: str) -> str:
-    """An engine's name from its address or path."""
+    """The name of an engine, derived from its address or path."""
     last = PurePosixPath(address.rstrip("/")).name.removesuffix(".git")
     return _FITTING.sub("-", last).strip("-._+")[:60] or "Engine"

@@ -1,6 +1,5 @@
-"""What is ordered of a worker's engines, and the files that come for them: nets and programs,
-fetched once and compared with their hash at each use.
-"""
+"""Orders for engines, and the files that they need: nets and programs, downloaded once and checked
+by their hash at each use."""
 
 import hashlib
 import re
@@ -13,14 +12,14 @@ from rookery.model.engine import EngineRecord
 from rookery.worker.engines.cache import Cache, note_use
 from rookery.worker.sandbox.sandbox import BuiltEngine
 
-# What is asked of the workshop, and how it says that it can't.
+# What can be ordered from the workshop, and its errors.
 
 Blame = Literal["run", "machine"]
-"""Whether another machine would meet the same trouble."""
+"""Who is to blame: `machine` if another machine may succeed, else `run`."""
 
 
 class TaskFailed(Exception):
-    """A task can't be played to its end here."""
+    """A task can't be completed on this machine."""
 
     def __init__(self, sentence: str, log: str = "", blame: Blame = "machine") -> None:
         super().__init__(sentence)
@@ -30,11 +29,11 @@ class TaskFailed(Exception):
 
 
 class BuildFailed(TaskFailed):
-    """The engine could not be made."""
+    """The engine could not be built."""
 
 
 class BenchFailed(TaskFailed):
-    """The engine's bench did not end as it should."""
+    """The engine's bench failed."""
 
     def __init__(self, sentence: str, log: str = "") -> None:
         super().__init__(sentence, log, "run")
@@ -42,13 +41,13 @@ class BenchFailed(TaskFailed):
 
 @dataclass(frozen=True, slots=True)
 class EngineOrder:
-    """One engine to make: which version of it, or which uploaded program, with which nets."""
+    """An order for one engine: a version of its source or an uploaded program, with its nets."""
 
     record: EngineRecord
     commit: str
     repository: str
     binary: str = ""
-    """The SHA-256 of an uploaded program; then nothing is built."""
+    """The SHA-256 of an uploaded program, for which nothing is built."""
     nets: tuple[str, ...] = ()
     signature: int | None = None
 
@@ -58,9 +57,9 @@ class NotOffered(Exception):
 
 
 class EngineDownloads(Protocol):
-    """Where files come from: a worker's server, or the command line's own disk.
+    """Where files come from: a worker's server, or the disk for commands.
 
-    Each writes a whole file to the path it is given, or raises NotOffered or OSError.
+    Each method writes a whole file to the given path, or raises NotOffered or OSError.
     """
 
     async def net(self, name: str, into: Path) -> None: ...
@@ -68,12 +67,13 @@ class EngineDownloads(Protocol):
     async def binary(self, sha256: str, into: Path) -> None: ...
 
     async def source(self, repository: str, commit: str, into: Path) -> None:
-        """A zip archive; NotOffered for a repository that is not the server's own."""
+        """Write a zip archive of a commit. Raises NotOffered for a repository that the server does
+        not mirror."""
         ...
 
 
 class NoDownloads:
-    """Downloads where there is nowhere to ask."""
+    """Downloads without a server: nothing is available."""
 
     async def net(self, name: str, into: Path) -> None:
         raise NotOffered
@@ -87,14 +87,14 @@ class NoDownloads:
 
 @dataclass(frozen=True, slots=True)
 class BenchResult:
-    """A bench: its nodes, the nodes a second of one thread, and how far the slots lay apart."""
+    """The result of a bench: nodes, nodes a second of one thread, and the spread between slots."""
 
     nodes: int
     nps: float
     spread: float = 0.0
 
 
-# Networks: fetched once by name, checked by whatever part of their hash the name tells.
+# Nets: downloaded once by name, and checked by the part of their hash that the name contains.
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@-]*", re.ASCII)
 _WHOLE = re.compile(r"(?<![0-9a-f])([0-9a-f]{64})(?![0-9a-f])", re.ASCII)
@@ -103,7 +103,7 @@ _SHORT = re.compile(r"nn-([0-9a-f]{12})\.nnue", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class NetFile:
-    """A net as a file of the cache."""
+    """A net in the cache."""
 
     name: str
     path: Path
@@ -118,7 +118,7 @@ class NetCache:
     downloads: EngineDownloads
 
     async def get(self, names: Sequence[str]) -> tuple[NetFile, ...]:
-        """The files of these nets, in this order; raises BuildFailed."""
+        """The files of these nets, in this order. Raises BuildFailed."""
         return tuple([await self._get(name) for name in names])
 
     async def _get(self, name: str) -> NetFile:
@@ -131,7 +131,7 @@ class NetCache:
             return known or await self._fetch(name)
 
     def _known(self, name: str) -> NetFile | None:
-        """A net in the cache whose content is right: it is read at each use, because a bad disk
+        """A net in the cache with the right content. It is read at each use, because a bad disk
         would spoil every game."""
         path = self.cache.place("nets", name)
         if not path.is_file():
@@ -161,7 +161,7 @@ class NetCache:
 
 
 def name_fits(name: str, digest: str) -> bool:
-    """Whether a net's content has the hash that its name tells, if it tells one."""
+    """Whether a net's content has the hash in its name, if there is one."""
     if whole := _WHOLE.search(name):
         return digest == whole[1]
     short = _SHORT.fullmatch(name)
@@ -174,12 +174,13 @@ def digest_of(path: Path) -> str:
 
 
 def default_nets(record: EngineRecord) -> tuple[str, ...]:
-    """The nets that a side has which names none; several after commas."""
+    """The nets of a side that names none. There may be several, separated by commas."""
     return tuple(name.strip() for name in record.nets.default.split(",") if name.strip())
 
 
 def assign_nets(record: EngineRecord, nets: Sequence[NetFile]) -> tuple[tuple[str, NetFile], ...]:
-    """Each net with the build variable or UCI option that takes it, several after commas."""
+    """Each net with the build variable or UCI option for it. There may be several, separated by
+    commas."""
     default = "EVALFILE" if record.nets.use == "build_variable" else "EvalFile"
     names = [name.strip() for name in (record.nets.name or default).split(",")]
     if len(nets) > len(names):
@@ -190,7 +191,7 @@ def assign_nets(record: EngineRecord, nets: Sequence[NetFile]) -> tuple[tuple[st
     return tuple(zip(names, nets, strict=False))
 
 
-# Programs that somebody uploaded: known by their hash, and never taken on trust.
+# Uploaded programs, identified by their hash, which is always checked.
 
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
@@ -203,7 +204,7 @@ class ProgramCache:
     downloads: EngineDownloads
 
     async def get(self, digest: str) -> BuiltEngine:
-        """The program of that hash; raises BuildFailed."""
+        """The program with this hash. Raises BuildFailed."""
         if not _DIGEST.fullmatch(digest):
             raise BuildFailed(f"{digest!r} is no SHA-256 of a program.", blame="run")
         if not await self.cache.threads.io(self._is_there, digest):

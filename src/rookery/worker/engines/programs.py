@@ -1,4 +1,5 @@
-"""Runs a program to its end: its output kept within bounds, its time limited, nothing left over."""
+"""Runs programs to their end: with limits on output and time, and without leaving processes
+behind."""
 
 import asyncio
 import contextlib
@@ -14,14 +15,14 @@ from rookery.boundary.offload import Threads
 from rookery.match.engine_process import EngineProcess, start_process
 from rookery.match.job import EngineFault
 
-# Keeps what a program writes within bounds: the head, where the first error is, and the tail.
+# Limits a program's output: keeps its head, where the first error is, and its tail.
 
 HEAD_BYTES = 2**19
 TAIL_BYTES = 2**19
 
 
 class Output:
-    """The log of a program, of which at most a megabyte is kept; one writer."""
+    """The log of a program, of which at most a megabyte is kept. There is one writer."""
 
     def __init__(self, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL_BYTES) -> None:
         self._head = bytearray()
@@ -33,12 +34,12 @@ class Output:
         room = self._head_bytes - len(self._head)
         self._head += data[:room]
         self._tail += data[room:]
-        # Cut rarely, so that a flood is not copied once for each of its pieces.
+        # Cut rarely, so that a flood is not copied for each of its pieces.
         if len(self._tail) > 2 * self._tail_bytes:
             self._cut()
 
     def line(self, text: str) -> None:
-        """Add a line of our own to what the programs say."""
+        """Add a line of the worker to the program's output."""
         self.add(f"{text}\n".encode())
 
     @property
@@ -62,12 +63,13 @@ def tells_of_full_disk(log: str) -> bool:
 
 CHUNK_BYTES = 65_536
 LAST_WORDS_SECONDS = 0.2
-"""A child of the program may hold its pipe for ever; what lies in it is read, no more."""
+"""How long to read output after the program has ended. Its children may keep the pipe open for
+ever."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A command, where it runs and what it sees of the environment."""
+    """A command, its folder and its environment."""
 
     command: tuple[str, ...]
     folder: Path | None = None
@@ -82,9 +84,10 @@ class TooLong(Exception):
 async def run_program(
     program: Program, output: Output, started: Callable[[int], None] | None = None
 ) -> int:
-    """Its exit code, negative for a signal; raises OSError when it can't be started, TooLong.
+    """Run a program and return its exit code, negative for a signal. Raises OSError if it can't be
+    started, or TooLong.
 
-    It leads a session of its own, whose number `started` is told.
+    The program leads a session of its own, whose number is passed to `started`.
     """
     with _listening(output) as (pipe, silence):
         try:
@@ -106,9 +109,9 @@ async def run_program(
 
 @contextlib.contextmanager
 def _listening(output: Output) -> Iterator[tuple[int, asyncio.Future[None]]]:
-    """A pipe to write to, and when nobody will any more.
+    """A pipe for output, and a future that completes when nobody can write to it any more.
 
-    The loop's own pipes would not let a program end before everyone who holds them has.
+    With the loop's own pipes, a program would end only after all processes that hold them.
     """
     loop = asyncio.get_running_loop()
     silence: asyncio.Future[None] = loop.create_future()
@@ -144,7 +147,7 @@ async def _start(program: Program, pipe: int) -> Process:
 
 
 async def _end(process: Process) -> None:
-    # The group even when its leader has ended: what it left behind goes too.
+    # Signal the group even if its leader has ended, to end what it left behind.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if sys.platform != "win32":
             os.killpg(process.pid, signal.SIGKILL)
@@ -153,21 +156,22 @@ async def _end(process: Process) -> None:
     await process.wait()
 
 
-# Finds and ends what a program left running, where no namespace does it.
+# Finds and ends processes that a program left behind, where no namespace does it.
 
 ROUNDS = 200
-"""A bomb makes new processes while it is put out; it loses in the end."""
+"""How many times processes are searched and killed. A fork bomb makes new ones meanwhile, but loses
+in the end."""
 
 
 def session_members(session: int, mark: str, processes: Path = Path("/proc")) -> list[int]:
-    """The processes of a session, and those with a mark in their environment, wherever they went.
+    """The processes of a session, and all processes with the mark in their environment.
 
-    None where the system does not tell.
+    Empty if the system does not list processes.
     """
     found = []
     for folder in processes.glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError, IndexError):
-            # The name in parentheses may hold anything, spaces too.
+            # The name in parentheses may contain anything, even spaces.
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
             ours = int(fields[3]) == session or mark.encode() in (folder / "environ").read_bytes()
             if ours and fields[0] != "Z":
@@ -176,7 +180,7 @@ def session_members(session: int, mark: str, processes: Path = Path("/proc")) ->
 
 
 def end_session(session: int, mark: str) -> None:
-    """End all processes of a session; they are stopped first, so that they start no more."""
+    """End all processes of a session. They are stopped first, so that they can't start others."""
     for _ in range(ROUNDS):
         left = session_members(session, mark)
         for number in (signal.SIGSTOP, signal.SIGKILL):
@@ -187,7 +191,7 @@ def end_session(session: int, mark: str) -> None:
             return
 
 
-# Starts an engine and lets it introduce itself: whether it speaks UCI, and what options it has.
+# Starts an engine and reads its introduction: whether it speaks UCI, and its options.
 
 SECONDS = 60.0
 QUIT_SECONDS = 2.0
@@ -198,7 +202,7 @@ _KEYS = frozenset({"default", "min", "max", "var"})
 
 @dataclass(frozen=True, slots=True)
 class UciOption:
-    """An option as an engine lists it."""
+    """An option in an engine's list."""
 
     name: str
     type: str
@@ -209,12 +213,12 @@ class UciOption:
 
 @dataclass(frozen=True, slots=True)
 class UciIntroduction:
-    """What an engine says of itself."""
+    """What an engine reports about itself."""
 
     name: str
     options: tuple[UciOption, ...]
     move: str = ""
-    """The engine's first move from the initial position, where it was asked for one."""
+    """The engine's first move in the initial position, if it was asked for one."""
 
 
 class NoIntroduction(Exception):
@@ -234,7 +238,7 @@ async def introduce(
     seconds: float = SECONDS,
     with_move: bool = False,
 ) -> UciIntroduction:
-    """Ask the engine who it is; raises NoIntroduction."""
+    """Start an engine and read its introduction. Raises NoIntroduction."""
     try:
         process = await start_process(command, threads, folder=folder, environment=environment)
     except OSError as error:
@@ -270,21 +274,21 @@ async def _moved(process: EngineProcess, seconds: float) -> str:
 
 
 def read_introduction(lines: Sequence[str]) -> UciIntroduction:
-    """Read the lines between `uci` and `uciok`."""
+    """Parse the lines between `uci` and `uciok`."""
     names = [line.removeprefix("id name ") for line in lines if line.startswith("id name ")]
     found = (_option(line.split()) for line in lines)
     return UciIntroduction(names[0] if names else "", tuple(filter(None, found)))
 
 
 def _option(words: Sequence[str]) -> UciOption | None:
-    """Read an option word by word: a pattern with three texts of any length would take squares
-    of time."""
+    """Parse an option word by word. A pattern with three texts of any length would take quadratic
+    time."""
     if list(words[:2]) != ["option", "name"] or "type" not in words[3:-1]:
         return None
     place = words.index("type", 3)
     name, kind, rest = " ".join(words[2:place]), words[place + 1], words[place + 2 :]
     if kind == "string":
-        # Whatever stands in a text is its own, also `min` and `var`.
+        # Every word after `default` belongs to the text, also `min` and `var`.
         return UciOption(name, kind, " ".join(rest[1:]) if rest[:1] == ["default"] else "")
     said: dict[str, list[str]] = {}
     for word in rest:

@@ -1,4 +1,4 @@
-"""Turns a record's recipe into the commands of a build. Decides only; runs nothing."""
+"""Turns a record's recipe into the commands of a build, without running anything."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -18,31 +18,31 @@ from rookery.worker.engines.toolchain import FoundTool
 
 NATIVE = "-C target-cpu=native"
 PROGRAM = "rookery-engine"
-"""What a program is called while it is built, where the recipe lets us choose."""
+"""The name of the program during the build, if the recipe leaves it open."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuildConditions:
-    """What a build finds: the source tree, the compiler, and the nets as files of the scratch."""
+    """What a build finds: the source tree, the compiler, and the nets in the scratch folder."""
 
     tree: Path
     compiler: FoundTool | None = None
     nets: tuple[tuple[str, Path], ...] = ()
-    """By build variable."""
+    """The nets by build variable."""
     jobs: int = 1
     arch: str = "native"
-    """In the words of Stockfish's Makefile."""
+    """The architecture, as Stockfish's Makefile names it."""
     has_cargo: bool = False
-    """Whether the folder is a package of Rust."""
+    """Whether the folder is a Rust package."""
     is_locked: bool = False
-    """Whether that package says which versions it wants."""
+    """Whether the package has a lock file with versions."""
     is_vendored: bool = False
-    """Whether its packages come from elsewhere than usual, by its own settings: from the tree."""
+    """Whether the package's dependencies are in the tree, according to its settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuildStep:
-    """One command in a folder; only fetching may reach the network, through the gateway."""
+    """A command in a folder. Only fetching may use the network, through the gateway."""
 
     command: tuple[str, ...]
     folder: Path
@@ -52,31 +52,31 @@ class BuildStep:
 
 @dataclass(frozen=True, slots=True)
 class BuildPlan:
-    """The steps, and where their program is then looked for, in this order."""
+    """The steps, and where to look for the program afterwards, in this order."""
 
     steps: tuple[BuildStep, ...]
     programs: tuple[Path, ...]
     search: tuple[Path, ...] = ()
-    """Folders where an only executable would be it."""
+    """Folders in which a single executable is taken as the program."""
 
 
 def plan_build(record: EngineRecord, found: BuildConditions) -> BuildPlan:
-    """How this source becomes a program on this machine."""
+    """The plan to build this source on this machine."""
     return _PLANS[record.recipe.kind](record.recipe, found)
 
 
 def tools_of(record: EngineRecord) -> tuple[ToolRecord, ...]:
-    """What must be on the machine whatever the compiler."""
+    """The tools that the build needs, apart from the compiler."""
     return tuple(map(ToolRecord, _TOOLS.get(record.recipe.kind, ()))) + record.tools
 
 
 def compilers_of(recipe: RecipeRecord) -> tuple[str, ...]:
-    """Of which one must be on the machine; () where the recipe finds its own."""
+    """The compilers of which one is needed; empty if the recipe finds its own."""
     return recipe.compilers or _COMPILERS.get(recipe.kind, ())
 
 
 def folder_of(recipe: RecipeRecord, tree: Path) -> Path:
-    """Where the build starts; never outside the tree."""
+    """The folder in which the build starts. It is never outside of the tree."""
     named = recipe.directory or ("src" if recipe.kind == "stockfish" else "")
     inner = PurePosixPath(named)
     if inner.is_absolute() or ".." in inner.parts:
@@ -89,7 +89,7 @@ def _make(recipe: RecipeRecord, found: BuildConditions) -> BuildPlan:
     words = ["make", f"-j{found.jobs}", *_words(recipe.target), f"EXE={PROGRAM}"]
     words += _compiler_variable(found.compiler)
     words += _settings({**{name: str(path) for name, path in found.nets}, **recipe.variables})
-    # Makefiles of engines in Rust call cargo, which must have its packages before.
+    # Makefiles of Rust engines call cargo, whose packages must be fetched before.
     fetching = _cargo_fetch(folder, found) if found.has_cargo else ()
     offline = {"CARGO_NET_OFFLINE": "true"} if found.has_cargo else {}
     output = (folder / recipe.output,) if recipe.output else ()
@@ -124,9 +124,11 @@ def _cargo(recipe: RecipeRecord, found: BuildConditions) -> BuildPlan:
 
 
 def _cargo_fetch(folder: Path, found: BuildConditions) -> tuple[BuildStep, ...]:
-    """From an empty folder, because cargo obeys the settings of the folder it is started in.
+    """The step that fetches a package's dependencies. It runs in an empty folder, because cargo
+    reads the settings of the folder it is started in.
 
-    The source's own could make it start programs, with a network, and rustup a compiler.
+    The settings of the source could make cargo start programs with network access, and rustup
+    install a compiler.
     """
     if found.is_vendored:
         return ()
@@ -196,7 +198,7 @@ _TOOLS = {"make": ("make",), "stockfish": ("make",), "cargo": ("cargo",), "cmake
 _COMPILERS = {"stockfish": ("g++", "clang++")}
 
 
-# Looks at a source tree and says how it could be built, the likeliest way first.
+# Examines a source tree and proposes recipes, the most likely one first.
 
 MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
 USUAL_BENCH, NO_NETS = BenchRecord(), NetRecord()
@@ -210,7 +212,7 @@ _OTHERS = {"g++": "clang++", "clang++": "g++", "gcc": "clang", "clang": "gcc"}
 
 @dataclass(frozen=True, slots=True)
 class FoundRecipe:
-    """A way to build it, how its bench and nets would be, and what was seen that speaks for it."""
+    """A recipe with its bench and nets, and the evidence for it."""
 
     recipe: RecipeRecord
     because: str
@@ -220,7 +222,8 @@ class FoundRecipe:
 
 
 def discover_recipes(tree: Path) -> tuple[FoundRecipe, ...]:
-    """Reads files, so that it belongs into a thread; () when nothing known is there."""
+    """Recipes for a source tree; empty if it has nothing known. It reads files, so call it in a
+    thread."""
     return (*_by_make(tree), *_by_cargo(tree), *_by_cmake(tree))
 
 
@@ -234,7 +237,7 @@ def _by_make(tree: Path) -> Iterator[FoundRecipe]:
 
 
 def _folders(tree: Path) -> Iterator[Path]:
-    """The root and `src` first, then the other folders of the root."""
+    """The root and `src`, then the other folders in the root."""
     yield tree
     yield tree / "src"
     for folder in sorted(tree.iterdir()):
@@ -243,13 +246,13 @@ def _folders(tree: Path) -> Iterator[Path]:
 
 
 def makefile(folder: Path, tree: Path) -> str:
-    """The text of a folder's Makefile; nothing where there is none."""
+    """The text of a folder's Makefile; empty if there is none."""
     return next(filter(None, (read_text(folder / name, tree) for name in MAKEFILES)), "")
 
 
 def _discovery_stockfish(tree: Path, folder: Path) -> FoundRecipe:
     names = _net_names(folder, tree)
-    # A source without a net in its headers is one from before there were any.
+    # A source whose headers name no net is older than nets.
     nets = NetRecord(use="embedded", pattern=STOCKFISH_NET) if names else NO_NETS
     recipe = RecipeRecord(kind="stockfish", directory=_inner(tree, folder))
     because = f"{_inner(tree, folder) or '.'}/Makefile has profile-build and ARCH"
@@ -257,7 +260,7 @@ def _discovery_stockfish(tree: Path, folder: Path) -> FoundRecipe:
 
 
 def net_names(record: EngineRecord, tree: Path) -> tuple[str, ...]:
-    """The nets that a source in Stockfish's way asks for; () for one of another way."""
+    """The nets that a source laid out like Stockfish's asks for; empty for other sources."""
     usual = record.nets.pattern == STOCKFISH_NET
     return _net_names(folder_of(record.recipe, tree), tree) if usual else ()
 
@@ -278,7 +281,7 @@ def _openbench(tree: Path, folder: Path, text: str) -> FoundRecipe:
 
 
 def _compilers(folder: Path, text: str) -> tuple[str, ...]:
-    """What the Makefile itself takes, and the other one of the same family."""
+    """The compiler that the Makefile uses, and the other one of the same family."""
     if "cargo" in text and (folder / "Cargo.toml").is_file():
         return ("cargo",)
     set_to = dict(_COMPILER.findall(text))

@@ -1,4 +1,4 @@
-"""Source trees: fetched once by commit, kept for every worker that shares the cache."""
+"""Source trees: fetched once by commit, kept for all workers that share the cache."""
 
 import hashlib
 import os
@@ -50,7 +50,7 @@ from rookery.worker.engines.toolchain import FoundTool, best_architecture, tool_
 from rookery.worker.sandbox.enclosure import UserIds
 from rookery.worker.sandbox.sandbox import Sandbox
 
-# Lays a source and its nets out for a build.
+# Copies a source and its nets for a build.
 
 _FINDS_OUT = re.compile(r"ARCH\)\s*,\s*native\b")
 
@@ -63,7 +63,7 @@ def prepare_build(
     compiler: FoundTool | None,
     owner: UserIds | None,
 ) -> BuildConditions:
-    """Copy a source for one build, since nobody builds in the kept one; belongs into a thread."""
+    """Copy a source for one build, so that the kept one is not changed. Call it in a thread."""
     tree = scratch / "tree"
     shutil.copytree(source.folder, tree, symlinks=True)
     folder = folder_of(record.recipe, tree)
@@ -95,7 +95,7 @@ def _cargo_settings(folder: Path) -> tuple[Path, ...]:
 
 
 def _architecture(folder: Path, tree: Path) -> str:
-    """The architecture to name to a Makefile: old ones do not find it out themselves."""
+    """The architecture to pass to a Makefile. Old ones do not detect it themselves."""
     text = makefile(folder, tree)
     return "native" if _FINDS_OUT.search(text) else best_architecture(text)
 
@@ -117,8 +117,8 @@ def _copied(net: NetFile, scratch: Path) -> Path:
 
 
 def give_to_user(folder: Path, owner: UserIds) -> None:
-    """Give a folder to the account that builds inside; of links the link alone, never its
-    target."""
+    """Change the owner of a folder to the account of builds in the sandbox. For links, only the
+    link itself is changed."""
     for place, folders, files in os.walk(folder):
         for name in (".", *folders, *files):
             os.chown(Path(place, name), owner.uid, owner.gid, follow_symlinks=False)
@@ -129,16 +129,16 @@ TREE, CONTENTS, GIT = "tree", "contents", ".git"
 
 @dataclass(frozen=True, slots=True)
 class SourceTrees:
-    """The trees of one cache, and the ways to come by a new one."""
+    """The source trees of one cache, and the ways to fetch new ones."""
 
     cache: Cache
     downloads: EngineDownloads
     environment: Mapping[str, str]
     private: bool = False
-    """Whether the owner lets orders name this machine's own files and network."""
+    """Whether the owner allows orders that name files and hosts in the owner's own network."""
 
     async def get(self, repository: str, commit: str, sandbox: Sandbox) -> Fetched:
-        """The tree, which nobody may write to; raises BuildFailed."""
+        """The source tree, which must not be written to. Raises BuildFailed."""
         if not COMMIT.fullmatch(commit):
             raise BuildFailed(f"{commit!r} is no commit.", blame="run")
         if not repository or repository.startswith("-"):
@@ -209,7 +209,8 @@ class SourceTrees:
     async def _confined(
         self, repository: str, commit: str, made: Path, sandbox: Sandbox, output: Output
     ) -> None:
-        """Fetch by git in the sandbox, where it sees its own folder and public addresses alone."""
+        """Fetch with git in the sandbox, where it can access only its own folder and public
+        addresses."""
         threads, owner = self.cache.threads, sandbox.owner
         readable = await threads.io(self._shown)
         own = {**self.environment, "HOME": str(made)}
@@ -247,19 +248,19 @@ def _prepare(made: Path) -> None:
 
 
 def make_gateway(environment: Mapping[str, str], threads: Threads, *, private: bool) -> Gateway:
-    """The gateway of a fetch, which goes through the owner's proxy where there is one."""
+    """The gateway for a fetch. It uses the owner's proxy if there is one."""
     proxies = {name: environment[name] for name in PROXIES if name in environment}
     return Gateway(threads, private=private, proxies=proxies)
 
 
 def trusted_files(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """The files with the owner's certificates; looks at the disk."""
+    """The files with the owner's certificates. It reads the disk."""
     named = (Path(environment[name]) for name in TRUST if environment.get(name))
     return tuple(path for path in named if path.exists())
 
 
 def digest_of_tree(folder: Path) -> str:
-    """One name for all files of a source, the same whether git or an archive brought them."""
+    """A digest of all files of a source, the same for git and archives."""
     found = hashlib.sha256()
     for path in sorted(_files_below(folder)):
         name = path.relative_to(folder).as_posix()
@@ -274,7 +275,7 @@ def digest_of_tree(folder: Path) -> str:
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
-    """All files below a folder but git's own."""
+    """All files in a folder except git's own."""
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != GIT]
         links = [name for name in folders if Path(place, name).is_symlink()]

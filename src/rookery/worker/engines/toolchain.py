@@ -1,4 +1,4 @@
-"""Finds the programs a build needs on this machine, and which version of each is there."""
+"""Finds the programs that a build needs on this machine, and their versions."""
 
 import os
 import platform
@@ -18,13 +18,13 @@ SECONDS = 30.0
 _WANTED = re.compile(r"(?P<name>.*?)(?:\s*>=\s*(?P<version>[\d.]+))?\s*\Z", re.DOTALL)
 _VERSION = re.compile(r"\d+(?:\.\d+)+|\b\d+\b", re.ASCII)
 
-# One of these that can't say its version is a shell around nothing, as rustup leaves behind.
+# If one of these prints no version, it is an empty wrapper, such as rustup leaves behind.
 TELL_THEIR_VERSION = frozenset({"make", "cargo", "cmake"})
 
 
 @dataclass(frozen=True, slots=True)
 class FoundTool:
-    """A program on this machine; `says` is its own line about itself."""
+    """A program on this machine. `says` is the line that it prints about its version."""
 
     name: str
     path: str
@@ -37,7 +37,7 @@ class FoundTool:
 
 
 def read_tool(text: str) -> ToolRecord:
-    """A tool from `clang++>=14.0` or a name alone."""
+    """Parse a tool such as `clang++>=14.0`, or a name alone."""
     found = _WANTED.match(text.strip())
     assert found
     return ToolRecord(found["name"], found["version"] or "")
@@ -49,7 +49,7 @@ def describe_tool(tool: ToolRecord) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """The programs on the path of builds."""
+    """The programs on the PATH of builds."""
 
     environment: Mapping[str, str]
     threads: Threads
@@ -60,7 +60,7 @@ class Toolchain:
         return FoundTool(name, path, await self._says(path)) if path else None
 
     async def need(self, wanted: ToolRecord) -> FoundTool:
-        """Raises BuildFailed, for this machine, when it is missing or too old."""
+        """Find a tool. Raises BuildFailed, blaming this machine, if it is missing or too old."""
         tool = await self.find(wanted.name)
         if tool is None:
             raise BuildFailed(f"{describe_tool(wanted)} is not installed on this machine.")
@@ -73,7 +73,7 @@ class Toolchain:
         return tool
 
     async def first(self, names: Iterable[str]) -> FoundTool:
-        """The first of several that would do; raises BuildFailed when there is none."""
+        """The first of several alternatives that is there. Raises BuildFailed if there is none."""
         wanted = [read_tool(name) for name in names]
         for each in wanted:
             tool = await self.find(each.name)
@@ -96,7 +96,7 @@ class Toolchain:
 
 
 def tool_folders(tools: Iterable[FoundTool]) -> tuple[Path, ...]:
-    """What a build must see of the disk so that these programs run; reads links."""
+    """The folders that a build must see to run these programs. It reads links."""
     places = {path for tool in tools for path in (Path(tool.path), Path(tool.path).resolve())}
     found = {path.parent for path in places}
     found |= {path.parent.parent for path in places if _is_unpacked(path)}
@@ -105,7 +105,7 @@ def tool_folders(tools: Iterable[FoundTool]) -> tuple[Path, ...]:
 
 
 def _is_unpacked(program: Path) -> bool:
-    """Whether a program lies with its libraries in a folder of their own; a home has a `bin`
+    """Whether a program is in a folder of its own with its libraries. A home folder has a `bin`
     too."""
     above = program.parent.parent
     alone = above not in (Path("/"), _home()) and above.parent != Path("/home")
@@ -113,7 +113,7 @@ def _is_unpacked(program: Path) -> bool:
 
 
 def rust_home() -> Path | None:
-    """Where rustup keeps its compilers; cargo's own folder holds secrets and is not given."""
+    """The folder with rustup's compilers. cargo's own folder contains secrets and is not shown."""
     home = _home()
     return home / ".rustup" if home else None
 
@@ -125,12 +125,12 @@ def _home() -> Path | None:
         return None
 
 
-# What makes this machine's programs its own: system, processor and name.
+# The properties of a machine that its programs depend on: system, processor and name.
 
 
 @dataclass(frozen=True, slots=True)
 class HostIdentity:
-    """Two machines of equal identity can run each other's programs."""
+    """The identity of a machine. Machines with equal identities can run each other's programs."""
 
     system: str
     processor: str
@@ -139,7 +139,7 @@ class HostIdentity:
 
 
 def host_identity() -> HostIdentity:
-    """The identity of this machine; reads files, so that it belongs into a thread."""
+    """The identity of this machine. It reads files, so call it in a thread."""
     here = ThisSystem()
     cpu = here.cpu()
     system = f"{here.name} {'-'.join(platform.libc_ver())}"
@@ -147,7 +147,8 @@ def host_identity() -> HostIdentity:
 
 
 def best_architecture(makefile: str) -> str:
-    """The best of those that a Makefile in Stockfish's way knows, where it can't tell itself."""
+    """The best architecture that a Makefile like Stockfish's knows, if it can't detect it
+    itself."""
     here = ThisSystem()
     cpu = here.cpu()
     best = architecture(cpu, here.name)

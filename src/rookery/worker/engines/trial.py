@@ -1,4 +1,4 @@
-"""Tries an engine out, from its source or as a program, until there is a record of it."""
+"""Tries an engine, from its source or as a program, and makes a record of it."""
 
 import shlex
 import shutil
@@ -38,7 +38,7 @@ class NotPlayable(Complaint):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """An engine that plays: its record, what it said of itself, and how fast it was."""
+    """An engine that plays: its record, its introduction and its speed."""
 
     record: EngineRecord
     built: BuiltEngine
@@ -49,17 +49,17 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class TrialSource:
-    """Where the engine comes from, and which version of it is tried."""
+    """The source of the engine, and the version that is tried."""
 
     name: str
     repository: str
     commit: str
     known_as: str
-    """What the record names as its source."""
+    """The address of the source in the record."""
 
 
 class Trials:
-    """Tries engines in one workshop, and tells how far it is."""
+    """Tries engines in one workshop, and reports progress."""
 
     def __init__(self, workshop: Workshop, threads: Threads, tell: Tell) -> None:
         self._workshop = workshop
@@ -67,7 +67,7 @@ class Trials:
         self._tell = tell
 
     async def from_source(self, source: TrialSource, ways: Sequence[FoundRecipe]) -> Trial:
-        """The first way that leads to an engine; raises NotPlayable with the first one's reason."""
+        """Try recipes until one gives an engine. Raises NotPlayable with the first one's reason."""
         failures: list[NotPlayable] = []
         for way in ways:
             self._tell(f"Building with {way.recipe.kind}, because {way.because} ...")
@@ -88,9 +88,9 @@ class Trials:
         raise failures[0]
 
     async def program(self, name: str, path: Path) -> Trial:
-        """A program on this machine as it is."""
+        """Try a program on this machine."""
         on_path = await self._threads.io(shutil.which, path.name)
-        # By its name alone it is found on other machines too.
+        # By its bare name it can be found on other machines too.
         output = path.name if on_path == str(path) else shlex.quote(str(path))
         recipe = RecipeRecord(kind="installed", output=output)
         record = EngineRecord(name=name, recipe=recipe)
@@ -172,7 +172,8 @@ def _move(text: str) -> chess.Move:
 def _with_options(
     record: EngineRecord, introduction: UciIntroduction
 ) -> tuple[EngineRecord, tuple[str, ...]]:
-    """What its options tell about nets, and which usual ones it lacks."""
+    """The record with what the engine's options tell about nets, and the usual options that it
+    lacks."""
     names = {option.name.lower(): option for option in introduction.options}
     lacking = tuple(
         f"It has no option {name}." for name in ("Hash", "Threads") if name.lower() not in names

@@ -1,4 +1,4 @@
-"""Where a worker gets its engines: those on the machine already, and those made from orders."""
+"""Makes the engines of a worker: finds installed ones, and builds others from orders."""
 
 import contextlib
 import errno
@@ -49,7 +49,7 @@ OURS = BUNDLED_COMMAND
 
 
 def find_installed(order: EngineOrder) -> BuiltEngine:
-    """The command that the record names; reads the program, so that it belongs into a thread."""
+    """The installed command that the record names. It reads the program, so call it in a thread."""
     try:
         words = shlex.split(order.record.recipe.output)
     except ValueError:
@@ -66,7 +66,8 @@ def find_installed(order: EngineOrder) -> BuiltEngine:
 
 
 def linked_folders(*packages: Path) -> tuple[Path, ...]:
-    """Where the modules of packages really lie: some installations put links in their place."""
+    """The folders with the modules of packages, with links resolved, since some installations use
+    links."""
     files = (file for package in packages for file in package.rglob("*.py"))
     return tuple(sorted({file.resolve().parent for file in files} - _own_folders(packages)))
 
@@ -76,21 +77,22 @@ def _own_folders(packages: tuple[Path, ...]) -> set[Path]:
 
 
 def _our_surroundings() -> tuple[tuple[Path, ...], tuple[tuple[str, str], ...]]:
-    """The folders of this Python and of this package, which need not be installed in it."""
+    """The folders and variables that the bundled engine needs: of this Python, and of this package,
+    which need not be installed in it."""
     root, libraries = Path(rookery.__file__).parent.parent, Path(chess.__file__).parent.parent
     prefixes = (Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent)
-    # The package alone: what lies beside it in a checkout is nobody's business.
+    # Only the package: other files of a checkout must not be visible.
     shown = (*prefixes, libraries, root / "rookery")
     readable = (*shown, *linked_folders(Path(chess.__file__).parent, root / "rookery" / "match"))
     found = os.pathsep.join(dict.fromkeys((str(root), str(libraries))))
     return readable, (("PYTHONPATH", found),)
 
 
-# Whether the engine that comes along starts on this machine, told before games are awaited.
+# Checks early whether the bundled engine starts on this machine.
 
 
 async def find_bundled_trouble(sandbox: Sandbox, threads: Threads) -> str:
-    """Why the bundled engine does not start; empty where it does."""
+    """Why the bundled engine does not start; empty if it does."""
     built = await threads.io(find_installed, EngineOrder(FLEDGLING, "", ""))
     try:
         await introduce(sandbox.playing(built), threads, environment={})
@@ -100,7 +102,7 @@ async def find_bundled_trouble(sandbox: Sandbox, threads: Threads) -> str:
 
 
 def describe_trouble(failed: NoIntroduction) -> str:
-    """A sentence with the last line the engine wrote, such as which module is missing."""
+    """A sentence with the engine's last line, such as the name of a missing module."""
     last = failed.said.rstrip().rpartition("\n")[2].removeprefix("! ")
     return f"the bundled engine does not start here: {last or failed}"
 
@@ -111,7 +113,7 @@ TIDY_SECONDS = 3600.0
 
 
 class Workshop:
-    """The place of one worker where engines are made and kept."""
+    """The workshop of one worker."""
 
     def __init__(
         self,
@@ -142,26 +144,26 @@ class Workshop:
         self._builds = Builds(self._cache)
 
     async def sandbox(self) -> Sandbox:
-        """What builds and engines run in here; tried once."""
+        """The sandbox for builds and engines. It is detected once."""
         if self._sandbox is None:
             self._sandbox = await detect_sandbox(self._threads, permitted=self._without_sandbox)
         return self._sandbox
 
     async def make(self, order: EngineOrder) -> BuiltEngine:
-        """A program that plays as ordered; raises BuildFailed."""
+        """The program for an order. Raises BuildFailed."""
         try:
             built = await self._make(order)
         except OSError as error:
             raise _trouble(self._cache.folder, error) from None
         if monotonic() >= self._next_tidying:
             self._next_tidying = monotonic() + TIDY_SECONDS
-            # A cache that can't be written does not grow either.
+            # If the cache can't be written, it does not grow either.
             with contextlib.suppress(OSError):
                 await self._threads.io(self._cache.tidy)
         return built
 
     async def source(self, repository: str, commit: str) -> Path:
-        """The tree of a commit, to be looked at; raises BuildFailed."""
+        """The source tree of a commit, to look at. Raises BuildFailed."""
         try:
             return (await self._sources.get(repository, commit, await self.sandbox())).folder
         except OSError as error:
@@ -179,7 +181,7 @@ class Workshop:
         return _with_options(built, order.record, nets)
 
     async def _check(self, order: EngineOrder) -> None:
-        """What an order may not ask of this machine; it comes from strangers."""
+        """Refuse what an order may not ask of this machine, since orders come from strangers."""
         record = order.record
         if b"\\u0000" in msgspec.json.encode(record):
             raise BuildFailed(f"The record of {record.name} holds a NUL.", blame="run")
@@ -196,7 +198,7 @@ class Workshop:
         address, sandbox = order.repository or record.source, await self.sandbox()
         source = await self._sources.get(address, order.commit, sandbox)
         if record.nets.use == "embedded" and not nets:
-            # Sources of this kind name their nets, which are to be there before the build.
+            # Sources like Stockfish's name their nets, which must be there before the build.
             nets = await self._nets.get(await self._threads.io(net_names, record, source.folder))
         machine = await self._threads.io(host_identity)
         key = key_of(record, source.tree, nets, tools, self._environment, machine)
@@ -207,7 +209,7 @@ class Workshop:
             return built or await self._build(record, source, nets, tools, key)
 
     async def _tools(self, record: EngineRecord) -> tuple[FoundTool, ...]:
-        """The compiler first, when the recipe wants one."""
+        """The tools of a build, with the compiler first if there is one."""
         names = compilers_of(record.recipe)
         compiler = (await self._toolchain.first(names),) if names else ()
         needed = [await self._toolchain.need(wanted) for wanted in tools_of(record)]
@@ -215,7 +217,7 @@ class Workshop:
         return (*compiler, *needed, *(tool for tool in usual if tool))
 
     async def _known(self, key: str, record: EngineRecord) -> BuiltEngine | None:
-        """A program in the cache that still starts here."""
+        """A program in the cache, if it still starts on this machine."""
         built = await self._threads.io(self._builds.find, key)
         try:
             return await self._started(built, record) if built else None
@@ -291,14 +293,14 @@ def _trouble(folder: Path, error: OSError) -> BuildFailed:
         case errno.EROFS | errno.EACCES | errno.EPERM:
             return BuildFailed(f"The cache {folder} can't be written to.")
         case None:
-            # Not the disk's: whoever downloads says it in words.
+            # Not an error of the disk: the download has its own message.
             return BuildFailed(f"A file could not be fetched: {error}.")
         case _:
             return BuildFailed(f"The cache {folder} can't be used: {error}.")
 
 
 def build_environment() -> dict[str, str]:
-    """The worker's own variables that a build is given."""
+    """The worker's own variables that are passed on to builds."""
     rust = rust_home()
     path = {"PATH": os.pathsep.join(os.get_exec_path()), "LANG": "C.UTF-8"}
     return path | ({"RUSTUP_HOME": str(rust)} if rust else {})

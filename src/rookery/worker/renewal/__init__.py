@@ -1,1 +1,1 @@
-"""How a worker comes to a machine from its own server, and is brought up to date by it."""
+"""Installs a worker from its own server, and updates it."""

@@ -1,15 +1,15 @@
-"""Puts a worker on a machine and newer ones beside it. Needs nothing but Python's own library: a
-server hands this very file out inside its install scripts.
+"""Installs a worker on a machine, and newer versions beside it. It needs only Python's standard
+library, because a server's install scripts contain this file.
 
     versions/<hash of the wheel>/       the wheel, unpacked, with the name of its environment
     envs/<hash of the requirements>/    an environment with the locked requirements
     current                             the version that is started
     bin/rookery                         starts it
-    probation                           about a version that has still to show that it works
-    server.key                          the public key that must have signed whatever comes later
+    probation                           the version that must still show that it works
+    server.key                          the public key that must have signed all later versions
 
-A version that needs nothing new shares its environment with the one before it. Everything is made
-under another name and renamed when it is whole, so that it may be interrupted at any moment.
+A version without new requirements shares its environment with the previous one. Everything is made
+under a temporary name and renamed when it is complete, so that it may be interrupted at any time.
 """
 
 import hashlib
@@ -68,7 +68,7 @@ exit /b %ERRORLEVEL%
 
 
 class InstallationFailed(Exception):
-    """Its text is a whole sentence."""
+    """The installation failed. The text is a whole sentence."""
 
 
 @dataclass(frozen=True)
@@ -92,24 +92,24 @@ class InstallFolder:
         return env / ("Scripts/python.exe" if WINDOWS else "bin/python")
 
     def key(self) -> str:
-        """Whose versions may be taken; empty where nobody was pinned."""
+        """The public key that versions must be signed with; empty if none was pinned."""
         try:
             return (self.root / KEY).read_text(encoding="utf-8").strip()
         except OSError:
             return ""
 
     def pin(self, key: str) -> None:
-        """From now on versions of this key's owner alone are taken."""
+        """Accept only versions signed with this key from now on."""
         self.root.mkdir(parents=True, exist_ok=True)
         _write(self.root / KEY, key)
 
     def switch(self, version: Path) -> None:
-        """From now on this one is started."""
+        """Make this the version that is started."""
         self.root.mkdir(parents=True, exist_ok=True)
         _write(self.root / "current", version.name)
 
     def write_launcher(self, version: Path) -> None:
-        """With what watches over later versions, taken from one that works."""
+        """Write the launcher, and beside it the probation script of a version that works."""
         text = WINDOWS_LAUNCHER.format(root=self.root)
         if not WINDOWS:
             text = LAUNCHER.format(root=shlex.quote(str(self.root)))
@@ -120,7 +120,7 @@ class InstallFolder:
         self.launcher.chmod(0o755)
 
     def tidy(self, *kept: Path) -> None:
-        """Remove what neither these versions nor the current one need."""
+        """Remove everything except these versions, the current one and their environments."""
         versions = {*kept, self.current()}
         envs = {(version / ENVIRONMENT).read_text().strip() for version in versions}
         for folder in (self.root / "versions").iterdir():
@@ -132,7 +132,7 @@ class InstallFolder:
 
 
 def add_version(place: InstallFolder, wheel: bytes, digest: str) -> Path:
-    """A new version beside the others, with an environment; raises InstallationFailed."""
+    """Unpack a version beside the others, with an environment. Raises InstallationFailed."""
     if hashlib.sha256(wheel).hexdigest() != digest:
         raise InstallationFailed("What was downloaded is not what the server promised.")
     folder = place.version(digest)
@@ -156,13 +156,13 @@ def add_version(place: InstallFolder, wheel: bytes, digest: str) -> Path:
 
 
 def environment_name(requirements: bytes) -> str:
-    """The same for the same requirements under the same Python."""
+    """A name that is the same for equal requirements under the same Python."""
     tag = f"{platform.python_version()} {platform.machine()}".encode()
     return hashlib.sha256(requirements + tag).hexdigest()[:DIGITS]
 
 
 def _environment(place: InstallFolder, requirements: Path) -> str:
-    """The name of an environment that has what is required; made where there is none yet."""
+    """The name of an environment with these requirements. It is made if there is none yet."""
     text = requirements.read_bytes()
     name = environment_name(text)
     folder = place.root / "envs" / name
@@ -172,7 +172,7 @@ def _environment(place: InstallFolder, requirements: Path) -> str:
 
 
 def _make_environment(folder: Path, requirements: Path, *, hashed: bool) -> None:
-    """Programs in it know their own place, so that it can't be renamed; a mark says it is whole."""
+    """Make an environment in place, since its programs contain its path. A mark completes it."""
     shutil.rmtree(folder, ignore_errors=True)
     _run([sys.executable, "-m", "venv", str(folder)], "An environment can't be made")
     python = folder / ("Scripts/python.exe" if WINDOWS else "bin/python")
@@ -223,7 +223,7 @@ def download(address: str) -> bytes:
 
 
 def is_open_to_all(server: str) -> bool:
-    """Whether anybody on the way to that server could change what comes from it."""
+    """Whether the connection to that server is unencrypted, so that others could change data."""
     parts = urllib.parse.urlsplit(server)
     host = parts.hostname or ""
     near = host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", host)
@@ -231,7 +231,7 @@ def is_open_to_all(server: str) -> bool:
 
 
 def check_fingerprint(key: str, expected: str) -> None:
-    """Raises InstallationFailed where the server's key is not the one that the page showed."""
+    """Raise InstallationFailed if the server's key is not the one that the page showed."""
     found = hashlib.sha256(bytes.fromhex(key)).hexdigest()[:FINGERPRINT_DIGITS]
     if expected and found != expected.lower():
         raise InstallationFailed(
@@ -241,7 +241,7 @@ def check_fingerprint(key: str, expected: str) -> None:
 
 
 def remember_server(place: InstallFolder, server: str, account: str) -> Path | None:
-    """NAME:TOKEN, when given, makes the worker ready to start; an older answer is kept."""
+    """Write the configuration if an account is given as NAME:TOKEN; otherwise keep the old one."""
     if not account:
         return None
     token, config = place.root / "worker.token", place.root / "worker.toml"
@@ -253,7 +253,7 @@ def remember_server(place: InstallFolder, server: str, account: str) -> Path | N
 
 
 def install(server: str, wheel: str, digest: str, key: str, wishes: Mapping[str, str]) -> str:
-    """All of it; gives the words to say. Raises InstallationFailed."""
+    """Install the worker, and return the text to print. Raises InstallationFailed."""
     if sys.version_info < LEAST_PYTHON:
         raise InstallationFailed("A Rookery worker needs Python 3.11 or newer.")
     if is_open_to_all(server) and not wishes.get("ROOKERY_ALLOW_HTTP"):
@@ -271,7 +271,7 @@ def install(server: str, wheel: str, digest: str, key: str, wishes: Mapping[str,
 
 
 def main(words: list[str]) -> int:
-    """Server, wheel, its hash and the server's key, as the scripts give them."""
+    """Install. The scripts pass the server, the wheel, its hash and the server's key."""
     try:
         server, wheel, digest, key = words
         # In the environment, because everybody on a machine can read the words of a command.

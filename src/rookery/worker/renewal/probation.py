@@ -1,11 +1,11 @@
-"""Watches over a new version until it has spoken with its server once; goes back to the one before
-where it fails again and again.
+"""Watches a new version until it has communicated with its server once, and returns to the previous
+version if the new one fails several times.
 
     python probation.py worker ...      what the launcher starts while a version is on probation
 
-Beside the launcher lies the older version's copy, which has shown that it works. It needs nothing
-but Python's own library. A failure is written down before it can happen, so that a process that
-dies without a word counts, too.
+The copy beside the launcher is that of an older version, which has shown that it works. It needs
+only Python's standard library. A failure is counted before it can happen, so that a process that
+dies without a message counts too.
 """
 
 import contextlib
@@ -24,15 +24,15 @@ FILE, NOTE, REFUSED = "probation", "went-back", "refused"
 MOST_FAILURES = 3
 PAUSE_SECONDS = 1.0
 SETTLED_SECONDS = 60.0
-"""Whoever lives so long does not fail at its start: it waits for its server."""
+"""A process that runs this long has not failed at its start, but waits for its server."""
 INNOCENT = frozenset({0, 5, 130})
-"""Exit codes of a good end, of a server at fault, of an interrupt."""
+"""The exit codes of a good end, of a server at fault, and of an interrupt."""
 NO_LIFE = frozenset({"configure", "doctor", "--print-systemd-unit"})
 
 
 @dataclass(frozen=True)
 class Probation:
-    """Which version is watched, and which one was at work before it."""
+    """The version on probation, and the version before it."""
 
     version: str
     """The name of its folder."""
@@ -47,7 +47,7 @@ def begin_probation(root: Path, probation: Probation) -> None:
 
 
 def read_probation(root: Path) -> Probation | None:
-    """The probation of the version that is started now, if it is on one."""
+    """The probation of the current version, if it is on one."""
     try:
         found = Probation(**json.loads((root / FILE).read_text(encoding="utf-8")))
         current = (root / "current").read_text(encoding="utf-8").strip()
@@ -57,14 +57,14 @@ def read_probation(root: Path) -> Probation | None:
 
 
 def end_probation(root: Path, version: str) -> None:
-    """Note that this version has spoken with its server."""
+    """End the probation, since this version has communicated with its server."""
     found = read_probation(root)
     if found is not None and found.version == version:
         (root / FILE).unlink(missing_ok=True)
 
 
 def read_return_note(root: Path) -> str:
-    """A sentence about a version that was given up, for the server; empty where there is none."""
+    """A sentence for the server about a version that was given up; empty if there is none."""
     try:
         return (root / NOTE).read_text(encoding="utf-8")
     except OSError:
@@ -72,12 +72,12 @@ def read_return_note(root: Path) -> str:
 
 
 def forget_return_note(root: Path) -> None:
-    """Forget the note, since the server knows."""
+    """Remove the note, since the server has received it."""
     (root / NOTE).unlink(missing_ok=True)
 
 
 def refuse_version(root: Path, digest: str, why: str) -> None:
-    """Note that a version is not to be tried again."""
+    """Note that a version must not be tried again."""
     (root / REFUSED).mkdir(exist_ok=True)
     _write(root / REFUSED / digest, why)
 
@@ -87,7 +87,7 @@ def is_refused(root: Path, digest: str) -> bool:
 
 
 def go_back(root: Path, given_up: Probation, why: str) -> None:
-    """Start the version before from now on."""
+    """Make the previous version the current one."""
     if (root / "versions" / given_up.before).is_dir():
         refuse_version(root, given_up.digest, why)
         _write(root / "current", given_up.before)
@@ -97,7 +97,7 @@ def go_back(root: Path, given_up: Probation, why: str) -> None:
 
 
 class ProbationWatch:
-    """One start of a version on probation; two threads use it, one after the other."""
+    """Counts one start of a version on probation. Two threads use it, one after the other."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -105,7 +105,7 @@ class ProbationWatch:
         self._lock = threading.Lock()
 
     def count(self, *, failed: bool) -> None:
-        """Whether this start counts as a failure as things stand."""
+        """Set whether this start counts as a failure."""
         with self._lock:
             found = read_probation(self._root)
             if found is not None and failed != self._counted:
@@ -115,7 +115,7 @@ class ProbationWatch:
 
 
 def start(root: Path, words: list[str]) -> int:
-    """Run the version at hand; the exit code where there is nothing more to start."""
+    """Run the current version. Returns the exit code if nothing more is to be started."""
     found = read_probation(root)
     if found is None or words[:1] != ["worker"] or NO_LIFE & set(words):
         return _lived(words)[0]
@@ -133,7 +133,7 @@ def start(root: Path, words: list[str]) -> int:
 
 
 def _judged(root: Path, words: list[str], code: int, why: str) -> int:
-    """Start again after a failure, this version or the one before."""
+    """Start again after a failure, with this version or the previous one."""
     found = read_probation(root)
     if found is None or code in INNOCENT:
         return code
@@ -144,7 +144,7 @@ def _judged(root: Path, words: list[str], code: int, why: str) -> int:
 
 
 def _lived(words: list[str]) -> tuple[int, str]:
-    """Run the worker; its exit code, and the last line about why it ended."""
+    """Run the worker. Returns its exit code, and the last line about why it ended."""
     sys.argv = ["rookery", *words]
     try:
         runpy.run_module("rookery.cli.main", run_name="__main__", alter_sys=True)
@@ -160,7 +160,7 @@ def _lived(words: list[str]) -> tuple[int, str]:
 
 
 def _anew(root: Path, words: list[str]) -> int:
-    """Start again by the launcher, which knows the place of every version."""
+    """Start again through the launcher, which finds the right version."""
     sys.stdout.flush()
     if os.name != "nt":
         launcher = str(root / "bin" / "rookery")
@@ -175,7 +175,7 @@ def _write(file: Path, text: str) -> None:
 
 
 if __name__ == "__main__":
-    # Its own folder holds nothing that a version may import.
+    # The folder of this file contains nothing that a version may import.
     with contextlib.suppress(ValueError):
         sys.path.remove(str(Path(__file__).parent))
     sys.exit(start(Path(__file__).resolve().parents[1], sys.argv[1:]))

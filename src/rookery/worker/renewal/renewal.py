@@ -1,4 +1,4 @@
-"""Brings a worker up to what its server hands out: fetched, checked, tried, then put in place."""
+"""Updates a worker to the version of its server: downloaded, checked, tried, then installed."""
 
 import os
 import subprocess
@@ -45,7 +45,7 @@ NOT_SIGNED = (
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """This worker, where it was installed by a server."""
+    """This worker, if a server has installed it."""
 
     place: InstallFolder
     version: Path
@@ -53,7 +53,7 @@ class Installed:
 
 
 def installed_here(package: Path = Path(rookery.__file__).parent) -> Installed | None:
-    """This installation; None for a checkout or what was installed by other means."""
+    """This installation; None for a checkout or one that was made by other means."""
     version = package.parent
     try:
         digest = (version / MARK).read_text().strip()
@@ -65,25 +65,26 @@ def installed_here(package: Path = Path(rookery.__file__).parent) -> Installed |
 
 @dataclass(slots=True)
 class Renewal:
-    """Brings the worker up to its server's version, between two tasks."""
+    """Updates the worker to its server's version, between two tasks."""
 
     installed: Installed
     transport: Transport
     threads: Threads
     say: Callable[[str], object]
     words: Sequence[str]
-    """What the worker was started with: the new one must start with the same."""
+    """The words that the worker was started with. The new version must start with the same ones."""
     tell: Callable[[str], object]
-    """Writes a line into the server's log; in a thread."""
+    """Writes a line into the server's log. It is called in a thread."""
     stays: bool = False
-    """Whether its owner wants this version for good."""
+    """Whether the owner wants to keep this version."""
     allow_http: bool = False
-    """Whether its owner trusts everybody on the way to the server."""
+    """Whether the owner accepts an unencrypted connection to the server."""
     trial_seconds: float = TRIAL_SECONDS
     _refused: set[str] = field(default_factory=set)
 
     async def __call__(self, offer: RookeryServer) -> bool:
-        """Whether a newer worker is in place and is to be started now."""
+        """Update if the server offers a newer version. Returns whether one is in place and must be
+        started now."""
         await self.threads.io(self._spoken)
         wanted, offered = offer.sha256, offer.sha256 + offer.signature
         if self.stays or not wanted or wanted == self.installed.digest or offered in self._refused:
@@ -94,7 +95,7 @@ class Renewal:
             return self._stay(offer, str(error))
 
     def _spoken(self) -> None:
-        """End the probation of this version, and tell the server of one that failed before."""
+        """End the probation of this version, and report an earlier failed one to the server."""
         root = self.installed.place.root
         end_probation(root, self.installed.version.name)
         if not (sentence := read_return_note(root)):
@@ -103,7 +104,7 @@ class Renewal:
         try:
             self.tell(sentence)
         except (NoAnswer, CallRefused):
-            return  # told at the next opportunity
+            return  # it is reported at the next opportunity
         forget_return_note(root)
 
     def _renew(self, offer: RookeryServer) -> bool:
@@ -129,7 +130,8 @@ class Renewal:
         return True
 
     def _swap(self, version: Path, offer: RookeryServer) -> None:
-        """On probation, unless another worker of this place was quicker."""
+        """Make the version current, on probation, unless another worker of this installation has
+        done so."""
         place, ours = self.installed.place, self.installed.version
         if place.current() != version:
             place.write_launcher(ours)
@@ -139,7 +141,8 @@ class Renewal:
             place.switch(version)
 
     def _tried(self, version: Path) -> str:
-        """Start it as it will be started, up to its first task; why it does not, or nothing."""
+        """Start the version in the same way, up to its first task. Returns why it does not start,
+        or an empty text."""
         python = str(self.installed.place.python(version))
         command = [python, "-m", "rookery.cli.main", *self.words, "--trial"]
         try:
@@ -159,7 +162,7 @@ class Renewal:
         return f"it does not start: {said[-1] if said else 'no word'}" if ended.returncode else ""
 
     def _check(self, offer: RookeryServer) -> None:
-        """Check that the server may give us a version; raises InstallationFailed."""
+        """Check that this server may provide a version. Raises InstallationFailed."""
         server, key = self.transport.server, self.installed.place.key()
         if is_open_to_all(server) and not self.allow_http:
             raise InstallationFailed(OPEN_TO_ALL.format(server=server, flag="--allow-http"))
@@ -179,7 +182,7 @@ class Renewal:
 
 
 def _surroundings(version: Path) -> dict[str, str]:
-    """This process's variables, with the other version's package before ours."""
+    """This process's environment, with the package of the other version before this one's."""
     path = os.pathsep.join(_others(version))
     return {**os.environ, "PYTHONPATH": path}  # noqa: TID251 - handed on, not read
 

@@ -1,1 +1,1 @@
-"""Keeps engines and builds apart from the rest of a volunteer's machine."""
+"""Isolates engines and builds from the rest of a volunteer's machine."""

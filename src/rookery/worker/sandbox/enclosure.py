@@ -1,4 +1,4 @@
-"""What a program in the sandbox may see and take, as the launcher is told it."""
+"""What a program in the sandbox may access and use. The launcher receives this as its arguments."""
 
 import json
 import os
@@ -7,9 +7,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 PORT = 3128
-"""Where a sandbox with a way out has it: free, because nobody else is in the namespace."""
+"""The port of the gateway inside a sandbox. It is free, because nothing else uses the network
+namespace."""
 Way = Literal["namespaces", "bubblewrap", "within", "none"]
-"""Who makes the walls: the launcher itself, bubblewrap, whoever was before it, or nobody."""
+"""What isolates the program: the launcher's own namespaces, bubblewrap, the bubblewrap that has
+started this launcher (`within`), or nothing."""
 BOOT = (
     "import sys; sys.path.insert(0, sys.argv.pop(1));"
     " from rookery.worker.sandbox.launcher import main; main(sys.argv[1:])"
@@ -19,7 +21,7 @@ HOME = "/home/engine"
 MEBIBYTE = 2**20
 NOBODY = 65534
 MOST_ACCOUNTS = 2
-"""Of a sandbox: the worker's own, and nobody."""
+"""The number of accounts in a sandbox: the worker's own, and nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +33,19 @@ class UserIds:
 
     @classmethod
     def inside(cls) -> "UserIds":
-        """Nobody, where the worker has the choice: root's number alone opens too much."""
+        """The account nobody, if the worker can choose: root's number would allow too much."""
         if os.geteuid() == 0 and _knows_nobody():
             return cls(NOBODY, NOBODY)
         return cls(os.geteuid(), os.getegid())
 
 
 def _knows_nobody() -> bool:
-    """Whether there is an account for nobody; a container may have root's alone."""
+    """Whether the account nobody exists here. A container may have only root."""
     return any(first <= NOBODY < first + count for first, _, count in _accounts())
 
 
 def knows_few_accounts() -> bool:
-    """Whether this is a user namespace for one sandbox alone."""
+    """Whether this user namespace was made for one sandbox."""
     return sum(count for _, _, count in _accounts()) <= MOST_ACCOUNTS
 
 
@@ -54,8 +56,8 @@ def _accounts() -> list[tuple[int, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
-    """What a program in a sandbox may see and use. Paths are those of the machine, and the same
-    inside."""
+    """What a program in a sandbox may access and use. Paths are the same inside as on the
+    machine."""
 
     way: Way
     readable: tuple[str, ...] = ()
@@ -63,20 +65,20 @@ class Enclosure:
     folder: str = HOME
     environment: Mapping[str, str] = field(default_factory=dict)
     bubblewrap: str = ""
-    """The program that makes the walls."""
+    """The path of bubblewrap, if that is used."""
     relay: str = ""
-    """The socket of the gateway, which is the only way to a network; none without it."""
+    """The gateway's socket, which is the only access to a network; empty for no access."""
     memory_mib: int = 0
-    """Of all its processes together; 0 for any amount."""
+    """The limit for the memory of all its processes together; 0 for none."""
     processes: int = 64
-    """More of them are the end of all; threads are not counted."""
+    """With more processes than this, all of them are killed. Threads are not counted."""
     tasks: int = 1024
-    """More processes and threads than that can't be made, so that a bomb stays small."""
+    """The limit for processes and threads together. It keeps a fork bomb small."""
     temporary_mib: int = 64
     file_mib: int = 0
-    """The largest single file, also one in memory alone; 0 for any size."""
+    """The limit for a single file, also in memory; 0 for none."""
     deleted_mib: int = 0
-    """Of the disk, in files that have no name any more; 0 for any amount."""
+    """The limit for disk space of files that were deleted while open; 0 for none."""
     watch_seconds: float = 0.5
 
     def text(self) -> str:

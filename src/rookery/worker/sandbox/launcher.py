@@ -1,9 +1,9 @@
-"""Starts one program in namespaces of its own: the child of ours that the worker really starts.
+"""Starts one program in its own namespaces. This is the process that the worker starts.
 
-Three processes take part. The outer one, which the worker knows, made the namespaces and waits. The
-first one inside has the number 1 there, so that its end is the end of all the others; it dies with
-the outer one, and watches. The third is the program itself, executed in place: it has the worker's
-pipes, and nobody stands between. Where bubblewrap makes the namespaces, it is the outer process.
+Three processes take part. The outer one, which the worker knows, makes the namespaces and waits.
+The first process inside is number 1 of its namespace, so that its end is the end of all others; it
+dies with the outer one, and watches the resources. The third executes the program itself, with the
+worker's pipes and nothing in between. If bubblewrap makes the namespaces, it is the outer process.
 """
 
 import contextlib
@@ -25,17 +25,18 @@ CANNOT_START = 127
 ORPHAN_SECONDS = 1.0
 LIKELY_VICTIM = "500"
 OTHERS = 32
-"""Sandboxes that are counted together where bubblewrap makes no user namespace."""
+"""How many sandboxes the limit of tasks allows for, if bubblewrap makes no user namespace and they
+are counted together."""
 FIRST_CAPABILITY, LAST_CAPABILITY = 0, 63
 PER_NAMESPACE = (5, 14)
-"""From this kernel on the limit of processes counts those of a user namespace alone."""
+"""The first kernel whose limit of processes counts each user namespace separately."""
 
 
 def main(words: list[str]) -> None:
-    """Words: the enclosure, then the program's own."""
+    """Start a program. The words are the enclosure, then the program's command."""
     enclosure, command = Enclosure.read(words[0]), words[1:]
     if enclosure.relay and enclosure.way != "bubblewrap":
-        # What it needs of Python's library is out of sight later.
+        # Python's library is not visible later.
         load_relay()
     if enclosure.way == "namespaces":
         enclose(enclosure, command)
@@ -48,7 +49,7 @@ def main(words: list[str]) -> None:
 
 
 def enclose(enclosure: Enclosure, command: list[str]) -> None:
-    """Never returns: ends as the program ended."""
+    """Start the program in namespaces. Never returns: the process ends as the program ended."""
     inner, parent = UserIds.inside(), os.getppid()
     _offer_to_the_kernel()
     try:
@@ -66,7 +67,7 @@ def enclose(enclosure: Enclosure, command: list[str]) -> None:
 
 
 def _enclose_by_bubblewrap(enclosure: Enclosure, command: list[str]) -> None:
-    """Never returns: becomes bubblewrap, which starts the launcher once more within."""
+    """Become bubblewrap, which starts the launcher again inside. Never returns."""
     _offer_to_the_kernel()
     words = mounts.bubblewrap_words(enclosure, command)
     try:
@@ -92,7 +93,8 @@ def _make_namespaces() -> None:
 
 
 def _map_accounts(pid: int, hears: int) -> None:
-    """Map the accounts of a namespace from outside, where root may map one that is not its own."""
+    """Map the accounts of a namespace from outside, where root can map an account that is not its
+    own."""
     status = 1
     with contextlib.suppress(OSError):
         if os.read(hears, 1):
@@ -109,7 +111,7 @@ def _map_accounts(pid: int, hears: int) -> None:
 
 
 def _wait_outside(first: int, parent: int) -> None:
-    # The pipes are the program's alone, or nobody would see it close them.
+    # Only the program may hold the pipes; otherwise nobody would notice that it closes them.
     with contextlib.suppress(OSError):
         nothing = os.open("/dev/null", os.O_RDWR)
         for number in (0, 1, 2):
@@ -126,7 +128,8 @@ def _wait_outside(first: int, parent: int) -> None:
 
 
 def _awaited(first: int, parent: int) -> int:
-    """Its status; a program whose worker has died is ended, for it may not care itself."""
+    """The exit status of the first process. If the worker has died, the sandbox is killed, because
+    the program might not end by itself."""
     while True:
         ended, status = os.waitpid(first, os.WNOHANG)
         if ended:
@@ -137,13 +140,14 @@ def _awaited(first: int, parent: int) -> int:
 
 
 def _offer_to_the_kernel() -> None:
-    """Have the kernel end this process first when memory runs out."""
+    """Make the kernel kill this process first when memory runs out."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(LIKELY_VICTIM)
 
 
 def _be_first(enclosure: Enclosure, command: list[str], inner: UserIds, hears: int) -> None:
-    """Dies with the outer process, which may have died before it could be said."""
+    """Run as the first process inside. It dies with the outer process, which may have died
+    already."""
     _die_with_parent()
     if select.select([hears], [], [], 0)[0]:
         os._exit(1)
@@ -160,15 +164,15 @@ def _die_with_parent() -> None:
 
 
 def _watch_over(enclosure: Enclosure, command: list[str], inner: UserIds) -> None:
-    """As the first process of the namespace; never returns."""
+    """Start and watch the program, as the first process of the namespace. Never returns."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     if enclosure.relay:
         relay_to(enclosure.relay)
     program = os.fork()
     if program == 0:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        # The kernel shares time out by sessions: however many there are of the program's, the one
-        # who watches has its turn.
+        # The kernel divides time between sessions, so the watching process gets its share however
+        # many processes the program has.
         os.setsid()
         _become(inner)
         execute(enclosure, command)
@@ -179,7 +183,7 @@ def _watch_over(enclosure: Enclosure, command: list[str], inner: UserIds) -> Non
 
 
 def _become(account: UserIds) -> None:
-    """Nobody, where there is a choice; and nothing that a set-uid program could give back."""
+    """Change to the account, and drop everything that a set-uid program could restore."""
     for capability in range(FIRST_CAPABILITY, LAST_CAPABILITY + 1):
         with contextlib.suppress(OSError):
             mounts.process_control(mounts.PR_CAPBSET_DROP, capability)
@@ -191,7 +195,7 @@ def _become(account: UserIds) -> None:
 
 
 def execute(enclosure: Enclosure, command: list[str]) -> None:
-    """Become the program, within its limits; never returns."""
+    """Set the limits and become the program. Never returns."""
     try:
         _limit(enclosure)
         os.chdir(enclosure.folder)
@@ -201,7 +205,7 @@ def execute(enclosure: Enclosure, command: list[str]) -> None:
 
 
 def _find(command: list[str], enclosure: Enclosure) -> None:
-    # Python ignores broken pipes; a program expects to die of them.
+    # Python ignores SIGPIPE; programs expect to be ended by it.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.closerange(3, 256)
     os.execvpe(command[0], command, dict(enclosure.environment))  # noqa: S606 - what we are for
@@ -210,7 +214,7 @@ def _find(command: list[str], enclosure: Enclosure) -> None:
 def _limit(enclosure: Enclosure) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if enclosure.memory_mib:
-        # Twice: this limit counts what is asked for, the watch what is really taken.
+        # Twice the limit: this one counts allocated memory, the watch counts used memory.
         _lower(resource.RLIMIT_DATA, 2 * enclosure.memory_mib * MEBIBYTE)
     if enclosure.file_mib:
         _lower(resource.RLIMIT_FSIZE, enclosure.file_mib * MEBIBYTE)
@@ -236,17 +240,17 @@ def _complain(text: str) -> None:
     os._exit(CANNOT_START)
 
 
-# The one way out of the sandbox: a port of its own network that leads to a socket.
+# The network access of the sandbox: a port of its own network that is connected to a socket.
 #
-# The namespace has no network but itself. Whoever connects to the port is connected to the worker's
-# gateway, which decides where to; so nothing inside can reach what the gateway does not.
+# The namespace has no other network. Connections to the port reach the worker's gateway, which
+# decides where to connect to. So nothing inside can reach what the gateway does not.
 
 CHUNK_BYTES = 65_536
 SET_FLAGS, UP_AND_RUNNING = 0x8914, 0x41
 
 
 def load_relay() -> None:
-    """Import what is needed later, while Python's library can be seen."""
+    """Import what is needed later, while Python's library is visible."""
     import fcntl
     import socket
     import struct
@@ -256,7 +260,7 @@ def load_relay() -> None:
 
 
 def relay_to(path: str) -> None:
-    """Lead from the port to the socket, by a process that ends with all the others."""
+    """Connect the port to the socket, in a process that ends with all others."""
     import socket
 
     _raise_loopback()
@@ -275,7 +279,7 @@ def _raise_loopback() -> None:
     import socket
     import struct
 
-    # Where bubblewrap made the namespace it is up already, and not ours to change.
+    # If bubblewrap made the namespace, the interface is up already and can't be changed.
     with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_one:
         fcntl.ioctl(any_one, SET_FLAGS, struct.pack("16sh", b"lo", UP_AND_RUNNING))
 

@@ -1,7 +1,8 @@
-"""The file tree that a program in the sandbox sees: the system, read-only, and its own few places.
+"""The file tree that a program in the sandbox sees: the system, read-only, and a few places of its
+own.
 
-Everything that is there was put there by name. What the machine has elsewhere, homes above all, is
-not hidden but absent. It is laid out by calls of the kernel, or in bubblewrap's words.
+Everything in it was added by name. Other files of the machine, above all homes, are not hidden but
+absent. The tree is built with system calls, or described to bubblewrap.
 """
 
 import contextlib
@@ -15,7 +16,7 @@ from pathlib import Path
 import rookery
 from rookery.worker.sandbox.enclosure import BOOT, HOME, MEBIBYTE, Enclosure, UserIds
 
-# System calls that Python does not offer: namespaces, mounts, and what a process is bound to.
+# System calls that Python does not offer: namespaces, mounts and process attributes.
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUTS = 0x04000000
@@ -71,7 +72,7 @@ def pivot_root(new: str, old: str) -> None:
 
 
 def restrict_mounts(path: str, flags: int, *, deep: bool) -> None:
-    """Add flags to a mount and, if wished, to all below it; raises OSError on an old kernel."""
+    """Add flags to a mount and, with `deep`, to all below it. Raises OSError on an old kernel."""
     attributes = _MountAttributes(attr_set=flags)
     result = _libc.syscall(
         ctypes.c_long(SYS_MOUNT_SETATTR),
@@ -95,13 +96,13 @@ OLD, NEW = "/old", "/new"
 SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt", "nix", "gnu")
 SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime")
 TRUST = ("ssl", "ca-certificates", "pki")
-"""Whom this machine believes: for those who reach a network."""
+"""The machine's trusted certificates, for programs with network access."""
 DEVICES = ("null", "zero", "full", "random", "urandom")
 READ_ONLY = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV
 
 
 def lay_out(enclosure: Enclosure, inner: UserIds) -> None:
-    """Build the tree at NEW; the machine's own is at OLD until `move_in`."""
+    """Build the tree at NEW. The machine's own tree is at OLD until `move_in`."""
     mount("", "/", flags=MS_REC | MS_PRIVATE)
     _temporary(TEMPORARY, "size=1m,mode=755")
     Path(TEMPORARY + OLD).mkdir()
@@ -117,7 +118,8 @@ def lay_out(enclosure: Enclosure, inner: UserIds) -> None:
 
 
 def move_in() -> None:
-    """By the first process of the pid namespace: its own /proc, and nothing of the old tree."""
+    """Switch to the new tree and mount its /proc. Called by the first process of the pid
+    namespace."""
     Path(NEW + "/proc").mkdir()
     flags = MS_NOSUID | MS_NODEV | MS_NOEXEC
     mount("proc", NEW + "/proc", "proc", flags)
@@ -128,7 +130,7 @@ def move_in() -> None:
 
 
 def forbid_namespaces() -> None:
-    """No further namespaces inside, and no way to write to the kernel's settings or the root."""
+    """Forbid further namespaces, and writing to the kernel's settings and to the root."""
     with contextlib.suppress(OSError):
         Path("/proc/sys/user/max_user_namespaces").write_text("0")
     _restrict("/proc", deep=False)
@@ -142,7 +144,7 @@ def _system() -> None:
             Path(NEW, name).symlink_to(there.readlink())
         elif there.is_dir():
             _bind(f"/{name}")
-    # Engines look here for processors and memory nodes, and play worse without.
+    # Engines read processors and memory nodes here, and play worse without.
     if Path(OLD + "/sys/devices/system").is_dir():
         _bind("/sys/devices/system")
 
@@ -183,7 +185,7 @@ def _given(enclosure: Enclosure) -> None:
 
 
 def outermost(paths: Iterable[str]) -> list[str]:
-    """Without those that lie within another, or within the system's folders."""
+    """The paths without those inside another one or inside the system's folders."""
     covered = [f"/{name}" for name in SYSTEM]
     kept: list[str] = []
     for path in sorted(set(paths)):
@@ -212,7 +214,8 @@ def _restrict(path: str, *, deep: bool) -> None:
     try:
         restrict_mounts(path, READ_ONLY, deep=deep)
     except OSError:
-        # Kernels before 5.12: one mount after the other, with the flags it must keep.
+        # Kernels before 5.12: change one mount after another, and keep the flags that each must
+        # keep.
         for each in _mounts_below(path) if deep else (path,):
             flags = os.statvfs(each).f_flag & (MS_NOEXEC | MS_NODEV)
             flags |= MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID
@@ -226,24 +229,23 @@ def _mounts_below(path: str) -> list[str]:
 
 
 def _unescaped(place: str) -> str:
-    # By hand: Python's own codec would have to be loaded from a tree that is no longer here.
+    # Decoded by hand: Python's own codec would have to be loaded from a tree that is gone.
     for code, character in (("040", " "), ("011", "\t"), ("012", "\n"), ("134", "\\")):
         place = place.replace(f"\\{code}", character)
     return place
 
 
-# The walls by bubblewrap, where this machine lets it make the namespaces and not us.
-#
-# It may be set-uid, or allowed by name in the machine's security settings. The tree is the same;
-# the launcher is the first process inside and watches from there.
+# Isolation by bubblewrap, if this machine allows it to make namespaces but not the worker. It may
+# be set-uid, or allowed by name in the machine's security settings. The tree is the same. The
+# launcher is the first process inside and watches from there.
 
 SEPARATE = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts")
 PACKAGE = Path(rookery.__file__).parent
 
 
 def bubblewrap_words(enclosure: Enclosure, command: list[str]) -> tuple[str, ...]:
-    """The whole command that starts the launcher within walls; reads links of the disk."""
-    # The interpreter itself: nothing of a virtual environment is needed to watch.
+    """The command that starts the launcher in bubblewrap. It reads links."""
+    # The interpreter itself: watching needs nothing of a virtual environment.
     python = Path(sys.executable).resolve()
     within = replace(enclosure, way="within")
     return (
@@ -269,7 +271,7 @@ def _bubblewrap_system() -> Iterator[str]:
             yield from ("--symlink", str(there.readlink()), f"/{name}")
         else:
             yield from ("--ro-bind-try", f"/{name}", f"/{name}")
-    # Engines look here for processors and memory nodes, and play worse without.
+    # Engines read processors and memory nodes here, and play worse without.
     yield from ("--ro-bind-try", "/sys/devices/system", "/sys/devices/system")
 
 
@@ -303,7 +305,8 @@ def _bubblewrap_given(enclosure: Enclosure, python: Path) -> Iterator[str]:
 
 
 def _folders(*paths: str) -> Iterator[str]:
-    """Those above the paths: what bubblewrap makes by itself root alone could enter."""
+    """Options for the folders above the paths. Those that bubblewrap makes itself could only be
+    entered by root."""
     above = {str(each) for path in paths for each in Path(path).parents}
     for folder in sorted(above - {"/"}):
         yield from ("--perms", "0755", "--dir", folder)

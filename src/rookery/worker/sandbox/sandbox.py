@@ -1,4 +1,4 @@
-"""Wraps commands so that they run in the sandbox, or as close to it as this machine allows."""
+"""Wraps commands so that they run in the sandbox, or as isolated as this machine allows."""
 
 import os
 import shutil
@@ -37,27 +37,28 @@ class BuiltEngine:
     digest: str
     """The SHA-256 of the program."""
     options: tuple[tuple[str, str], ...] = ()
-    """Nets that are handed over by UCI option."""
+    """UCI options that set the engine's nets."""
     readable: tuple[Path, ...] = ()
-    """What the program needs to see of the disk beside the system's own folders."""
+    """The files that the program needs to read, besides the system's folders."""
     environment: tuple[tuple[str, str], ...] = ()
-    """What it needs beside what every engine sees."""
+    """Environment variables that it needs, besides those of every engine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """How commands are wrapped here; `why` is a sentence when there are no walls."""
+    """How commands are wrapped on this machine. `why` is a sentence if there is no isolation."""
 
     available: bool
-    """A run may demand it; without it programs have a clean environment and a few limits."""
+    """Whether programs are isolated, which a run may demand. If not, they have a clean environment
+    and a few limits."""
     why: str = ""
     memory_mib: int = 0
-    """The most that one program may take, all its processes together; 0 for any amount."""
+    """The most memory that one program may use with all its processes; 0 for any amount."""
     build_processes: int = BUILD_PROCESSES
     bubblewrap: str = ""
-    """The program that makes the walls, where we may not make them ourselves."""
+    """The path of bubblewrap, if the worker can't make namespaces itself."""
     permitted: bool = False
-    """Whether the owner lets programs of strangers run without walls."""
+    """Whether the owner lets programs of strangers run without isolation."""
 
     @property
     def takes_strangers(self) -> bool:
@@ -66,19 +67,19 @@ class Sandbox:
 
     @property
     def refusal(self) -> str:
-        """Why it may not, and what the owner can do."""
+        """Why such code may not run here, and what the owner can do."""
         return f"This machine runs no programs of strangers without a sandbox. {self.why} {ADVICE}"
 
     @property
     def owner(self) -> UserIds | None:
-        """Whom the files of a build must belong to, when that is not the worker itself."""
+        """The account that must own the files of a build, if it is not the worker's."""
         if not self.available:
             return None
         inside = UserIds.inside()
         return inside if inside.uid != os.geteuid() else None
 
     def playing(self, built: BuiltEngine, *, memory_mib: int = 0) -> tuple[str, ...]:
-        """The command that plays; the pipes given to it are the engine's own."""
+        """The command to play with. Its pipes are connected to the engine directly."""
         return self._wrapped(
             built.command,
             Enclosure(
@@ -104,7 +105,7 @@ class Sandbox:
         relay: Path | None = None,
         most_bytes: int = 0,
     ) -> tuple[str, ...]:
-        """The command of a build, which may write to its scratch folder alone."""
+        """The command of a build step, which may write only to its scratch folder."""
         return self._wrapped(
             command,
             Enclosure(
@@ -154,12 +155,12 @@ def _paths(readable: Sequence[Path]) -> tuple[str, ...]:
 
 
 async def detect_sandbox(threads: Threads, *, permitted: bool = False) -> Sandbox:
-    """Tries it: nothing else tells what this kernel and its settings allow."""
+    """Find out by trying: nothing else tells what this kernel and its settings allow."""
     return replace(await threads.io(_found), permitted=permitted)
 
 
 def _found() -> Sandbox:
-    """By namespaces of our own, else by bubblewrap's."""
+    """A sandbox with the launcher's own namespaces, else with bubblewrap."""
     most = ThisSystem().memory_mib() * 3 // 4
     if sys.platform != "linux":
         return Sandbox(False, "There are sandboxes on Linux only.", most)
@@ -177,7 +178,7 @@ def _found() -> Sandbox:
 
 
 def _failure(sandbox: Sandbox) -> str:
-    """Why a command does not run in it; empty where it does."""
+    """Why a command does not run in this sandbox; empty if it does."""
     command = sandbox.playing(BuiltEngine(("/bin/sh", "-c", f"exit {PROBE_CODE}"), ""))
     try:
         ended = subprocess.run(

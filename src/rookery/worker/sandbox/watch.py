@@ -1,8 +1,8 @@
-"""Watches a sandbox from within, by its first process, whose end is the end of all.
+"""Watches the resources of a sandbox from inside, in its first process, whose end is the end of
+all.
 
-What a program takes is more than what its processes have in use: memory that is shared stays where
-it is when whoever filled it ends, files in memory need not be mapped by anybody, and a file that
-was deleted keeps its room on the disk as long as it is open.
+A program can take more than its processes have in use: shared memory remains when its writer ends,
+files in memory need not be mapped, and a deleted file keeps its disk space while it is open.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from rookery.worker.sandbox.enclosure import MEBIBYTE, Enclosure
 
 CLOSE_SECONDS = 0.05
-"""Between two looks at one that has taken half of what it may."""
+"""The interval between measurements of a program that uses at least half of a limit."""
 ENDED_BY_US = 125
 HIDDEN_LOOKS = 5
 BLOCK_BYTES = 512
@@ -25,22 +25,22 @@ IN_MEMORY = ("/memfd:", "/dev/zero", "/SYSV", "/dev/shm/", "/anon_hugepage")  # 
 DELETED = " (deleted)"
 
 File = tuple[int, int]
-"""Device and number."""
+"""A file, as device and inode number."""
 
 
 @dataclass(slots=True)
 class ResourceUse:
-    """How much of the machine a program has."""
+    """The resources that a program uses."""
 
     processes: int = 0
     memory: int = 0
-    """Bytes that belong to one process each, and those of the places in memory."""
+    """The bytes of memory that belong to one process each, and those of file systems in memory."""
     shared: dict[File, int] = field(default_factory=dict)
-    """Bytes of memory that processes share or hold as a file, each counted once."""
+    """The bytes of memory that processes share or hold as a file, each counted once."""
     deleted: dict[File, int] = field(default_factory=dict)
-    """Bytes of files on the disk that have no name any more."""
+    """The bytes of files on the disk that were deleted while open."""
     hidden: set[str] = field(default_factory=set)
-    """Processes that can't be looked at; one that is ending can't be for a moment."""
+    """Processes that can't be examined. One that is ending can't be for a moment."""
 
     @property
     def memory_mib(self) -> float:
@@ -51,14 +51,14 @@ class ResourceUse:
         return sum(self.deleted.values()) / MEBIBYTE
 
     def forget(self, device: int) -> None:
-        """Whether a file lies in memory that is counted as a whole."""
+        """Remove files on a device that is counted as a whole."""
         for kept in (self.shared, self.deleted):
             for file in [each for each in kept if each[0] == device]:
                 del kept[file]
 
 
 def watch_until_end(program: int, enclosure: Enclosure) -> int:
-    """The program's exit code, 128 and more for a signal."""
+    """Watch until the program ends. Returns its exit code, 128 and more for a signal."""
     seconds = enclosure.watch_seconds
     hidden: dict[str, int] = {}
     while True:
@@ -76,7 +76,7 @@ def watch_until_end(program: int, enclosure: Enclosure) -> int:
 
 
 def _reaped(program: int) -> int | None:
-    """Reap all children; orphans of the program are children of the first process too."""
+    """Reap all children. Orphans of the program are children of the first process too."""
     found: int | None = None
     with contextlib.suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
@@ -87,11 +87,11 @@ def _reaped(program: int) -> int | None:
 
 
 def measure_use(enclosure: Enclosure, folder: str = "/proc") -> ResourceUse:
-    """What all the processes of this namespace take together."""
+    """The resources used by all processes of this namespace."""
     names = os.listdir(folder)  # noqa: PTH208 - often
     numbers = [name for name in names if name.isdigit() and name != "1"]
     if len(numbers) > enclosure.processes:
-        # A bomb is put out before it is measured.
+        # Too many processes end the program; they need not be measured.
         return ResourceUse(len(numbers))
     taken = measure_processes(numbers, folder)
     for path in OWN_PLACES:
@@ -103,7 +103,8 @@ def measure_use(enclosure: Enclosure, folder: str = "/proc") -> ResourceUse:
 
 
 def measure_processes(numbers: Iterable[str], folder: str = "/proc") -> ResourceUse:
-    """What these processes take, each file and each piece of shared memory once."""
+    """The resources used by these processes. Each file and each piece of shared memory counts
+    once."""
     taken = ResourceUse()
     for number in numbers:
         taken.processes += 1
@@ -121,7 +122,8 @@ def measure_processes(numbers: Iterable[str], folder: str = "/proc") -> Resource
 
 
 def find_excess(enclosure: Enclosure, taken: ResourceUse, hidden_looks: int = 0) -> str:
-    """What there is too much of, if anything; a process that hides for long counts as that."""
+    """The limit that is exceeded, in words; empty if there is none. A process that can't be
+    examined for long counts as exceeding one."""
     if taken.processes > enclosure.processes:
         return f"more than {enclosure.processes} processes"
     if taken.memory_mib > enclosure.memory_mib > 0:
@@ -132,7 +134,7 @@ def find_excess(enclosure: Enclosure, taken: ResourceUse, hidden_looks: int = 0)
 
 
 def _own_bytes(path: str) -> int:
-    """What a process has in use beside what it shares in memory."""
+    """The bytes that a process uses and does not share."""
     total = 0
     for line in _lines(path):
         if line.startswith((b"RssAnon:", b"RssFile:")):
@@ -152,7 +154,8 @@ def _add_open_files(folder: str, taken: ResourceUse) -> None:
 
 
 def _add_mapped_files(path: str, taken: ResourceUse) -> None:
-    """Add mapped files by their extent: nothing tells how much of it is filled."""
+    """Add mapped files with their whole size, since the kernel does not tell how much of it is
+    used."""
     for line in _lines(path):
         if not line.endswith(DELETED.encode()):
             continue
@@ -169,7 +172,7 @@ def _add(taken: ResourceUse, name: str, file: File, size: int) -> None:
 
 
 def _segments() -> dict[File, int]:
-    """Shared memory of the old kind, which stays without any process."""
+    """System V shared memory, which remains without any process."""
     found: dict[File, int] = {}
     with contextlib.suppress(OSError, ValueError, IndexError):
         head, *lines = (line.split() for line in _lines(SEGMENTS))
@@ -180,7 +183,7 @@ def _segments() -> dict[File, int]:
 
 
 def _has_ended(path: str) -> bool:
-    """Whether a process has ended, be it that nobody has reaped it yet."""
+    """Whether a process has ended, even if it was not reaped yet."""
     try:
         return any(line.startswith((b"State:\tZ", b"State:\tX")) for line in _lines(path))
     except OSError:
