@@ -1,1 +1,2 @@
-"""The match runner: openings, games, adjudication, fastchess, tuning, replay, the small engine."""
+"""The match runner: openings, games, adjudication, fastchess, tuning, replay, and the bundled
+engine."""

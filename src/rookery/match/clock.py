@@ -1,4 +1,4 @@
-"""The clocks of a game, the time that a move took, and how late the runner itself is."""
+"""The clocks of a game, the time taken by a move, and the latency of the runner itself."""
 
 import asyncio
 import contextlib
@@ -10,29 +10,29 @@ from rookery.boundary.watch import Histogram
 from rookery.model.timecontrol import ClockControl, Depth, MoveTime, Nodes, TimeControl
 
 SLACK_SECONDS = 0.1
-"""An answer this long after the flag is still waited for, so that its true time can be read."""
+"""How long after the flag an answer is still awaited, so that its true time can be measured."""
 STALL_FACTOR = 10.0
 STALL_SECONDS = 60.0
 SLOWEST_NPS = 10_000.0
-"""A fixed number of nodes is expected to take no longer than it would at this speed."""
+"""The speed assumed for a limit of nodes: an engine may take as long as at this speed."""
 
 
 class SideClock:
-    """Time left to one side during one game."""
+    """The time left to one side during a game."""
 
     __slots__ = ("_margin_ms", "_moves_left", "remaining_ms", "tc")
 
     def __init__(self, tc: TimeControl, margin_ms: int) -> None:
         self.tc = tc
         self._margin_ms = margin_ms
-        # The first move has its increment too, as every later one has.
+        # The first move gets an increment too, like every later one.
         start = tc.seconds + tc.increment if isinstance(tc, ClockControl) else 0.0
         self.remaining_ms = round(1000 * start)
         self._moves_left = tc.moves if isinstance(tc, ClockControl) else None
 
     @property
     def allowed_ms(self) -> int | None:
-        """How long this move may take; None where only a stall ends it."""
+        """How long this move may take; None if only a stall ends it."""
         if isinstance(self.tc, ClockControl):
             return self.remaining_ms + self._margin_ms
         if isinstance(self.tc, MoveTime):
@@ -48,11 +48,12 @@ class SideClock:
         return STALL_FACTOR * expected + STALL_SECONDS
 
     def overrun_ms(self, seconds: float) -> int:
-        """How long after the flag fell a move of so many seconds comes; 0 is in time."""
+        """By how much a move of this duration exceeds the clock, in milliseconds; 0 if it is in
+        time."""
         return 0 if self.allowed_ms is None else max(0, int(seconds * 1000) - self.allowed_ms)
 
     def spend(self, seconds: float) -> None:
-        """Take a move's time off the clock; what the margin lent is not owed."""
+        """Take a move's time off the clock. Time used from the margin is not deducted."""
         if isinstance(self.tc, ClockControl):
             left = max(0, self.remaining_ms - int(seconds * 1000))
             self.remaining_ms = left + round(1000 * self.tc.increment)
@@ -67,7 +68,7 @@ class SideClock:
             self.remaining_ms += round(1000 * tc.seconds)
 
     def go_words(self, side: str) -> str:
-        """The words of `go` about this clock, which both engines are told."""
+        """The arguments of `go` about this clock, which both engines receive."""
         if not isinstance(self.tc, ClockControl):
             return ""
         text = f" {side}time {max(1, self.remaining_ms)}"
@@ -93,21 +94,22 @@ def go_line(mover: SideClock, white: SideClock, black: SideClock) -> bytes:
 
 # How long a move took, when the runner itself may have been late to read it.
 #
-# The runner reads an answer once it has a processor and a turn of its loop, and on a busy machine
-# that may be long after the answer came. A named pipe knows when it was last written to. Its stamp
-# comes from a clock that moves in steps, so it is early by up to a few milliseconds: the answer
-# came between the stamp and SLACK_SECONDS later, and not after it was read.
+# The runner reads an answer once it has a processor and an iteration of its loop. On a busy machine
+# that may be long after the answer came. A named pipe records when it was last written to. Its
+# timestamp comes from a clock that moves in steps, so it is early by up to a few milliseconds: the
+# answer came between the timestamp and LATE_SLACK_SECONDS later, and not after it was read.
 #
-# So a move is charged up to the latest moment at which its answer may have come, and its flag has
-# fallen only if it had at the earliest.
+# So a move is charged up to the latest possible moment of its answer, and its flag has fallen only
+# if it had at the earliest one.
 
 LATE_SLACK_SECONDS = 0.008
-"""Two steps of the slowest usual clock of stamps (250 a second)."""
+"""Two steps of the slowest usual clock for timestamps (250 a second)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpentTime:
-    """Seconds from asking to the answer: at least, as charged, and until it was read."""
+    """The seconds from the request to the answer: the least possible, as charged, and until it was
+    read."""
 
     least: float
     charged: float
@@ -115,14 +117,14 @@ class SpentTime:
 
     @property
     def late(self) -> float:
-        """How late the runner surely was."""
+        """By how many seconds the runner was certainly late."""
         return self.read - self.charged
 
 
 def spent_time(asked_at: float, read_at: float, written_at: float | None) -> SpentTime:
     """The time of a move from three moments on one clock.
 
-    A stamp from before the asking or from after the reading says nothing.
+    A timestamp from before the request or after the reading is ignored.
     """
     read = read_at - asked_at
     if written_at is None or not asked_at - LATE_SLACK_SECONDS <= written_at <= read_at:
@@ -131,13 +133,13 @@ def spent_time(asked_at: float, read_at: float, written_at: float | None) -> Spe
     return SpentTime(least, min(read, written_at + LATE_SLACK_SECONDS - asked_at), read)
 
 
-# How late the runner itself is, because engines are not to pay for it.
+# The latency of the runner itself, which engines must not pay for.
 #
-# Turnaround is the time from reading a move to handing the turn over. Lag is how much later than
-# due the loop wakes up, which is how long a move may lie in its pipe before it is read. Where the
-# pipe itself told that a move was read late, the lateness was not charged and is counted.
+# Turnaround is the time from reading a move to starting the other side's. Lag is how late the loop
+# wakes up, which is how long a move may wait in its pipe before it is read. If the pipe shows that
+# a move was read late, the delay is not charged, and it is counted.
 
-# Seconds, seven steps a decade from 20 µs to 2 s.
+# In seconds: seven steps per decade, from 20 µs to 2 s.
 BOUNDS = tuple(2e-5 * 10 ** (step / 7) for step in range(36))
 PROBE_SECONDS = 0.02
 
@@ -153,7 +155,7 @@ def merge_histograms(one: Histogram, other: Histogram) -> Histogram:
 
 @dataclass(slots=True)
 class Latency:
-    """How late one runner process has been; its loop alone writes it."""
+    """The latency of one runner process. Only its loop writes to it."""
 
     turnaround: Histogram
     lag: Histogram
@@ -162,7 +164,7 @@ class Latency:
     late_answers: int = 0
     late_seconds: float = 0.0
     flags_spared: int = 0
-    """Moves that came in time and were read when the flag had fallen."""
+    """Moves that came in time, but were read after the flag had fallen."""
 
     @classmethod
     def fresh(cls) -> "Latency":
@@ -175,7 +177,7 @@ class Latency:
         self.lag = self.lag.with_one(max(0.0, seconds))
 
     def add_answer(self, late_seconds: float, *, spared: bool) -> None:
-        """Count an answer that was surely read late."""
+        """Count an answer that was certainly read late."""
         self.late_answers += late_seconds > 0
         self.late_seconds += late_seconds
         self.flags_spared += spared
@@ -194,7 +196,7 @@ class Latency:
 
 @contextlib.asynccontextmanager
 async def measure_lag(latency: Latency) -> AsyncIterator[None]:
-    """Measures the lag of the running loop while the block lasts."""
+    """Measure the lag of the running loop for the length of the block."""
     probe = asyncio.create_task(_probe(latency))
     try:
         yield

@@ -1,20 +1,20 @@
-"""Reads what an engine writes: its lines, the last line with a score, and what that line says."""
+"""Parses the output of an engine: its lines, the last one with a score, and that line's content."""
 
 from dataclasses import dataclass
 from itertools import pairwise
 
-# Splits what an engine writes into lines, as bytes, within fixed bounds of memory.
+# Splits an engine's output into lines of bytes, with a limit on memory.
 #
-# Engines write twenty to forty lines of search information a move and one of them matters. So
-# lines stay bytes; the last one with a score is remembered, an exact one rather than a bound, and
-# nothing is parsed here.
+# Engines write twenty to forty lines of search information per move, and only one of them matters.
+# So lines stay bytes, the last one with a score is remembered (an exact score rather than a bound),
+# and nothing is parsed here.
 
 MOST_LINE_BYTES = 65_536
-"""A longer line is dropped: no move and no score needs so much."""
+"""Longer lines are dropped: no move and no score is as long."""
 
 
 class LineSplitter:
-    """One stream of bytes in, its complete lines out; mutable, fed by one reader."""
+    """Splits a stream of bytes into complete lines. It is fed by one reader."""
 
     __slots__ = ("_partial", "_skipping")
 
@@ -23,7 +23,7 @@ class LineSplitter:
         self._skipping = False
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The lines that these bytes complete, without their ends."""
+        """Add bytes. Returns the lines that they complete, without line ends."""
         head, newline, rest = data.partition(b"\n")
         if not newline:
             self._keep(head)
@@ -37,7 +37,7 @@ class LineSplitter:
         return complete
 
     def _keep(self, data: bytes) -> None:
-        """Hold the beginning of a line whose end has not come; an endless one is dropped."""
+        """Keep the beginning of an incomplete line. One that is too long is dropped."""
         if not self._skipping:
             self._partial += data
             if len(self._partial) > MOST_LINE_BYTES:
@@ -45,7 +45,7 @@ class LineSplitter:
 
 
 class LastScore:
-    """The line that says how a search stands: the last exact score, or the last bound."""
+    """Remembers the line with the result of a search: the last exact score, or the last bound."""
 
     __slots__ = ("_bound", "_exact")
 
@@ -57,7 +57,7 @@ class LastScore:
         return self._exact or self._bound
 
     def feed(self, lines: list[bytes]) -> None:
-        """Take in the lines of one reading; those before the last exact score don't count."""
+        """Add the lines of one read. Lines before the last exact score do not count."""
         bound = b""
         for line in reversed(lines):
             if not has_score(line):
@@ -70,12 +70,12 @@ class LastScore:
 
 
 def is_bound(line: bytes) -> bool:
-    """Whether the score is only known to be above or below what is said."""
+    """Whether the score is a lower or upper bound."""
     return b"bound" in line and (b" lowerbound" in line or b" upperbound" in line)
 
 
 def has_score(line: bytes) -> bool:
-    """Whether a line says how the main variation stands."""
+    """Whether the line has a score of the main variation."""
     return (
         line.startswith(b"info ")
         and b" score " in line
@@ -84,14 +84,15 @@ def has_score(line: bytes) -> bool:
     )
 
 
-# The one line of search information that counts: the last with a score.
+# Parses the one line of search information that counts: the last with a score.
 
 _LARGEST = 10**18
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Centipawns, or full moves to mate, seen from the side that moves."""
+    """A score in centipawns, or in full moves to mate, from the point of view of the side to
+    move."""
 
     value: int
     mate: bool = False
@@ -105,7 +106,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class SearchInfo:
-    """What an engine said about its search."""
+    """What an engine reported about its search."""
 
     score: Score | None = None
     depth: int = 0
@@ -118,7 +119,7 @@ NOTHING_SAID = SearchInfo()
 
 
 def read_info(line: bytes) -> SearchInfo:
-    """The line as a value; words that make no sense are passed over."""
+    """Parse the line. Words that can't be parsed are ignored."""
     head, _, variation = line.partition(b" pv ")
     words = head.split()
     if b"string" in words:
@@ -143,7 +144,7 @@ def _score(said: dict[bytes, bytes]) -> Score | None:
 
 
 def _number(said: dict[bytes, bytes], name: bytes) -> int | None:
-    """The word after a name, if it is a number of a sensible size."""
+    """The word after a name, if it is a number within limits."""
     try:
         value = int(said[name])
     except (KeyError, ValueError):

@@ -1,7 +1,8 @@
-"""An engine as a process: its own group, its pipes read where the time is taken, and a sure end.
+"""An engine as a process: in its own process group, with pipes that are read where time is
+measured, and ended reliably.
 
-The loop's own subprocess transport would parse and copy more than a clock can bear, so the pipes
-are read by plain callbacks: read, take the time, split, and wake whoever waits for a line.
+The loop's own subprocess transport parses and copies more than timing allows. So plain callbacks
+read the pipes: read, take the time, split, and wake the task that waits for a line.
 """
 
 import asyncio
@@ -21,27 +22,28 @@ from rookery.match.engine_output import LastScore, LineSplitter
 from rookery.match.job import EngineFault, EngineFloods, EngineGone, EngineSilent
 
 CHUNK_BYTES = 65_536
-"""Read at once; a flooding engine gets no more of the loop than this before others have a turn."""
+"""How much is read at once. A flooding engine gets no more of the loop before others have a
+turn."""
 MOST_ANSWER_BYTES = 32 * 2**20
 LAST_CHUNKS = 4
-"""What may still lie in the pipe of an engine that has ended."""
+"""How many chunks may still be in the pipe of an engine that has ended."""
 KEPT_LINES = 30
 KEPT_LINE_BYTES = 2_000
 KEPT_ERROR_BYTES = 4_000
 KILL_SECONDS = 10.0
 
-# Linux no longer notes when an ordinary pipe was written to; it does so for named ones. Where none
-# can be made the output is an ordinary pipe, and nothing is known of its writings.
+# Linux no longer records writes to ordinary pipes, but does for named ones. If no named one can be
+# made, the output is an ordinary pipe, and the times of writes are unknown.
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of its own is made in it
-"""Where a name costs no disk."""
+"""A folder in memory, where making a name needs no disk."""
 OUTPUT = "output"
 
 
 def launch_engine(
     command: tuple[str, ...], folder: str | Path | None, environment: Mapping[str, str] | None
 ) -> "subprocess.Popen[bytes]":
-    """Start a program in a session of its own with three pipes that never block; raises OSError."""
+    """Start a program in a session of its own with three pipes that never block. Raises OSError."""
     ends = stamped_pipe()
     try:
         process = subprocess.Popen(
@@ -70,7 +72,8 @@ def launch_engine(
 
 
 def stamped_pipe() -> tuple[int, int] | None:
-    """The reading and the writing end of a pipe that had a name for a moment; None without one."""
+    """The reading and the writing end of a named pipe whose name is already removed; None if none
+    can be made."""
     try:
         with tempfile.TemporaryDirectory(dir=_place()) as folder:
             name = Path(folder, OUTPUT)
@@ -81,7 +84,7 @@ def stamped_pipe() -> tuple[int, int] | None:
 
 
 def _opened(name: Path) -> tuple[int, int]:
-    # In this order neither end waits for the other.
+    # In this order neither end blocks.
     reading = os.open(name, os.O_RDONLY | os.O_NONBLOCK)
     try:
         return reading, os.open(name, os.O_WRONLY)
@@ -95,14 +98,14 @@ def _place() -> Path | None:
 
 
 class SentLine(bytes):
-    """A line to the engine, among those from it."""
+    """A line sent to the engine, in a list with lines from it."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TimedLine:
-    """An answer, when its bytes were read, and when its pipe says they were written."""
+    """An answer, when its bytes were read, and when they were written according to the pipe."""
 
     text: bytes
     read_at: float
@@ -110,7 +113,8 @@ class TimedLine:
 
 
 def wall_offset() -> float:
-    """From the clock that moves are timed by to that of file stamps, which people may set."""
+    """The offset from the clock that moves are timed with to that of file timestamps, which people
+    may set."""
     return clock_gettime(CLOCK_REALTIME) - perf_counter()
 
 
@@ -134,7 +138,7 @@ class EngineProcess:
         self._alarm: asyncio.TimerHandle | None = None
         self._deadline = 0.0
         self.score = LastScore()
-        # The end of its output does not show its death while a child of its own holds the pipe.
+        # The end of its output does not show that it has ended, if a child of it holds the pipe.
         self._exit_descriptor = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else None
         if self._exit_descriptor is not None:
             self._loop.add_reader(self._exit_descriptor, self._on_exit)
@@ -151,7 +155,8 @@ class EngineProcess:
 
     @property
     def tail(self) -> tuple[str, ...]:
-        """The last lines exchanged (`>` to the engine, `<` from it), then its last complaints."""
+        """The last lines exchanged (`>` to the engine, `<` from it), then its last lines on
+        standard error."""
         said = [
             ("> " if isinstance(line, SentLine) else "< ")
             + line[:KEPT_LINE_BYTES].decode("utf-8", "replace")
@@ -163,9 +168,9 @@ class EngineProcess:
         )
 
     def write(self, *lines: bytes) -> None:
-        """Send lines, at once, or the engine would be woken for each of them.
+        """Send all lines in one write, since the engine would be woken for each of several.
 
-        A pipe that takes no more belongs to an engine that does not read.
+        If the pipe is full, the engine does not read.
         """
         assert self._process.stdin is not None
         self._tail.extend(map(SentLine, lines))
@@ -184,7 +189,8 @@ class EngineProcess:
     async def expect(
         self, wanted: bytes, seconds: float, listening: Callable[[bytes], None] | None = None
     ) -> TimedLine:
-        """The next line that begins with the wanted word; raises an EngineFault without one."""
+        """The next line that begins with the wanted word. Raises an EngineFault if there is
+        none."""
         if self._fault:
             raise type(self._fault)
         answer: asyncio.Future[TimedLine] = self._loop.create_future()
@@ -197,7 +203,7 @@ class EngineProcess:
             self._answer = None
 
     def _wait_until(self, deadline: float) -> None:
-        """Let the answer time out at the deadline. One alarm, set anew, serves many answers."""
+        """Make the wait time out at the deadline. One timer, set again, serves many answers."""
         self._deadline = deadline
         if self._alarm is not None and self._alarm.when() > deadline:
             self._alarm.cancel()
@@ -215,16 +221,16 @@ class EngineProcess:
             self._time_out()
 
     async def kill(self) -> None:
-        """End it and all it started, and wait until nothing of it is left."""
+        """Kill the process and everything it started, and wait until nothing is left."""
         self._fail(EngineGone())
         self._release()
-        # Its group before the wait: once reaped, its number could belong to somebody else.
+        # Kill the group before waiting: once reaped, its number could belong to another process.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         await see_through(self._reap(KILL_SECONDS))
 
     async def quit(self, seconds: float) -> None:
-        """Ask it to end, and make sure of it, also where the waiting for it is given up."""
+        """Ask the engine to end, then make sure of it, even if the caller is cancelled."""
         try:
             with contextlib.suppress(EngineFault):
                 self.write(b"quit")
@@ -270,7 +276,7 @@ class EngineProcess:
             self._fail(EngineFloods())
 
     def _take_lines(self, lines: list[bytes], now: float) -> None:
-        """Keep the last score, and look closer only at lines that are no search information."""
+        """Keep the last score. Only lines that are not search information are examined further."""
         self._tail.extend(lines)
         self.score.feed(lines)
         for line in lines:
@@ -285,7 +291,8 @@ class EngineProcess:
             self._listening(line)
 
     def _written_at(self) -> float:
-        """When the pipe was last written to; later writing only makes the runner look less late."""
+        """When the pipe was last written to. A later write makes the runner's delay look
+        smaller."""
         assert self._process.stdout is not None
         stamp = os.fstat(self._process.stdout.fileno()).st_mtime_ns
         return stamp / 1e9 - wall_offset()
@@ -320,7 +327,7 @@ class EngineProcess:
             self._exit_descriptor = None
 
     def _time_out(self) -> None:
-        # The answer may lie in the pipe because this process was late, not the engine.
+        # The answer may be in the pipe because this process was late, not the engine.
         self._read_output()
         self._fail(EngineSilent())
 
@@ -340,15 +347,15 @@ async def start_process(
     folder: str | Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> EngineProcess:
-    """Start an engine in a session of its own; raises OSError when there is nothing to start.
+    """Start an engine in a session of its own. Raises OSError if it can't be started.
 
-    Starting waits for the new program to load, which takes a thread and not the loop.
+    Starting waits for the program to load, so it happens in a thread.
     """
     starting = asyncio.ensure_future(threads.io(launch_engine, tuple(command), folder, environment))
     try:
         return EngineProcess(await asyncio.shield(starting))
     except asyncio.CancelledError:
-        # The thread can't be stopped; what it starts must not outlive the wish for it.
+        # The thread can't be stopped, but what it starts must not outlive the request.
         await see_through(_kill_once_started(starting))
         raise
 
@@ -359,8 +366,9 @@ async def _kill_once_started(starting: "asyncio.Future[subprocess.Popen[bytes]]"
 
 
 async def see_through(cleaning: Coroutine[None, None, None]) -> None:
-    """Wait for a piece of cleaning up to end. Who waits may be cancelled meanwhile, more than once,
-    as the slots of a match are at its end: that takes effect afterwards, or engines would stay."""
+    """Wait for a clean-up to end even if the caller is cancelled, possibly more than once, as the
+    slots at the end of a match are. The cancellation takes effect afterwards; otherwise engines
+    would remain."""
     running, cancelled = asyncio.ensure_future(cleaning), False
     while not running.done():
         try:

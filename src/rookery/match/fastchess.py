@@ -1,4 +1,4 @@
-"""A match played by fastchess, told as the built-in runner tells its own."""
+"""A match played by fastchess, with the same events as the built-in runner."""
 
 import asyncio
 import contextlib
@@ -26,13 +26,13 @@ from rookery.match.job import (
 
 LONGEST_LINE = 2**20
 GUARD_SECONDS = 5.0
-"""What the guard may take to end the rest, once its own patience is over."""
+"""How long the guard may take to end the remaining processes after its own time limit."""
 MOST_COMPLAINTS = 3
 
-# A line of fastchess's output in, what it tells out; nothing for a line that tells nothing new.
+# Parses lines of fastchess's output. Lines without news give nothing.
 
 LINE_CHARACTERS = 4096
-"""What is looked at of a line: fastchess repeats what engines say."""
+"""The part of a line that is parsed, because fastchess repeats what engines write."""
 TERMINATIONS = (
     ("adjudication", Termination.ADJUDICATION),
     ("on time", Termination.TIME),
@@ -56,7 +56,7 @@ _LATER_COMPLAINT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FastchessStarted:
-    """A game begins; fastchess counts games from 1."""
+    """A game begins. fastchess counts games from 1."""
 
     game: int
     white: str
@@ -65,7 +65,7 @@ class FastchessStarted:
 
 @dataclass(frozen=True, slots=True)
 class FastchessFinished:
-    """A game is over; its result is `*` where it was interrupted."""
+    """A game has ended. Its result is `*` if it was interrupted."""
 
     game: int
     white: str
@@ -76,7 +76,8 @@ class FastchessFinished:
 
     @property
     def failed(self) -> str:
-        """The engine that did what a sound engine on a sound machine does not."""
+        """The engine that failed in a way that a sound engine on a sound machine does not; empty if
+        none did."""
         if self.termination in (Termination.NORMAL, Termination.ADJUDICATION):
             return ""
         return {"1-0": self.black, "0-1": self.white}.get(self.result, "")
@@ -84,7 +85,8 @@ class FastchessFinished:
 
 @dataclass(frozen=True, slots=True)
 class FastchessComplaint:
-    """fastchess gives up; the games so far may still count. What follows may say more."""
+    """fastchess gives up. The games so far may still count, and following lines may explain
+    more."""
 
     text: str
 
@@ -93,7 +95,7 @@ FastchessNews = FastchessStarted | FastchessFinished | FastchessComplaint
 
 
 def read_fastchess_line(line: str) -> FastchessNews | None:
-    """What a line of output tells; None for a line without news."""
+    """The news in a line of output; None if there is none."""
     text = line[:LINE_CHARACTERS].rstrip()
     if prefix := _LOG_PREFIX.match(text):
         text = text[prefix.end() :]
@@ -111,19 +113,20 @@ def read_fastchess_line(line: str) -> FastchessNews | None:
 
 
 def termination_of(reason: str) -> Termination:
-    """How a game ended, from the words in its braces."""
+    """How a game ended, from the words in braces."""
     low = reason.lower()
     return next((kind for words, kind in TERMINATIONS if words in low), Termination.NORMAL)
 
 
 def _players(text: str) -> tuple[str, str] | None:
-    """The two in `A vs B`; a pattern with two texts of any length would try them all."""
+    """The two names in `A vs B`. A pattern with two texts of any length would take quadratic
+    time."""
     first, _, second = text.rpartition(" vs ")
     return (first, second) if first and second else None
 
 
 class FastchessMatch:
-    """One call of fastchess; entered to start it, left to end it and its engines."""
+    """One run of fastchess. Entering starts it, leaving ends it and its engines."""
 
     def __init__(self, command: list[str], silence_seconds: float) -> None:
         self._command = command
@@ -169,7 +172,7 @@ class FastchessMatch:
     def _events(self, line: str) -> list[Event]:
         news = read_fastchess_line(line)
         if isinstance(news, FastchessComplaint):
-            # It goes on to end by itself, and often gives the reason in a further line.
+            # fastchess ends by itself, and often gives the reason in a further line.
             self._complaints.append(news.text)
         if isinstance(news, FastchessStarted):
             pair, place = divmod(news.game - 1, 2)
@@ -179,7 +182,7 @@ class FastchessMatch:
         return []
 
     def _ended(self, news: FastchessFinished) -> list[Event]:
-        """A game, and its pair when it was the second of the two to end."""
+        """The events for a game, and for its pair if it was the second one to end."""
         number, place = divmod(news.game - 1, 2)
         result = _result(news)
         games = self._games.setdefault(number, {})
@@ -197,7 +200,7 @@ def _gave_up(why: str) -> MatchFault:
 
 
 def _result(news: FastchessFinished) -> GameResult:
-    """fastchess writes the moves to its own file; here they are not known."""
+    """A result without moves, which fastchess writes only to its own file."""
     return GameResult(
         news.white,
         news.black,
@@ -237,12 +240,12 @@ def _start(command: list[str]) -> "subprocess.Popen[bytes]":
     )
 
 
-# Where fastchess is and which version: the only part here that touches the machine.
+# Finds fastchess and its version. Only this part examines the machine.
 
 OLDEST = (1, 4, 0)
-"""Older ones print other lines; what they would report is not trusted."""
+"""Older versions print other lines, so their reports are not trusted."""
 QUESTIONS = ("-version", "--version")
-"""The second is how it was asked before 1.8."""
+"""The flags that print the version. The second one is for versions before 1.8."""
 PATIENCE_SECONDS = 10
 
 _VERSION = re.compile(r"fast-?chess\s+(?:[a-z]+\s+)?v?(\d+(?:\.\d+)+)", re.IGNORECASE)
@@ -250,12 +253,12 @@ _VERSION = re.compile(r"fast-?chess\s+(?:[a-z]+\s+)?v?(\d+(?:\.\d+)+)", re.IGNOR
 
 @dataclass(frozen=True, slots=True)
 class FastchessProgram:
-    """An installed fastchess: where it is and which version."""
+    """An installed fastchess: its path and version."""
 
     path: str
     version: tuple[int, ...]
     line: str
-    """The version in its own words, for the records."""
+    """The version as it prints it, for the records."""
 
     @property
     def is_recent(self) -> bool:
@@ -263,7 +266,7 @@ class FastchessProgram:
 
 
 def find_fastchess(program: str = "fastchess") -> FastchessProgram | None:
-    """Look for fastchess by name or path; None when it is not there or does not say who it is."""
+    """Look for fastchess by name or path. None if it is not there or does not print its version."""
     path = shutil.which(program)
     if path is None:
         return None
@@ -288,7 +291,7 @@ def _said(path: str, question: str) -> str:
 
 
 def parse_version(path: str, said: str) -> FastchessProgram | None:
-    """The program by its answer to -version; None for another program."""
+    """Parse the answer to -version; None for another program."""
     for line in said.splitlines():
         if found := _VERSION.search(line):
             return FastchessProgram(path, tuple(map(int, found[1].split("."))), line.strip())

@@ -1,6 +1,7 @@
-"""The command line for fastchess, after its manual; pure, so that it can be read and tested.
+"""Makes the command line for fastchess, following its manual. It runs nothing, so that it can be
+tested easily.
 
-Every word is one that all versions from 1.4 on take.
+All versions from 1.4 on accept these words.
 """
 
 import os
@@ -14,20 +15,21 @@ from rookery.model.timecontrol import ClockControl, Depth, MoveTime, Nodes, Time
 
 ENDLESS_PAIRS = 500_000
 SHORTEST_SECONDS = 0.001
-"""fastchess counts whole milliseconds, and takes none for no limit at all."""
+"""fastchess counts whole milliseconds, and takes zero for no limit."""
 SLOWEST_NPS = 10_000.0
 SILENCE_SECONDS = 3600.0
 
 
 class UnsupportedByFastchess(ValueError):
-    """A match that fastchess can't be told to play; the text names what it can't be told."""
+    """A match that fastchess can't play. The text names the unsupported setting."""
 
 
 @dataclass(frozen=True, slots=True)
 class FastchessFiles:
-    """What fastchess reads openings from and writes games to.
+    """The files that fastchess reads openings from and writes games to.
 
-    Openings begin at place `start`, from 1, in the order of `seed`, or in the book's without one.
+    Openings begin at place `start`, counted from 1, in the order of `seed`, or of the book if there
+    is none.
     """
 
     book: Path | None = None
@@ -47,9 +49,9 @@ def command_line(
     concurrency: int = 1,
     round_robin: bool = False,
 ) -> list[str]:
-    """The words to start, which pass through no shell; raises UnsupportedByFastchess.
+    """The command line, which passes through no shell. Raises UnsupportedByFastchess.
 
-    It looks for programs and follows links, and so may wait for the disk.
+    It looks for programs and resolves links, so it may wait for the disk.
     """
     _check_match(engines, setup, files, pairs, concurrency)
     for engine in engines:
@@ -66,9 +68,9 @@ def command_line(
 
 
 def silence_seconds(engines: Sequence[EngineSpec]) -> float:
-    """After how long without a word one of its games hangs, for which it waits for ever.
+    """The silence after which a game must hang. fastchess itself would wait for ever.
 
-    At fixed nodes or depth it gives engines no limit.
+    With fixed nodes or depth it sets no limit for engines.
     """
     games = (engine.time_control.limit_seconds(SLOWEST_NPS) for engine in engines)
     return max(SILENCE_SECONDS, *games)
@@ -119,14 +121,14 @@ def _tournament(pairs: int | None, concurrency: int, *, gauntlet: bool) -> Itera
     rounds = ENDLESS_PAIRS if pairs is None else pairs
     # A crashed engine is started again, and every opening is played with both colours.
     yield from ("-recover", "-repeat", "-games", "2", "-rounds", str(rounds))
-    # All against all is what it does unasked; some versions play a gauntlet when asked for it.
+    # A round robin is the default; some versions play a gauntlet when asked for a round robin.
     if gauntlet:
         yield from ("-tournament", "gauntlet")
-    # How many games run at once is decided by who knows the machine, not by fastchess.
+    # The caller knows the machine and decides how many games run at once, not fastchess.
     yield from ("-concurrency", str(concurrency), "-force-concurrency")
     yield from ("-output", "format=fastchess", "-report", "penta=true")
     yield from ("-ratinginterval", "1", "-autosaveinterval", "0")
-    # It writes its settings when it ends, wherever it was started, unless told where.
+    # By default it writes its settings into the current folder when it ends.
     yield from ("-config", f"outname={os.devnull}")
 
 
@@ -180,7 +182,7 @@ def _engine(engine: EngineSpec, margin_ms: int) -> Iterator[str]:
 
 
 def time_limit(tc: TimeControl) -> str:
-    """A time control as an engine's option."""
+    """A time control as an option of an engine."""
     match tc:
         case ClockControl():
             return f"tc={tc}"

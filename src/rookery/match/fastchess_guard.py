@@ -1,13 +1,13 @@
-"""Runs fastchess for its owner and lets neither it nor an engine of it outlive the owner.
+"""Runs fastchess for its owner, and lets neither it nor its engines outlive the owner.
 
-Started as `python -I -S fastchess_guard.py COMMAND...` with the owner's pipe as standard input;
-fastchess writes to standard output. A byte in the pipe asks for an orderly end, for which fastchess
-has EXIT_SECONDS; the end of the pipe means that the owner is gone, by kill -9 too, and ends
-everything at once. This process ends as fastchess did, by the same signal where it was one.
+Started as `python -I -S fastchess_guard.py COMMAND...` with a pipe from the owner as standard
+input; fastchess writes to standard output. A byte in the pipe asks for an orderly end, for which
+fastchess has EXIT_SECONDS. The end of the pipe means that the owner has ended, even by kill -9, and
+ends everything at once. This process ends with fastchess's exit code, or by the same signal.
 
-Engines are found even where they left fastchess's process group: on Linux whatever loses its parent
-below this process becomes its child. Standard library only, and one thread: the kernel ties the
-death signal of a child to the thread that forked it.
+Engines are found even if they have left fastchess's process group: on Linux, processes below this
+one that lose their parent become its children. Only the standard library and one thread are used,
+because the kernel ties the death signal of a child to the thread that forked it.
 """
 
 import contextlib
@@ -22,16 +22,16 @@ import time
 from collections.abc import Callable, Sequence
 
 EXIT_SECONDS = 15.0
-"""How long fastchess may take to end its engines once it was interrupted; the official worker's."""
+"""How long fastchess may take to end its engines after an interrupt, as in the official worker."""
 LOOK_SECONDS = 0.05
 DEATH_SECONDS = 5.0
-"""After SIGKILL; what the kernel holds for longer is left to it."""
+"""How long to wait after SIGKILL. Processes that the kernel holds for longer are left to it."""
 TO_THE_OWNER = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def main(command: Sequence[str]) -> int:
-    # The owner's terminal and service manager talk to the owner.
+    # Signals from a terminal or service manager are for the owner.
     for number in TO_THE_OWNER:
         signal.signal(number, signal.SIG_IGN)
     _process_control(PR_SET_CHILD_SUBREAPER, 1)
@@ -46,10 +46,10 @@ def main(command: Sequence[str]) -> int:
 
 
 def start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
-    """Start fastchess with SIGPIPE ignored: it writes to engines that may have crashed.
+    """Start fastchess with SIGPIPE ignored, because it writes to engines that may have crashed.
 
-    Python ignores it itself and would give a child the default back, by which the whole match ends
-    with the first engine that crashes at the wrong moment.
+    Python ignores SIGPIPE itself, but would restore the default for a child. Then the whole match
+    would end with the first engine that crashes at the wrong moment.
     """
     return subprocess.Popen(
         command,
@@ -61,7 +61,7 @@ def start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
 
 
 def wait_for_end(child: "subprocess.Popen[bytes]") -> None:
-    """Wait until fastchess has ended, its time for that is over, or the owner is gone."""
+    """Wait until fastchess has ended, its time for that is over, or the owner has ended."""
     deadline = float("inf")
     while not _has_ended(child.pid) and time.monotonic() < deadline:
         listening = [0] if deadline == float("inf") else []
@@ -73,9 +73,9 @@ def wait_for_end(child: "subprocess.Popen[bytes]") -> None:
 
 
 def kill_all(child: "subprocess.Popen[bytes]") -> None:
-    """Kill fastchess, its group and whatever became ours, until nothing is left.
+    """Kill fastchess, its group and all processes that became children, until nothing is left.
 
-    The group before the wait: once reaped, its number could belong to somebody else.
+    The group is killed before the wait: once reaped, its number could belong to another process.
     """
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
@@ -91,7 +91,7 @@ def kill_all(child: "subprocess.Popen[bytes]") -> None:
 
 
 def exit_like(code: int) -> int:
-    """The exit code for our own end; does not return where fastchess was killed by a signal."""
+    """The exit code for this process. Does not return if fastchess was killed by a signal."""
     if code >= 0:
         return code
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -102,7 +102,7 @@ def exit_like(code: int) -> int:
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether a process has ended; does not reap it."""
+    """Whether a process has ended, without reaping it."""
     how = os.WEXITED | os.WNOWAIT | os.WNOHANG
     return os.waitid(os.P_PID, pid, how) is not None
 
@@ -122,14 +122,14 @@ def _before_exec() -> Callable[[], None]:
         _process_control(PR_SET_PDEATHSIG, signal.SIGKILL)
         for number in TO_THE_OWNER:
             signal.signal(number, signal.SIG_DFL)
-        if os.getppid() != parent:  # it died before the line above
+        if os.getppid() != parent:  # the parent died before the line above
             os._exit(1)
 
     return dying_with_parent
 
 
 def _process_control(what: int, value: int) -> None:
-    """Call prctl where there is one; elsewhere process groups alone must do."""
+    """Call prctl where it exists; elsewhere, only process groups are used."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(what, value, 0, 0, 0)
 

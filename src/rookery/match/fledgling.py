@@ -1,7 +1,7 @@
 """Fledgling, a small UCI engine for demonstrations and tests: `python -m rookery.match.fledgling`.
 
-It stands on python-chess and the standard library alone and starts fast. At a fixed number of
-nodes it plays the same moves on every machine.
+It needs only python-chess and the standard library, and starts fast. With a fixed number of nodes
+it plays the same moves on every machine.
 """
 
 import gc
@@ -34,18 +34,19 @@ from rookery.match.fledgling_search import (
     position_key,
 )
 
-# The words of `go`: what they limit, and how much of the clock a move may take.
+# Parses `go`: its limits, and how much of the clock a move may take.
 
 EXPECTED_MOVES = 40
-"""How many moves the rest of a game is taken to last: many, because Python's moves can be late."""
+"""How many more moves a game is assumed to last. The number is high because Python can be late with
+a move."""
 STALL_MS = 250
-"""How long a process may have to wait for its turn on a loaded machine: kept in reserve."""
+"""A reserve of time: how long a process may have to wait for a processor on a loaded machine."""
 GO_NUMBERS = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "movetime", "mate")
 
 
 @dataclass(frozen=True, slots=True)
 class GoLimits:
-    """What a `go` command asks for; times in milliseconds."""
+    """The limits in a `go` command; times are in milliseconds."""
 
     wtime: int | None = None
     btime: int | None = None
@@ -68,7 +69,7 @@ class GoLimits:
 
 
 def parse_go(words: Sequence[str]) -> GoLimits:
-    """Read the words after `go`; what is unknown or no number is passed over."""
+    """Parse the words after `go`. Unknown words and invalid numbers are ignored."""
     given: dict[str, Any] = {
         word: int(value)
         for word, value in pairwise(words)
@@ -86,7 +87,8 @@ def parse_go(words: Sequence[str]) -> GoLimits:
 def allowed_seconds(
     limits: GoLimits, *, white: bool, overhead_ms: int
 ) -> tuple[float, float] | None:
-    """After which time no new iteration begins, and when the move is due; None without a clock."""
+    """The time after which no new iteration begins, and the time when the move is due; None without
+    a clock."""
     if limits.movetime is not None:
         seconds = max(1, limits.movetime - min(overhead_ms, limits.movetime // 4)) / 1000
         return seconds, seconds
@@ -97,14 +99,16 @@ def allowed_seconds(
     usable = max(left - STALL_MS, left / 4, 1)
     moves = min(limits.movestogo or EXPECTED_MOVES, EXPECTED_MOVES)
     aim = usable / moves + increment / 2
-    # The last move before a time control may take most of what there is, others a quarter at most.
+    # The last move before a time control may take most of the time, others a quarter at most.
     hard = min(2.5 * aim, usable * (0.8 if moves == 1 else 0.25))
-    # An iteration takes longer than all before it: after half the time it is too late for another.
+    # An iteration takes longer than all before it, so after half of the time it is too late for
+    # another one.
     return min(aim / 2, hard) / 1000, hard / 1000
 
 
 class InputLines:
-    """Lines of a file descriptor; read directly, as a buffered reader can't tell what it holds."""
+    """Lines from a file descriptor. They are read directly, because a buffered reader can't tell
+    what it holds."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -113,13 +117,13 @@ class InputLines:
         self.ended = False
 
     def wait(self) -> str | None:
-        """The next line; None when there will be none."""
+        """The next line; None at the end of the input."""
         while not self._lines and not self.ended:
             self._read()
         return self._lines.popleft() if self._lines else None
 
     def poll(self) -> str | None:
-        """The next line if it is there already."""
+        """The next line if it is already there."""
         while (
             not self._lines and not self.ended and select.select([self._descriptor], [], [], 0)[0]
         ):
@@ -127,7 +131,7 @@ class InputLines:
         return self._lines.popleft() if self._lines else None
 
     def put_back(self, lines: Sequence[str]) -> None:
-        """Lines that were taken out too early come again first."""
+        """Return lines that were taken too early. They come first again."""
         self._lines.extendleft(reversed(lines))
 
     def _read(self) -> None:
@@ -141,16 +145,16 @@ class InputLines:
 
 
 def draw_number(seed: int, purpose: str, board: chess.Board) -> int:
-    """A 64-bit number from seed, purpose and position alone, the same in every process.
+    """A 64-bit number that depends only on seed, purpose and position, the same in every process.
 
-    A game with noise or blunders can so be replayed wherever and in whatever order it was played.
+    So a game with noise or blunders can be replayed anywhere and in any order.
     """
     drawn_from = repr((seed, purpose, board.fullmove_number, position_key(board)))
     return int.from_bytes(blake2b(drawn_from.encode(), digest_size=8).digest())
 
 
 def noisy_nodes(nodes: int, percent: int, chance: int) -> int:
-    """A node limit changed by up to so many percent either way."""
+    """A node limit, changed at random by up to this many percent either way."""
     return max(1, nodes + nodes * percent * (chance % 2001 - 1000) // 100_000)
 
 
@@ -176,7 +180,7 @@ BENCH_POSITIONS = (
 
 
 class Fledgling:
-    """The engine: carries out UCI commands, one search at a time, and hears the input meanwhile."""
+    """The engine: carries out UCI commands, one search at a time, and reads the input meanwhile."""
 
     def __init__(
         self,
@@ -192,12 +196,12 @@ class Fledgling:
         self._new_game()
 
     def run(self) -> None:
-        """Obey until told to quit, or until nobody is there any more."""
+        """Carry out commands until `quit` or the end of the input."""
         while not self._has_quit and (line := self._lines.wait()) is not None:
             self.obey(line)
 
     def obey(self, line: str) -> None:
-        """Carry out one command; what is unknown is passed over, as the protocol wants."""
+        """Carry out one command. Unknown ones are ignored, as the protocol requires."""
         word, *rest = line.split()
         match word:
             case "uci":
@@ -235,7 +239,7 @@ class Fledgling:
         except ValueError as error:
             self._say(f"info string option {name} not set: {error}")
         else:
-            # What was remembered under other settings is worthless.
+            # The search table of other settings is worthless.
             self._forget()
 
     def _set_position(self, words: Sequence[str]) -> None:
@@ -245,7 +249,7 @@ class Fledgling:
             self._say(f"info string position not set: {error}")
 
     def _bench(self) -> None:
-        """A fixed piece of work whose node count tells one version from another."""
+        """A fixed amount of work, whose node count distinguishes versions."""
         start, nodes = self._clock(), 0
         for fen in BENCH_POSITIONS:
             self._forget()
@@ -268,7 +272,8 @@ class Fledgling:
         )
 
     def _go(self, limits: GoLimits) -> None:
-        """Search and say the best move; an infinite search or pondering waits for its end."""
+        """Search and print the best move. An infinite search, or pondering, waits for its end
+        first."""
         self._started, self._limits = self._clock(), limits
         self._is_stopped, self._is_pondering, self._later = False, limits.ponder, list[str]()
         board = self._game.board
@@ -290,7 +295,7 @@ class Fledgling:
         if not self._limits.infinite and not self._limits.ponder:
             self._start_clock(self._started)
             if choices == 1 and self._search.soft_end < math.inf:
-                # A forced move needs no thought.
+                # A forced move needs no search.
                 self._search.soft_end = self._started
 
     def _start_clock(self, now: float) -> None:
@@ -333,12 +338,13 @@ class Fledgling:
         return self._is_stopped or self._has_quit or self._lines.ended
 
     def _hear(self, line: str) -> None:
-        """Heed at once what may be said during a search, and keep the rest until after it."""
+        """Carry out commands that are allowed during a search at once, and keep the others until
+        after it."""
         match line.split(maxsplit=1)[0]:
             case "isready":
                 self._say("readyok")
             case "ponderhit" if self._is_pondering:
-                # The move pondered on was played: from now on the clock counts.
+                # The opponent has played the expected move, so the clock counts from now on.
                 self._is_pondering = False
                 self._start_clock(self._clock())
             case "ponderhit":
@@ -352,9 +358,9 @@ class Fledgling:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the engine; words on the command line are one UCI command to carry out and leave."""
+    """Run the engine. Words on the command line are one UCI command to carry out."""
     words = sys.argv[1:] if arguments is None else arguments
-    # A collection would come in the middle of a search; memory is tidied between games instead.
+    # A garbage collection would interrupt a search; memory is collected between games instead.
     gc.disable()
     engine = Fledgling(InputLines(sys.stdin.fileno()), _say)
     try:
@@ -363,7 +369,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             engine.run()
     except (BrokenPipeError, KeyboardInterrupt):
-        # Whoever listened has gone: leave without complaint and without a last flush.
+        # The reader has ended: exit without an error and without a last flush.
         sys.stderr.close()
     return 0
 

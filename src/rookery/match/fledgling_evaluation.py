@@ -1,10 +1,10 @@
-"""The options of Fledgling, and what positions and captures are worth to it with these options."""
+"""The options of Fledgling, and its evaluation of positions and captures with these options."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 import chess
 
-# What can be set: the default, the least and the greatest value of each number, and the switches.
+# The options: default, least and greatest value of each number, and the switches.
 
 NUMBERS = {
     "Hash": (16, 1, 1024),
@@ -41,7 +41,7 @@ def option_lines() -> Iterator[str]:
 
 
 def with_option(options: Mapping[str, int], given: str, text: str) -> dict[str, int]:
-    """A copy with one option set; raises ValueError for an unknown option or a wrong value."""
+    """A copy with one option set. Raises ValueError for an unknown option or an invalid value."""
     name = next((name for name in options if name.lower() == given.lower()), None)
     if name is None:
         raise ValueError("there is no such option")
@@ -53,16 +53,16 @@ def with_option(options: Mapping[str, int], given: str, text: str) -> dict[str, 
     return {**options, name: max(low, min(high, int(text)))}
 
 
-# The evaluation. Two scores travel in one number, so that a piece costs one addition: that of the
-# middle game in the low 16 bits, that of the endgame above them.
+# The evaluation. Two scores are packed into one number, so that a piece costs a single addition:
+# the middle game's in the low 16 bits, the endgame's above them.
 
 PAWN_ADVANCE_MIDDLE = (0, 0, 2, 9, 20, 42, 70, 0)
 PAWN_ADVANCE_END = (0, 4, 8, 17, 36, 72, 115, 0)
 KING_HOME = (24, 34, 20, -6, 0, -8, 32, 26)
 FULL_PHASE = 24
-"""Minor pieces count one, rooks two, queens four: the sum at the start of a game."""
+"""The sum for all pieces at the start of a game: minor pieces count one, rooks two, queens four."""
 HUNT_PER_STEP = 10
-"""What a king gains for each step nearer to the other one when that one stands alone."""
+"""The bonus for each step that the king is nearer to the enemy king, when that one is alone."""
 MAX_PAWN_STRUCTURES = 20_000
 NEIGHBOUR_FILES = tuple(
     sum(chess.BB_FILES[near] for near in (file - 1, file + 1) if 0 <= near <= 7)
@@ -71,7 +71,7 @@ NEIGHBOUR_FILES = tuple(
 
 
 def _squares_ahead(square: int, ranks: range) -> int:
-    """The squares on a pawn's own and the neighbouring files on these ranks."""
+    """The squares on a pawn's file and the neighbouring ones on these ranks."""
     files = chess.BB_FILES[square & 7] | NEIGHBOUR_FILES[square & 7]
     return files & sum(chess.BB_RANKS[rank] for rank in ranks)
 
@@ -80,7 +80,7 @@ AHEAD = (
     tuple(_squares_ahead(square, range(square >> 3)) for square in range(64)),
     tuple(_squares_ahead(square, range((square >> 3) + 1, 8)) for square in range(64)),
 )
-"""The squares on which an enemy pawn stops a pawn from being passed, for Black and for White."""
+"""The squares on which an enemy pawn keeps a pawn from being passed, for Black and for White."""
 
 
 def pack(middle: int, end: int) -> int:
@@ -93,7 +93,7 @@ def unpack(packed: int) -> tuple[int, int]:
 
 
 def _square_bonus(piece: int, file: int, rank: int) -> tuple[int, int]:
-    """What a white piece gains on a square, in the middle game and in the endgame."""
+    """The bonus of a white piece on a square, in the middle game and in the endgame."""
     centre = 7 - (abs(2 * file - 7) + abs(2 * rank - 7)) // 2
     at_home, in_centre = rank == 0, file in (3, 4)
     if piece == chess.PAWN:
@@ -112,13 +112,14 @@ def _square_bonus(piece: int, file: int, rank: int) -> tuple[int, int]:
 
 
 class Evaluation:
-    """Centipawns for the side to move: material, squares, pawns, mobility, the king's safety."""
+    """The evaluation in centipawns for the side to move: material, squares, pawns, mobility, king
+    safety."""
 
     def __init__(self, options: Mapping[str, int]) -> None:
         names = ("PawnValue", "KnightValue", "BishopValue", "RookValue", "QueenValue")
         self.piece_values = (0, *(options[name] for name in names), 0)
         white = [self._square_table(piece, options["PieceSquare"]) for piece in chess.PIECE_TYPES]
-        # Black sees the board upside down: square 56 is its a1.
+        # Black sees the board mirrored: square 56 is its a1.
         black = [tuple(table[square ^ 56] for square in range(64)) for table in white]
         self._square_tables = (black, white)
         self._bishop_pair = pack(options["BishopPair"], options["BishopPair"])
@@ -161,7 +162,7 @@ class Evaluation:
         if board.occupied == own | board.kings:
             distance = chess.square_distance(chess.lsb(board.kings), chess.msb(board.kings))
             score += pack(0, HUNT_PER_STEP * (7 - distance))
-        # A queen's mobility does not count: it would lure her out too early in a game.
+        # A queen's mobility does not count, because that would bring her out too early.
         reached, attacks = 0, board.attacks_mask
         for kind, table in zip(
             (board.knights, board.bishops, board.rooks), tables[1:4], strict=True
@@ -177,7 +178,7 @@ class Evaluation:
         return score + self._mobility * reached
 
     def _pawns(self, white: int, black: int) -> int:
-        """The pawn structure from White's point of view, remembered because it changes rarely."""
+        """The pawn structure from White's point of view. It is cached because it changes rarely."""
         known = self._pawn_scores.get((white, black))
         if known is None:
             if len(self._pawn_scores) >= MAX_PAWN_STRUCTURES:
@@ -207,14 +208,14 @@ def _table_sum(pieces: int, table: Sequence[int]) -> int:
     return score
 
 
-# Captures and promotions: which there are, which to try first, which lose material.
+# Captures and promotions: generating them, their order, and which lose material.
 
 ORDER_VALUES = (0, 1, 3, 3, 5, 9, 20)
-"""Rough values by piece type, for the order and for losing captures only."""
+"""Rough values by piece type, used only for the order and for losing captures."""
 
 
 def captures(board: chess.Board) -> list[chess.Move]:
-    """Captures of the most valuable piece by the least valuable one first; not en passant."""
+    """Captures without en passant: of the most valuable piece by the least valuable one first."""
     found = list(board.generate_legal_moves(chess.BB_ALL, board.occupied_co[not board.turn]))
     if len(found) > 1:
         found.sort(key=lambda move: (_gain(board, move) << 15) + move_code(move), reverse=True)
@@ -222,7 +223,7 @@ def captures(board: chess.Board) -> list[chess.Move]:
 
 
 def queen_promotions(board: chess.Board) -> Iterator[chess.Move]:
-    """Moves of a pawn to its last rank without a capture, to a queen."""
+    """Promotions to a queen without a capture."""
     seventh_rank = chess.BB_RANK_7 if board.turn else chess.BB_RANK_2
     if pawns := board.pawns & board.occupied_co[board.turn] & seventh_rank:
         for move in board.generate_legal_moves(pawns, ~board.occupied):
@@ -231,7 +232,7 @@ def queen_promotions(board: chess.Board) -> Iterator[chess.Move]:
 
 
 def loses_material(board: chess.Board, move: chess.Move) -> bool:
-    """Whether a capture gives more than it takes and the other side can take back."""
+    """Whether a capture gives more than it takes, and the other side can recapture."""
     taken = ORDER_VALUES[board.piece_type_at(move.to_square) or 0]
     taker = ORDER_VALUES[board.piece_type_at(move.from_square) or 0]
     return taker > taken and board.is_attacked_by(not board.turn, move.to_square)
@@ -244,5 +245,5 @@ def _gain(board: chess.Board, move: chess.Move) -> int:
 
 
 def move_code(move: chess.Move) -> int:
-    """A move's own number, so that equal moves come in the same order everywhere."""
+    """The number of a move, by which moves of equal value are ordered the same everywhere."""
     return (move.promotion or 0) << 12 | move.from_square << 6 | move.to_square

@@ -1,9 +1,9 @@
-"""How Fledgling, the engine of `rookery.match.fledgling`, searches for a move.
+"""The search of Fledgling, the engine in `rookery.match.fledgling`.
 
-Alpha-beta with iterative deepening. Scores are whole numbers, moves of equal worth come in a fixed
-order and every visited position counts as a node against a limit that is kept exactly, so that the
-same limit gives the same moves on every machine. A search that must end raises SearchEnded, which
-leaves the board in the middle of a line; the search works on a copy of its own.
+Alpha-beta with iterative deepening. Scores are integers, moves of equal value are ordered in a
+fixed way, and every visited position counts as a node against an exact limit, so that the same
+limit gives the same moves on every machine. A search that must end raises SearchEnded, which leaves
+its board in the middle of a line; the search works on its own copy.
 """
 
 import math
@@ -23,11 +23,11 @@ from rookery.match.fledgling_evaluation import (
     queen_promotions,
 )
 
-# Scores, and the positions that were searched before.
+# Scores, and the table of searched positions.
 
 MATE = 30_000
 MATE_BOUND = MATE - 1_000
-"""Scores beyond this one tell a mate."""
+"""Scores beyond this one are mates."""
 DRAW_SCORE = 0
 ENTRIES_PER_MEGABYTE = 1_500
 """A key of ten numbers, an entry and their share of the dictionary take about 650 bytes."""
@@ -36,7 +36,7 @@ PositionKey = tuple[int, int, int, int, int, int, int, bool, int, int]
 
 
 class Bound(IntEnum):
-    """What a remembered score says about the true one."""
+    """How a stored score relates to the true one."""
 
     EXACT = 0
     LOWER = 1
@@ -44,7 +44,7 @@ class Bound(IntEnum):
 
 
 class SearchedPosition(NamedTuple):
-    """What a search found out about a position; a mate counts from that position."""
+    """The result of searching a position. A mate is counted from that position."""
 
     depth: int
     score: int
@@ -52,14 +52,14 @@ class SearchedPosition(NamedTuple):
     move: chess.Move | None
 
     def decides(self, alpha: int, beta: int, score: int) -> bool:
-        """Whether the score, counted from the root, answers the question asked now."""
+        """Whether the score, counted from the root, decides the search with these bounds."""
         if self.bound is Bound.EXACT:
             return True
         return score >= beta if self.bound is Bound.LOWER else score <= alpha
 
 
 def position_key(board: chess.Board) -> PositionKey:
-    """The position itself, not a hash of it, so that two never share a place."""
+    """A key with the whole position instead of a hash, so that two positions never share one."""
     return (
         board.pawns,
         board.knights,
@@ -75,24 +75,24 @@ def position_key(board: chess.Board) -> PositionKey:
 
 
 def mate_shifted(score: int, plies: int) -> int:
-    """A mate's score as seen from so many plies further down; other scores stay."""
+    """A mate's score as seen from this many plies further down; other scores stay the same."""
     if abs(score) <= MATE_BOUND:
         return score
     return score + plies if score > 0 else score - plies
 
 
 class GameSoFar:
-    """The board that `position` commands describe; moves played before are not played again."""
+    """The board that `position` commands describe. Each move is made only once."""
 
     def __init__(self) -> None:
         self._start = chess.STARTING_FEN
         self._moves: Sequence[str] = ()
         self.board = chess.Board()
         self.before: list[PositionKey] = []
-        """The positions since the start, for repetitions; the present one is not among them."""
+        """The positions since the start, without the present one, to detect repetitions."""
 
     def set(self, words: Sequence[str], *, chess960: bool) -> None:
-        """Follow the words after `position`; raises ValueError and then keeps what it had."""
+        """Apply the words after `position`. Raises ValueError and then changes nothing."""
         fen, moves = _split_position(words)
         known = len(self._moves)
         if (fen, chess960) == (self._start, self.board.chess960) and moves[:known] == self._moves:
@@ -124,9 +124,9 @@ def _new_board(fen: str, *, chess960: bool) -> chess.Board:
 KILLER = 1 << 20
 PROMOTION = 1 << 21
 LOOK_EVERY = 8
-"""Nodes between two looks at the clock and the input: about a millisecond."""
+"""How many nodes are searched between two checks of clock and input; about a millisecond."""
 CAPTURE_MARGIN = 120
-"""A capture that leaves the score further below alpha is not searched."""
+"""A capture that leaves the score further below alpha than this is not searched."""
 MAX_DEPTH = 60
 MAX_PLY = 90
 NULL_REDUCTION = 3
@@ -139,7 +139,7 @@ class SearchEnded(Exception):
 
 
 class Iteration(NamedTuple):
-    """What one depth, or the finished part of it, has found."""
+    """The result of one depth, or of its finished part."""
 
     depth: int
     score: int
@@ -164,7 +164,7 @@ class Search:
         self.nodes = 0
         self.node_limit = sys.maxsize
         self.soft_end = math.inf
-        """No new iteration begins after this moment."""
+        """The time after which no new iteration begins."""
         self.hard_end = math.inf
         self._board = board.copy(stack=False)
         self._before = frozenset({*before, position_key(board)})
@@ -180,7 +180,7 @@ class Search:
         self._history = [0] * 8192
 
     def iterations(self, moves: Sequence[chess.Move], depths: int) -> Iterator[Iteration]:
-        """One result per finished depth, and one for the last, unfinished one if it has any."""
+        """The result of each finished depth, and of the last unfinished one if it has any."""
         candidates = list(moves)
         for depth in range(1, min(depths, MAX_DEPTH) + 1):
             root = self._board.copy(stack=False)
@@ -189,7 +189,7 @@ class Search:
                 for found in self._root_moves(candidates, depth):
                     best = [found]
             except SearchEnded:
-                # The boards of the line that was left half way are of no use to anybody.
+                # The board is in the middle of an interrupted line: go back to the root.
                 self._board, self._path = root, set(self._before)
                 if best:
                     yield self._iteration(depth, *best[0])
@@ -221,7 +221,7 @@ class Search:
     def _search_child(
         self, depth: int, alpha: int, beta: int, ply: int, *, is_first: bool, reduction: int = 0
     ) -> int:
-        """The score for who just moved; all but the first move must first show they are good."""
+        """The score for the side that just moved. Later moves first get a null-window search."""
         if is_first:
             return -self._search(depth, -beta, -alpha, ply)
         score = -self._search(depth - reduction, -alpha - 1, -alpha, ply)
@@ -230,7 +230,7 @@ class Search:
         return score
 
     def _search(self, depth: int, alpha: int, beta: int, ply: int) -> int:
-        """The score of the board's position for its side to move."""
+        """The score of the present position for the side to move."""
         board = self._board
         key = position_key(board)
         if self._is_drawn(key):
@@ -284,7 +284,7 @@ class Search:
         return best, best_move
 
     def _search_captures(self, alpha: int, beta: int) -> int:
-        """Follow captures and promotions until the position is quiet."""
+        """Search captures and promotions until the position is quiet."""
         self._count()
         board = self._board
         best = self._evaluate(board)
@@ -314,10 +314,10 @@ class Search:
         )
 
     def _is_passing_enough(self, depth: int, beta: int, ply: int) -> bool:
-        """Whether even without a move the side to move is too good for the other one."""
+        """Whether the side to move would exceed beta even without making a move."""
         board = self._board
         pieces = board.occupied_co[board.turn] & ~board.pawns & ~board.kings
-        # With pawns alone passing could be better than any move.
+        # With only pawns, passing could be better than any move.
         if depth < NULL_REDUCTION or abs(beta) > MATE_BOUND or not pieces:
             return False
         if (board.move_stack and board.peek() == NULL_MOVE) or self._evaluate(board) < beta:
@@ -337,7 +337,7 @@ class Search:
         return not heavy and board.occupied.bit_count() <= 3
 
     def ordered_moves(self, remembered: chess.Move | None, ply: int) -> Iterator[chess.Move]:
-        """Every legal move once; those of a later stage are made only when they are asked for."""
+        """Every legal move once. Moves of later stages are generated only when needed."""
         board = self._board
         if remembered is not None:
             yield remembered
@@ -358,7 +358,7 @@ class Search:
         return min(self._history[self._history_index(quiet)], KILLER - 1)
 
     def _add_refutation(self, quiet: chess.Move, ply: int, depth: int) -> None:
-        """A quiet move was too good for the other side: it is tried earlier from now on."""
+        """Note a quiet move that caused a cutoff, so that it is tried earlier from now on."""
         first = self._killers.get(ply, (None, None))[0]
         if first != quiet:
             self._killers[ply] = (quiet, first)
@@ -368,7 +368,7 @@ class Search:
         return self._board.turn << 12 | move.from_square << 6 | move.to_square
 
     def _remember(self, key: PositionKey, found: SearchedPosition) -> None:
-        # Emptied when full: simple, and the same on every machine.
+        # Emptied when full, which is simple and the same on every machine.
         if len(self._table) >= self._table_limit:
             self._table.clear()
         self._table[key] = found
@@ -386,7 +386,7 @@ class Search:
         return Iteration(depth, score, self.nodes, (move, *self._expected_line(move, depth)))
 
     def _expected_line(self, move: chess.Move, depth: int) -> Iterator[chess.Move]:
-        """The moves after this one, as far as the table remembers them."""
+        """The moves after this one, as far as the table has them."""
         board, met = self._board.copy(stack=False), set(self._before)
         for _ in range(depth):
             board.push(move)

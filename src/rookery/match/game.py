@@ -1,4 +1,5 @@
-"""Plays games between engines, whatever they do: one game, a slot of games, a match on one loop."""
+"""Plays games between engines, however they behave: one game, a slot of games, a match on one
+loop."""
 
 import abc
 import asyncio
@@ -42,12 +43,12 @@ from rookery.match.referee import (
 from rookery.match.uci import EngineMove, UciEngine
 
 LONGEST_PV = 60
-"""Moves of a variation that are looked at."""
+"""How many moves of a variation are checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunnerContext:
-    """What all games of a runner share: the setup, tablebases, and how late the runner is."""
+    """What all games of a runner share: the setup, tablebases, and the runner's latency."""
 
     setup: Setup
     latency: Latency
@@ -55,7 +56,7 @@ class RunnerContext:
 
 
 class RunningGame:
-    """One game in progress; mutable, used once."""
+    """One game in progress. It is used once."""
 
     def __init__(
         self, white: UciEngine, black: UciEngine, opening: Opening, context: RunnerContext
@@ -78,7 +79,7 @@ class RunningGame:
         self._lines: tuple[str, ...] = ()
 
     async def play(self) -> GameResult:
-        """The whole game. An engine that failed is killed before this returns."""
+        """Play the whole game. An engine that failed is killed before this returns."""
         began = perf_counter()
         verdict = self._referee.judge_opening(self._position) or await self._prepare()
         while verdict is None:
@@ -120,13 +121,13 @@ class RunningGame:
         engine.start_search(self._position.uci_command(), go)
         if self._read_at:
             self._context.latency.add_turnaround(perf_counter() - self._read_at)
-        # The other side's variation is looked at while this side thinks.
+        # Check the other side's variation while this side thinks.
         if not self._context.setup.strict_pvs:
             self._counts_bad_pv(self._pv)
         return await engine.read_move(clock.wait_seconds)
 
     def _charge(self, clock: SideClock, answer: EngineMove) -> int:
-        """Take the move's time off its clock; how many milliseconds after the flag it came."""
+        """Take the move's time off its clock. Returns by how many milliseconds it exceeded it."""
         time = answer.spent
         overrun = clock.overrun_ms(time.least)
         spared = not overrun and clock.overrun_ms(time.read) > 0
@@ -161,7 +162,8 @@ class RunningGame:
         )
 
     async def _lost(self, termination: Termination, reason: str, *, white: bool) -> GameEnd:
-        """An engine that failed is not trusted with another game: the next one starts it anew."""
+        """End the game as lost by an engine that failed, and kill that engine. The next game starts
+        it again."""
         engine = self._engines[white]
         self._failed, self._lines = engine.spec.name, engine.tail
         await engine.kill()
@@ -185,13 +187,13 @@ class RunningGame:
         )
 
 
-# A slot plays games one after the other and keeps their engines.
+# A slot plays games one after another and keeps their engines.
 
 EventSink = Callable[[Event], None]
 
 
 class GameSlot:
-    """Plays pairs one after the other; an engine's process lasts as long as it is asked to play."""
+    """Plays pairs one after another. An engine's process is kept while it is needed."""
 
     def __init__(
         self, number: int, context: RunnerContext, threads: Threads, emit: EventSink
@@ -203,7 +205,7 @@ class GameSlot:
         self._engines: dict[str, UciEngine] = {}
 
     async def play(self, job: PairJob) -> None:
-        """Both games of a pair, each engine once with each colour."""
+        """Play both games of a pair, in which each engine has each colour once."""
         await self._assign_engines(job.first, job.second)
         games = (
             await self._game(job, 0, job.first, job.second),
@@ -220,7 +222,7 @@ class GameSlot:
     async def _game(
         self, job: PairJob, number: int, white: EngineSpec, black: EngineSpec
     ) -> GameResult:
-        # Engines that failed in the last game start again here, outside anybody's clock.
+        # Engines that failed in the last game start again here, while no clock runs.
         for spec in (white, black):
             await self._engines[spec.name].prepare(spec, chess960=self._context.setup.chess960)
         self._emit(GameStarted(job.number, number, white.name, black.name))
@@ -239,18 +241,19 @@ class GameSlot:
                 self._engines[name] = UciEngine(spec, self._context.setup.timeouts, self._threads)
 
 
-# Carries events from the task that plays a match to the one that watches it.
+# Passes events from the task that plays a match to the one that follows it.
 
 
 class QueuedMatch(abc.ABC):
-    """A match played by a task of its own, which feeds a queue of events with an end or a fault."""
+    """A match played by a separate task, which puts events, an end or a fault into a queue."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Event | Exception | None] = asyncio.Queue()
 
     @abc.abstractmethod
     async def _play(self) -> None:
-        """Play to the end and emit events; cancelled when nobody watches any longer."""
+        """Play to the end and emit events. It is cancelled when nobody follows the match any
+        longer."""
 
     async def __aenter__(self) -> Self:
         self._playing = asyncio.create_task(self._feed())
@@ -279,14 +282,15 @@ class QueuedMatch(abc.ABC):
             self._queue.put_nowait(None)
 
 
-# A match played on this process's own loop: what a shard is, and what small matches need.
+# A match on this process's own loop, for shards and for small matches.
 
 LATENCY_SECONDS = 5.0
-"""Between two reports of the latency, beside the first pair's and the last."""
+"""The interval between reports of the latency, in addition to those after the first pair and at the
+end."""
 
 
 class LocalMatch(QueuedMatch):
-    """Takes jobs as slots become free, until there are none left or it is ended."""
+    """Takes jobs as slots become free, until there are none left or the match is ended."""
 
     def __init__(
         self,
@@ -330,7 +334,7 @@ class LocalMatch(QueuedMatch):
         await slot.close()
 
     def _emit_after_latency(self, event: Event) -> None:
-        """The latency goes before the pair: who reports the pair can say how it was played."""
+        """Emit the latency before a pair, so that a report of the pair can include it."""
         if isinstance(event, PairEnded) and monotonic() >= self._next_report:
             self._emit_latency()
         self._emit(event)
@@ -342,7 +346,7 @@ class LocalMatch(QueuedMatch):
 
 
 async def iterate_jobs(jobs: Iterable[PairJob]) -> AsyncIterator[PairJob]:
-    """The jobs as an asynchronous iterator; each is made when a slot asks for it."""
+    """The jobs as an asynchronous iterator. Each is made when a slot asks for it."""
     for job in jobs:
         yield job
 

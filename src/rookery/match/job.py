@@ -1,4 +1,4 @@
-"""What a match is made of: pairs of games to play, the rules for them, and what came out."""
+"""The parts of a match: pairs of games to play, the rules for them, and their results."""
 
 import enum
 import sys
@@ -18,13 +18,13 @@ from rookery.model.plan import Draw, Resign
 from rookery.model.task import Pentanomial, Results
 from rookery.model.timecontrol import TimeControl, parse
 
-# What is kept of a game: every move with what its engine thought, how it ended and why.
+# The record of a game: every move with the engine's search, how the game ended and why.
 
 POINTS = {"1-0": 2, "1/2-1/2": 1, "0-1": 0}
 
 
 class Termination(enum.Enum):
-    """The kinds of ends; the values stand in the PGN."""
+    """How games end. The values are written into PGN."""
 
     NORMAL = "normal"
     ADJUDICATION = "adjudication"
@@ -36,7 +36,7 @@ class Termination(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class PlayedMove:
-    """A move an engine made: its score, the search behind it and the seconds it took."""
+    """A move by an engine: its score, the search behind it and the seconds it took."""
 
     move: str
     score: str = ""
@@ -47,7 +47,8 @@ class PlayedMove:
 
 @dataclass(frozen=True, slots=True)
 class GameResult:
-    """A game from its opening to its end; `lines` are the last words with an engine that failed."""
+    """A game from its opening to its end. `lines` are the last lines exchanged with an engine that
+    failed."""
 
     white: str
     black: str
@@ -60,13 +61,13 @@ class GameResult:
     seconds: float = 0.0
     bad_pvs: int = 0
     failed: str = ""
-    """The engine that lost by crash, stall, illegal move or on time."""
+    """The engine that lost by a crash, a stall, an illegal move or on time."""
     lines: tuple[str, ...] = ()
     chess960: bool = False
 
     @property
     def white_points(self) -> int:
-        """Half points."""
+        """White's points, in half points."""
         return POINTS[self.result]
 
     @property
@@ -74,11 +75,11 @@ class GameResult:
         return len(self.moves)
 
 
-# An engine as a player, and how much patience it is met with.
+# An engine as a player, and its time limits.
 
 
 OUR_COMMAND = (sys.executable, "-m", "rookery.match.fledgling")
-"""How the bundled engine is started."""
+"""The command that starts the bundled engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +93,14 @@ class EngineSpec:
     threads: int = 1
     folder: str | None = None
     environment: tuple[tuple[str, str], ...] | None = None
-    """What the engine sees of the environment; None is all of it."""
+    """The engine's environment variables; None stands for those of this process."""
 
     @property
     def time_control(self) -> TimeControl:
         return parse(self.tc)
 
     def runs_like(self, other: "EngineSpec") -> bool:
-        """Whether one process can play as both, after other options were set."""
+        """Whether one process can play as both, after setting other options."""
         return (
             self.command == other.command
             and self.folder == other.folder
@@ -110,11 +111,11 @@ class EngineSpec:
 
 @dataclass(frozen=True, slots=True)
 class EngineTimeouts:
-    """How long engines may take for what no clock counts, in seconds."""
+    """How long engines may take, in seconds, for actions that no clock limits."""
 
     start: float = 60.0
     ready: float = 60.0
-    """Emptying a large hash table takes its time."""
+    """Emptying a large hash table takes long."""
     quit: float = 1.0
 
 
@@ -124,17 +125,17 @@ OFFICIAL_DRAW = Draw(from_move=34, moves=8, score=20)
 
 @dataclass(frozen=True, slots=True)
 class Adjudication:
-    """The rules in force; None and 0 are off."""
+    """The rules of adjudication. None and 0 switch a rule off."""
 
     resign: Resign | None = None
     draw: Draw | None = None
     syzygy_men: int = 0
     most_moves: int = 0
-    """A game of so many full moves is drawn."""
+    """A game with this many full moves is a draw."""
 
 
 OFFICIAL = Adjudication(OFFICIAL_RESIGN, OFFICIAL_DRAW)
-"""What the official worker plays by."""
+"""The rules of the official worker."""
 
 
 CRASHES = frozenset({Termination.CRASH, Termination.STALL})
@@ -142,20 +143,21 @@ CRASHES = frozenset({Termination.CRASH, Termination.STALL})
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What holds for all games of a match."""
+    """The settings for all games of a match."""
 
     adjudication: Adjudication = field(default_factory=Adjudication)
     chess960: bool = False
     margin_ms: int = 20
     timeouts: EngineTimeouts = field(default_factory=EngineTimeouts)
     syzygy: tuple[str, ...] = ()
-    """Folders with tablebases; looked at only if the adjudication has a number of men."""
+    """Folders with tablebases. They are used only if the adjudication has a number of men."""
     strict_pvs: bool = False
-    """A principal variation with an illegal move loses the game instead of being counted."""
+    """Whether a principal variation with an illegal move loses the game, instead of only being
+    counted."""
 
 
 class PairJob(msgspec.Struct, frozen=True, tag=True):
-    """Two games from one opening; `first` has White in the first of them."""
+    """Two games from one opening. `first` has White in the first game."""
 
     number: int
     opening: Opening
@@ -165,23 +167,23 @@ class PairJob(msgspec.Struct, frozen=True, tag=True):
 
 @dataclass(frozen=True, slots=True)
 class PairResult:
-    """The two games of a job, in the order they were played."""
+    """The results of a job's two games, in the order in which they were played."""
 
     number: int
     first: str
     second: str
     games: tuple[GameResult, GameResult]
     slot: int = 0
-    """Where it was played, among all the places that play at once."""
+    """The slot in which it was played, among all slots of the match."""
 
     @property
     def points(self) -> tuple[int, int]:
-        """Half points of `first` in each game."""
+        """The points of `first` in each game, in half points."""
         return self.games[0].white_points, 2 - self.games[1].white_points
 
     @property
     def results(self) -> Results:
-        """The pair as counts, from the first engine's view."""
+        """The pair as counts, from the first engine's point of view."""
         return pair_results(
             self.points,
             crashes=sum(game.termination in CRASHES for game in self.games),
@@ -199,8 +201,8 @@ def pair_results(points: tuple[int, int], *, crashes: int = 0, time_losses: int 
     )
 
 
-# What a match tells whoever watches it, in the order in which it happens. Tagged, because a runner
-# process writes these as JSON.
+# Events of a match, in the order in which they happen. They are tagged, because a runner process
+# writes them as JSON.
 
 
 class GameStarted(msgspec.Struct, frozen=True, tag=True):
@@ -213,7 +215,7 @@ class GameStarted(msgspec.Struct, frozen=True, tag=True):
 
 
 class GameEnded(msgspec.Struct, frozen=True, tag=True):
-    """Game 0 or 1 of a pair is over."""
+    """Game 0 or 1 of a pair has ended."""
 
     pair: int
     game: int
@@ -221,23 +223,23 @@ class GameEnded(msgspec.Struct, frozen=True, tag=True):
 
 
 class PairEnded(msgspec.Struct, frozen=True, tag=True):
-    """Both games of a pair are over."""
+    """Both games of a pair have ended."""
 
     pair: PairResult
 
 
 class LatencyMeasured(msgspec.Struct, frozen=True, tag=True):
-    """How late the runner has been so far, all of its processes together."""
+    """The latency of the runner so far, of all its processes together."""
 
     latency: Latency
     last: bool = False
-    """Whether nothing comes after it."""
+    """Whether this is the last event."""
 
 
 Event = GameStarted | GameEnded | PairEnded | LatencyMeasured
 
 
-# What goes wrong between the runner and an engine, or a file of the match.
+# Failures of an engine, or of a file of the match.
 
 
 class EngineFault(Exception):
@@ -261,18 +263,19 @@ class MatchFault(Complaint):
 
 
 def file_fault(path: Path, error: OSError) -> MatchFault:
-    """For a file that the match writes to; its resume file says how to go on."""
+    """The fault for a file that the match writes to. The match can be continued from its resume
+    file."""
     return MatchFault(f"{path} can't be written: {error.strerror}.")
 
 
-# What every match runner offers: events as they happen, and an end at any time.
+# The interface of all match runners: events as they happen, and an end at any time.
 
 
 class Match(Protocol):
     """A match in progress: entered to start it, iterated to follow it, left to end it.
 
-    Leaving ends all engines, also in the middle of games; those games count nowhere. A match that
-    cannot go on raises a MatchFault from the iteration.
+    Leaving ends all engines, even in the middle of games, and those games do not count. A match
+    that can't continue raises a MatchFault from the iteration.
     """
 
     async def __aenter__(self) -> Self: ...
@@ -282,14 +285,14 @@ class Match(Protocol):
     def __aiter__(self) -> AsyncIterator[Event]: ...
 
 
-# Who plays whom, from which opening, in which order.
+# Who plays whom, with which openings, in which order.
 
 Openings = Callable[[int], Opening]
 """The opening of a round, counted from 0."""
 
 
 def openings_of(book: OpeningBook | None, order: OpeningOrder | None) -> Openings:
-    """The n-th opening of a book in this order; the starting position without a book."""
+    """The n-th opening of a book in this order. Without a book it is the starting position."""
     if book is None or order is None:
         return lambda _: STANDARD
 
@@ -307,7 +310,7 @@ def round_robin(engines: Sequence[EngineSpec]) -> list[tuple[EngineSpec, EngineS
 
 
 def gauntlet(engines: Sequence[EngineSpec]) -> list[tuple[EngineSpec, EngineSpec]]:
-    """The first against each of the others."""
+    """Pairings of the first engine with each of the others."""
     return [(engines[0], other) for other in engines[1:]]
 
 
@@ -318,7 +321,8 @@ def pair_jobs(
     rounds: int | None = None,
     played: Collection[int] = (),
 ) -> Iterator[PairJob]:
-    """Round by round every pairing, all from the round's opening; what was played is left out."""
+    """The jobs, round by round: every pairing with the round's opening. Jobs already played are
+    left out."""
     for turn in count() if rounds is None else range(rounds):
         for place, (first, second) in enumerate(pairings):
             number = turn * len(pairings) + place

@@ -1,12 +1,12 @@
-"""The order in which the openings of a book are played: the one that fastchess gives to a seed.
+"""The order in which the openings of a book are played: the same that fastchess uses for a seed.
 
-It is drawn by the 64-bit Mersenne twister of the C++ standard library, made fast by whole-block
-arithmetic.
+It is drawn with the 64-bit Mersenne twister of the C++ standard library, which is made fast here by
+arithmetic on whole blocks.
 
 The 312 words of its state are kept as one large integer, word i in the bits from 64 * i on. Shifts
-and masks then work on all words at once: a shift lets bits slip into the neighbouring word, and
-the mask that follows takes exactly those away. A block of 312 draws so costs a few operations on
-20,000-bit integers instead of some thousand on small ones.
+and masks then work on all words at once: a shift moves bits into the neighbouring word, and the
+following mask removes exactly those. Thus a block of 312 draws costs a few operations on 20,000-bit
+integers instead of some thousand on small ones.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ LOWER_BITS = (1 << 31) - 1
 
 
 def _every(word: int, words: int) -> int:
-    """The same word in every place."""
+    """An integer with the same word in every place."""
     return int.from_bytes(word.to_bytes(8, "little") * words, "little")
 
 
@@ -36,7 +36,8 @@ HALF_MASK = (1 << HALF_BITS) - 1
 UPPER_HALF = _every(UPPER_BITS, HALF)
 LOWER_HALF = _every(LOWER_BITS, HALF)
 LOWEST_HALF = _every(1, HALF)
-# A right shift by n brings n foreign bits into the top of each word, a left shift into the bottom.
+# A right shift by n moves n bits of another word into the top of each word, a left shift into the
+# bottom.
 TEMPER_29 = _every(0x5555555555555555 & (WORD_MASK >> 29), WORDS)
 TEMPER_17 = _every(0x71D67FFFEDA60000 & (WORD_MASK << 17) & WORD_MASK, WORDS)
 TEMPER_37 = _every(0xFFF7EEE000000000 & (WORD_MASK << 37) & WORD_MASK, WORDS)
@@ -44,7 +45,7 @@ TEMPER_43 = _every(WORD_MASK >> 43, WORDS)
 
 
 def mersenne_numbers(seed: int) -> Iterator[int]:
-    """The numbers that std::mt19937_64 gives for a seed, without end."""
+    """The endless sequence of numbers that std::mt19937_64 generates for a seed."""
     state = _seeded(seed & WORD_MASK)
     while True:
         state = _next_block(state)
@@ -60,7 +61,8 @@ def _seeded(seed: int) -> int:
 
 
 def _next_block(state: int) -> int:
-    """Every word anew: the first half needs old words alone, the second half the new first half."""
+    """The next state: the first half needs only old words, the second half needs the new first
+    half."""
     low, high = state & HALF_MASK, state >> HALF_BITS
     first_high = (high & WORD_MASK) << (HALF_BITS - WORD_BITS)
     new_low = high ^ _twisted(low, (low >> WORD_BITS) | first_high)
@@ -70,11 +72,11 @@ def _next_block(state: int) -> int:
 
 
 def _twisted(half: int, following: int) -> int:
-    """The twist of each word with the word after it."""
+    """The twist of each word with the following word."""
     mixed = (half & UPPER_HALF) | (following & LOWER_HALF)
     odd = mixed & LOWEST_HALF
     # `odd` has one bit per word, so the product is the twist in each odd word. The bits that the
-    # shift would carry over between words are those same lowest bits.
+    # shift would move between words are the same lowest bits.
     return ((mixed ^ odd) >> 1) ^ (odd * TWIST)
 
 
@@ -93,11 +95,11 @@ def _words(block: int) -> "array[int]":
     return words
 
 
-# The order in which openings are played: exactly fastchess's, so that a mixed fleet shares one.
+# The order in which openings are played: exactly fastchess's, so that all workers of a run agree.
 #
 # The lines are shuffled forwards with std::mt19937_64 (for i in 0..n-2: j = i + draw mod (n - i),
-# swap), rotated left by start - 1 and repeated from the beginning when they run out. Step i
-# settles place i, so the shuffle is done only as far as somebody asks.
+# swap), rotated left by start - 1 and repeated from the beginning when they are used up. Step i
+# settles place i, so the shuffle is done only as far as needed.
 
 CROWDED = 0.8
 """The share of a book beyond which a run soon repeats openings."""
@@ -109,7 +111,7 @@ def seed_of_run(run_id: str) -> int:
 
 
 class OpeningOrder:
-    """Which line of the book is the n-th opening of a run; shuffles on as far as asked."""
+    """Which line of the book is the n-th opening of a run. It is shuffled as far as needed."""
 
     def __init__(self, size: int, *, seed: int | None, start: int = 1) -> None:
         if size < 1 or start < 1:
@@ -138,7 +140,7 @@ class OpeningOrder:
 
 
 def order_of_run(size: int, run_id: str, *, start: int = 1) -> OpeningOrder:
-    """The order that every worker of a run shares; a task starts at 1 + games before it // 2."""
+    """The order that all workers of a run share. A task starts at 1 + games before it // 2."""
     return OpeningOrder(size, seed=seed_of_run(run_id), start=start)
 
 

@@ -1,4 +1,4 @@
-"""Books of openings: EPD and PGN, plain or packed. An opening is read when it is asked for."""
+"""Books of openings: EPD and PGN, plain or compressed. An opening is parsed when it is needed."""
 
 import base64
 import gzip
@@ -14,24 +14,24 @@ from pathlib import Path, PurePath
 
 import chess
 
-# An opening: where a game pair starts.
+# An opening: the start of a game pair.
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A position and the moves played from it, in UCI notation."""
+    """A position, and the moves played from it in UCI notation."""
 
     fen: str
     moves: tuple[str, ...] = ()
 
 
 STANDARD = Opening(chess.STARTING_FEN)
-"""What is played without a book."""
+"""The opening without a book."""
 
 
-# EPD books: a position per line, with counters as in a FEN or operations as in an EPD.
+# EPD books: one position per line, with counters as in a FEN or operations as in an EPD.
 
-# Every line that is not empty counts, as it does for fastchess; else the order would differ.
+# Every line that is not empty counts, as for fastchess; otherwise the order would differ.
 LINE = re.compile(rb"[^\n]+")
 _COUNTERS = re.compile(r"(\d+)\s+(\d+)\b")
 _HALF_MOVES = re.compile(r"\bhmvc\s+(\d+)\s*;")
@@ -39,12 +39,12 @@ _FULL_MOVE = re.compile(r"\bfmvn\s+(\d+)\s*;")
 
 
 def epd_starts(text: bytes) -> "array[int]":
-    """Where each opening's line begins."""
+    """The positions in the text at which openings begin."""
     return array("Q", (line.start() for line in LINE.finditer(text)))
 
 
 def epd_opening(line: str, *, chess960: bool) -> Opening:
-    """The opening in a line; raises ValueError."""
+    """The opening in a line. Raises ValueError."""
     fields = line.lstrip("\ufeff").split(maxsplit=4)
     if len(fields) < 4:
         raise ValueError("a position has at least four fields")
@@ -64,24 +64,24 @@ def _counters(rest: str) -> tuple[str, str]:
 
 
 class BookFault(Exception):
-    """An opening book that can't be used; the text says which and why."""
+    """An opening book that can't be used. The text says which and why."""
 
 
-# A book's text out of its file: plain, .gz or .zip, with every line ending in a line feed.
+# Reads the text of a book from its file: plain, .gz or .zip, with line feeds as line ends.
 
 LARGEST_BOOK = 1 << 30
-"""A packed book may not grow beyond this many bytes."""
+"""The maximum size of a book after decompression, in bytes."""
 
 
 class BookFormat(Enum):
-    """How a book is written, by the end of its file's name."""
+    """The format of a book, by the extension of its file."""
 
     EPD = ".epd"
     PGN = ".pgn"
 
 
 def read_book(path: Path) -> tuple[BookFormat, bytes]:
-    """The format and the text of a book file; raises a BookFault."""
+    """The format and the text of a book file. Raises a BookFault."""
     try:
         return _unpacked(path)
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
@@ -90,7 +90,7 @@ def read_book(path: Path) -> tuple[BookFormat, bytes]:
 
 
 def book_sri(text: bytes) -> str:
-    """What a task names a book by: SHA-384 over the text with line feeds, in base64."""
+    """The identifier of a book in a task: SHA-384 of the text with line feeds, in base64."""
     return base64.b64encode(hashlib.sha384(_with_line_feeds(text)).digest()).decode()
 
 
@@ -109,7 +109,7 @@ def _unpacked(path: Path) -> tuple[BookFormat, bytes]:
 
 
 def _member(path: Path, pack: zipfile.ZipFile) -> str:
-    """The one book in a .zip; a file named like the .zip itself comes first."""
+    """The name of the book in a .zip. A file named like the .zip itself is preferred."""
     books = [name for name in pack.namelist() if PurePath(name).suffix in (".epd", ".pgn")]
     books.sort(key=lambda name: (PurePath(name).stem != PurePath(path.stem).stem, name))
     if not books:
@@ -147,7 +147,8 @@ def _with_line_feeds(text: bytes) -> bytes:
 
 _TAG_BLOCK = re.compile(
     # Comments come first, so that a tag quoted in one does not start a game. One without an end
-    # reaches to the end of the text: it is read once, and not again from each brace in it.
+    # extends to the end of the text, so that it is scanned once, and not again from each brace in
+    # it.
     rb'\{[^}]*\}?|;[^\n]*|^(?P<tags>(?:\[\w+[ \t]+"[^\n]*\n?\s*)+)',
     re.MULTILINE,
 )
@@ -161,7 +162,7 @@ _NUMBER = re.compile(r"\d+\.+|\d+$")
 
 
 def pgn_starts(text: bytes) -> "array[int]":
-    """Where each game begins; a text without tags is one game."""
+    """The positions in the text at which games begin. A text without tags is one game."""
     found = array("Q", (m.start() for m in _TAG_BLOCK.finditer(text) if m.group("tags")))
     if not found and text.strip():
         found.append(0)
@@ -169,9 +170,10 @@ def pgn_starts(text: bytes) -> "array[int]":
 
 
 def pgn_opening(game: str, *, plies: int | None, chess960: bool) -> Opening:
-    """The opening of a game, as far as its moves make sense; raises ValueError when none do.
+    """The opening of a game, up to the first move that can't be parsed. Raises ValueError if there
+    are no moves.
 
-    Like fastchess it leaves out the move that ends the game, and what follows an illegal one.
+    Like fastchess, it leaves out the move that ends the game, and everything after an illegal one.
     """
     head = _TAG_SECTION.match(game)
     movetext = 0 if head is None else head.end()
@@ -199,7 +201,7 @@ def _is_960(variant: str) -> bool:
 
 def _move(board: chess.Board, san: str, *, first: bool) -> chess.Move | None:
     try:
-        return board.parse_san(san) or None  # a null move is false, and no move to play
+        return board.parse_san(san) or None  # a null move is false, and can't be played
     except ValueError:
         if first:
             raise
@@ -225,7 +227,8 @@ FISCHER_RANDOM_NAMES = ("frc", "960")
 
 @dataclass(frozen=True, slots=True)
 class OpeningBook:
-    """Openings in the order of the file. Bad ones keep their place, or the order would shift."""
+    """Openings in the order of the file. Bad ones keep their place, since the order would change
+    otherwise."""
 
     name: str
     format: BookFormat
@@ -235,7 +238,7 @@ class OpeningBook:
 
     @staticmethod
     def load(path: Path, *, plies: int | None = None) -> "OpeningBook":
-        """Read a book file; `plies` limits the moves of a PGN opening. Raises a BookFault."""
+        """Read a book file. `plies` limits the moves of a PGN opening. Raises a BookFault."""
         kind, text = read_book(path)
         return OpeningBook.parse(path.name, kind, text, plies=plies)
 
@@ -243,7 +246,7 @@ class OpeningBook:
     def parse(
         name: str, kind: BookFormat, text: bytes, *, plies: int | None = None
     ) -> "OpeningBook":
-        """A book from its text, whose lines end in line feeds."""
+        """A book from its text, which has line feeds as line ends."""
         starts = epd_starts(text) if kind is BookFormat.EPD else pgn_starts(text)
         if not starts:
             raise BookFault(f"the book {name} has no openings")
@@ -254,16 +257,16 @@ class OpeningBook:
 
     @property
     def sri(self) -> str:
-        """What a task names the book by."""
+        """The identifier of the book in a task."""
         return book_sri(self.text)
 
     @property
     def is_chess960(self) -> bool:
-        """Whether the name asks for Fischer random, by the contract's rule."""
+        """Whether the name asks for Fischer random, by the rule of the contract."""
         return any(word in self.name.lower() for word in FISCHER_RANDOM_NAMES)
 
     def __getitem__(self, index: int) -> Opening:
-        """An opening by its place in the file (from 0); raises BookFault."""
+        """The opening at a place in the file, counted from 0. Raises BookFault."""
         raw = self._raw(index).decode("utf-8", "replace")
         try:
             if self.format is BookFormat.EPD:

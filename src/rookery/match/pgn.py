@@ -11,7 +11,7 @@ import msgspec
 from rookery.match.job import GameResult, MatchFault, PlayedMove, Termination, file_fault
 from rookery.match.results import PairScore
 
-# A game as PGN: what each engine thought, how long it took, how the game ended and why.
+# Writes a game as PGN, with each engine's search and times, how the game ended and why.
 
 WIDTH = 80
 Tag = tuple[str, str]
@@ -24,11 +24,11 @@ ROSTER = {
     "Black": "?",
     "Result": "*",
 }
-"""The tags that every game begins with, in this order, and what they say of the unknown."""
+"""The tags that every game begins with, in this order, with the values for unknown data."""
 
 
 def pgn_text(game: GameResult, tags: Sequence[Tag] = ()) -> str:
-    """The whole game; `tags` say what the game itself does not know (Event, Round, Date)."""
+    """The whole game. `tags` have what the game itself does not know (Event, Round, Date)."""
     found = ROSTER | dict(_tags(game)) | dict(tags)
     head = "\n".join(f'[{name} "{_quoted(value)}"]' for name, value in found.items())
     return f"{head}\n\n{_wrapped(_words(game))}\n\n"
@@ -52,7 +52,7 @@ def _words(game: GameResult) -> Iterator[str]:
     board = chess.Board(game.fen, chess960=game.chess960)
     book = [PlayedMove(move) for move in game.book_moves]
     for place, played in enumerate((*book, *game.moves)):
-        # The runner has let nothing pass that is not legal, and that once is enough.
+        # The runner has checked that all moves are legal, so this does not check again.
         move = chess.Move.from_uci(played.move)
         if board.turn or not place:
             yield f"{board.fullmove_number}{'.' if board.turn else '...'}"
@@ -85,10 +85,10 @@ def _quoted(text: str) -> str:
     return plain.replace("\\", "\\\\").replace('"', '\\"')
 
 
-# The resume file of a match: what was asked for, then a line for each pair that ended.
+# The resume file of a match: its arguments, then a line for each finished pair.
 #
-# Lines are only ever added, so that a match can be killed at any moment. A last line that was not
-# written to its end is passed over, and its pair is played again.
+# Lines are only ever appended, so that a match can be killed at any moment. An incomplete last line
+# is ignored, and its pair is played again.
 
 
 def _unreadable(path: Path, why: str) -> MatchFault:
@@ -96,7 +96,7 @@ def _unreadable(path: Path, why: str) -> MatchFault:
 
 
 class JournalHeader(msgspec.Struct, frozen=True):
-    """What the match or the tune was asked for."""
+    """The arguments of the match or the tune."""
 
     kind: str
     words: tuple[str, ...]
@@ -104,7 +104,7 @@ class JournalHeader(msgspec.Struct, frozen=True):
 
 
 class JournalEntry(msgspec.Struct, frozen=True):
-    """A pair that ended; a tune adds the iteration and the flips that were played."""
+    """A finished pair. For a tune, also the iteration and the flips."""
 
     pair: PairScore
     iteration: int = 0
@@ -113,19 +113,19 @@ class JournalEntry(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """All that a resume file says."""
+    """The content of a resume file."""
 
     head: JournalHeader
     entries: tuple[JournalEntry, ...]
 
     @property
     def numbers(self) -> frozenset[int]:
-        """The pairs that need not be played again."""
+        """The numbers of the pairs that need not be played again."""
         return frozenset(entry.pair.number for entry in self.entries)
 
 
 def read_journal(path: Path, kind: str) -> Journal:
-    """Read a resume file; raises MatchFault."""
+    """Read a resume file. Raises MatchFault."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
@@ -136,7 +136,7 @@ def read_journal(path: Path, kind: str) -> Journal:
         raise _unreadable(path, "it is no resume file") from None
     if head.kind != kind:
         raise _unreadable(path, f"it belongs to `rookery {head.kind}`")
-    # What follows the last line end is nothing, or half a line.
+    # After the last line end there is nothing, or an incomplete line.
     return Journal(head, _entries(path, lines[1:-1]))
 
 
@@ -149,7 +149,7 @@ def _entries(path: Path, lines: Sequence[bytes]) -> tuple[JournalEntry, ...]:
 
 
 class JournalWriter:
-    """Adds to a resume file; begins it where there is none."""
+    """Appends to a resume file, and creates it if there is none."""
 
     def __init__(self, path: Path, head: JournalHeader) -> None:
         self.path = path

@@ -1,7 +1,7 @@
 """The position of a game in progress: which moves are legal, and whether the rules have ended it.
 
-Only what is on the board counts. A repetition or a fifty-move draw that the next move could bring
-about is not claimed, and nothing is searched that a move can't have changed.
+Only the present board counts. A repetition or fifty-move draw that the next move could cause is not
+claimed, and conditions that a move can't have changed are not checked.
 """
 
 import enum
@@ -13,12 +13,13 @@ import chess
 from rookery.match.job import MatchFault
 from rookery.match.openings import Opening
 
-# Whether a variation can be played, found out in a fifth of the time a whole board takes.
+# Checks whether a variation can be played, in a fifth of the time that a whole board needs.
 #
 # Engines show a variation of ten or twenty moves with every answer, and the rules of a general
-# board took most of a ply's time. Here a position is eight numbers, whose bits are squares, and a
-# move is looked up. What it can't judge (castling, texts that are no moves) and whatever looks
-# illegal is left to the board: a yes is certain, a no only means that the board is to be asked.
+# board took most of a ply's time. Here a position is eight numbers whose bits are squares, and a
+# move is looked up in a table. Moves that it can't judge (castling, malformed texts) and those that
+# look illegal are left to the board: True is certain, False only means that the board must be
+# asked.
 
 PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = chess.PIECE_TYPES
 BIT = chess.BB_SQUARES
@@ -47,11 +48,11 @@ MOVES = PLAIN | {
     if BIT[end] & LAST_RANKS and abs((start & 7) - (end & 7)) < 2
     for letter, kind in (("n", KNIGHT), ("b", BISHOP), ("r", ROOK), ("q", QUEEN))
 }
-"""By their text: from where, to where, and what a pawn becomes there."""
+"""Moves by their text: from, to, and the piece that a pawn becomes."""
 
 
 def is_surely_legal(board: chess.Board, moves: Iterable[str]) -> bool:
-    """Whether all these moves can be played one after the other; a no is not certain."""
+    """Whether all these moves can be played one after another. False is not certain."""
     position = _BitPosition(board)
     for text in moves:
         move = MOVES.get(text)
@@ -61,7 +62,7 @@ def is_surely_legal(board: chess.Board, moves: Iterable[str]) -> bool:
 
 
 class _BitPosition:
-    """The men by kind, those of the side to move, and those of the other."""
+    """The pieces by kind, those of the side to move, and those of the other side."""
 
     __slots__ = ("_en_passant", "_men", "_other", "_own", "_white")
 
@@ -75,7 +76,7 @@ class _BitPosition:
         self._en_passant = NOWHERE if board.ep_square is None else board.ep_square
 
     def play(self, start: int, end: int, promotion: int) -> bool:
-        """Make the move; False where it may be illegal, and then nothing here counts any more."""
+        """Make a move. False if it may be illegal; the position must not be used after that."""
         leaving, arriving, men = BIT[start], BIT[end], self._men
         if not self._own & leaving or self._own & arriving:
             return False
@@ -148,11 +149,11 @@ class _BitPosition:
         return False
 
 
-# The game's own position.
+# The position of the game itself.
 
 Key = tuple[int, ...]
 KNOWN = {text: chess.Move(start, end, kind or None) for text, (start, end, kind) in MOVES.items()}
-"""Every text that can be a move, so that none is parsed twice."""
+"""The moves of all texts, so that no text is parsed twice."""
 
 
 class RuleEnding(enum.Enum):
@@ -166,11 +167,11 @@ class RuleEnding(enum.Enum):
 
 
 class IllegalMove(ValueError):
-    """A text that is no legal move here."""
+    """A text that is not a legal move in this position."""
 
 
 class Position:
-    """A board with the memory that repetitions need; one a game, changed by its moves alone."""
+    """A board with the history for repetitions. There is one per game, changed only by moves."""
 
     def __init__(self, fen: str, *, chess960: bool = False) -> None:
         self.board = chess.Board(fen, chess960=chess960)
@@ -188,9 +189,10 @@ class Position:
         return self._moves
 
     def play(self, text: str) -> None:
-        """Make a move given as engines write it: king takes rook in Fischer random."""
+        """Make a move in the engines' notation. In Fischer random, castling is written as king
+        takes rook."""
         move = KNOWN.get(text)
-        # A king may castle, which has two ways of being written: that is for the parser.
+        # Castling can be written in two ways, so the parser handles moves of a king.
         if move is None or self.board.kings & chess.BB_SQUARES[move.from_square]:
             move = self._parsed(text)
         elif not self.board.is_legal(move):
@@ -207,13 +209,13 @@ class Position:
             move = self.board.parse_uci(text)
         except ValueError:
             raise IllegalMove(text) from None
-        # The parser forgives the other way to write a castling move, and knows a null move.
+        # The parser accepts the other notation of castling, and null moves.
         if not move or self.board.uci(move) != text:
             raise IllegalMove(text)
         return move
 
     def ending(self) -> RuleEnding | None:
-        """How the game is over now, if it is."""
+        """How the game has ended by the rules; None if it goes on."""
         board = self.board
         if next(board.generate_legal_moves(), None) is None:
             return RuleEnding.CHECKMATE if board.is_check() else RuleEnding.STALEMATE
@@ -224,13 +226,13 @@ class Position:
         return RuleEnding.REPETITION if self._occurrences >= 3 else None
 
     def uci_command(self) -> bytes:
-        """The `position` command that leads here."""
+        """The `position` command for this position."""
         head = "startpos" if self.start_fen == chess.STARTING_FEN else f"fen {self.start_fen}"
         tail = f" moves {' '.join(self._moves)}" if self._moves else ""
         return f"position {head}{tail}".encode()
 
     def is_legal_before(self, moves: tuple[str, ...]) -> bool:
-        """Whether a variation could be played from where the last move was made."""
+        """Whether a variation can be played from the position before the last move."""
         if moves[0] == self._moves[-1] and is_surely_legal(self.board, moves[1:]):
             return True
         board = self.board.copy(stack=1)
@@ -260,7 +262,7 @@ class Position:
 
 
 def position_after(opening: Opening, *, chess960: bool) -> Position:
-    """The position that an opening leads to; raises MatchFault."""
+    """The position after an opening. Raises MatchFault."""
     try:
         position = Position(opening.fen, chess960=chess960)
         for move in opening.moves:

@@ -1,4 +1,4 @@
-"""The machine's processors: how many games it can play at a time, and in which processes."""
+"""The machine's processors: how many games it can play at once, and in which processes."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rookery.errors import Complaint
 
-# How many games this machine can play at a time, and the small expressions that say it.
+# How many games this machine can play at once, and the expressions for that number.
 
 PROCESSORS = Path("/sys/devices/system/cpu")
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
@@ -25,7 +25,7 @@ class BadConcurrency(Complaint):
 
 
 def usable_processors(quota: Path = QUOTA) -> int:
-    """What affinity and the container's quota leave."""
+    """The number of processors that affinity and the container's quota allow."""
     affinity = getattr(os, "sched_getaffinity", None)
     count = len(affinity(0)) if affinity else os.cpu_count() or 1
     try:
@@ -36,19 +36,20 @@ def usable_processors(quota: Path = QUOTA) -> int:
 
 
 def physical_cores(folder: Path = PROCESSORS) -> int:
-    """Cores that share no silicon with one another; as many as processors where nobody knows."""
+    """The number of physical cores; the number of processors if it is unknown."""
     siblings = {path.read_text() for path in folder.glob("cpu[0-9]*/topology/thread_siblings_list")}
     usable = usable_processors()
     return min(len(siblings), usable) or usable
 
 
 def default_concurrency(threads: int) -> int:
-    """All physical cores but one, which the runner and the rest of the system have."""
+    """All physical cores but one, which is left for the runner and the rest of the system."""
     return max(1, (physical_cores() - 1) // threads)
 
 
 def read_concurrency(text: str) -> int:
-    """A number, or an expression of MAX (processors) and PHYS (cores); raises BadConcurrency."""
+    """Parse a number, or an expression of MAX (processors) and PHYS (cores). Raises
+    BadConcurrency."""
     found = _EXPRESSION.fullmatch(text.strip().upper())
     if not found:
         raise BadConcurrency(text)
@@ -62,10 +63,10 @@ def read_concurrency(text: str) -> int:
     return value
 
 
-# Spreads the games of a match over runner processes.
+# Distributes the games of a match over runner processes.
 #
-# One process that referees many games is late for all of them. So each NUMA node has its own,
-# which keeps its engines on that node's processors, and none referees more than sixteen games.
+# A single process for many games would handle all of them late. So each NUMA node has its own,
+# which keeps its engines on that node's processors, and none handles more than sixteen games.
 
 MOST_GAMES = 16
 NODES = Path("/sys/devices/system/node")
@@ -73,14 +74,14 @@ NODES = Path("/sys/devices/system/node")
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One runner process: its games at a time, and the processors it and its engines stay on."""
+    """One runner process: its number of slots, and the processors of it and its engines."""
 
     games: int
     processors: frozenset[int]
 
 
 def plan_shards(concurrency: int, nodes: Sequence[frozenset[int]]) -> tuple[Shard, ...]:
-    """Games by node in proportion to its processors, and by process in equal parts."""
+    """Distribute games over nodes in proportion to their processors, and over processes equally."""
     wanted = min(concurrency, len(nodes)) or 1
     used = sorted(nodes, key=len, reverse=True)[:wanted] or [frozenset()]
     shares = _shares(concurrency, [max(1, len(node)) for node in used])
@@ -93,7 +94,7 @@ def plan_shards(concurrency: int, nodes: Sequence[frozenset[int]]) -> tuple[Shar
 
 
 def _shares(total: int, weights: Sequence[int]) -> list[int]:
-    """Whole parts of a total, as near to the weights as can be."""
+    """Split a total into whole parts, as close to the weights as possible."""
     parts, given, weighed = [], 0, 0
     for weight in weights:
         weighed += weight
@@ -104,7 +105,8 @@ def _shares(total: int, weights: Sequence[int]) -> list[int]:
 
 
 def local_nodes(folder: Path = NODES) -> tuple[frozenset[int], ...]:
-    """The processors of each node that this process may use; one node where nothing is known."""
+    """The processors of each node that this process may use. One node if the topology is
+    unknown."""
     allowed = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     lists = [path.read_text() for path in sorted(folder.glob("node[0-9]*/cpulist"))]
     nodes = [frozenset(_numbers(text)) for text in lists]
@@ -114,7 +116,7 @@ def local_nodes(folder: Path = NODES) -> tuple[frozenset[int], ...]:
 
 
 def _numbers(text: str) -> list[int]:
-    """`0-3,8` as numbers."""
+    """Parse a list such as `0-3,8`."""
     found: list[int] = []
     for part in filter(None, text.strip().split(",")):
         first, _, last = part.partition("-")

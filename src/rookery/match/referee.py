@@ -1,4 +1,4 @@
-"""Judges games: by the rules of chess, by tablebases, and by the scores that engines give."""
+"""Judges games by the rules of chess, by tablebases and by the engines' scores."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,21 +11,21 @@ from rookery.match.job import Adjudication, MatchFault, Termination
 from rookery.match.position import Position, RuleEnding
 from rookery.model.plan import Draw, Resign
 
-# Ends games whose outcome is clear, by the scores the engines give, exactly as fastchess does.
+# Adjudicates games whose outcome is clear from the engines' scores, exactly as fastchess does.
 #
-# Resign: the side that just moved has given its own position at most minus `score` centipawns, or
-# a mate against itself, `moves` times in a row. Two-sided: the last 2 * `moves` scores of both
-# sides were that far from zero, and the side that just moved is the one that is losing.
+# Resign: the side that just moved has given its own position at most minus `score` centipawns, or a
+# mate against itself, `moves` times in a row. Two-sided: the last 2 * `moves` scores of both sides
+# were that far from zero, and the side that just moved is the losing one.
 #
 # Draw: the last 2 * `moves` scores of both sides were within `score` of zero, since the last
 # capture or pawn move, and `from_move` full moves were completed, counted from the opening's own
 # number.
 #
-# A move without a score begins the count anew.
+# A move without a score restarts the count.
 
 
 class ResignCount:
-    """Counts scores towards a resignation; one a game."""
+    """Counts scores for resignation in one game."""
 
     __slots__ = ("_counts", "_rule")
 
@@ -34,7 +34,7 @@ class ResignCount:
         self._counts = [0, 0]
 
     def is_due(self, score: Score | None, *, white: bool) -> bool:
-        """Whether the side that moved with this score is to resign."""
+        """Whether the side that moved with this score must resign."""
         place = 0 if self._rule.two_sided else int(white)
         self._counts[place] = self._counts[place] + 1 if self._counted(score) else 0
         needed = self._rule.moves * (2 if self._rule.two_sided else 1)
@@ -49,7 +49,7 @@ class ResignCount:
 
 
 class DrawCount:
-    """Counts scores towards a draw; one a game."""
+    """Counts scores for a draw in one game."""
 
     __slots__ = ("_count", "_rule")
 
@@ -58,7 +58,7 @@ class DrawCount:
         self._count = 0
 
     def is_due(self, score: Score | None, *, halfmove_clock: int, completed_moves: int) -> bool:
-        """Whether the game is drawn after a move with this score."""
+        """Whether the game is a draw after a move with this score."""
         if halfmove_clock == 0:
             self._count = 0
         quiet = score is not None and not score.mate and abs(score.value) <= self._rule.score
@@ -66,16 +66,16 @@ class DrawCount:
         return self._count >= 2 * self._rule.moves and completed_moves >= self._rule.from_move
 
 
-# How a game stands after each move: over by the rules, by adjudication, or going on.
+# The state of a game after each move: ended by the rules, adjudicated, or continuing.
 
 DRAW = "1/2-1/2"
 TablebaseProbe = Callable[[chess.Board], int | None]
-"""What a tablebase says about a position for the side to move: 1, 0, -1, or nothing."""
+"""The tablebase value of a position for the side to move: 1, 0, -1, or None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class GameEnd:
-    """The result of a game, the kind of its end and a sentence about it."""
+    """The result of a game, how it ended, and a sentence about it."""
 
     result: str
     termination: Termination
@@ -91,7 +91,7 @@ def colour_name(white: bool) -> str:
 
 
 class Referee:
-    """Judges one game; asked before the first move and after every one that an engine makes."""
+    """Judges one game. It is asked before the first move and after every move by an engine."""
 
     def __init__(self, rules: Adjudication, probe: TablebaseProbe | None = None) -> None:
         self._rules = rules
@@ -101,11 +101,11 @@ class Referee:
         self._plies = 0
 
     def judge_opening(self, position: Position) -> GameEnd | None:
-        """The verdict on an opening that leaves nothing to play."""
+        """The verdict on an opening after which nothing is left to play."""
         return self.judge_by_rules(position) or self._judge_by_tablebase(position)
 
     def judge_by_rules(self, position: Position) -> GameEnd | None:
-        """The end that the rules of chess bring about."""
+        """The end by the rules of chess, if there is one."""
         ending = position.ending()
         if ending is None:
             return None
@@ -115,13 +115,13 @@ class Referee:
         return GameEnd(DRAW, Termination.NORMAL, f"Draw by {ending.value}")
 
     def judge_move(self, position: Position, score: Score | None) -> GameEnd | None:
-        """The verdict once a move with this score was made.
+        """The verdict after a move with this score.
 
-        The rules go before tables, tables before scores, scores before the length.
+        The rules take precedence over tablebases, those over scores, and scores over the length.
         """
         mover = not position.white_to_move
         self._plies += 1
-        # Both count every move, so both are asked before either may decide.
+        # Both count every move, so both are called before either decides.
         resigns = self._resign is not None and self._resign.is_due(score, white=mover)
         drawn = self._draw is not None and self._draw.is_due(
             score,
@@ -138,7 +138,7 @@ class Referee:
         return None
 
     def _is_too_long(self) -> bool:
-        """The moves of the opening don't count: nobody has played them."""
+        """Whether the game has reached the limit of moves. Moves of the opening do not count."""
         most = self._rules.most_moves
         return bool(most) and self._plies >= 2 * most
 
@@ -154,14 +154,14 @@ class Referee:
         return GameEnd(result, Termination.ADJUDICATION, "Decided by tablebase")
 
 
-# Asks Syzygy tablebases for the value of a position.
+# Looks up positions in Syzygy tablebases.
 
 CERTAIN = 2
-"""A win or loss that the fifty-move rule does not take away."""
+"""A win or loss that the fifty-move rule does not cancel."""
 
 
 def open_tables(folders: Sequence[str]) -> chess.syzygy.Tablebase:
-    """All tables in the folders; nothing is read of them yet. Raises MatchFault."""
+    """Open all tables in the folders, without reading them yet. Raises MatchFault."""
     tables = chess.syzygy.Tablebase()
     for folder in folders:
         try:
@@ -173,10 +173,10 @@ def open_tables(folders: Sequence[str]) -> chess.syzygy.Tablebase:
 
 
 def make_probe(tables: chess.syzygy.Tablebase) -> TablebaseProbe:
-    """A function that asks the tables; None for positions they can't tell about."""
+    """A function that looks up positions; it returns None for positions without a value."""
 
     def probe(board: chess.Board) -> int | None:
-        # A table's values hold where the fifty-move count begins anew.
+        # The values of tables are valid only when the fifty-move count is zero.
         if board.castling_rights or board.halfmove_clock:
             return None
         value = tables.get_wdl(board)

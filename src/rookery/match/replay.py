@@ -1,4 +1,4 @@
-"""Plays a recorded game again, move by move, and finds where an engine now decides otherwise."""
+"""Plays a recorded game again, move by move, and finds where an engine now decides differently."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ BOOK = "book"
 
 @dataclass(frozen=True, slots=True)
 class RecordedGame:
-    """A game as a file has it; the first `book` moves were nobody's decision."""
+    """A game as recorded in a file. The first `book` moves belong to the opening."""
 
     fen: str
     moves: tuple[str, ...]
@@ -27,7 +27,7 @@ class RecordedGame:
 
 @dataclass(frozen=True, slots=True)
 class ReplayDifference:
-    """The first move that an engine would not play again."""
+    """The first move that an engine does not play again."""
 
     ply: int
     engine: str
@@ -37,7 +37,7 @@ class ReplayDifference:
 
 
 def read_recorded(path: Path, number: int) -> RecordedGame:
-    """The game of this number, counted from 1; raises MatchFault."""
+    """The game with this number, counted from 1. Raises MatchFault."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for _ in range(number - 1):
             if not chess.pgn.skip_game(file):
@@ -47,7 +47,7 @@ def read_recorded(path: Path, number: int) -> RecordedGame:
         raise MatchFault(f"{path} has no game {number}.")
     nodes = list(game.mainline())
     if not nodes:
-        # Any text that is no PGN reads as a game without moves.
+        # The reader accepts any text, and gives a game without moves if it is not PGN.
         raise MatchFault(f"Game {number} of {path} has no moves: is it a PGN file?")
     board = game.board()
     moves = tuple(node.parent.board().uci(node.move) for node in nodes)
@@ -57,14 +57,14 @@ def read_recorded(path: Path, number: int) -> RecordedGame:
 
 
 def _plain(value: str) -> str:
-    """The reader leaves a tag's escapes as they are."""
+    """A tag's value without escapes, which the reader leaves in."""
     return value.replace('\\"', '"').replace("\\\\", "\\")
 
 
 async def replay_game(
     game: RecordedGame, white: EngineSpec, black: EngineSpec
 ) -> ReplayDifference | None:
-    """Ask each engine for each of its moves again; None when all are the same."""
+    """Ask each engine for each of its moves again. None if all are the same."""
     threads = Threads()
     engines = tuple(UciEngine(spec, EngineTimeouts(), threads) for spec in (black, white))
     try:

@@ -12,13 +12,13 @@ from rookery.stats.sprt import Sprt, SprtState, Verdict
 
 @dataclass(frozen=True, slots=True)
 class PairScore:
-    """What is counted of a pair, and all that a resumed match needs to know of it."""
+    """The counted results of a pair, and all that a resumed match needs to know about it."""
 
     number: int
     first: str
     second: str
     points: tuple[int, int]
-    """Half points of `first`, which had White in the first game."""
+    """The half points of `first`, which had White in the first game."""
     terminations: tuple[str, str]
     crashes: int = 0
     time_losses: int = 0
@@ -34,7 +34,7 @@ class PairScore:
 
 
 def pair_score_of(pair: PairResult) -> PairScore:
-    """What is counted of the two games."""
+    """The counted results of two games."""
     results = pair.results
     one, two = pair.games
     return PairScore(
@@ -51,7 +51,7 @@ def pair_score_of(pair: PairResult) -> PairScore:
 
 @dataclass(frozen=True, slots=True)
 class MatchScore:
-    """The match so far, from the first engine's view."""
+    """The results of a match so far, from the first engine's point of view."""
 
     sprt: Sprt | None = None
     results: Results = NOTHING
@@ -83,19 +83,19 @@ class MatchScore:
 
     @property
     def white_share(self) -> float:
-        """What White scored of all points."""
+        """White's share of all points."""
         return self.white_half_points / (2 * self.results.games) if self.results.games else 0.5
 
 
 # Ratings of several engines from their games against one another.
 #
 # The Elo model: an engine's expected score against another is 1 / (1 + 10^(-d/400)) for a
-# difference d. The ratings are those that make the results most likely, with one drawn game
-# against an average engine added for each, so that a score of 100 % has a finite rating. They add
-# up to zero.
+# difference d. The ratings are those that make the results most likely, with one drawn game against
+# an average engine added for each, so that a score of 100 % has a finite rating. They add up to
+# zero.
 #
-# The errors take the spread of the pairs as it was: many draws, or openings that decide games,
-# make an interval narrower or wider than counting games would.
+# The errors use the observed spread of pairs: many draws, or openings that decide games, make an
+# interval narrower or wider than a count of games would.
 
 STEPS = 100
 CLOSE = 1e-9
@@ -108,20 +108,21 @@ Pairing = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """An engine's place: Elo against the average of the field, with its 95 % interval."""
+    """The rating of an engine: Elo against the average of the field, with its 95 % interval."""
 
     name: str
     elo: float
     error: float
     games: int
     score: float
-    """Points, a draw being half a point."""
+    """The points, where a draw is half a point."""
     results: Results
 
 
 @dataclass(frozen=True, slots=True)
 class _Meeting:
-    """Two engines' games: how many, the first one's points, and the variance of those points."""
+    """The games of two engines: their number, the first one's points, and the variance of those
+    points."""
 
     one: int
     other: int
@@ -131,7 +132,8 @@ class _Meeting:
 
 
 def rate_engines(names: Sequence[str], meetings: Mapping[Pairing, Results]) -> list[Rating]:
-    """The table, best first; results are from the view of the first name of each pairing."""
+    """The ratings, best first. Results are from the point of view of the first name of each
+    pairing."""
     met = [_meeting(names, pairing, results) for pairing, results in meetings.items()]
     met = [one for one in met if one.games]
     elos = _most_likely(len(names), met)
@@ -145,7 +147,7 @@ def rate_engines(names: Sequence[str], meetings: Mapping[Pairing, Results]) -> l
 
 def _meeting(names: Sequence[str], pairing: Pairing, results: Results) -> _Meeting:
     counted = moments(results.pentanomial) if results.pairs else None
-    # A pair's score is the mean of its two games; its points vary four times as much.
+    # A pair's score is the mean of its two games, so its points vary four times as much.
     variance = 4.0 * results.pairs * counted.variance if counted else 0.0
     return _Meeting(
         names.index(pairing[0]),
@@ -173,7 +175,7 @@ def _most_likely(count: int, met: Sequence[_Meeting]) -> list[float]:
 def _derivatives(
     elos: Sequence[float], met: Sequence[_Meeting]
 ) -> tuple[list[float], list[list[float]]]:
-    """The slope of the log-likelihood, and its curvature with the sign turned."""
+    """The gradient of the log-likelihood, and its negative curvature."""
     count = len(elos)
     slope, curve = [0.0] * count, [[0.0] * count for _ in range(count)]
     for place, elo in enumerate(elos):
@@ -199,7 +201,8 @@ def _spread(matrix: list[list[float]], one: int, other: int, value: float) -> No
 
 
 def _errors(elos: Sequence[float], met: Sequence[_Meeting]) -> list[float]:
-    """95 % half widths from the inverse curvature around the spread that the points really had."""
+    """The 95 % half widths: the inverse curvature on both sides of the observed variance of
+    points."""
     count = len(elos)
     _, curve = _derivatives(elos, met)
     spread = [[0.0] * count for _ in range(count)]
@@ -207,7 +210,7 @@ def _errors(elos: Sequence[float], met: Sequence[_Meeting]) -> list[float]:
         _spread(spread, meeting.one, meeting.other, PER_ELO**2 * meeting.variance)
     errors = []
     for place in range(count):
-        # Of each rating less the mean of all, which is what the table shows.
+        # For each rating minus the mean of all, as shown in the table.
         chosen = [float(place == other) - 1.0 / count for other in range(count)]
         lever = _solved(curve, chosen)
         variance = sum(
@@ -245,7 +248,7 @@ def _row(name: str, elo: float, error: float, meetings: Mapping[Pairing, Results
 
 
 def mirror_results(results: Results) -> Results:
-    """The same games from the other engine's view."""
+    """The same results from the other engine's point of view."""
     p = results.pentanomial
     return Results(
         results.losses,

@@ -1,12 +1,10 @@
-"""A runner process of a match: plays the pairs it reads and writes what happens.
-
-Both are lines of JSON.
+"""A runner process of a match: reads pairs, plays them, and writes events, all as lines of JSON.
 
     python -m rookery.match.shard
 
-A match sends a ShardOrder first, then pairs, no more at a time than the shard has slots, then
-NoMorePairs for each slot. The process ends, and its engines with it, when its input does: also
-when the match was killed.
+A match sends a ShardOrder first, then pairs, at most as many at once as the shard has slots, then
+NoMorePairs for each slot. The process and its engines end when its input is closed, even if the
+match was killed.
 """
 
 import asyncio
@@ -27,7 +25,7 @@ LONGEST_LINE = 2**24
 
 
 class ShardOrder(msgspec.Struct, frozen=True, tag=True):
-    """How to play, at how many slots, on which processors."""
+    """How to play: the setup, the number of slots, and the processors."""
 
     setup: Setup
     slots: int
@@ -35,11 +33,11 @@ class ShardOrder(msgspec.Struct, frozen=True, tag=True):
 
 
 class NoMorePairs(msgspec.Struct, frozen=True, tag=True):
-    """No pair comes any more; one slot may close."""
+    """There are no more pairs; one slot may close."""
 
 
 class ShardFailed(msgspec.Struct, frozen=True, tag=True):
-    """The match can't go on, and why."""
+    """The match can't continue, with the reason."""
 
     why: str
 
@@ -57,12 +55,13 @@ def to_line(message: Question | Report) -> bytes:
 
 
 GC_THRESHOLD = 50_000
-"""Objects made before the garbage collector looks: its pauses would be on the engines' clocks."""
+"""How many objects may be made before a garbage collection, whose pause is on the engines'
+clocks."""
 FLUSH_SECONDS = 0.002
 
 
 class JobQueue:
-    """The jobs that were read, for slots that wait for one; a None closes one slot."""
+    """The jobs that were read, for waiting slots. A None closes one slot."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[PairJob | None] = asyncio.Queue()
@@ -80,7 +79,7 @@ class JobQueue:
 
 
 async def serve() -> None:
-    """Take the order, then play what comes until nothing more does."""
+    """Read the order, then play pairs until there are no more."""
     questions = await _open_input()
     reports = await _open_output()
     if not (text := await questions.readline()):
@@ -100,14 +99,14 @@ async def serve() -> None:
 
 
 async def _read_jobs(questions: asyncio.StreamReader, jobs: JobQueue) -> None:
-    """Pass on the jobs; returns when the match is gone."""
+    """Pass jobs on until the match has ended."""
     while text := await questions.readline():
         question = read_question(text)
         jobs.add(question if isinstance(question, PairJob) else None)
 
 
 async def _write_events(match: LocalMatch, reports: asyncio.WriteTransport) -> None:
-    """Write every event as it happens, without ever waiting for who reads it."""
+    """Write every event as it happens, without waiting for its reader."""
     try:
         async for event in match:
             reports.write(to_line(event))
@@ -133,7 +132,7 @@ async def _open_output() -> asyncio.WriteTransport:
 
 
 def set_affinity(processors: Iterable[int]) -> None:
-    """Keep this process on some processors; engines inherit that, and memory near them."""
+    """Keep this process on some processors. Engines inherit that, and memory near them."""
     if wanted := set(processors):
         with contextlib.suppress(AttributeError, OSError):
             os.sched_setaffinity(0, wanted)

@@ -1,4 +1,4 @@
-"""A match spread over runner processes, so that neither display nor files delay a clock."""
+"""A match distributed over runner processes, so that neither display nor files delay a clock."""
 
 import asyncio
 import subprocess
@@ -31,7 +31,7 @@ SendJob = Callable[[PairJob | None], None]
 
 
 class _Runner:
-    """One runner process, seen from the match."""
+    """One runner process, as the match sees it."""
 
     def __init__(self, shard: Shard, first_slot: int) -> None:
         self.shard = shard
@@ -55,7 +55,7 @@ class _Runner:
         self._output.write(to_line(order))
 
     def send_job(self, job: PairJob | None) -> None:
-        """Send a pair for a free slot, or that no more come for it."""
+        """Send a pair to a free slot, or the end of pairs."""
         assert self._output is not None
         self._output.write(to_line(NoMorePairs() if job is None else job))
 
@@ -73,13 +73,13 @@ class _Runner:
             raise MatchFault(f"A runner process {how} in the middle of its games.")
 
     def _renumbered(self, event: Event) -> Event:
-        """The event with its slot counted among all those of the match."""
+        """The event with its slot numbered among all those of the match."""
         if not isinstance(event, PairEnded):
             return event
         return PairEnded(replace(event.pair, slot=self._first_slot + event.pair.slot))
 
     async def _exit_code(self) -> int | None:
-        """How the process ended; its output ends a moment before it."""
+        """The exit code of the process. Its output ends a moment before it."""
         for _ in range(EXIT_LOOKS):
             if (code := self._process.poll()) is not None:
                 return code
@@ -87,7 +87,7 @@ class _Runner:
         return None
 
     async def end(self, threads: Threads) -> None:
-        """End the process: it leaves when its input does, and takes its engines with it."""
+        """End the process. It ends when its input is closed, and ends its engines."""
         if self._starting is None:
             return
         process = await self._starting
@@ -105,7 +105,7 @@ class _Runner:
 
 
 class ShardedMatch(QueuedMatch):
-    """The same match as `LocalMatch`, refereed by processes of their own."""
+    """The same match as `LocalMatch`, played in separate processes."""
 
     def __init__(
         self,
@@ -163,17 +163,19 @@ class ShardedMatch(QueuedMatch):
 
 
 def _start() -> "subprocess.Popen[bytes]":
-    """Start a runner in a session of its own: an interrupt at the keyboard is the match's."""
+    """Start a runner in a session of its own, because an interrupt at the keyboard is for the
+    match."""
     return subprocess.Popen(
         COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
     )
 
 
-# A match in batches: runner processes and engines keep their places from one to the next.
+# A match in batches: runner processes and engines are kept between batches.
 
 
 class LastingMatch(ShardedMatch):
-    """Entered once; then its batches are played one after the other, each a match of its own."""
+    """A match that is entered once and plays batches one after another, each as a match of its
+    own."""
 
     def __init__(
         self, setup: Setup, *, concurrency: int = 1, nodes: Sequence[frozenset[int]] | None = None
@@ -181,7 +183,7 @@ class LastingMatch(ShardedMatch):
         super().__init__((), setup, concurrency=concurrency, nodes=nodes)
         self._waiting: list[SendJob] = []
         self._open = 0
-        """Pairs that were given out and have not ended."""
+        """The number of pairs that were sent and have not ended."""
         self._leaving = False
 
     async def __aexit__(self, *_: object) -> None:
@@ -192,7 +194,7 @@ class LastingMatch(ShardedMatch):
         await super().__aexit__()
 
     def begin(self, jobs: Iterable[PairJob]) -> None:
-        """Let these be played by all who wait for something to do."""
+        """Let all waiting slots play these jobs."""
         self._jobs = iter(jobs)
         waiting, self._waiting = self._waiting, []
         for send in waiting:
@@ -215,7 +217,7 @@ class LastingMatch(ShardedMatch):
 
 
 class MatchBatch:
-    """One batch. Whoever leaves it before its end must leave the whole match."""
+    """One batch. If it is left before its end, the whole match must be left."""
 
     def __init__(self, match: LastingMatch, jobs: Iterable[PairJob]) -> None:
         self._match = match
@@ -226,7 +228,7 @@ class MatchBatch:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """The engines stay."""
+        """Keep the engines running."""
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         async with aclosing(aiter(self._match)) as events:

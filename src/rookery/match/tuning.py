@@ -1,7 +1,8 @@
-"""Tunes an engine's options by games against itself: hands out perturbed pairs, takes results in.
+"""Tunes an engine's options by games against itself: hands out perturbed pairs, and applies
+results.
 
-Each pair has a perturbation of its own and moves the values as soon as it ends, so that later pairs
-start from better ones.
+Each pair has its own perturbation and moves the values as soon as it ends, so that later pairs
+start from better values.
 """
 
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ PLUS, MINUS = "plus", "minus"
 
 
 class Tuner:
-    """A tune in progress; one writer, the task that follows the match."""
+    """A tune in progress. Only the task that follows the match writes to it."""
 
     def __init__(self, tune: Tune, engine: EngineSpec, openings: Openings, chance: Random) -> None:
         self.tune = tune
@@ -37,18 +38,18 @@ class Tuner:
         self._issued: dict[int, Issued] = {}
 
     def jobs(self) -> Iterator[PairJob]:
-        """Pairs at the values of the moment at which they are asked for."""
+        """The pairs. Each is perturbed around the values of the moment when it is requested."""
         while self.tune.iteration + len(self._issued) < self.tune.schedule.iterations:
             yield self._job(self._number)
 
     def after(self, pair: PairScore) -> JournalEntry:
-        """Move the values by a result; gives what a resumed tune needs to do the same."""
+        """Move the values by a result. Returns what a resumed tune needs to repeat this."""
         issued = self._issued.pop(pair.number)
         self.tune = _moved(self.tune, issued, pair)
         return JournalEntry(pair, issued.iteration, issued.packed_flips.hex())
 
     def recall(self, entry: JournalEntry) -> None:
-        """Move the values by a pair that an earlier session played."""
+        """Move the values by a pair of an earlier session."""
         issued = Issued(entry.iteration, bytes.fromhex(entry.flips), final=True)
         self.tune = _moved(self.tune, issued, entry.pair)
         self._number = max(self._number, entry.pair.number + 1)

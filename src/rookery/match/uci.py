@@ -1,4 +1,5 @@
-"""Talks UCI to one engine: start, options, new game, moves; starts it again after it failed."""
+"""Talks UCI with one engine: start, options, new game, moves. Restarts the engine after a
+failure."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
@@ -12,12 +13,12 @@ from rookery.match.engine_process import EngineProcess, TimedLine, start_process
 from rookery.match.job import EngineFault, EngineGone, EngineSpec, EngineTimeouts, MatchFault
 
 STARTS = 3
-"""An engine that fails so often in a row before its first word is not going to play."""
+"""How often in a row an engine may fail at its start."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineMove:
-    """A move, how long it took, and what the engine thought of it."""
+    """A move, the time that it took, and the engine's search."""
 
     move: str
     spent: SpentTime
@@ -26,7 +27,7 @@ class EngineMove:
 
 
 class UciEngine:
-    """An engine that plays for one slot; a process comes and goes beneath it."""
+    """An engine that plays for one slot. Its process may be replaced."""
 
     def __init__(self, spec: EngineSpec, timeouts: EngineTimeouts, threads: Threads) -> None:
         self.spec = spec
@@ -41,16 +42,16 @@ class UciEngine:
 
     @property
     def tail(self) -> tuple[str, ...]:
-        """The last lines exchanged with the process that is or was there."""
+        """The last lines exchanged with the present or last process."""
         return self._process.tail if self._process else ()
 
     @property
     def offered(self) -> frozenset[str]:
-        """The names of the options the engine has."""
+        """The names of the engine's options."""
         return frozenset(self._offered.values())
 
     async def prepare(self, spec: EngineSpec, *, chess960: bool) -> None:
-        """Make sure that a process runs with these options; raises MatchFault."""
+        """Make sure that a process runs with these options. Raises MatchFault."""
         if self._process and not (self._process.is_sound and spec.runs_like(self.spec)):
             await self.kill()
         self.spec = spec
@@ -60,22 +61,22 @@ class UciEngine:
             self._set_options(self._wished(chess960=chess960))
 
     async def new_game(self) -> None:
-        """Tell it that another game begins and wait until it is ready; raises EngineFault."""
+        """Announce a new game, and wait until the engine is ready. Raises EngineFault."""
         process = self._running()
         process.write(b"ucinewgame", b"isready")
         await process.expect(b"readyok", self._timeouts.ready)
 
     def start_search(self, position: bytes, go: bytes) -> None:
-        """Start a search of a position; raises EngineFault."""
+        """Start to search a position. Raises EngineFault."""
         process = self._running()
         process.score = LastScore()
         process.write(position, go)
-        # After the writing: what delays this process is not to be the engine's loss.
+        # After the write, so that a delay of this process is not charged to the engine.
         self._asked_at = perf_counter()
         self._offset = wall_offset()
 
     async def read_move(self, seconds: float) -> EngineMove:
-        """Wait for the move that the search comes to; raises EngineFault."""
+        """Wait for the move of the search. Raises EngineFault."""
         process = self._running()
         line = await process.expect(b"bestmove", seconds)
         words = line.text.split(maxsplit=2)
@@ -85,7 +86,7 @@ class UciEngine:
         return EngineMove(move, self._spent(line), line.read_at, info)
 
     def _spent(self, line: TimedLine) -> SpentTime:
-        """The time of a move. Stamps are by the wall clock, which people may set meanwhile."""
+        """The time of a move. Timestamps use the wall clock, which people may set meanwhile."""
         was_set = abs(wall_offset() - self._offset) > LATE_SLACK_SECONDS
         return spent_time(self._asked_at, line.read_at, None if was_set else line.written_at)
 
@@ -96,7 +97,7 @@ class UciEngine:
             await process.kill()
 
     async def quit(self) -> None:
-        """End the process the polite way, which is also sure."""
+        """End the process with `quit`, and kill it if that does not work."""
         if self._process:
             process, self._process = self._process, None
             await process.quit(self._timeouts.quit)
@@ -112,7 +113,7 @@ class UciEngine:
             except EngineFault as fault:
                 failed, said = fault, [line for line in self.tail if not line.startswith(">")]
                 await self.kill()
-            # One that runs and says nothing would be waited for in vain once more.
+            # An engine that runs but is silent would only be waited for in vain again.
             if not isinstance(failed, EngineGone):
                 break
         last = f" (its last words: {said[-1][2:200]})" if said else ""
@@ -145,7 +146,7 @@ class UciEngine:
             yield "Threads", str(self.spec.threads)
         if "uci_chess960" in self._offered and "uci_chess960" not in given:
             yield "UCI_Chess960", str(chess960).lower()
-        # Threads first: an engine sets up its other tables by their number.
+        # Threads first, because an engine sizes its other tables by their number.
         yield from sorted(self.spec.options, key=lambda option: option[0].lower() != "threads")
 
     def _set_options(self, wished: Iterable[tuple[str, str]]) -> None:
@@ -157,18 +158,19 @@ class UciEngine:
 
 
 def _unusable(spec: EngineSpec, why: str) -> MatchFault:
-    """For an engine that can't be started or does not speak UCI, so that no game could be fair."""
+    """The fault for an engine that can't be started or does not speak UCI, so that no game would be
+    fair."""
     return MatchFault(f"The engine {spec.name} cannot play: {why}.")
 
 
-# Starts engines once before a match, to learn what they are called and what options they have.
+# Starts engines once before a match, to learn their names and options.
 
 LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, slots=True)
 class InspectedEngine:
-    """What an engine said of itself; the name is empty where it gave none."""
+    """What an engine reported about itself. The name is empty if it reported none."""
 
     name: str
     options: frozenset[str]
@@ -177,7 +179,7 @@ class InspectedEngine:
 async def inspect_engines(
     specs: Sequence[EngineSpec], waiting_for: Callable[[EngineSpec], object]
 ) -> tuple[InspectedEngine, ...]:
-    """Start each engine once, in order, and ask what it is; raises MatchFault."""
+    """Start each engine once, in order, and read its introduction. Raises MatchFault."""
     threads, found = Threads(), list[InspectedEngine]()
     for spec in specs:
         waiting_for(spec)
@@ -195,12 +197,12 @@ async def _inspected(spec: EngineSpec, threads: Threads) -> InspectedEngine:
 
 
 def _presentable(name: str) -> str:
-    """One line of printable text, and not a long one."""
+    """The name as one printable line of limited length."""
     plain = "".join(letter if letter.isprintable() else " " for letter in name)
     return " ".join(plain.split())[:LONGEST_NAME].rstrip()
 
 
 def unknown_options(spec: EngineSpec, offered: frozenset[str]) -> list[str]:
-    """Options that are set and that the engine does not have; case does not matter in UCI."""
+    """Options that are set but that the engine does not have. UCI ignores case."""
     known = {name.lower() for name in offered}
     return [name for name, _ in spec.options if name.lower() not in known]
