@@ -1,4 +1,4 @@
-// The reference of the API: filters endpoints as one types, and opens the type that a link names.
+// The reference of the API: filters endpoints during typing, and opens the type that a link names.
 
 const search = document.getElementById("api-search");
 

@@ -1,5 +1,5 @@
-// Shows an answer while it is made. Whatever comes from the server is put in as text, never as
-// markup. Without this script the form posts itself and the page comes back with the answer.
+// Shows an answer while it is made. Data from the server is inserted as text, never as markup.
+// Without this script the form is posted, and the page returns with the answer.
 
 const form = document.querySelector(".ask-form");
 const turns = document.getElementById("turns");

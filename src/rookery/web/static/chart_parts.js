@@ -1,5 +1,5 @@
-// What charts are made of: numbers as the pages write them, colours of the theme, lines, axes.
-// run_charts.js takes it from here; addresses have digests in them, so that modules can't import.
+// The parts of charts: numbers as the pages write them, colours of the theme, lines, axes.
+// run_charts.js uses them as globals, because addresses contain digests and modules can't import.
 
 const HIGH = 200;
 
@@ -30,14 +30,14 @@ function shortened(value) {
   return `${+(value / factor).toFixed(2)} ${prefix}`.trim();
 }
 
-// Of a line and the two edges of its band, which are the next two.
+// A line and the two edges of its band, which are the next two series.
 function withInterval(u, value, series, at) {
   if (value == null) return "–";
   const [low, high] = [1, 2].map((more) => u.data[series + more][at].toFixed(2));
   return low === high ? value.toFixed(2) : `${value.toFixed(2)} [${low}, ${high}]`;
 }
 
-// In the legend: the last point while no cursor is on the chart.
+// The legend shows the last point while no cursor is on the chart.
 const orLast = (write) => (u, value, series, at) => {
   const shown = at ?? u.data[series].length - 1;
   return write(u, u.data[series][shown], series, shown);
@@ -76,8 +76,8 @@ function overTime(figure, at) {
 
 const WIDEST = 2.5;
 
-// Early estimates go anywhere: unless somebody zooms in, bands up to WIDEST times that of the last
-// one set the scale (as pages/charts.py does).
+// Early estimates vary widely: unless somebody zooms in, only bands up to WIDEST times as wide as the
+// last one determine the scale (as in pages/charts.py).
 function steady(u) {
   const [from, to] = u.series[0].idxs ?? [0, u.data[0].length - 1];
   const all = from === 0 && to === u.data[0].length - 1;
@@ -88,11 +88,11 @@ function steady(u) {
   return [low - 0.05 * (high - low), high + 0.05 * (high - low)];
 }
 
-// What a reader can do with a chart: drag to zoom, by a finger too, and see everything again.
+// Interaction with a chart: drag to zoom, also by touch, and reset.
 
 const MOVES = { touchstart: "mousedown", touchmove: "mousemove", touchend: "mouseup" };
 
-// A finger drags across as a mouse does; up and down it scrolls the page (touch-action in run.css).
+// A horizontal touch drags like a mouse; a vertical one scrolls the page (touch-action in run.css).
 function followFinger(over) {
   for (const [touch, mouse] of Object.entries(MOVES)) {
     over.addEventListener(touch, (event) => {
@@ -111,12 +111,12 @@ function keepZoom(chart, data) {
   chart.setData(data, showsAll(chart));
 }
 
-// All charts with this cursor were zoomed together.
+// All charts that share this cursor were zoomed together.
 function showAll(chart) {
   for (const each of chart.cursor.sync.key ? uPlot.sync(chart.cursor.sync.key).plots : [chart]) each.setData(each.data);
 }
 
-// As wide as its box, whatever changes that: the window, or a board that was put beside it.
+// As wide as its box, also after a change of the window or of the elements beside it.
 function followWidth(box, chart, height) {
   const fit = () => { if (box.clientWidth && widthOf(box) !== chart.width) chart.setSize({ width: widthOf(box), height }); };
   const seen = new ResizeObserver(() => requestAnimationFrame(fit));
@@ -124,8 +124,8 @@ function followWidth(box, chart, height) {
   chart.hooks.destroy = [() => seen.disconnect()];
 }
 
-// A chart in the place of a drawing, told by the text with the id `about`. The box is its own:
-// live.js leaves it alone.
+// A chart that replaces a drawing, described by the text with the id `about`. It manages its box
+// itself: live.js does not update it.
 function place(box, options, data, about) {
   const all = document.createElement("button");
   all.type = "button";

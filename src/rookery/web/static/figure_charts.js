@@ -1,5 +1,5 @@
-// Figures with hover and zoom, in the place of the drawings that the server made. The points are in
-// the figure's data attribute (pages/figures.py).
+// Figures with hover and zoom, which replace the drawings made by the server. Their points are in the
+// figure's data attribute (pages/figures.py).
 
 const { HIGH, base, colour, counted, edge, line, place, withInterval } = window.chartParts;
 const TONES = ["accent", "up", "warn", "down"];
@@ -8,7 +8,7 @@ const charts = [];
 
 const gapless = { ...edge, spanGaps: true };
 
-// Of each curve its line and the two edges of its band.
+// For each curve its line and the two edges of its band.
 function seriesOf(curve, number) {
   const tone = toneOf(curve, number);
   const dots = { paths: () => null, points: { show: true, size: 8, fill: colour(tone) } };
@@ -16,7 +16,7 @@ function seriesOf(curve, number) {
   return [line(curve.name, tone, { ...shape, value: withInterval }), { ...gapless }, { ...gapless }];
 }
 
-// Errors of single points, as upright lines.
+// Error bars of single points.
 function drawErrors(curves) {
   return (chart) => curves.forEach((curve, number) => {
     if (!curve.scattered) return;

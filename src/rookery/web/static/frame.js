@@ -1,4 +1,4 @@
-// What every page has: the theme without a reload, menus that close, a key for the search.
+// Scripts of every page: changing the theme without a reload, closing menus, the search key.
 
 const root = document.documentElement;
 const YEAR = 31536000;
@@ -41,7 +41,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// On a phone the tabs of a run are wider than the window: the chosen one is to be seen.
+// On a phone the tabs of a run are wider than the window: scroll to the current one.
 const tabs = document.querySelector(".tabs");
 const chosen = tabs?.querySelector("[aria-current]");
 if (chosen) tabs.scrollLeft = chosen.offsetLeft + chosen.offsetWidth / 2 - tabs.clientWidth / 2;

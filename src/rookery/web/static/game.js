@@ -3,7 +3,7 @@
 const board = document.getElementById("board");
 const text = document.getElementById("pgn");
 
-// The sides as the page calls them; runners write their commits.
+// The sides by their names on the page; runners write commits instead.
 function named(pgn) {
   for (const colour of ["White", "Black"]) {
     const name = board.dataset[colour.toLowerCase()].replace(/["\\]/g, "");
@@ -15,7 +15,7 @@ function named(pgn) {
 async function show() {
   const { default: makeViewer } = await import(board.dataset.viewer);
   makeViewer(board, {
-    pgn: named(text.textContent.replace(/\{[^}]*\}/g, "")), // scores have a list of their own
+    pgn: named(text.textContent.replace(/\{[^}]*\}/g, "")), // scores are in a separate list
     orientation: board.dataset.orientation,
     scrollToMove: false,
     keyboardToMove: true,

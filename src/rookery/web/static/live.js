@@ -2,18 +2,18 @@
 // and only what differs is replaced: nothing jumps, nothing loses focus.
 
 const place = document.getElementById("live");
-const WITHOUT_STREAM = 4000; // between two fetches where the server has no stream for us
-const AGAIN = 30000; // after a stream that was refused
-const SILENCE = 40000; // the server says something every fifteen seconds; after this the line is dead
+const WITHOUT_STREAM = 4000; // between two fetches if the server has no stream to offer
+const AGAIN = 30000; // the wait after a refused stream
+const SILENCE = 40000; // the server sends something every 15 s; after this the connection counts as dead
 
 let stream = null;
 let timer = 0;
-let heard = Date.now(); // when the server said something last
-let latest = ""; // the part as it was sent last
-let owed = false; // whether some of it is not shown yet
-let lost = 0; // since when it is known to be out of reach
+let heard = Date.now(); // when the server last sent something
+let latest = ""; // the part as it was last received
+let owed = false; // whether some changes are not shown yet
+let lost = 0; // since when the server is known to be unreachable
 
-// Quiet at first: most connections are back before anybody would notice.
+// Not shown at first: most connections are restored before anybody would notice.
 function hear(well) {
   const told = document.getElementById("connection");
   if (well) heard = Date.now();
@@ -36,12 +36,12 @@ function sameAttributes(from, to) {
   }
 }
 
-// Spaces between elements come and go with the parser.
+// The parser adds and removes white space between elements.
 function parts(node) {
   return [...node.childNodes].filter((one) => one.nodeType !== Node.TEXT_NODE || one.nodeValue.trim());
 }
 
-// What somebody has selected to copy stays until they let go of it.
+// Selected text is kept until the selection is cleared, so that it can be copied.
 function isSelected(node) {
   const selection = getSelection();
   return !selection.isCollapsed && selection.containsNode(node, true);
@@ -49,7 +49,7 @@ function isSelected(node) {
 
 // Makes `present` like `fresh`, keeping every element that is still there.
 function become(present, fresh) {
-  // What another script draws is its own to keep up to date.
+  // Elements drawn by another script are updated by that script.
   if (present.isEqualNode(fresh) || present.dataset?.keep !== undefined) return;
   if (present.nodeType !== Node.ELEMENT_NODE) {
     if (isSelected(present)) owed = true;
@@ -71,17 +71,17 @@ function become(present, fresh) {
   for (const gone of left) gone.remove();
 }
 
-// Where a run is in its life: it waits for approval, plays or has ended.
+// The phase of a run: it waits for approval, is played or has ended.
 function lifeOf(node) {
   return node.querySelector("[data-life]")?.dataset.life;
 }
 
-// The rest of the page tells of it too: buttons, hints, the end. Where somebody has opened a sheet to
-// type into, a new page would take it away: they are told, and load it themselves.
+// The rest of the page depends on it too: buttons, hints, the end. If a sheet with a form is open, a
+// new page would discard it: show a message instead, and let people reload the page themselves.
 function follow() {
   const note = document.getElementById("moved-on");
   if (note && document.querySelector("main details[open] form")) note.hidden = false;
-  else if (place.dataset.home) location.replace(place.dataset.home); // what was posted is not sent again
+  else if (place.dataset.home) location.replace(place.dataset.home); // posted data is not sent again
   else location.reload();
 }
 
@@ -95,12 +95,12 @@ function show(html) {
   if (moved) follow();
 }
 
-// For a while without a stream: too many are open, or something on the way does not let them pass.
+// Fetch without a stream for a while: too many are open, or a proxy does not pass them on.
 async function fetchPart(until) {
   try {
     const answer = await fetch(place.dataset.fragment, { headers: { accept: "text/html" } });
     if (answer.ok && !answer.redirected) show(await answer.text());
-    hear(answer.status < 500); // a proxy answers for a server that is away
+    hear(answer.status < 500); // a 5xx may come from a proxy whose server is down
   } catch {
     hear(false);
   }
@@ -120,8 +120,8 @@ function listen() {
   });
   stream.addEventListener("error", () => {
     hear(false);
-    if (stream.readyState !== EventSource.CLOSED) return; // it tries again by itself
-    // Before anybody is told: a refused stream is no lost connection.
+    if (stream.readyState !== EventSource.CLOSED) return; // the browser reconnects by itself
+    // Before the message is shown: a refused stream is not a lost connection.
     timer = setTimeout(fetchPart, WITHOUT_STREAM / 2, Date.now() + AGAIN);
   });
 }

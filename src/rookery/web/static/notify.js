@@ -1,23 +1,23 @@
-// Notifications of the browser: of tests that one follows or chose here and, for approvers, of what
-// begins to wait. One tab of all that are open listens, and a lock says which: other pages have no
-// stream for it. Where the page that something is about has the focus, it is not told once more.
+// Browser notifications: for tests that the user follows or chose here and, for approvers, for new
+// runs and accounts to approve. Only one of all open tabs has a stream for this, chosen by a lock. There
+// is no notification while the page that it is about has the focus.
 //
 //   <button hidden data-notify="run id" data-name="its name">   this run, in this browser
 //   <button hidden data-news>                                    all that the account follows
 
-const RUNS = "rookery.notify"; // by run: its name
+const RUNS = "rookery.notify"; // names by run
 const ALL = "rookery.news"; // "on" or nothing
-const PLACE = "rookery.news.place"; // how far this browser was told, and when
-const FRESH = 600000; // what a browser missed for longer than this is no news
-const AGAIN = 30000; // after a stream that was refused
-const ANSWER = 200; // for tabs to say that they have the focus
+const PLACE = "rookery.news.place"; // the position up to which this browser was told, and when
+const FRESH = 600000; // older notifications are not shown
+const AGAIN = 30000; // the wait after a refused stream
+const ANSWER = 200; // the time for tabs to answer that they have the focus
 
 const able = "Notification" in window && window.isSecureContext && "locks" in navigator;
 const tabs = able ? new BroadcastChannel("rookery.news") : null;
 let leads = false;
 let stream = null;
 let timer = 0;
-let seen = 0; // when another tab last said that it shows what was asked about
+let seen = 0; // when another tab last answered that it shows that page
 
 function read(key) {
   try {
@@ -80,7 +80,7 @@ async function isShown(url) {
   return seen >= asked;
 }
 
-// The buttons, where a page has them.
+// The buttons, on pages that have them.
 
 const one = document.querySelector("[data-notify]");
 const all = document.querySelector("[data-news]");
@@ -128,6 +128,6 @@ if (able) {
   navigator.locks.request("rookery.news", () => {
     leads = true;
     listen();
-    return new Promise(() => {}); // until this page is left
+    return new Promise(() => {}); // holds the lock until this page is left
   });
 }

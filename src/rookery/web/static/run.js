@@ -1,6 +1,6 @@
-// Small helps of a run's page: buttons that copy a text, parts that come later or again.
+// The page of a run: buttons that copy a text, and parts that are loaded later or again.
 
-// Buttons come and go with the part that moves; where nothing can be copied they are not shown.
+// Buttons may be replaced with the live part. They are hidden if copying is not possible.
 document.documentElement.classList.toggle("copies", Boolean(navigator.clipboard));
 document.addEventListener("click", async ({ target }) => {
   const button = target.closest("[data-copies]");
@@ -10,7 +10,7 @@ document.addEventListener("click", async ({ target }) => {
   setTimeout(() => { button.textContent = "Copy"; }, 2000);
 });
 
-// What takes the server a while is fetched once it is wanted.
+// Parts that take the server a while are fetched when they are opened.
 for (const part of document.querySelectorAll("details[data-part]")) {
   part.addEventListener("toggle", async () => {
     const place = part.querySelector(".part");
@@ -27,7 +27,7 @@ for (const part of document.querySelectorAll("details[data-part]")) {
   });
 }
 
-// Contributions, tasks and events follow what moves above them, at most twice a minute.
+// Contributions, tasks and events are fetched after changes of the live part, at most twice a minute.
 const recent = document.getElementById("recent");
 const BETWEEN_RECENT = 30000;
 let recentDue = 0;

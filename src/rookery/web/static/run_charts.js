@@ -1,11 +1,11 @@
-// Charts with hover, zoom and a common cursor, in the place of the drawings that the server made.
-// Fed by /api/v1/runs/{id}/samples and tune, and by the present figures in data attributes.
+// Charts with hover, zoom and a common cursor, which replace the drawings made by the server.
+// Their data comes from /api/v1/runs/{id}/samples and tune, and from data attributes.
 
 const { axis, base, colour, counted, edge, fixed, fromZero, keepZoom, line, nps, orLast, overTime, place, shortened, steady, withInterval } = window.chartParts;
 const live = document.getElementById("live");
 const api = `/api/v1/runs/${live.dataset.run}`;
-const PAUSE = 15000; // between two fetches, however fast games come in
-const PATHS = 40; // lines that an eye can still follow
+const PAUSE = 15000; // the least time between two fetches
+const PATHS = 40; // the most lines that can be told apart
 const charts = new Map();
 let chosen = "";
 
@@ -27,7 +27,7 @@ function llrChart(figure, samples) {
   return [options, [samples.map((one) => one.games), samples.map((one) => one.llr), samples.map(() => upper), samples.map(() => lower)]];
 }
 
-// Lines over time come with the part that moves, as the server itself draws them: times, values, cores.
+// Lines over time come with the live part, as the server draws them: times, values, cores.
 const across = (points) => [0, 1, 2].map((part) => points.map((one) => one[part]));
 
 function paceChart(figure, points) {
@@ -94,7 +94,7 @@ async function fetchPart(name) {
   return answer.ok ? answer.json() : null;
 }
 
-// Points are taken now and then, and a purge strikes games out: the last one is where the run is.
+// Points are stored now and then, and a purge removes games: add a point for the present.
 function addPresent(samples) {
   const { games, llr, elo } = live.querySelector("[data-games]")?.dataset ?? {};
   const last = samples.at(-1), played = Number(games);

@@ -1,4 +1,4 @@
-// The SPRT calculator: what is typed is calculated at once, and stands in the address.
+// The SPRT calculator: calculates during typing, and keeps the input in the address.
 
 const form = document.querySelector("form[data-sprt]");
 const part = document.getElementById("sprt-part");
@@ -15,7 +15,7 @@ async function calculate() {
     part.innerHTML = await answer.text();
     history.replaceState(null, "", `${form.getAttribute("action")}?${query}`);
   } catch {
-    // The server is away for a moment; what is shown stays.
+    // The server can't be reached at the moment; the present result stays.
   }
 }
 

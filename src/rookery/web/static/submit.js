@@ -1,12 +1,12 @@
-// The form of a new test: presets without a round trip, a preview while one types, errors beside
-// their fields. Without this script its buttons do the same.
+// The form of a new test: applies presets without a round trip, updates the preview during typing and
+// shows errors beside their fields. Without this script its buttons do the same.
 
 const form = document.querySelector("form[data-submit]");
 const panel = document.getElementById("preview");
 const PAUSE = 600;
 const BRANCHES = ["new_tag", "base_tag", "tests_repo", "base_repo", "resolved_new", "resolved_base"];
 const touched = new Set();
-const lookedUp = new Map(); // of branches: what was wrong, and with which text in the field
+const lookedUp = new Map(); // by field of a branch: its error, and the text that it is about
 let timer = 0;
 let asked = 0;
 
@@ -52,7 +52,7 @@ async function preview(look) {
     panel.innerHTML = await answer.text();
     showErrors(look);
   } catch {
-    // The server is away for a moment: the form works without a preview.
+    // The server can't be reached at the moment; the form works without a preview.
   } finally {
     if (mine === asked) panel.parentElement.removeAttribute("aria-busy");
   }
@@ -64,12 +64,12 @@ function askPreview(look) {
   return fetch(form.dataset.submit, { method: "POST", body });
 }
 
-// The session ended, or is another one by now.
+// The session has ended, or is another one by now.
 function isRefused(answer) {
   return answer.redirected || [401, 403].includes(answer.status);
 }
 
-// Whoever has logged in again in another tab goes on in this one.
+// After a login in another tab, this tab continues with the new session.
 async function renewToken() {
   const answer = await fetch(form.action);
   if (!answer.ok || answer.redirected) return false;
@@ -86,8 +86,8 @@ function tellLoggedOut() {
   panel.replaceChildren(told);
 }
 
-// Only a look at branches finds what is wrong with them: it stays wrong until the next one, or
-// until the field is changed.
+// Errors of branches are found only when branches are looked up. They are kept until the next lookup,
+// or until the field is changed.
 function holdBranchErrors(found, look) {
   const wrong = look ? BRANCHES.filter((name) => found.has(name)) : [];
   if (wrong.length || (look && !found.size)) lookedUp.clear();
@@ -101,7 +101,7 @@ function showErrors(look) {
   const found = new Map();
   for (const each of panel.querySelectorAll("[data-for]")) {
     found.set(each.dataset.for, each.textContent);
-    // What stands beside its field, or was not come to yet, need not be told twice.
+    // Errors beside their fields, and those of fields not reached yet, are not repeated here.
     if (input(each.dataset.for)) each.remove();
   }
   holdBranchErrors(found, look);
@@ -115,7 +115,7 @@ function showErrors(look) {
   }
 }
 
-// What the server has found wrong stays beside its field until the field is right.
+// An error found by the server stays beside its field until the field is right.
 function keepErrors() {
   for (const { dataset, textContent } of form.querySelectorAll("[data-error]")) {
     const name = dataset.error, text = textContent.trim();

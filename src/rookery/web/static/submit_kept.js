@@ -1,5 +1,5 @@
-// What is typed into the form of a new test outlives its session: it is kept in this tab when the
-// form is sent, and put back once the same person has logged in again.
+// Keeps the content of the form of a new test in this tab when it is sent. If the session has expired,
+// it is restored once the same person has logged in again.
 
 const KEY = "rookery.new-test";
 const form = document.querySelector("form[data-submit]");
@@ -22,7 +22,7 @@ function write(kept) {
   }
 }
 
-// By the server, which knows the presets and files of the engine that was chosen.
+// Restored by the server, which knows the presets and files of the chosen engine.
 function putBack(fields) {
   const sent = document.createElement("form");
   sent.method = "post";
@@ -41,7 +41,7 @@ function putBack(fields) {
 
 const kept = read();
 if (refused) {
-  // Only what this tab sent itself can be put back.
+  // Only content that this tab has sent itself can be restored.
   if (kept && write({ ...kept, lost: true })) refused.querySelector("[data-back]").hidden = false;
 } else if (form) {
   const wanted = "fresh" in form.dataset && !location.search && kept?.lost;

@@ -1,4 +1,4 @@
-// Beside the form of a new test: earlier tests and patches that are like what is typed.
+// Beside the form of a new test: earlier tests and patches that are similar to the typed text.
 
 const typed = document.querySelector("form[data-submit]");
 
@@ -21,7 +21,7 @@ function similarItem(source) {
   link.href = source.url;
   link.target = "_blank";
   link.textContent = source.title;
-  // Matched words stand between two marks (ask/words.py), which are no letters.
+  // Matched words are enclosed in two marks (ask/words.py), which are not letters.
   item.append(link, ` ${(source.snippet ?? "").replace(/[\ue000\ue001]/g, "")}`);
   return item;
 }

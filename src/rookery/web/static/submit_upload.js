@@ -1,4 +1,4 @@
-// Programs that are chosen in the form of a new test are uploaded at once (after submit.js).
+// Uploads programs as soon as they are chosen in the form of a new test (after submit.js).
 
 async function upload(chooser) {
   const file = chooser.files[0];
