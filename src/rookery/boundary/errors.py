@@ -12,7 +12,7 @@ class BoundaryError(Exception):
 
 
 class Undeclared(BoundaryError):
-    """These parts of the app do not declare what runs them, LOOP, LOOP CPU, THREAD or STREAM:"""
+    """These parts of the app do not declare where they run (LOOP, LOOP CPU, THREAD or STREAM):"""
 
 
 class Overloaded(BoundaryError):
@@ -46,7 +46,7 @@ class BridgeClosed(BridgeError):
 
 
 class BridgeFull(BridgeError):
-    """Every crossing of the bridge stayed taken for the whole time limit, in seconds:"""
+    """All places of the bridge were taken for the whole time limit, in seconds:"""
 
 
 class BridgeTimeout(BridgeError, TimeoutError):
@@ -54,7 +54,7 @@ class BridgeTimeout(BridgeError, TimeoutError):
 
 
 class CrossingCancelled(BridgeError):
-    """The coroutine was cancelled on the loop by somebody else than its caller."""
+    """The coroutine was cancelled on the loop, but not by its caller."""
 
 
 class NotACoroutineFunction(BridgeError, TypeError):

@@ -35,7 +35,7 @@ def add(
     name: Annotated[str, option("another name than the file's", "NAME")] = "",
     server: ServerFlags = THE_SERVER,
 ) -> None:
-    """Give a book to a server."""
+    """Upload a book to a server."""
     if not file.is_file():
         raise BadArgument(f"There is no file {file}.")
     taken = server.client.put_book(name or file.name, file)
@@ -80,7 +80,7 @@ def import_from_openbench(
     *,
     server: ServerFlags = THE_SERVER,
 ) -> int:
-    """Give the books that OpenBench's files describe."""
+    """Upload the books that OpenBench's files describe."""
     found = import_books(files, server.client.put_book)
     if server.json:
         print_json(found)

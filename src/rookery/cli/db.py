@@ -228,7 +228,7 @@ async def restore(
     force: Annotated[bool, option("replace a database that is not empty")] = False,
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
-    """Replace everything by a backup."""
+    """Replace everything with a backup."""
     settings, known = database.read(), migrations.load_migrations()
     if folder is not None and file is None:
         await _restore_with_files(settings, BackupFolder(folder.absolute()), name, known, force)

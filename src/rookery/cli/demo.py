@@ -95,7 +95,7 @@ async def seed(
 def serve(*, flags: ServeSettings = NOTHING_SET) -> int:
     """Serve a farm that `rookery demo seed` made, and play for its invented machines.
 
-    Their results are drawn, and every page says so. No other farm is served like this.
+    Their results are random, and every page says so. Other farms can't be served like this.
     """
     invented = asyncio.run(_find_invented(flags))
     settings = replace(flags.read(), simulated_fleet=True)

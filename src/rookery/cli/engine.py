@@ -60,7 +60,7 @@ def put(
     replace: Annotated[str, option("replace this record, even a built-in one", "NAME")] = "",
     server: ServerFlags = THE_SERVER,
 ) -> None:
-    """Make an engine known, or replace its record."""
+    """Add an engine, or replace its record."""
     given = record_in(file)
     record = server.client.put_engine(given, replace=True if replace == given.name else None)
     server.tell(record, f"{record.name} is known.")
@@ -68,14 +68,14 @@ def put(
 
 @engine.command
 def remove(name: EngineName, /, *, server: ServerFlags = THE_SERVER) -> None:
-    """Let no new run have this engine."""
+    """Remove an engine, so that no new run can use it."""
     record = server.client.remove_engine(name)
     server.tell(record, f"{record.name} is removed.")
 
 
 @engine.command
 def history(name: EngineName, /, *, server: ServerFlags = THE_SERVER) -> None:
-    """List what was ever written of an engine."""
+    """List all versions of an engine's record."""
     found = server.client.engine_versions(name)
     columns: list[Column] = [
         ("version", "{.version}"),
@@ -94,7 +94,7 @@ def restore(
     *,
     server: ServerFlags = THE_SERVER,
 ) -> None:
-    """Make an engine what it was."""
+    """Restore an earlier version of an engine's record."""
     found = server.client.restore_engine(name, version)
     gone = "is as it was" if found.engines else "is removed, as it was"
     server.tell(found, f"{name} {gone}.")
@@ -102,7 +102,7 @@ def restore(
 
 @engine.command
 def undo(name: EngineName, /, *, server: ServerFlags = THE_SERVER) -> None:
-    """Take back what was written of an engine last."""
+    """Undo the last change of an engine's record."""
     versions = server.client.engine_versions(name).versions
     restore(name, versions[-2].version if len(versions) > 1 else 0, server=server)
 

@@ -41,7 +41,7 @@ async def move(
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
     """Copy every file to another place, also while servers run. May be interrupted and repeated:
-    what is there is not copied again."""
+    files that are there are not copied again."""
     async with _opened(database) as (opened, threads):
         source, target = await threads.io(_find_ends, opened, threads, to)
         database_name = await load_database_name(opened.pool, opened.queries)
@@ -120,7 +120,7 @@ async def claim(*, database: DatabaseSettings = THE_DATABASE) -> None:
 
 @files.command
 async def check(*, database: DatabaseSettings = THE_DATABASE) -> int:
-    """Compare files with rows: exit code 1 where a row names a file that is not there."""
+    """Compare files with rows: exit code 1 if a row names a file that is not there."""
     async with _opened(database) as (opened, threads):
         clock = opened.accounts.clock
         place = await threads.io(open_files, opened.settings, threads, clock, SilentLog())

@@ -258,7 +258,7 @@ def repository(
     forget: Annotated[bool, option("forget the one that is known")] = False,
     server: ServerFlags = THE_SERVER,
 ) -> None:
-    """Say where your branches of an engine are."""
+    """Set the repository with your branches of an engine."""
     if bool(url) is forget:
         raise BadArgument("Give a URL or --forget.")
     wish = people.MeChange(repositories={engine: None if forget else url})
@@ -281,7 +281,7 @@ Member = Annotated[str, option("whom", name="USER")]
 
 @team.command(name="list")
 def list_teams(*, server: ServerFlags = THE_SERVER) -> None:
-    """List the teams that you may know of."""
+    """List the teams that you may see."""
     found = server.client.teams()
     columns: list[Column] = [
         ("team", "{.name}"),
@@ -306,13 +306,13 @@ def add_member(
     lead: Annotated[bool, option("who may take others in")] = False,
     server: ServerFlags = THE_SERVER,
 ) -> None:
-    """Take somebody into a team."""
+    """Add somebody to a team."""
     _tell_members(server.client.join_team(name, user, lead=lead), server)
 
 
 @team.command(name="remove")
 def remove_member(name: TeamName, user: Member, /, *, server: ServerFlags = THE_SERVER) -> None:
-    """Take somebody out of a team."""
+    """Remove somebody from a team."""
     _tell_members(server.client.leave_team(name, user), server)
 
 

@@ -51,7 +51,7 @@ async def add(
     user: Annotated[str, option("who gives it", "NAME")],
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
-    """Take a net in, named by its own hash."""
+    """Add a net, named by its hash."""
     async with open_database(database, create=True) as opened:
         if await opened.accounts.users.by_name(user) is None:
             raise UnknownUser(user)
@@ -88,7 +88,7 @@ async def list_nets(*, database: DatabaseSettings = THE_DATABASE) -> None:
 
 @net.command
 def upload(file: File, /, *, engine: Engine = "", server: ServerFlags = THE_SERVER) -> None:
-    """Give a net to a running server."""
+    """Upload a net to a running server."""
     _check_file(file)
     given = server.client.give_net(file, engine)
     server.tell(given, f"{given.name} is kept ({given.size:,} bytes as it is sent).")

@@ -87,7 +87,7 @@ def approve(
     records: Annotated[str, option("of the engine records you looked at", "DIGEST")] = "",
     server: ServerFlags = THE_SERVER,
 ) -> None:
-    """Let a run be played."""
+    """Approve a run, so that it is played."""
     client = server.client
     _tell_state(server, client.approve(client.find_run(run), records))
 
@@ -110,7 +110,7 @@ _add_change("restore", Client.restore, "Show a deleted run again.")
 
 @runs.command
 def purge(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
-    """Take out what can't be trusted."""
+    """Remove results that can't be trusted."""
     client = server.client
     found = client.purge(client.find_run(run))
     told = f"{found.tasks} tasks with {found.games} games are taken out."
@@ -119,7 +119,7 @@ def purge(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
 
 @runs.command
 def diagnosis(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
-    """Say why a run is not moving."""
+    """Say why a run does not progress."""
     client = server.client
     found = client.diagnosis(client.find_run(run))
     lines = [f"{found.finding}: {found.sentence}"]
@@ -165,7 +165,7 @@ def residuals(
 def bad_tasks(
     run: RunId, /, *, page: Page = 1, size: Size = 50, server: ServerFlags = THE_SERVER
 ) -> None:
-    """List tasks whose results were struck out."""
+    """List tasks whose results were removed."""
     client = server.client
     found = client.bad_tasks(client.find_run(run), page, size)
     columns: list[Column] = [
@@ -249,7 +249,7 @@ def list_machines(*, server: ServerFlags = THE_SERVER) -> None:
 
 @machine.command(name="show")
 def show_machine(name: MachineName, /, *, server: ServerFlags = THE_SERVER) -> None:
-    """Show a machine and its last words."""
+    """Show a machine and its latest messages."""
     found = server.client.machine(name)
     if server.json:
         print_json(found)
@@ -269,14 +269,14 @@ def block(
     message: Annotated[str, option("why; the machine's owner is told", "TEXT")],
     server: ServerFlags = THE_SERVER,
 ) -> None:
-    """Give a machine no more tasks."""
+    """Block a machine, so that it gets no more tasks."""
     found = server.client.block_machine(name, message)
     server.tell(found, f"{found.name} is blocked.")
 
 
 @machine.command
 def unblock(name: MachineName, /, *, server: ServerFlags = THE_SERVER) -> None:
-    """Let a blocked machine back in."""
+    """Unblock a machine."""
     found = server.client.unblock_machine(name)
     server.tell(found, f"{found.name} is let back in.")
 

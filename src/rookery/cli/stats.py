@@ -131,7 +131,7 @@ def _tell(answer: Callable[[], Answer], *, as_json: bool) -> None:
 
 @stats.command
 def elo(*, results: ResultFlags = NO_RESULTS, json: Json = False) -> None:
-    """Tell Elo, its interval and the likelihood of superiority."""
+    """Calculate Elo, its interval and the likelihood of superiority."""
     _tell(lambda: answer_elo(results), as_json=json)
 
 
@@ -152,7 +152,7 @@ def sprt(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Tell the likelihood ratio and the state of an SPRT."""
+    """Calculate the likelihood ratio and the state of an SPRT."""
 
     def answer() -> Answer:
         others = [test.with_bounds(*bounds) for bounds in would_have or ()]
@@ -165,7 +165,7 @@ def sprt(
 def live(
     *, results: ResultFlags = NO_RESULTS, test: TestFlags = NO_TEST, json: Json = False
 ) -> None:
-    """Tell the unbiased Elo of a running or ended SPRT."""
+    """Calculate the unbiased Elo of a running or ended SPRT."""
     _tell(lambda: answer_live(results, test.test()), as_json=json)
 
 
@@ -179,7 +179,7 @@ def power(
     results: ResultFlags = NO_RESULTS,
     json: Json = False,
 ) -> None:
-    """Tell what a fixed number of games can show. Results show how much results spread."""
+    """Calculate what a fixed number of games can show. Results given determine the spread."""
     if games is None and (elo is None or power is None):
         raise BadArgument("Give --games, or --elo and --power.")
     if games is not None and elo is not None and power is not None:
@@ -204,7 +204,7 @@ def outlook(
     games_per_minute: Annotated[Positive | None, option("tell times too")] = None,
     json: Json = False,
 ) -> None:
-    """Tell the length of an SPRT before it starts, or its chances now."""
+    """Calculate the length of an SPRT before it starts, or its chances now."""
 
     def answer() -> Answer:
         spec = test.test()

@@ -36,7 +36,7 @@ COLUMNS: tuple[Column, ...] = (
 async def status(*, json: AsJson = False, database: DatabaseSettings = THE_DATABASE) -> int:
     """Show the servers on the database: who is primary, versions, lag and queues.
 
-    The exit code is 1 while nobody is primary.
+    The exit code is 1 while there is no primary.
     """
     async with open_database(database) as opened:
         lease, found = await _lease(opened).read(), await _instances(opened).list_all()
@@ -54,7 +54,7 @@ async def step_down(
     to: Annotated[str, option("the server that is to be primary (default: any)", "NAME")] = "",
     database: DatabaseSettings = THE_DATABASE,
 ) -> int:
-    """Let another server be primary: no call fails. Those under way and new ones wait a moment.
+    """Let another server be primary. No call fails: calls under way and new ones wait a moment.
 
     examples:
 

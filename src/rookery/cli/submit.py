@@ -66,8 +66,8 @@ def submit(
 ) -> int:
     """Create a run, after saying how long it should take.
 
-    It is of an engine's BRANCH, of two programs on this machine, from a JSON FILE, or from flags
-    alone. Flags win over a preset, and over a file. The fields are those that a run's `args` have.
+    It tests an engine's BRANCH or two programs on this machine, or is given by a JSON FILE or by
+    flags alone. Flags override a preset and a file. The fields are those of a run's `args`.
 
     With --wait the exit code is the verdict: 0 accepted, or finished without a test; 1 rejected; 4
     undecided or failed.

@@ -115,7 +115,7 @@ def revoke(
     json: AsJson = False,
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
-    """End a token for good."""
+    """Revoke a token."""
     ended: object = {"id": id, "valid": False}
     if server:
         ended = ServerFlags(server, token_file).client.revoke_token(id)

@@ -149,7 +149,7 @@ async def limit(
     *,
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
-    """Say how many tasks a user may have at once."""
+    """Set how many tasks a user may have at once."""
     await _change(
         name,
         UserChange(machine_limit=machines),
@@ -173,7 +173,7 @@ async def quota(
     *,
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
-    """Say how much a user may keep here."""
+    """Set how much a user may store here."""
     allowed = "what everybody may" if mb == "default" else f"{mb:,} MB"
     async with open_database(database) as opened:
         await opened.accounts.change(name, UserChange(), upload_mb=mb)
@@ -188,7 +188,7 @@ async def passwd(
     password_stdin: PasswordStdin = False,
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
-    """Give a user a new password."""
+    """Set a new password for a user."""
     async with open_database(database) as opened:
         await opened.accounts.set_password(name, _new_password(from_stdin=password_stdin))
     print(f"{name} has a new password.")
@@ -228,7 +228,7 @@ ForTeam = Annotated[str, option("for runs of its members (default: of all)", "TE
 
 @repo.command(name="list")
 async def list_grants(*, database: DatabaseSettings = THE_DATABASE) -> None:
-    """List what is granted."""
+    """List the granted repositories."""
     async with _repositories(database) as repositories:
         found = repositories.list_visible(OPERATOR)
     columns: list[Column] = [
@@ -244,7 +244,7 @@ async def list_grants(*, database: DatabaseSettings = THE_DATABASE) -> None:
 async def grant(
     url: Address, /, *, team: ForTeam = "", database: DatabaseSettings = THE_DATABASE
 ) -> None:
-    """Have a repository opened with the server's credentials."""
+    """Let the server open a repository with its credentials."""
     async with _repositories(database) as repositories:
         granted = await repositories.grant(url, team, OPERATOR)
     whom = granted.team or "everybody who may submit runs"

@@ -128,8 +128,8 @@ def watch(
 ) -> int:
     """Follow a run until it is over.
 
-    It is a live table on a terminal, a line every ten seconds elsewhere, and with --json every
-    change as a line of JSON. It goes on when the server restarts.
+    It shows a live table on a terminal, a line every ten seconds elsewhere, and with --json each
+    change as a line of JSON. It continues when the server restarts.
 
     Exit codes: 0 accepted, or finished without a test; 1 rejected; 4 undecided or failed.
     """

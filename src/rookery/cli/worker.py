@@ -38,13 +38,13 @@ def worker(
     ] = False,
     config: Annotated[Path | None, option("instead of the usual file", "FILE", group=THERE)] = None,
 ) -> int:
-    """Ask a server for games, play them, and tell what came out, until it is stopped.
+    """Play games for a server and report the results, until it is stopped.
 
-    The first Ctrl-C finishes what ends within --grace and gives the rest back; the second ends it
-    at once.
+    The first Ctrl-C finishes games that end within --grace and gives the rest back; the second
+    stops at once.
 
-    With --once the exit code says how it went: 0 played, 3 no work, 4 the run's fault, 5 the
-    server's (or its refusal), 6 this machine's. Every flag can stand in the configuration file,
+    With --once the exit code tells the outcome: 0 played, 3 no work, 4 the run's fault, 5 the
+    server's (or its refusal), 6 this machine's. Every flag can be set in the configuration file,
     with _ for -.
 
     examples:

@@ -41,7 +41,7 @@ class BadPath(BadRequest):
 
 
 class ForeignBody(BadRequest):
-    """The body is not the one that this call was sent on with."""
+    """The body is not the one with which this call was forwarded."""
 
 
 class OtherBody(HttpFault):
@@ -71,7 +71,7 @@ class MethodNotAllowed(HttpFault):
 
 
 class Conflict(HttpFault):
-    """What is there does not allow this now."""
+    """The present state does not allow this."""
 
 
 class BodyTooSlow(HttpFault):
@@ -107,7 +107,7 @@ class AskBusy(Unavailable):
 
 
 class ModelFailed(HttpFault):
-    """The language model gave no whole answer."""
+    """The language model did not give a complete answer."""
 
 
 class TooManyBodies(Unavailable):
@@ -133,8 +133,8 @@ class SearchTooSlow(Unavailable):
 
 
 class DiskFull(Unavailable):
-    """The server's disk is full, or so nearly that the rest is for its database. Nothing that was
-    confirmed is lost; its operator has to make room, and it goes on by itself then."""
+    """The server's disk is full, except for a reserve for its database. Nothing that was confirmed
+    is lost. The server continues by itself once its operator has made room."""
 
 
 class FilesAway(Unavailable):

@@ -65,8 +65,8 @@ COUNTRY = b"x-country-code"
 
 
 class PrimaryLate(Unavailable):
-    """The primary has not answered in time. Whether it has done what was asked shows in a moment:
-    look before you repeat it."""
+    """The primary has not answered in time. It may still carry out the request: check in a moment,
+    before you repeat it."""
 
 
 class OutgoingCall(NamedTuple):
