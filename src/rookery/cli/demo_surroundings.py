@@ -41,7 +41,7 @@ AT_A_TIME = 1000
 
 
 async def add_teams_and_engines(opened: Database) -> None:
-    """Add a team for each engine. The team's first member wrote the engine's record."""
+    """Add teams, and engine records written by the first member of their team."""
     accounts = opened.accounts
     rows = TeamRows(opened.pool, opened.queries)
     teams = Teams(rows, accounts.users, accounts.clock, accounts.audit)

@@ -266,8 +266,7 @@ class Forwarder:
                     return reply, repeated
                 # "Again" may follow a failed commit, whose outcome is unknown.
                 repeated = repeated or reply is not None
-                # The time during which a primary worked on the call does not count as searching for
-                # one.
+                # Time that a primary spent on the call does not count as time without one.
                 until = min(loop.time() + PATIENCE_SECONDS, until + loop.time() - sent)
             if loop.time() > min(until, over):
                 raise NotPrimary

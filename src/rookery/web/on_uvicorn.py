@@ -144,7 +144,7 @@ class LimitedHttp(HttpToolsProtocol):
         super().on_response_complete()
 
     # The short path of workers' calls that arrive complete in one piece: without a task and without
-    # ASGI messages. Data behind a call that waits for its commit is kept until that call is
+    # ASGI messages. Data that follows a call which waits for its commit is kept until that call is
     # answered.
 
     def _begin_short(self, data: bytes) -> bool:
@@ -298,8 +298,8 @@ class LimitedHttp(HttpToolsProtocol):
 
 
 class _DelayedClose:
-    """The transport of a request that is answered before its body is complete. Closes only after
-    the body."""
+    """The transport of a request that begins before its body is complete. It closes only after the
+    body."""
 
     def __init__(self, wire: LimitedHttp) -> None:
         self._wire = wire

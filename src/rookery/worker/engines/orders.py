@@ -174,13 +174,13 @@ def digest_of(path: Path) -> str:
 
 
 def default_nets(record: EngineRecord) -> tuple[str, ...]:
-    """The nets of a side that names none. There may be several, separated by commas."""
+    """The nets of a side that names none, from the comma-separated names in the record."""
     return tuple(name.strip() for name in record.nets.default.split(",") if name.strip())
 
 
 def assign_nets(record: EngineRecord, nets: Sequence[NetFile]) -> tuple[tuple[str, NetFile], ...]:
-    """Each net with the build variable or UCI option for it. There may be several, separated by
-    commas."""
+    """Each net with the build variable or UCI option for it. The record has their names, separated
+    by commas."""
     default = "EVALFILE" if record.nets.use == "build_variable" else "EvalFile"
     names = [name.strip() for name in (record.nets.name or default).split(",")]
     if len(nets) > len(names):
