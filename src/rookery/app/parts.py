@@ -51,7 +51,7 @@ def make_storage(
     files: FilePlace,
     owners: FileOwners,
 ) -> Storage:
-    """Rows in PostgreSQL, files where the settings say."""
+    """The storage of a site: rows in PostgreSQL, and files where the settings say."""
     return Storage(
         fleet=store,
         instances=InstanceRows(pool, queries),
@@ -112,7 +112,7 @@ def make_git(settings: Settings) -> Git:
 
 
 def policy_of(settings: Settings) -> Policy:
-    """Which machines get tasks on this site."""
+    """The policy from the settings: which machines get tasks on this site."""
     return Policy(
         limit_by_address=settings.limit_per_address,
         cores_per_user=settings.cores_per_user,

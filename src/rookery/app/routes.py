@@ -133,7 +133,7 @@ def page_routes() -> list[BaseRoute]:
 
 
 def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
-    """The app of a site; blocks, and refuses when a part does not say where it runs."""
+    """The app of a site. It blocks, and raises Undeclared if a part does not say where it runs."""
     for_workers = worker_routes(site)
     app = Starlette(
         routes=[*for_workers, *other_routes(), *extra_routes],
@@ -158,7 +158,7 @@ def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
 
 
 def declared_inventory() -> tuple[Entry, ...]:
-    """Where every part of every site runs, read from the declarations alone."""
+    """The inventory of every part of every site, from the declarations alone."""
     workers = [Route(call.path, call, methods=["POST"]) for call in CALLS]
     return (
         *list_parts([*workers, *other_routes()], MIDDLEWARE, HANDLERS),

@@ -22,7 +22,7 @@ ROOT = "/api/v1"
 
 
 class ApiCalls:
-    """Calls one server; each method is one call, and blocks until it is answered."""
+    """Calls one server. Each method makes one call and blocks until it is answered."""
 
     def __init__(self, transport: ApiTransport) -> None:
         self._transport = transport
@@ -219,7 +219,7 @@ class NotOneRun(Complaint):
 
 
 class RunCalls(ApiCalls):
-    """Everything that can be done to runs."""
+    """The calls about runs and machines."""
 
     def submit(self, args: Mapping[str, object]) -> v1.CreatedRun:
         """Create a run. `args` uses the argument names of the API."""
@@ -342,7 +342,7 @@ def _page(run_id: str, what: str, page: int, size: int) -> str:
 
 
 class Client(RunCalls, FileCalls, PeopleCalls):
-    """Calls one server; each method is one call, and blocks until it is answered."""
+    """All calls to one server. Each method makes one call and blocks until it is answered."""
 
     @classmethod
     def at(cls, server: str, token: str = "") -> "Client":

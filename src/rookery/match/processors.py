@@ -16,7 +16,7 @@ _EXPRESSION = re.compile(r"(MAX|PHYS|\d{1,5})(?:([-/*])(\d{1,4}))?", re.ASCII)
 
 
 class BadConcurrency(Complaint):
-    """A number of games at a time that makes no sense."""
+    """The number of games at a time is not valid."""
 
     exit_code = 2
 

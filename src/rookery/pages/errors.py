@@ -1,4 +1,5 @@
-"""Errors: failures of tasks, grouped by test and message, with logs and games of the last ones."""
+"""The page of errors: failures of tasks, grouped by test and message, with logs and games of the
+latest ones."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass

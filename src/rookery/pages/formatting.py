@@ -74,7 +74,7 @@ def format_percent(share: float) -> str:
 
 
 def format_elo(middle: float, half_width: float) -> str:
-    """Elo with its error, +2.31 ± 1.45; fewer digits where the error is large."""
+    """Elo with its error, +2.31 ± 1.45. If the error is large there are fewer digits."""
     if not (math.isfinite(middle) and half_width <= WIDEST_ELO):
         return DASH
     digits = 2 if half_width < 10 else 1 if half_width < 100 else 0
@@ -171,7 +171,7 @@ def format_bytes(size: float) -> str:
 
 
 LARGEST_AMOUNTS = {"min": 100, "h": 48, "d": 100}
-"""From here on a larger unit says it better."""
+"""From this amount on, the next larger unit is used."""
 
 
 def format_duration(seconds: float) -> str:
@@ -196,7 +196,7 @@ def format_time_left(seconds: float) -> str:
 
 
 def format_span(early: float, late: float) -> str:
-    """From so many seconds to so many, as roughly as such a range is known: 4 to 14 h."""
+    """A range of times, rounded as roughly as such a range is known: 4 to 14 h."""
     if not late < LONGEST_SPAN:
         return f"{format_span(early, early) if early < LONGEST_SPAN else 'a year'} or more"
     (first, unit), (last, larger) = _round_off(early), _round_off(late)
@@ -207,7 +207,7 @@ def format_span(early: float, late: float) -> str:
 
 
 def _round_off(seconds: float) -> tuple[int, str]:
-    """To two digits at most, of the unit that takes no more than that."""
+    """Round to at most two digits, in the smallest unit in which the amount is below its limit."""
     for unit, word in ((MINUTE, "min"), (HOUR, "h"), (DAY, "d")):
         amount = max(1, round(seconds / unit))
         if amount < LARGEST_AMOUNTS[word]:
@@ -216,8 +216,8 @@ def _round_off(seconds: float) -> tuple[int, str]:
 
 
 def format_ago(then: datetime, now: datetime) -> Moment:
-    """How long ago something was, in one unit; a time in the near future is just now, since the
-    clock of another machine may be ahead."""
+    """How long ago something was, in one unit. A time in the near future counts as just now, since
+    the clock of another machine may be ahead."""
     seconds = (now - then).total_seconds()
     exact = f"{then:%Y-%m-%d %H:%M:%S} UTC"
     return Moment(_ago(seconds, then), exact, then.isoformat())
@@ -236,7 +236,7 @@ def _ago(seconds: float, then: datetime) -> str:
 
 
 def format_time_control(tc: TimeControl) -> str:
-    """A time control, 10 s + 0.1 s, or the limit that takes its place."""
+    """A time control such as 10 s + 0.1 s, or a limit per move."""
     match tc:
         case ClockControl(seconds, increment, moves):
             head = _seconds(seconds) if moves is None else f"{moves} moves in {_seconds(seconds)}"
@@ -259,7 +259,7 @@ def _seconds(value: float) -> str:
 
 
 def format_day(when: datetime) -> str:
-    """2026-03-01."""
+    """A day such as 2026-03-01."""
     return f"{when:%Y-%m-%d}"
 
 

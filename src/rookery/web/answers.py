@@ -1,4 +1,4 @@
-"""Errors as answers, and where a request finds its site."""
+"""Turns errors into answers, and finds the site of a request."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What waits for an approver: the numbers at the head of every page they open."""
+"""Counts what waits for an approver, for the numbers at the top of every page they open."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Bodies in and out of the app: read within a time limit, and off the loop where they are large."""
+"""Reads and sends bodies: within a time limit, and in threads if they are large."""
 
 import asyncio
 from collections import Counter
@@ -206,7 +206,7 @@ def json_answer(
 
 
 class Streams:
-    """The open streams of one process; changed by the event loop alone."""
+    """The open streams of one process. Used on the event loop only."""
 
     def __init__(self) -> None:
         self._open: set[anyio.CancelScope] = set()

@@ -1,4 +1,4 @@
-"""The figures of one process as Prometheus metric families."""
+"""Turns the figures of one process into Prometheus metric families."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence

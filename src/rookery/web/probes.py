@@ -30,20 +30,20 @@ class Alive(msgspec.Struct):
 
 
 class Ready(msgspec.Struct, omit_defaults=True):
-    """Whether requests are welcome, and why not; any process may be asked for anything, whichever
-    role it has."""
+    """Whether this process accepts requests, and if not, why. Any process accepts any request,
+    whatever its role."""
 
     ready: bool
     role: str
     reason: str = ""
     warning: str = ""
     version: str = ""
-    """With the build; for those who show an approver's token."""
+    """The version with its build, for callers with an approver's token."""
 
 
 class Caller(msgspec.Struct):
-    """A caller as this server sees it, and the time here. `proxied`: a proxy that is trusted has
-    said who it is."""
+    """A caller as this server sees it, and the server's time. `proxied` tells whether a trusted
+    proxy has said who the caller is."""
 
     address: str
     scheme: str

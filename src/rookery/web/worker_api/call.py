@@ -34,7 +34,7 @@ from rookery.web.worker_api.outgoing import Payloads
 
 @dataclass(frozen=True, slots=True)
 class PartialBody:
-    """The first bytes of a request's body; the whole body where it is small."""
+    """The first bytes of a request's body; the whole body if it is small."""
 
     head: bytes
     more: bool
@@ -46,8 +46,8 @@ class PartialBody:
 
 
 async def read_head(scope: Scope, receive: Receive, most_bytes: int) -> PartialBody:
-    """Receive up to HEAD_BYTES of a body, or a little more. Raises TooLarge where its declared
-    length or what has come exceeds `most_bytes`."""
+    """Receive up to HEAD_BYTES of a body, or a little more. Raises TooLarge if its declared length
+    or the received part exceeds `most_bytes`."""
     length = header(scope, b"content-length")
     if length.isdecimal() and int(length[:20]) > most_bytes:
         raise TooLarge(limit=most_bytes)

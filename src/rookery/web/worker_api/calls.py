@@ -63,8 +63,8 @@ _WRONG_BENCH = re.compile(
 
 
 def normalize_complaint(message: str, bench: int = 0) -> str:
-    """A worker's message without what differs between hosts, so that equal findings compare equal.
-    `bench` is the count that our own worker sends beside its message."""
+    """A worker's message without the parts that differ between hosts, so that equal findings
+    compare equal. `bench` is the count that Rookery's own worker sends beside its message."""
     if found := _WRONG_BENCH.search(message):
         return f"wrong bench of {found[1]}: {found[3]}, not {found[2]}"
     return f"wrong bench: {bench}" if bench else message
@@ -288,7 +288,7 @@ class FailedTaskCall(WorkerCall[worker_requests.FailedTask]):
 
 @runs(Domain.LOOP_CPU, "ends a run or a task in memory; waits for the commit", needs_primary=True)
 class StopRunCall(WorkerCall[worker_requests.FailedTask]):
-    """Stops a run that a worker found to be broken, where the worker's owner is trusted."""
+    """Stops a run that a worker found to be broken, if the worker's owner is trusted."""
 
     path: ClassVar[str] = "/api/stop_run"
     reader = worker_requests.STOP_RUN

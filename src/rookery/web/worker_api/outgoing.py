@@ -47,8 +47,8 @@ def no_records(_side: Side) -> None:
 
 
 class Payloads:
-    """A cache of the encoded `args` that workers are sent with a task: equal for all tasks of a
-    run, in one form for official workers and one with engine records for our own."""
+    """A cache of the encoded `args` that workers get with a task. They are equal for all tasks of a
+    run, in one form for official workers and one with engine records for Rookery's own."""
 
     def __init__(self, records: Records = no_records, most: int = MOST_RUNS) -> None:
         self._records = records
@@ -85,8 +85,8 @@ def _are_same(one: EngineRecords, other: EngineRecords) -> bool:
 def _args_for_worker(
     run: Run, records: EngineRecords, mirror: str, *, ours: bool
 ) -> dict[str, Any]:
-    """The `args` of a run. Our own worker gets engine records, and no parameters of a tune, which
-    may be hundreds: it gets values from request_spsa."""
+    """The `args` of a run. Rookery's own worker gets engine records. It gets no parameters of a
+    tune, of which there may be hundreds, because it gets values from request_spsa."""
     args = args_document(run)
     if run.plan.book_sri:
         args["book_sri"] = run.plan.book_sri
@@ -122,7 +122,7 @@ ALIVE = AliveAnswer(task_alive=True)
 
 
 def task_alive_answer(answer: TaskVerdict) -> AliveAnswer:
-    """The answer to beat and update_task: whether the worker is to go on with its task."""
+    """The answer to beat and update_task: whether the worker should continue its task."""
     if answer is GO_ON:
         return ALIVE
     if answer.error:
