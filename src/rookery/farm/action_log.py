@@ -1,5 +1,5 @@
-"""The log of actions: the conditions of a list of it, and its events as rows. As in run_filters,
-nothing that was asked for gets into the text of a query.
+"""Builds the SQL conditions for lists of the log of actions, and turns events into rows. As in
+`run_filters`, values that a user asks for become query parameters, never part of the query's text.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,14 +31,14 @@ from rookery.protocol.actions import (
 
 
 def actions(query: str, wanted: Expression, limit: int, sight: LogVisibility) -> Selection:
-    """The lines of the log that a filter asks for, as far as the reader may see them."""
+    """The query for the log lines that a filter asks for and the reader may see."""
     given = Parameters(limit)
     conditions = [_condition(wanted, given), *_in_sight(sight, given)]
     return given.into(query, " AND ".join(conditions))
 
 
 def failures(query: str, wanted: FailureQuery) -> Selection:
-    """Failures since a time, one row for all that are alike."""
+    """The query for failures since a given time, with equal failures grouped into one row."""
     given = Parameters(wanted.since, list(wanted.kinds), wanted.limit, wanted.first)
     conditions = ["true", *_in_sight(wanted.sight, given)]
     if wanted.run:
@@ -90,7 +90,7 @@ def _text(value: str | float) -> str:
 
 
 def _moment(seconds: str | float) -> datetime:
-    """Times that no calendar knows are moved to its ends."""
+    """The moment of a UNIX time; times beyond the calendar's range are moved to its ends."""
     first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
     if float(seconds) <= first.timestamp():
         return first
@@ -100,7 +100,7 @@ def _moment(seconds: str | float) -> datetime:
 
 
 def _text_field(column: str) -> LogColumn:
-    # By code points, as everybody else compares texts, whatever the language of the database.
+    # Compare by code points, whatever the language of the database, as the rest of the code does.
     return LogColumn(column, "text", _text, f'{column} COLLATE "C"')
 
 
@@ -120,7 +120,8 @@ FIELDS = {
     "team": _text_field("team"),
 }
 
-# Where a field is absent, only "is not" holds; SQL's own comparison with null would hold nowhere.
+# Where a field is absent, only "is not" matches; a plain SQL comparison with null would match
+# nothing.
 _OPERATORS = {
     Order.EQUAL: "=",
     Order.UNEQUAL: "IS DISTINCT FROM",
@@ -161,11 +162,11 @@ def _joined(word: str, alone: str, parts: tuple[Expression, ...], given: Paramet
     return f"({word.join([alone, *conditions])})"
 
 
-# The log of actions as scripts read it: which fields an event fills.
+# Which fields of the log each event fills, as scripts read them.
 
 
 def action_columns(event: Event) -> tuple[object, ...]:
-    """An event as a row; what it does not have is null."""
+    """An event as a row; absent values are null."""
     return (
         event.at,
         str(event.action),

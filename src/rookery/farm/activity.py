@@ -1,12 +1,12 @@
-"""What only the primary has in memory, published every few seconds for processes that are not.
+"""Publishes, every few seconds, what only the primary has in memory, for the other processes.
 
     primary: figures, signs of life, machines that wait --encoded in a thread--> two rows
     others:  figures, read when they changed;  machines, read when somebody asks for them
 
-Theory of operation. Figures change once a minute, so that mostly only their age is written. Signs
-of life and machines that wait change all the time; a machine's own words are encoded once and kept
-with it. A server that is alone publishes nothing. All of it is for display: nothing is decided by
-it, and a primary that takes over starts from rows.
+Theory of operation. Figures change once a minute, so most rounds only refresh their time stamp.
+Signs of life and the list of waiting machines change all the time; each machine's description is
+encoded once and kept with it. A server without others publishes nothing. All of this is for display
+only: no decision depends on it, and a new primary starts from rows.
 """
 
 import asyncio
@@ -30,14 +30,15 @@ from rookery.rules.machines import MachineState
 
 PUBLISH_SECONDS = 5.0
 OLD_SECONDS = 15.0
-"""What is older than this is shown with its age on every page, and not only where machines are."""
+"""Figures older than this are marked with their age on every page, not only on pages about
+machines."""
 MOST_MACHINES = 50_000
 MACHINES_AT_ONCE = 500
 
 
 @runs(Domain.THREAD, "values are gathered in slices on the loop, encoded and decoded in a thread")
 class ActivityKeeping:
-    """The job: the primary publishes while others live, and all others read."""
+    """The periodic job: the primary publishes while other servers live; the others read."""
 
     def __init__(self, fleet: Fleet, in_thread: InThread, has_others: Callable[[], bool]) -> None:
         self._fleet = fleet
@@ -58,16 +59,17 @@ class ActivityKeeping:
 
     @property
     def age_seconds(self) -> float:
-        """How old the figures are that another process published; 0 in the primary."""
+        """The age of the figures that another process published; 0 in the primary."""
         since = self._fleet.activity.since
         return (self._primary.clock.now() - since).total_seconds() if since else 0.0
 
     def describe_moment(self) -> str:
-        """As of when pages tell what machines do; empty in the primary, which knows it now."""
+        """The age of what pages show about machines, in words; empty in the primary, which always
+        has current data."""
         return f"as of {self.age_seconds:.0f} s ago" if self._fleet.activity.since else ""
 
     def describe_age(self) -> str:
-        """What every page has to tell of figures that are too old; empty where they are not."""
+        """The notice that every page shows while figures are too old; otherwise empty."""
         age = self.age_seconds
         return f"what machines do is shown as of {age:.0f} s ago" if age > OLD_SECONDS else ""
 
@@ -85,7 +87,8 @@ class ActivityKeeping:
     async def _publish_figures(self, term: PrimaryTerm) -> None:
         shown = self._fleet.activity
         speeds, paces, colours = shown.speeds, shown.user_paces, shown.residual_colours
-        # The jobs that work them out make new ones each time.
+        # The jobs replace these mappings instead of changing them, so their identities tell whether
+        # anything changed.
         what = (term, id(speeds), id(paces), id(colours), shown.waiting_machines)
         if what == self._published:
             await self._primary.publish(FIGURES, None)

@@ -1,7 +1,8 @@
-"""Values as jsonb: exact both ways, and never of a form that PostgreSQL refuses.
+"""Converts values to jsonb and back without loss, and never into text that PostgreSQL refuses.
 
-Workers and people write texts. PostgreSQL knows no NUL and no half of a surrogate pair, and one
-such text would make a batch fail that carries the results of many; so they are replaced.
+Texts come from workers and people. PostgreSQL accepts neither NUL nor lone surrogates, and one such
+text would fail a commit that carries the results of many machines; so these characters are
+replaced.
 """
 
 from collections.abc import Mapping
@@ -23,7 +24,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Json(Generic[T]):
-    """One type of value and its text; made once, since the decoder is worth keeping."""
+    """Encodes and decodes one type. Create it once per type, since building the decoder is
+    expensive."""
 
     def __init__(self, kind: Any) -> None:
         self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(kind)
@@ -52,10 +54,10 @@ def _cleaned(value: object) -> object:
     return value
 
 
-# How each kind of run is kept: rules that stay, where it stands now, and what led there.
+# How each kind of run is stored: its fixed rules, its present state, and its history (the trail).
 #
-# A new kind gets its parts here and no column anywhere. What a kind decides by is written once;
-# only where it stands is written with every result; its trail is only ever appended to.
+# A new kind defines its parts here and needs no new columns. The rules are written once, the state
+# with every result, and the trail is only appended to.
 
 
 class UnknownKind(Problem):
@@ -63,7 +65,7 @@ class UnknownKind(Problem):
 
 
 class Parts(NamedTuple):
-    """A kind as its columns hold it."""
+    """A kind of run split into the values of its columns."""
 
     name: str
     rules: object = ()
@@ -72,7 +74,7 @@ class Parts(NamedTuple):
 
 
 class PartColumns(NamedTuple):
-    """The columns of a kind, and of an entry of its trail."""
+    """The encoders of a kind's columns and of its trail's entries."""
 
     rules: Json[Any]
     progress: Json[Any]
@@ -125,7 +127,7 @@ _TICKET: Json[tuple[Issued, ...]] = Json(tuple[Issued, ...])
 
 
 def ticket_text(ticket: object | None) -> str | None:
-    """What a task remembers of the values it was given; tunes alone give some."""
+    """The stored form of the parameter values that a task was given; only tunes give any."""
     return None if ticket is None else _TICKET.text(cast("tuple[Issued, ...]", ticket))
 
 

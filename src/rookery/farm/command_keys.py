@@ -1,14 +1,15 @@
-r"""Commands that may be sent twice and are carried out once: by a key that is committed with them.
+r"""Makes sure that a command sent twice is carried out once, by a key that is committed with it.
 
     sent --carried out, the key in the same commit--> answered
        \--the answer is lost--> sent again, the key is known --> answered from what is there now
 
-Theory of operation. A request that may come again has a key, which is present in the task that
-carries it out. The first change that the task puts takes the key along: into the term's memory, and
-into the rows by the same commit. Whoever carries the command out again, in this process or as the
-next primary, finds the key before it changes anything, and answers as if it had been done now. With
-the key goes a digest of the body: the same key with another body is a mistake of the client, which
-is told so. What was refused, or changed nothing, leaves no key: it is decided anew.
+Theory of operation. A request that may be repeated has a key, held in a context variable of the
+asyncio task that carries it out. The first change that the task puts records the key, in the term's
+memory and, by the same commit, in a row. When the command comes again, to this process or to the
+next primary, the key is found before anything changes, and the answer is given as if the command
+had been done now. A digest of the body is kept with the key: the same key with another body is a
+mistake of the client and is refused. A command that was refused or changed nothing leaves no key
+and is decided anew.
 """
 
 from collections.abc import Iterator
@@ -23,11 +24,11 @@ class CommandKey:
 
     text: str
     repeated: bool = False
-    """Whether it may have been sent before: only then rows are asked for it."""
+    """Whether the request may have been sent before; only then are the rows asked for the key."""
     used: bool = False
-    """Whether a change of this very request has taken it along."""
+    """Whether a change of this request has already recorded the key."""
     body: str = ""
-    """A digest of what the request says; empty where the key was made for this request alone."""
+    """A digest of the request's body; empty where the key was made for this one request."""
 
 
 class KeyReused(Exception):
@@ -39,7 +40,7 @@ _PRESENT: ContextVar[CommandKey | None] = ContextVar("command key", default=None
 
 @contextmanager
 def known_as(key: CommandKey) -> Iterator[None]:
-    """What this task does within the block is one command with that key."""
+    """Gives the commands that the current task carries out within the block this key."""
     before = _PRESENT.set(key)
     try:
         yield
@@ -53,5 +54,6 @@ def present_key() -> CommandKey | None:
 
 
 def leave_key() -> None:
-    """For a task that goes on by itself: what it does is no part of the command it began in."""
+    """Drops the key in a background task: its later changes do not belong to the command that
+    started it."""
     _PRESENT.set(None)

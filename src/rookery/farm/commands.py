@@ -1,7 +1,8 @@
 """What people do to runs and machines, carried out by the primary one after the other.
 
-A run that is not in memory is read from its row. What was read must still hold when it is changed,
-so that commands about the same run wait for one another; workers touch runs in memory only.
+A run that is not in memory is read from its row. The row must not change between the read and the
+command's change, so commands about the same run wait for one another; workers only change runs that
+are in memory.
 """
 
 from collections.abc import Callable
@@ -24,7 +25,7 @@ LONGEST_BLOCK_MESSAGE = 500
 
 
 class RunCommands:
-    """Who may do what is for the rules to say; here it is done."""
+    """Carries out people's commands; the rules decide who may do what."""
 
     def __init__(self, primary: Primary, views: FleetViews, locks: KeyedLocks) -> None:
         self._primary = primary
@@ -32,8 +33,8 @@ class RunCommands:
         self._locks = locks
 
     async def submit(self, run: Run, *, approver: str = "") -> str:
-        """Take up a new run, approved at once where an approver is named. Gives its id, or that of
-        the run that the same command has taken up before."""
+        """Adds a new run, approved at once if `approver` is given. Returns its id, or the id of the
+        run that the same command added before."""
 
         def submitted(term: PrimaryTerm, now: datetime) -> Decision[str]:
             if done := term.find_done():
@@ -48,7 +49,7 @@ class RunCommands:
         return await self._primary.answer(submitted)
 
     async def approve(self, run_id: str, actor: Actor) -> Run:
-        """Let a run be played; a run that may be already stays as it is."""
+        """Approves a run for play; a run that is approved already stays as it is."""
 
         def approved(run: Run, now: datetime) -> TransitionResult:
             if run.status.approved and actor.approver and not run.status.finished:
@@ -77,7 +78,7 @@ class RunCommands:
         return await self._carry_out(run_id, lambda run, now: lifecycle.restore(run, actor, now))
 
     async def reopen(self, run_id: str, actor: Actor) -> Run:
-        """Play on: a run stopped by hand, or one that an error stopped."""
+        """Lets a run continue that was stopped by hand or by an error."""
 
         def again(run: Run, now: datetime) -> TransitionResult:
             act = lifecycle.restart if run.status.failed else lifecycle.reopen
@@ -86,8 +87,8 @@ class RunCommands:
         return await self._carry_out(run_id, again)
 
     async def show_anew(self, run_id: str) -> None:
-        """Tells whoever watches an unfinished run that something was found out about it, as if the
-        run had changed, in every process."""
+        """Notifies subscribers in every process of an unfinished run that something was found out
+        about it, as if the run had changed."""
 
         def shown(term: PrimaryTerm, _now: datetime) -> Decision[None]:
             run = term.working.runs().get(run_id)
@@ -96,11 +97,11 @@ class RunCommands:
         await self._primary.answer(shown)
 
     async def block(self, short_name: str, message: str | None, actor: Actor) -> None:
-        """Give a machine no more tasks, for its owner's or an approver's reasons; None ends it.
+        """Blocks a machine from getting tasks; a `message` of None lifts the block.
 
-        Owners block machines that have been here, so that nobody fills the list with names;
-        approvers any, and what they have blocked only they let back in. What is so already changes
-        nothing and is not told.
+        Owners may only block machines that have been seen here, so that nobody fills the list with
+        invented names. Approvers may block any, and only approvers can lift their blocks. A command
+        that changes nothing is not logged.
         """
         if not actor.approver and not short_name.startswith(f"{actor.name}-"):
             raise NotApprover
@@ -134,7 +135,7 @@ class RunCommands:
             found = await self._views.known_run(run_id)
 
             def moved(term: PrimaryTerm, now: datetime) -> Decision[Run]:
-                # It may have gone on while its row was read, or have ended.
+                # The run may have continued or ended while its row was read.
                 run = term.working.runs().get(run_id, found)
                 if term.find_done() is not None:
                     return Decision(run)
@@ -148,9 +149,9 @@ class RunCommands:
 
 
 def _says_so(known: MachineBlock | None, text: str | None, actor: Actor) -> bool:
-    """Whether a machine is blocked as somebody wants it."""
+    """Whether the present block is already what the command asks for."""
     if known is None:
         return text is None
-    # An approver makes a block of the owner their own by saying the same.
+    # An approver who repeats an owner's block takes it over.
     is_taken_over = actor.approver and not known.is_approvers and known.actor != actor.name
     return known.message == text and not is_taken_over

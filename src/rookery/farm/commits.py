@@ -1,20 +1,23 @@
-r"""The group commit: many changes, one transaction, one fsync, and then all who wait are told.
+r"""The group commit: many changes share one transaction and one fsync, and then all waiters are
+told.
 
     put --> gathering --the writer is free--> in flight --COMMIT--> committed
                  \--------any failure----------/ \--> lost, for good
 
-Theory of operation. Whoever changed the working set puts the rows, which join the round that is
-gathering. One task writes: it takes the oldest round as soon as the last one ended, so that rounds
-grow with the load by themselves; but it begins few rounds a second, since each has its price and a
-worker can wait some milliseconds. There is no second attempt. When a round fails or nobody knows
-whether it was committed, all that waits is lost with it and nothing more is taken: the owner drops
-what it has in memory, takes the fence anew and with it a new group commit, and reads the rows.
+Theory of operation. Code that changes the working set puts the changes here, and they join the
+round that is gathering. A single task writes: it takes the oldest round when the previous one has
+ended, so rounds grow with the load by themselves. It pauses between rounds (`round_pause`), because
+each transaction has a fixed cost and a worker can wait some milliseconds. A failed round is never
+retried. When a round fails, or its outcome is unknown, everything that waits is lost with it and no
+more changes are accepted: the owner drops its memory, takes the fence anew, gets a new group
+commit, and reads the rows.
 
-A waiter that is cancelled leaves; what it put is committed without it.
+Cancelling a waiter does not cancel its changes: they are committed all the same.
 
-Rows that nobody's answer waits for (see `backlog`) are written by a second task, in transactions
-of their own and without an fsync: beside a round they would make everybody's answer wait. A slice
-that can't be written is dropped, since its rows are for display, or are told by their run's row.
+Rows that no answer waits for (`Backlog` in `writing`) are written by a second task, in separate
+transactions that do not wait for an fsync; as part of a round they would delay every answer. A
+slice that can't be written is dropped: its rows are for display only, or can be derived from the
+run's row.
 """
 
 import asyncio
@@ -53,33 +56,35 @@ class CommitStats:
 
 
 class CommitQueue(Protocol):
-    """The group commit. Each put has a sequence number; puts are committed in that order."""
+    """The group commit as its owner uses it. Each put gets a sequence number, and puts are
+    committed in that order."""
 
     def check_capacity(self) -> None:
-        """Raises StateLost once a commit has failed, and QueueFull beyond the bound of changes or
-        of age. There is no rollback in memory, so this is asked before anything is changed there;
-        the very next put is then taken, whatever its size."""
+        """Raises StateLost once a commit has failed, and QueueFull when too many changes wait or
+        the oldest has waited too long. Call this before changing memory, which has no rollback; the
+        next put is then accepted, whatever its size."""
         ...
 
     def put(self, changes: Changes) -> int:
-        """Joins the next commit; raises StateLost once a commit has failed."""
+        """Adds changes to the next commit and returns their sequence number; raises StateLost once
+        a commit has failed."""
         ...
 
     def committed(self, sequence: int) -> "Future[bool] | None":
-        """Whether everything up to there is committed, once that is known; None where it is by
-        now. Raises StateLost once a commit has failed."""
+        """A future that tells whether everything up to `sequence` was committed; None if it already
+        is. Raises StateLost once a commit has failed."""
         ...
 
     async def wait_committed(self, sequence: int) -> None:
-        """Returns once everything up to there is committed; raises StateLost when it is not."""
+        """Waits until everything up to `sequence` is committed; raises StateLost if it is lost."""
         ...
 
 
 class CommitListener(Protocol):
-    """Is told after each commit which runs it changed, e.g. to wake subscribers."""
+    """Receives the runs that each commit changed, e.g. to wake subscribers."""
 
     def begin(self, sequence: int) -> None:
-        """A new term of the primary begins after this commit."""
+        """A new term of the primary begins after commit `sequence`."""
         ...
 
     def add(self, sequence: int, runs: Iterable[str]) -> None:
@@ -89,47 +94,48 @@ class CommitListener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CommitLimits:
-    """How much may wait, and how much goes at once."""
+    """Limits on what may wait for a commit and on what one transaction writes."""
 
     changes: int = 20_000
-    """Changes that wait for their commit before no more are taken."""
+    """The most changes that may wait for their commit; beyond it, new ones are refused."""
     seconds: float = 2.0
-    """How long the oldest of them may wait before no more are taken."""
+    """How long the oldest change may wait; beyond it, new ones are refused."""
     round_changes: int = 1_000
-    """Changes of one transaction: beyond, answers would wait for their neighbours' rows."""
+    """The most changes in one round; with more, answers would wait for rows of other callers."""
     round_pause: float = 0.012
-    """Seconds from the end of one transaction to the beginning of the next, at least: those who
-    were told of the first come back one by one, and go together with the second."""
+    """The least pause between the end of one transaction and the start of the next. Callers that
+    were answered by the first return one by one, and their next changes then share the second."""
     slice_rows: int = 100
-    """Rows of the backlog that go with one transaction."""
+    """Rows of the backlog in one transaction."""
     slice_pause: float = 0.005
-    """Seconds between two of these, so that they do not keep a processor busy."""
+    """The pause between two such transactions, so that they don't keep a processor busy."""
     gather_pause: float = 0.5
-    """Seconds for which rows that are only shown gather before they are written."""
+    """How long rows that are only for display are gathered before they are written."""
 
 
 STANDARD_LIMITS = CommitLimits()
 
 
 class Writes(Protocol):
-    """What puts a round into rows: all of it or nothing."""
+    """Writes a round to the database, all of it or nothing."""
 
     async def write(self, gathered: PendingRows, sequence: int) -> None: ...
 
     async def follow(self, following: Slice) -> None:
-        """Rows that may be lost with the process."""
+        """Writes rows that may be lost if the process crashes."""
         ...
 
 
 @dataclass(slots=True)
 class Round:
-    """Changes that are committed together, and those who wait for it."""
+    """Changes that are committed together, and the futures that wait for them."""
 
     since: float
     last: int = 0
     gathered: PendingRows = field(default_factory=PendingRows)
     followed_by: list[Changes] = field(default_factory=list)
-    """What has rows for the backlog; they may not be written before the run that ended."""
+    """Changes with rows for the backlog; these must not be written before the end of their run is
+    committed."""
     waiters: list["asyncio.Future[bool]"] = field(default_factory=list)
 
     def end(self, *, well: bool) -> None:
@@ -139,7 +145,7 @@ class Round:
 
 
 class GroupCommit:
-    """One per term: see the module's text. Used on the loop alone."""
+    """The group commit of one term (see the module's docstring). Used only on the event loop."""
 
     def __init__(
         self,
@@ -161,7 +167,7 @@ class GroupCommit:
         self._committed = sequence
         self._waiting = 0
         self._rounds: deque[Round] = deque()
-        """Oldest first; the first one is in flight while the writer writes."""
+        """The rounds, oldest first; the first is in flight while the writer writes it."""
         self._in_flight = False
         self._next_round = 0.0
         self._backlog = Backlog()
@@ -227,18 +233,20 @@ class GroupCommit:
         )
 
     async def flush(self, seconds: float) -> None:
-        """Waits until all that was put is written, but not for longer than that."""
+        """Waits until everything that was put is written, at most `seconds`."""
         try:
             await asyncio.wait_for(self._idle.wait(), seconds)
         except TimeoutError:
             self._log("commits_not_flushed", waiting=self._waiting, backlog=len(self._backlog))
 
     def abandon(self, reason: str) -> None:
-        """Tells all who wait that nobody knows what becomes of it, also of what is in flight."""
+        """Fails all waiters, including those of the round in flight, whose outcome is then
+        unknown."""
         self._lose(reason)
 
     async def end(self, reason: str) -> None:
-        """Takes nothing more and lets the round in flight end; all else that waits is lost."""
+        """Accepts no more changes and lets the round in flight finish; everything else that waits
+        is lost."""
         self._ending = True
         self._wake.set()
         self._follows.set()
@@ -250,7 +258,7 @@ class GroupCommit:
         self._lose(reason)
 
     def _gathering(self) -> Round:
-        """The round that takes what is put now: the last one, unless it is in flight or full."""
+        """The round that new changes join: the last one, unless it is in flight or full."""
         taken = len(self._rounds) - self._in_flight
         if not taken or self._rounds[-1].gathered.changes >= self._limits.round_changes:
             self._rounds.append(Round(self._loop.time()))
@@ -269,7 +277,7 @@ class GroupCommit:
                     await self._commit()
                 self._rest()
         finally:
-            # However the writer ends, nobody may wait for it.
+            # However the writer ends, its waiters must be released.
             self._lose("the writer has ended")
 
     def _rest(self) -> None:
@@ -282,7 +290,8 @@ class GroupCommit:
             self._follows.clear()
             self._following = True
             if not self._backlog.closes:
-                # What is for display alone gathers for a while: a transaction has its price.
+                # Rows for display are gathered for a while, because each transaction has a fixed
+                # cost.
                 await asyncio.sleep(self._limits.gather_pause)
             while self._backlog and not self._ending:
                 await self._write_slice(self._backlog.take(self._limits.slice_rows))

@@ -1,10 +1,10 @@
-"""The fleet as a process knows it that is not primary: from rows, which hold what is committed.
+"""The fleet as a process that is not primary sees it: read from rows, which hold committed state.
 
-Theory of operation. Every run's row has the number of the commit that changed it last. So the
-unfinished runs are read once and then kept: whoever asks for them has the numbers compared, and
-only what changed since is read again. An answer is thus as new as the question, and two questions
-in a row cost two short queries. What else the primary has in memory (who plays what, which machine
-knows which run) is put together from rows as a new primary would do it, at most every few seconds.
+Theory of operation. Every run's row has the number of the commit that changed it last. The
+unfinished runs are read once and kept; each later request compares these numbers and reads only the
+runs that changed. The answer is as recent as the request, and two requests in a row cost two short
+queries. The rest of the primary's memory (which machine plays what, which machines are known) is
+rebuilt from rows, as a new primary would do it, at most every few seconds.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ from rookery.rules.assignment import shares
 from rookery.rules.working_set import WorkingSet
 
 MOST_CHANGED = 500
-"""More than these are read all anew."""
+"""If more runs than this have changed, all are read again."""
 WORKING_SECONDS = 5.0
 SHARE_SECONDS = 60.0
 NOTHING_READ = -1
 
 
 class UnfinishedRuns:
-    """All unfinished runs, as new as the moment somebody asks. The event loop alone uses it."""
+    """All unfinished runs, as recent as the request. Used only on the event loop."""
 
     def __init__(self, reads: FleetReads, clock: Clock) -> None:
         self._reads = reads
@@ -59,7 +59,8 @@ class UnfinishedRuns:
             self._runs = {key: run.with_share(found_shares[key]) for key, run in self._runs.items()}
 
     def _learn(self, runs: Iterable[Run]) -> None:
-        """With their shares of before, which are worked out now and then and not stored."""
+        """Takes over runs that were read, and keeps their former shares, which are not stored but
+        computed now and then."""
         for run in runs:
             former = self._runs.get(run.id)
             if not run.status.finished:
@@ -69,7 +70,7 @@ class UnfinishedRuns:
 
 
 class FleetCopy:
-    """What the rows say of the fleet. The event loop alone uses it."""
+    """The fleet as read from rows. Used only on the event loop."""
 
     def __init__(self, reads: FleetReads, clock: Clock, in_thread: InThread) -> None:
         self.unfinished = UnfinishedRuns(reads, clock)
@@ -79,10 +80,10 @@ class FleetCopy:
         self._kept: ExpiringCache[str, WorkingSet] = ExpiringCache(clock, 1)
         self._work: SharedWork[str, WorkingSet] = SharedWork()
         self.machines_since: datetime | None = None
-        """When the primary told what machines do, as the working set has it."""
+        """When the primary published the machines' activity that the working set contains."""
 
     async def working(self) -> WorkingSet:
-        """A working set to look at, a few seconds old; nobody may change it."""
+        """A working set that is a few seconds old and must not be changed."""
         return self._kept.get("") or await self._work("", self._fill)
 
     async def _fill(self) -> WorkingSet:
@@ -107,7 +108,8 @@ class FleetCopy:
 
 
 def _learn_published(working: WorkingSet, published: PublishedMachines) -> None:
-    """What the primary heard of tasks since rows were written, and the machines that wait."""
+    """Adds what the primary published: signs of life since rows were written, and machines that
+    wait."""
     for key, at in published.seen.items():
         if working.task(key) is not None:
             working.last_seen.note(key, at)

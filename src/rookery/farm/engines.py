@@ -1,12 +1,12 @@
-"""Engines: which ones this installation knows, live in memory, and who may change them.
+"""The engines that this installation knows, held in memory, and who may change them.
 
-Some engines are built in; a stored record of the same name takes their place, where an approver
-says that it is meant to. What is removed is kept: a run of it may still be looked at, and its name
-stays with its team. Every record that was ever written is kept as a version, and can be restored.
+Some engines are built in; an approver may replace one by storing a record of the same name. A
+removed record is kept: runs of the engine can still be viewed, and the name stays with its team.
+Every record that was ever written is kept as a version and can be restored.
 
-A run carries the records that its engines had when it was submitted: an approver lets those onto
-machines, whatever becomes of the engines later. New private engines are named after their team
-(`owls~Strix`), and such names are refused to everybody else alike, taken or not.
+A run carries the records that its engines had when it was submitted; those are what an approver
+approves, even if the engines change later. New private engines are named after their team
+(`owls~Strix`); other people are refused such names whether or not they are taken.
 """
 
 import asyncio
@@ -35,13 +35,13 @@ from rookery.rules.lifecycle import Actor
 
 
 class EngineRows(Table):
-    """Engine records and all their versions as rows; a change notifies all processes."""
+    """Engine records and all their versions as rows; each change notifies all processes."""
 
     async def list_all(self) -> tuple[EngineVersion, ...]:
         return await self._many(_engine, "engines_all")
 
     async def save(self, engine: EngineVersion) -> None:
-        """Keeps the engine as it is from now on, under the next version."""
+        """Stores the engine's new state as its next version."""
         name, text = engine.record.name, encode(engine.record).decode()
         row = (name, text, engine.changed, engine.changed_by, engine.removed)
         async with self._writing() as write:
@@ -50,7 +50,7 @@ class EngineRows(Table):
             await write("engines_changed", name)
 
     async def versions(self, name: str) -> tuple[EngineVersion, ...]:
-        """All that was ever written of an engine, the oldest first."""
+        """All versions of an engine, oldest first."""
         return await self._many(_engine, "engine_versions_of", name)
 
 
@@ -61,9 +61,9 @@ def _engine(record: str, **row: Any) -> EngineVersion:
 BUILT_IN_NAMES = frozenset(record.name for record in BUILT_IN)
 TEAM_MARK = "~"
 NOTHING_TOLD = "-"
-"""In the place of a record, where workers are told none."""
+"""Stands for the record of an engine whose record is not sent to workers."""
 SHOWN = tuple(name for name in EngineRecord.__struct_fields__ if name != "team")
-"""Parts of a record whose names everybody may read in the log."""
+"""The fields of a record whose names everybody may read in the log."""
 
 
 class UnknownEngine(RunFault):
@@ -103,7 +103,8 @@ ActiveRuns = Callable[[], Awaitable[tuple[Run, ...]]]
 
 
 class Engines:
-    """One per process; the event loop alone writes here."""
+    """The engines of this installation: one instance per process, changed only on the event
+    loop."""
 
     def __init__(
         self,
@@ -114,7 +115,7 @@ class Engines:
         shares: dict[str, float],
         audit: Audit,
     ) -> None:
-        """`shares` is kept up to date for the scheduler, which looks into it."""
+        """`shares` is updated in place; the scheduler reads it."""
         self._rows = rows
         self._teams = teams
         self._shares = shares
@@ -128,13 +129,13 @@ class Engines:
         self.catalogue = Catalogue({})
         self._ever = self.catalogue
         self.private: dict[str, str] = {}
-        """The teams of private engines, also of removed ones."""
+        """The team of each private engine, including removed ones, by name."""
         self.removed: frozenset[str] = frozenset()
-        """Engines whose records were removed, though there may be runs of them."""
+        """Engines whose records were removed; runs of them may remain."""
         self._learn(())
 
     async def load(self) -> None:
-        """At the start, and whenever another process has changed a record."""
+        """Reads all records: at the start, and after another process has changed one."""
         self._learn(await self._rows.list_all())
 
     async def by_name(self, name: str) -> EngineRecord:
@@ -149,15 +150,15 @@ class Engines:
         return tuple(self._known[name] for name in sorted(self._known))
 
     def engine_for_worker(self, name: str) -> EngineRecord | None:
-        """What a worker of ours is told of an engine; nothing of plain Stockfish, which it knows.
-
-        Runs outlive the removal of their engine.
+        """The record of an engine for a worker of ours, even if the engine was removed, because
+        runs outlive it; None for plain Stockfish, which workers know.
         """
         return self._for_workers.get(name)
 
     def renewed(self, run: Run) -> Run:
-        """The run with the demands of its own records, of teams and privacy as they are now: one
-        that plays again after its engine became private is for the machines of the team."""
+        """The run with current demands: those of its own records, with its teams and privacy as
+        they are now. A run that continues after its engine became private goes only to the team's
+        machines."""
         engines = dict(self._ever.engines)
         for side in run.plan.sides:
             now, then = self._ever.record(side.engine), self.record_for_worker(side)
@@ -167,7 +168,7 @@ class Engines:
         return run if demands == run.demands else with_changes(run, demands=demands)
 
     def record_for_worker(self, side: Side) -> EngineRecord | None:
-        """As `engine_for_worker`, by the record that the run was submitted with."""
+        """Like `engine_for_worker`, but with the record that the run was submitted with."""
         return submitted_record(side) if side.record else self.engine_for_worker(side.engine)
 
     def with_records(self, run: Run) -> Run:
@@ -179,8 +180,8 @@ class Engines:
         return with_changes(run, plan=replace(run.plan, sides=sides))
 
     def check_looked_at(self, run: Run, digest: str) -> None:
-        """Whether what an approver saw is what the run has: by the digest of the records that they
-        were shown, else by what the engines' records are now. Raises RecordsChanged or
+        """Checks that the approver saw the records that the run has: by the digest that they give,
+        or without one by comparison with the engines' present records. Raises RecordsChanged or
         OtherRecords."""
         own = records_digest(run)
         if digest and digest != own:
@@ -192,15 +193,15 @@ class Engines:
             raise RecordsChanged(engines=" and ".join(sorted(changed)), digest=own)
 
     async def versions(self, name: str, viewer: str | None) -> tuple[EngineVersion, ...]:
-        """The versions of an engine that somebody may see, the oldest first."""
+        """The versions of an engine that the viewer may see, oldest first."""
         own = self._teams.of(viewer)
         found = await self._rows.versions(name)
         return tuple(each for each in found if not each.record.private or each.record.team in own)
 
     async def restore(self, name: str, version: int, actor: Actor) -> EngineRecord | None:
-        """Makes an engine what it was; 0 is what it was before anybody wrote a record, and None is
-        what comes of an engine that was not there then. Raises UnknownVersion besides what `put`
-        and `remove` do."""
+        """Restores a version of an engine. Version 0 is the state before the first record was
+        written; the result is None if the engine did not exist then. Raises UnknownVersion, and
+        whatever `put` and `remove` raise."""
         found = {each.version: each for each in await self.versions(name, actor.name)}
         if not found and name not in self._known:
             raise UnknownEngine(name=name)
@@ -215,9 +216,9 @@ class Engines:
     async def put(
         self, record: EngineRecord, actor: Actor, *, replacing: bool | None = None
     ) -> bool:
-        """Whether the engine is new; raises BadField, NotOfTeam or EngineInUse. Where nothing is
-        said of replacing, a stored record is replaced and a built-in one is not: raises
-        EngineExists or BuiltIn."""
+        """Stores a record and returns whether the engine is new; raises BadField, NotOfTeam or
+        EngineInUse. If `replacing` is None, a stored record is replaced but a built-in one is not:
+        EngineExists or BuiltIn is raised."""
         _check_record(record)
         async with self._one_at_a_time:
             name, before = record.name, self._known.get(record.name)
@@ -235,12 +236,13 @@ class Engines:
         return before is None
 
     def may_write(self, actor: Actor, record: EngineRecord) -> bool:
-        """Whether somebody may change an engine, as far as its team decides it."""
+        """Whether the actor's teams allow them to change an engine."""
         own = record.team in self._teams.of(actor.name)
         return own if record.private else own or actor.approver
 
     async def remove(self, name: str, actor: Actor) -> EngineRecord:
-        """Raises UnknownEngine, also for one that is built in and was never changed."""
+        """Removes an engine's record and returns it; raises UnknownEngine, also for a built-in
+        engine that was never changed."""
         async with self._one_at_a_time:
             kept = self._kept.get(name)
             if kept is None or kept.removed or not self._sees(actor, kept.record):
@@ -254,7 +256,7 @@ class Engines:
         return kept.record
 
     def _last(self, name: str) -> EngineRecord | None:
-        """The record of that name, also a removed one: it keeps its team."""
+        """The record of that name, even if it was removed, because it still belongs to its team."""
         kept = self._kept.get(name)
         return kept.record if kept else self._known.get(name)
 
@@ -262,7 +264,7 @@ class Engines:
         return not record.private or record.team in self._teams.of(actor.name)
 
     def _check_name(self, actor: Actor, record: EngineRecord) -> None:
-        """A team's own names are refused to all others, whether they are taken or not."""
+        """Refuses the name of another team's private engine, whether or not it is taken."""
         team, mark, _ = record.name.partition(TEAM_MARK)
         if mark and team not in self._teams.of(actor.name):
             raise NotOfTeam
@@ -282,7 +284,7 @@ class Engines:
             raise BuiltIn(name=name)
 
     def _check_writer(self, actor: Actor, *records: EngineRecord | None) -> None:
-        """Whoever writes must be in the team that has the engine, and in the one that gets it."""
+        """Checks that the actor is in the team that has the engine and in the team that gets it."""
         own = self._teams.of(actor.name)
         teams = {record.team for record in records if record is not None}
         secret = any(record and not self._sees(actor, record) for record in records[1:])
@@ -293,8 +295,8 @@ class Engines:
                 raise BadField(field="team", text=f"there is no team {team}")
 
     async def _check_trusted(self, name: str, actor: Actor) -> None:
-        """What an approver has let onto the fleet's machines must not become something else; runs
-        that have their records with them can't."""
+        """Refuses changes to an engine whose approved runs would then play something else; runs
+        that carry their records are not affected."""
         approved = [run for run in await self._active() if run.status.approved]
         sides = [side for run in approved for side in run.plan.sides if not side.record]
         if not actor.approver and any(side.engine == name for side in sides):
@@ -330,8 +332,8 @@ class Engines:
 def change_events(
     before: EngineRecord | None, after: EngineRecord, actor: str, now: datetime
 ) -> Iterator[Event]:
-    """The events of a changed record. Each team has its own, in which no other is named:
-    who knows of the engine need not know of every team."""
+    """The log events of a changed record, a separate one for each team, which names no other team:
+    readers of one event need not know the other teams."""
     line = partial(about_engine, engine=after.name, actor=actor, now=now)
     if before is None:
         yield line(Action.NEW_ENGINE)
@@ -345,13 +347,13 @@ def change_events(
 
 
 def records_digest(run: Run) -> str:
-    """What tells the records of a run from others; empty where it has none."""
+    """A digest that identifies the records of a run; empty if it has none."""
     records = [side.record for side in run.plan.sides if side.record not in ("", NOTHING_TOLD)]
     return hashlib.sha256("\n".join(records).encode()).hexdigest()[:16] if records else ""
 
 
 def submitted_record(side: Side) -> EngineRecord | None:
-    """The record that a side was submitted with, where workers are told one."""
+    """The record that a side was submitted with; None if workers are not sent one."""
     return None if side.record in ("", NOTHING_TOLD) else _decoded(side.record)
 
 
@@ -361,7 +363,7 @@ def _encoded(record: EngineRecord | None) -> str:
 
 @lru_cache(maxsize=1000)
 def _decoded(text: str) -> EngineRecord:
-    """The same value for the same text, which `Payloads` counts on."""
+    """Decodes a record; equal texts give the same object, which `Payloads` relies on."""
     return msgspec.json.decode(text, type=EngineRecord)
 
 
@@ -370,7 +372,7 @@ def plays(run: Run, engine: str) -> bool:
 
 
 def _check_record(record: EngineRecord) -> None:
-    """No pattern that somebody wrote may run away, here or on a worker."""
+    """Checks that no regular expression in the record can run away, here or on a worker."""
     if record.private and not record.team:
         raise BadField(field="private", text="a private engine belongs to a team")
     for field, pattern, check_pattern in (

@@ -1,15 +1,16 @@
-"""The event bus: whoever watches runs is told, after the commit, which of them changed.
+"""The event bus: tells subscribers, after each commit, which runs have changed.
 
     commit --add--> what changed last --a few times a second--> subscribers
     a gap ---miss--> rows are asked --^
 
-Theory of operation. The bus keeps for each of the latest runs the number of the commit that changed
-it last, and that list is all there is: a subscriber is a position in it. So a reader that is slow
-or comes back costs nothing, is told each run once however often it changed, and when it is too far
-behind it is told to look at everything again. In the primary the group commit feeds the bus; other
-processes hear of commits through the database. Where something may have been missed, the rows say
-what changed since, and until they have been asked no subscriber moves beyond the gap. A reader may
-come back with the number of a commit that only another process has told of, mostly one that died.
+Theory of operation. For each recently changed run the bus keeps the number of the commit that
+changed it last. There are no queues: a subscriber is a position in this list. A slow or returning
+subscriber therefore costs nothing, is told of each run once however often it changed, and when it
+is too far behind it is told to read everything again. In the primary the group commit feeds the
+bus; other processes hear of commits through the database. When a notice may have been missed, the
+bus reads from the rows which runs have changed, and until then no subscriber moves beyond the gap.
+A subscriber may return with the number of a commit that only another process, usually one that
+died, has announced.
 """
 
 import asyncio
@@ -25,23 +26,25 @@ from rookery.farm.read_values import ChangedRuns
 from rookery.farm.reads import FleetReads
 from rookery.logs import Log, SilentLog
 
-# Those who wait for runs to change: woken soon after a change, not too often, a few at a time.
+# Subscribers that wait for runs to change are woken soon after a change, not too often, and a few
+# at a time.
 
 PAUSE_SECONDS = 0.25
 LONG_PAUSE_SECONDS = 1.0
-"""For those who watch all runs: each time, every run that plays may have changed."""
+"""The pause for subscribers to all runs, for whom every round may concern every run being
+played."""
 WOKEN_AT_ONCE = 20
 WAKING_SECONDS = 0.003
 
 
 class BusReader(Protocol):
-    """Who waits."""
+    """A subscriber that waits to be woken."""
 
     def wake(self) -> None: ...
 
 
 class SpacedCalls:
-    """Has something done soon, but not too often."""
+    """Calls a function soon after it is requested, but not too often."""
 
     def __init__(self, seconds: float, act: Callable[[set[str]], None]) -> None:
         self._seconds = seconds
@@ -52,7 +55,7 @@ class SpacedCalls:
         self.times = 0
 
     def soon(self, runs: Iterable[str]) -> None:
-        """Many calls are one."""
+        """Requests a call for these runs; requests before it are combined."""
         self._runs.update(runs)
         if self._runs and self._timer is None:
             loop = asyncio.get_running_loop()
@@ -72,7 +75,7 @@ class SpacedCalls:
 
 
 class Readers:
-    """One per bus; the event loop alone uses it."""
+    """The subscribers of a bus by what they watch. Used only on the event loop."""
 
     def __init__(self) -> None:
         self._of_all: set[BusReader] = set()
@@ -87,12 +90,13 @@ class Readers:
 
     @property
     def rounds(self) -> int:
-        """How often those who watch one run were woken."""
+        """How often subscribers to single runs were woken."""
         return self._spaced[0].times
 
     @contextmanager
     def waiting(self, reader: BusReader, run: str) -> Iterator[None]:
-        """For one run, or for all where none is named."""
+        """Registers a reader for the length of the block, for one run, or for all if `run` is
+        empty."""
         place = self._of_one[run] if run else self._of_all
         place.add(reader)
         try:
@@ -118,8 +122,9 @@ class Readers:
         self._wake(iter(tuple(chain.from_iterable(self._of_one[run] for run in watched))))
 
     def _wake(self, readers: Iterator[BusReader]) -> None:
-        """Some at a time: a thousand readers at once would hold the loop for a tenth of a second.
-        When the second lot is woken, the first has mostly had the event encoded for all."""
+        """Wakes readers in batches, because a thousand at once would hold the loop for a tenth of a
+        second. By the time the second batch wakes, the first has usually had the event encoded for
+        all."""
         some = tuple(islice(readers, WOKEN_AT_ONCE))
         for reader in some:
             reader.wake()
@@ -128,14 +133,14 @@ class Readers:
 
 
 MOST_KEPT = 2_000
-"""Runs whose last change is known; who is further behind must look at everything."""
+"""How many runs the bus remembers; a subscriber further behind must read everything again."""
 RETRY_SECONDS = 1.0
 FROM_THE_START = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which run a subscriber asks about; all of them without one."""
+    """The run that a subscriber asks about; all runs if empty."""
 
     run: str = ""
 
@@ -145,7 +150,7 @@ EVERY_RUN = Wanted()
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What changed up to a commit; `missed` means that more did than is known."""
+    """The runs that changed up to commit `sequence`; `missed` if there may be more."""
 
     sequence: int
     runs: frozenset[str]
@@ -154,7 +159,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class BusStats:
-    """What the bus has done so far, and who listens now."""
+    """The bus's counters and its present number of subscribers."""
 
     sequence: int
     subscribers: int
@@ -164,7 +169,7 @@ class BusStats:
 
 
 class Subscription:
-    """A reader's place; iterating gives what changed since, as soon as something has."""
+    """A subscriber's position; iterating yields a notice as soon as something changed since."""
 
     def __init__(self, bus: "Bus", wanted: Wanted, position: int) -> None:
         self.position = position
@@ -177,7 +182,7 @@ class Subscription:
         self._woken.set()
 
     def put_back(self, position: int) -> None:
-        """What was read since could not be used: it is to be read again."""
+        """Goes back to an earlier position, because what was read since could not be used."""
         self.position = position
         self._woken.set()
 
@@ -195,7 +200,7 @@ class Subscription:
 
 
 class Bus:
-    """One per process; the event loop alone uses it."""
+    """The event bus of a process. Used only on the event loop."""
 
     def __init__(
         self,
@@ -210,11 +215,11 @@ class Bus:
         self._most = kept
         self._retry_seconds = retry_seconds
         self._latest: OrderedDict[str, int] = OrderedDict()
-        """By run, in the order of these numbers."""
+        """The last commit that changed each run, in ascending order."""
         self._floor = 0
-        """Every change after this commit is in the list."""
+        """The commit since which the list is complete."""
         self._known = 0
-        """Up to this commit nothing was missed."""
+        """The commit up to which no change was missed."""
         self._seen = 0
         self._missed = asyncio.Event()
         self._missed.set()
@@ -223,12 +228,13 @@ class Bus:
         self._gaps = 0
 
     def begin(self, sequence: int) -> None:
-        """A new term starts from this commit; of the last ones nobody may have told us."""
+        """A new term starts after commit `sequence`; notices of commits up to it may have been
+        missed."""
         if sequence > self._seen:
             self.miss()
 
     def add(self, sequence: int, runs: Iterable[str]) -> None:
-        """A commit that changed these."""
+        """Adds a commit that changed these runs."""
         changed = set(runs)
         for run in changed:
             self._latest[run] = sequence
@@ -240,7 +246,7 @@ class Bus:
         self._readers.wake_soon(changed)
 
     def hear(self, after: int, sequence: int, runs: Collection[str] | None) -> None:
-        """What another process tells of its commits: those after one, up to another."""
+        """Takes a notice of another process: its commits after `after`, up to `sequence`."""
         if sequence <= self._seen:
             return
         if runs is None or after > self._seen:
@@ -249,19 +255,19 @@ class Bus:
             self.add(sequence, runs)
 
     def miss(self) -> None:
-        """Something may have changed that nobody told us: the rows will be asked."""
+        """Notes that a notice may have been missed, so that the rows are read."""
         self._caught_up.clear()
         self._missed.set()
 
     async def reach(self, sequence: int, *, seconds: float) -> None:
-        """For a reader whom another process told of a commit: where nobody told us of it yet, the
-        rows are asked first, and waited for so long at the most."""
+        """Waits, at most `seconds`, until the bus has heard of commit `sequence`, which another
+        process told the reader of; if necessary it reads the rows first."""
         if sequence <= self._seen:
             return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                # Never while they are being asked: who makes numbers up would keep all others from
-                # catching up.
+                # Don't start over while the rows are being read: readers that invent numbers could
+                # keep all others from catching up.
                 await self._caught_up.wait()
                 if sequence > self._seen:
                     self.miss()
@@ -269,16 +275,16 @@ class Bus:
 
     @property
     def sequence(self) -> int:
-        """The last commit up to which nothing was missed."""
+        """The last commit up to which no change was missed."""
         return self._known
 
     @property
     def seen(self) -> int:
-        """The last commit that anybody told of."""
+        """The last commit that the bus has heard of."""
         return self._seen
 
     def last_change(self, run: str) -> int:
-        """The last commit that can have changed a run, as far as anybody told."""
+        """The last commit that can have changed a run, as far as the bus has heard."""
         return self._latest.get(run, self._floor)
 
     def since(self, position: int, wanted: Wanted = EVERY_RUN) -> Notice:
@@ -291,7 +297,8 @@ class Bus:
     def subscribe(
         self, wanted: Wanted = EVERY_RUN, after: int | None = None
     ) -> Iterator[Subscription]:
-        """From a commit on, or from now on; a number that was never given out means the start."""
+        """Subscribes from commit `after` on, or from now on if it is None; a number from the future
+        stands for the start."""
         position = self._known if after is None else after
         subscription = Subscription(
             self, wanted, position if position <= self._seen else FROM_THE_START
@@ -301,7 +308,8 @@ class Bus:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator["Bus"]:
-        """Asks the rows wherever something was missed, at first for all that is to be known."""
+        """Runs the bus for the length of the block: reads the rows at the start and whenever a
+        notice may have been missed."""
         working = asyncio.create_task(self._catch_up(), name="event bus")
         try:
             yield self

@@ -1,5 +1,5 @@
-"""The farm in figures for whoever watches over it: runs by state, machines, games, what waits and
-what failed. Numbers alone, without a name of anybody or anything."""
+"""The farm in figures, for monitoring: runs by state, machines, games, and how much waits or has
+failed. There are only numbers, no names."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -15,13 +15,13 @@ from rookery.farm.primary import Rebuilding
 from rookery.model.run import DisplayState, Run
 
 REMEMBERED_SECONDS = 15.0
-"""A scraper asks about as often, and several may."""
+"""How long figures are kept; one scraper asks about this often, and there may be several."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountedRows:
-    """What one query counts. Failures are those of the last hour, given up are those deliveries
-    of the last day that nobody took."""
+    """The counts that one query returns: failures of the last hour, and deliveries that were given
+    up within the last day."""
 
     finished_runs: int = 0
     credited_games: int = 0
@@ -34,7 +34,7 @@ class CountedRows:
     undelivered_seconds: float = 0.0
     given_up: int = 0
     backup_seconds: float | None = None
-    """The age of the latest backup; None where none was ever made."""
+    """The age of the latest backup; None if there is none."""
 
 
 class FigureRows(Table):
@@ -45,18 +45,18 @@ class FigureRows(Table):
 
 @dataclass(frozen=True, slots=True)
 class FarmFigures:
-    """All of it at one moment; `rows` is None while the database does not answer."""
+    """All figures at one moment; `rows` is None while the database does not answer."""
 
     runs: Mapping[DisplayState, int]
-    """Unfinished runs by what lists show of them."""
+    """The number of unfinished runs by the state that lists show."""
     playing: int
     waiting: int
     cores: int
     games_per_minute: float
     games: int
-    """Counted so far in unfinished runs."""
+    """Games counted so far in unfinished runs."""
     remaining_games: int
-    """Of approved runs, that nobody has been asked to play yet."""
+    """Games of approved runs that have not been given out yet."""
     rows: CountedRows | None
 
 
@@ -70,7 +70,7 @@ class FarmFigureReader:
         self._work: SharedWork[str, CountedRows] = SharedWork()
 
     async def read(self) -> FarmFigures:
-        """Whatever can be had: who watches must be told most when something is wrong."""
+        """Reads whatever is available, because monitoring matters most when something is wrong."""
         try:
             active = await self._fleet.views.active()
         except (Rebuilding, StateLost):

@@ -1,4 +1,4 @@
-"""What jobs and commands found out, as rows: a document by job and by what it is about."""
+"""Results of jobs and commands, stored as documents by kind and subject."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -13,29 +13,29 @@ D = TypeVar("D")
 
 
 class FindingKind(StrEnum):
-    """Which job found it out."""
+    """The job or command that stored a document."""
 
     REVIEW = "review"
-    """By run: what an approver should know."""
+    """By run: facts that an approver should know."""
     PROGRESS = "progress"
-    """By engine: what its accepted tests add up to."""
+    """By engine: the sum of its accepted tests."""
     BOOKS = "books"
-    """Under an empty name: the official books."""
+    """Stored under the empty name: the official books."""
     BACKUP = "backup"
-    """Under an empty name: the latest backup."""
+    """Stored under the empty name: the latest backup."""
     INVENTED = "invented"
-    """Under an empty name, of a farm that a command made up: how large it is."""
+    """Stored under the empty name: the size of an invented farm."""
 
 
 class FindingRows(Table):
-    """Documents of jobs. Each is written as a whole, in the place of the one before."""
+    """Documents of jobs; each write replaces the whole document."""
 
     async def save(self, kind: FindingKind, about: str, document: object, now: datetime) -> None:
         text = msgspec.json.encode(document).decode()
         await self._write("findings_save", kind.value, about, text, now)
 
     async def load(self, kind: FindingKind, about: Collection[str], form: type[D]) -> dict[str, D]:
-        """Those that there are, by what they are about."""
+        """The existing documents about these subjects."""
         found = await self._many(_pair, "findings_of", kind.value, list(about))
         return {name: msgspec.json.decode(text, type=form) for name, text in found}
 

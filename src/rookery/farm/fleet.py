@@ -1,7 +1,7 @@
 """The fleet: what workers call about tasks, one method for each of their calls.
 
-Every answer leaves when all it depends on is committed; a living task's beat waits for nothing.
-What people do to runs is in `commands` and `purges`, what they may see in `views`.
+An answer leaves when everything that it depends on is committed; only a sign of life of an active
+task waits for nothing. People's commands are in `commands` and `purges`, reads in `views`.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ RUN_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class DrawnValues:
-    """Values to play a batch of a tune with; `final` ones are not rounded any more."""
+    """Parameter values for a batch of a tune; `final` ones need no further rounding."""
 
     tune: Tune
     perturbations: tuple[Perturbation, ...]
@@ -59,7 +59,8 @@ class DrawnValues:
 
 
 class Fleet:
-    """The calls of workers, one method each, and the parts for people on the same primary."""
+    """The calls of workers, one method each, with the objects for people's commands on the same
+    primary."""
 
     def __init__(
         self,
@@ -81,16 +82,17 @@ class Fleet:
         self.primary.purge_with(self.purges.carry_on)
         self._chance = chance or SystemChance()
         self._ended: ExpiringCache[str, int] = ExpiringCache(clock, MOST_RUNS_REMEMBERED)
-        """How many tasks runs had that are not in memory any more."""
-        # Another primary may have given out more.
+        """The number of tasks of runs that have left memory."""
+        # Another primary may have given out more tasks in the meantime.
         self.primary.on_open(lambda _term: self._ended.forget_all())
 
     async def request_task(self, machine: Machine, *, limit: int) -> Grant | NoTask | Refusal:
-        """A task for this machine, if there is one; its user may have so many at a time."""
+        """Gives the machine a task, if there is one; its user may hold at most `limit` at a
+        time."""
         return await self.primary.answer(task_request_act(machine, limit))
 
     async def beat(self, call: HeldTask) -> TaskVerdict:
-        """Note a sign of life, and answer whether the task is still active."""
+        """Notes a sign of life and answers whether the task is still active."""
         await self._check_exists(call)
         term = self.primary.term()
         try:
@@ -103,7 +105,7 @@ class Fleet:
         return alive
 
     def beat_at_once(self, key: TaskKey, worker: str, user: str) -> bool:
-        """Note a sign of life without awaiting; False where only `beat` can answer."""
+        """Notes a sign of life without awaiting anything; False if only `beat` can answer."""
         working = self.primary.term().working
         task = working.task(key)
         if task is None or task.machine.key != worker or task.machine.user != user:
@@ -117,26 +119,27 @@ class Fleet:
     async def update_task(
         self, call: HeldTask, report: Report, provenance: Provenance | None = None
     ) -> TaskVerdict:
-        """Accept all results of a task so far, with the provenance of the latest."""
+        """Takes the task's results so far, with the provenance of the latest batch."""
         await self._check_exists(call)
         return await self.primary.answer(task_update_act(call, report, provenance, self.activity))
 
     async def request_spsa(self, call: HeldTask, *, slots: int = 0) -> DrawnValues | TaskVerdict:
-        """Values for the next batch of a tune: final ones per slot where slots are asked for."""
+        """Gives values for the next batch of a tune: one final set per slot if slots are asked
+        for."""
         await self._check_exists(call)
         return await self.primary.answer(
             lambda term, now: self._draw_values(term, call, slots, now)
         )
 
     async def fail_task(self, call: HeldTask, message: str) -> TaskVerdict:
-        """End a task that its worker could not play."""
+        """Ends a task that its worker could not play."""
         await self._check_exists(call)
         return await self.primary.answer(lambda term, now: term.reception.fail(call, message, now))
 
     async def stop_run(
         self, call: HeldTask, message: str, *, weight: ComplaintWeight, complaint: str = ""
     ) -> StopAnswer:
-        """Stop a run that a worker found to be broken, or count the complaint."""
+        """Stops a run that a worker found to be broken, or counts the complaint."""
         await self._check_exists(call)
         return await self.primary.answer(
             lambda term, now: term.reception.stop(
@@ -147,7 +150,7 @@ class Fleet:
     async def log_message(
         self, machine: Machine, message: str, call: HeldTask | None = None
     ) -> None:
-        """Write a worker's message into the log of actions, about its task or about none."""
+        """Writes a worker's message into the log of actions, with its task if one is given."""
         task = await self.views.own_task(call) if call else None
         run = await self.views.known_run(call.run) if call else None
 
@@ -162,7 +165,8 @@ class Fleet:
         await self.primary.answer(noted)
 
     async def _check_exists(self, call: HeldTask) -> None:
-        """Raises UnknownRun or UnknownTask; of ended tasks it is known how many a run had."""
+        """Raises UnknownRun, or UnknownTask for a number that the run never gave out; the number of
+        tasks is remembered for runs that have left memory."""
         term = self.primary.term()
         if term.working.task((call.run, call.task)) is not None:
             return
@@ -174,7 +178,7 @@ class Fleet:
 
     async def _tasks_of(self, call: HeldTask) -> int:
         tasks = self._ended.get(call.run)
-        # It may have been opened again since, and have ended with more of them.
+        # The run may have been reopened since then, and have ended with more tasks.
         if tasks is None or call.task >= tasks:
             run = await self.views.run(call.run)
             if run is None:
@@ -216,7 +220,8 @@ def task_request_act(machine: Machine, limit: int) -> Act[Grant | NoTask | Refus
 def task_update_act(
     call: HeldTask, report: Report, provenance: Provenance | None, activity: FleetActivity
 ) -> Act[TaskVerdict]:
-    """A point of the charts that is due then has the speed that the last minute's job measured."""
+    """The act of an update. If a chart point is due, it gets the speed that the last minute's job
+    measured."""
     nps = activity.speed(call.run).nps
     return lambda term, now: _update_task(term, call, report, provenance, nps, now)
 

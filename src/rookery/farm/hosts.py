@@ -1,9 +1,9 @@
-"""Hosts: the computers that worker processes run on, as far as their words tell them apart.
+"""Hosts: the computers that workers run on, told apart by what the workers report.
 
-A worker that starts anew may come under another name, and a list of names would then show one
-computer several times. Workers of ours tell the name of their host. Of official ones only the
-hardware is known, and many computers may share that: those that are there at the same time are
-different ones, and what was there before them is taken for an earlier start of the latest.
+A restarted worker may come under a new name, so a list of workers would show one computer several
+times. Workers of ours report their host's name. Official workers report only hardware, which many
+computers may share: workers that are present at the same time are counted as different computers,
+and earlier ones as earlier starts of the one heard of last.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -28,8 +28,8 @@ DIFFERENT = (Colour.YELLOW, Colour.RED)
 
 
 class Host(NamedTuple):
-    """One computer with the workers that run or ran on it: those at play first, then the one heard
-    of last."""
+    """A computer and the workers that run or ran on it: those playing first, then the most recently
+    heard."""
 
     workers: tuple[KnownMachine, ...]
 
@@ -54,7 +54,7 @@ class Host(NamedTuple):
 
 
 def fold_hosts(known: Iterable[KnownMachine], since: datetime) -> Iterator[Host]:
-    """Puts workers of one computer together; whoever was heard of since then is there now."""
+    """Groups workers by computer; a worker heard of since `since` is present."""
     groups: dict[HostKey, list[KnownMachine]] = {}
     for each in known:
         key = identify_host(each.machine)
@@ -74,7 +74,8 @@ def fold_hosts(known: Iterable[KnownMachine], since: datetime) -> Iterator[Host]
 
 
 def _part_hosts(workers: list[KnownMachine], since: datetime) -> Iterator[Host]:
-    """Equal hardware without a name: each that is there is a computer of its own."""
+    """Splits workers with the same hardware and no host name: each one that is present is a
+    computer of its own."""
     count = sum(1 for each in workers if each.task or each.heard >= since) or 1
     there, gone = workers[:count], workers[count:]
     yield Host((there[0], *gone))
@@ -82,7 +83,7 @@ def _part_hosts(workers: list[KnownMachine], since: datetime) -> Iterator[Host]:
 
 
 def identify_host(machine: Machine) -> HostKey:
-    """By the host's name where it is told, else by the hardware."""
+    """The key of a host: its name if the worker reports it, else its hardware."""
     if host := machine.claimed.host:
         return machine.user, host
     return machine.user, machine.cores, machine.memory, machine.uname, machine.arch
@@ -92,36 +93,37 @@ def _last_heard(each: KnownMachine) -> tuple[bool, datetime]:
     return each.task is not None, each.heard
 
 
-# All hosts with what lists ask of them, worked out once for everybody and kept for a moment: a
-# page of ten thousand machines must cost no more than what it shows.
+# All hosts with what lists need, computed once for all readers and kept for a moment: a list of ten
+# thousand machines must cost no more than the page that it shows.
 
 
 class ListedHost(NamedTuple):
-    """A host with what lists sort, count and search by."""
+    """A host with the values that lists sort, count and search by."""
 
     host: Host
     user: str
     states: tuple[str, ...]
     """Any of `playing`, `different`, `waiting` and `away`."""
     cores: int
-    """At play."""
+    """The cores that are playing now."""
     words: str
-    """What a search looks in, in lower case."""
+    """The text that a search looks in, in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
 class FleetPicture:
-    """The fleet at one moment: what decides how hosts are listed."""
+    """The facts about the fleet, at one moment, that decide how hosts are listed."""
 
     now: datetime
     known: tuple[KnownMachine, ...]
     runs: Mapping[str, Run]
     residual_colours: Mapping[TaskKey, Colour]
     since: datetime | None = None
-    """When another process told what machines do; None in the primary."""
+    """When the primary published the machines' activity; None in the primary."""
 
     def list_hosts(self) -> tuple[ListedHost, ...]:
-        """By user; those at play first, then the larger ones. Takes a while."""
+        """All hosts, sorted by user, then those playing first, then the larger ones. Slow for a
+        large fleet."""
         hosts = sorted(fold_hosts(self.known, self.now - STILL_THERE), key=_order)
         return tuple(map(self.describe, hosts))
 
@@ -160,8 +162,8 @@ class Roster:
     def select_visible(
         self, runs: Collection[str], user: str | None, *, approver: bool
     ) -> Iterator[ListedHost]:
-        """Hosts without what somebody may not see: everybody sees machines that play one of these
-        runs, a user their own, and approvers those that wait."""
+        """The hosts that the viewer may see: machines that play one of these runs, the user's own
+        ones, and for approvers those that wait."""
         for listed in self.hosts:
             workers = listed.host.workers
             if listed.user == user:
@@ -177,7 +179,7 @@ class Roster:
 
 
 class MachineRoster:
-    """Keeps the roster for a few seconds; many who ask at once share one."""
+    """Keeps the roster for a few seconds; simultaneous callers share one computation."""
 
     def __init__(self, fleet: Fleet, clock: Clock, in_thread: InThread) -> None:
         self._fleet = fleet
@@ -187,7 +189,7 @@ class MachineRoster:
         self._work: SharedWork[str, Roster] = SharedWork()
 
     async def load(self) -> Roster:
-        """Raises as the fleet's views do while another process takes over."""
+        """The roster; raises what the fleet's views raise while another process takes over."""
         return self._kept.get("") or await self._work("", self._make)
 
     async def _make(self) -> Roster:

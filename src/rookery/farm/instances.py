@@ -1,5 +1,5 @@
-"""The server processes on one database: each writes every few seconds that it lives and how it
-does, for operators and for whoever needs to know whether somebody stands by.
+"""The server processes on one database. Each writes every few seconds that it is alive and how it
+is doing, for operators and for the check whether another server stands by.
 """
 
 import asyncio
@@ -17,20 +17,20 @@ from rookery.errors import Complaint
 
 PRESENCE_SECONDS = 2.0
 GONE_SECONDS = 10.0
-"""A process that was silent for so long is taken for dead."""
+"""A process that has been silent this long counts as dead."""
 
 
 class InstanceFigures(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a process does. Another version may tell more or less."""
+    """The health of a process. Other versions may send more or fewer fields."""
 
     loop_lag_seconds: float = 0.0
-    """The longest pause of its loop since it told last."""
+    """The longest pause of its event loop since the last report."""
     commits_behind: int = 0
-    """Commits that its event bus has not heard of."""
+    """Commits that its event bus has not heard of yet."""
     changes_waiting: int = 0
-    """For their group commit."""
+    """Changes that wait for the group commit."""
     requests: int = 0
-    """Being answered now."""
+    """Requests that are being answered now."""
     streams: int = 0
     connections: int = 0
     reads_form: int = 1
@@ -57,8 +57,8 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class OtherInstances:
-    """What a process learns when it says that it lives: how many others do, the newest form of
-    forwarded calls that all of these read (None without others), and the last commit."""
+    """The answer to a process's sign of life: how many other processes live, the newest form of
+    forwarded calls that all of them read (None without others), and the last commit."""
 
     others: int = 0
     sequence: int = 0
@@ -66,7 +66,7 @@ class OtherInstances:
 
 
 class StepDown(msgspec.Struct, frozen=True):
-    """Asks the holder of the lease to let it go, to a process of that name or to any."""
+    """Asks the holder of the lease to release it, to the named process or to any."""
 
     holder: str
     to: str = ""
@@ -77,7 +77,7 @@ class NoStepDown(Complaint):
 
 
 def check_step_down(lease: LeaseRow, found: Sequence[Instance], to: str) -> None:
-    """Raises NoStepDown where there is nobody to step down, or nobody to take over."""
+    """Raises NoStepDown if no process is primary, or none could take over."""
     others = [each.name for each in found if each.is_alive and each.name != lease.holder]
     if not lease.live:
         raise NoStepDown("Nobody is primary just now.")
@@ -90,7 +90,7 @@ def check_step_down(lease: LeaseRow, found: Sequence[Instance], to: str) -> None
 
 
 def read_step_down(text: str) -> StepDown | None:
-    """None for anything else that is told of the lease."""
+    """Parses a step-down request; None for any other notice about the lease."""
     try:
         return msgspec.json.decode(text, type=StepDown)
     except msgspec.MsgspecError:
@@ -98,7 +98,8 @@ def read_step_down(text: str) -> StepDown | None:
 
 
 class InstanceRows:
-    """No write here goes through the fence: a process that is not primary must be known, too."""
+    """Rows of server processes. Writes don't go through the fence, because processes that are not
+    primary report too."""
 
     def __init__(self, pool: Pool, queries: Queries) -> None:
         self._pool = pool
@@ -119,7 +120,7 @@ class InstanceRows:
         return OtherInstances(**row)
 
     async def list_all(self) -> tuple[Instance, ...]:
-        """Those that were heard of lately, dead ones included; the primary first."""
+        """The processes heard of lately, dead ones included; the primary first."""
         rows = await self._pool.fetch(self._queries["instances_all"])
         return tuple(Instance(**{**row, "figures": _read_figures(row["figures"])}) for row in rows)
 
@@ -136,7 +137,7 @@ def _read_figures(text: str) -> InstanceFigures:
 
 
 class Presence:
-    """One per process; the event loop alone uses it."""
+    """Reports this process as alive and learns of the others. Used only on the event loop."""
 
     def __init__(
         self,
@@ -145,7 +146,7 @@ class Presence:
         log: EventLog = quiet,
         learn: Callable[[OtherInstances], object] = lambda _others: None,
     ) -> None:
-        """`learn` is told of the others each time."""
+        """`learn` is called with the other processes after each report."""
         self._rows = rows
         self._describe = describe
         self._log = log
@@ -154,7 +155,7 @@ class Presence:
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator["Presence"]:
-        """Says that this process lives for the length of the block, and then that it is gone."""
+        """Reports this process as alive for the length of the block, and at its end as gone."""
         await self._tell()
         task = asyncio.create_task(self._keep_telling(), name="presence")
         try:

@@ -1,9 +1,9 @@
-"""Plays for the machines of an invented farm while it is served, so that it stays alive.
+"""Simulates the machines of an invented farm while it is served, so that its pages stay alive.
 
-Nothing is played: results are drawn for a true Elo difference, at the pace that the cores of a
-machine would have. Machines ask for tasks, give signs of life and report by the acts that the calls
-of real workers lead to, and a new test is submitted when one has ended, so that there is always
-something to look at.
+No games are played: results are drawn for an assumed Elo difference, at the pace that a machine's
+cores would reach. Machines ask for tasks, give signs of life and report through the same acts as
+real workers, and a new test is submitted when one has ended, so that there is always something to
+see.
 """
 
 import asyncio
@@ -30,12 +30,14 @@ from rookery.stats.spsa import TuneBatch
 
 TURN_SECONDS = 1.0
 BEAT_SECONDS = 60
-"""Each machine gives a sign of life so often."""
+"""The interval between signs of life of a machine."""
 LEAST_ROUND_SECONDS = 20
 MOST_ROUND_SECONDS = 600
-"""A machine that tells no results for a quarter of an hour would lose its task."""
+"""The longest interval between reports; a task without results for a quarter of an hour is taken
+back."""
 REPORTS_A_SECOND = 60
-"""As many as a laptop has no trouble with, unless there are too many machines for it."""
+"""Reports per second in all, which a laptop can handle; more only when there are too many machines
+for it."""
 LONGEST_SILENCE = 2 * MOST_ROUND_SECONDS
 NEW_TEST_SECONDS = 15
 NO_LIMIT = 10**6
@@ -43,7 +45,8 @@ ELO, ELO_SPREAD = 0.2, 2.5
 
 
 class InventedFarm(Struct, frozen=True):
-    """What was invented; kept with the farm, since it can be taken for no other by it."""
+    """The size and the seed of an invented farm. They are stored in its database, so that it is
+    never taken for a real farm."""
 
     runs: int
     machines: int
@@ -51,18 +54,18 @@ class InventedFarm(Struct, frozen=True):
 
     @property
     def tests(self) -> int:
-        """How many of the unfinished runs play or could: the others wait for approval."""
+        """How many unfinished runs play or could play; the others wait for approval."""
         return self.runs - math.ceil(self.runs / 12)
 
 
 def find_pair_chances(elo: float) -> tuple[float, ...]:
-    """How likely the five results of a pair are at a true difference."""
+    """The probabilities of the five results of a pair at a given Elo difference."""
     shift = elo * 0.0017
     return 0.006, 0.225 - shift, 0.538, 0.225 + shift, 0.006
 
 
 def make_results(p: Pentanomial, crashes: int = 0, time_losses: int = 0) -> Results:
-    """Single games that agree with these pairs."""
+    """Results of single games that agree with these pairs."""
     decided = int(p[2] * 0.55)
     return Results(
         wins=2 * p[4] + p[3] + decided,
@@ -75,8 +78,8 @@ def make_results(p: Pentanomial, crashes: int = 0, time_losses: int = 0) -> Resu
 
 
 def draw_many_pairs(chance: Random, elo: float, pairs: int) -> Results:
-    """What a machine brought home from a whole task, with a crash or a loss on time now and then;
-    one draw for each result of a pair, however many pairs there are."""
+    """The results of a whole task, now and then with a crash or a loss on time. The number of draws
+    of chance does not depend on the number of pairs."""
     drawn = [_draw_count(chance, pairs, each) for each in find_pair_chances(elo)]
     drawn[2] = max(0, pairs - sum(drawn) + drawn[2])
     p: Pentanomial = (drawn[0], drawn[1], drawn[2], drawn[3], drawn[4])
@@ -90,20 +93,21 @@ def _draw_count(chance: Random, pairs: int, share: float) -> int:
 
 
 def draw_pairs(chance: Random, elo: float, pairs: int) -> Results:
-    """Pairs drawn one by one, as they are reported."""
+    """Results of a report, drawn pair by pair."""
     drawn = Counter(chance.choices(range(5), find_pair_chances(elo), k=pairs))
     return make_results((drawn[0], drawn[1], drawn[2], drawn[3], drawn[4]))
 
 
 def count_pairs(run: Run, task: Task, now: datetime, chance: Random) -> int:
-    """Whole pairs that a machine has played since it reported last, within its task."""
+    """The number of whole pairs that a machine has played since its last report, within its
+    task."""
     seconds = min((now - task.reported).total_seconds(), LONGEST_SILENCE)
     games = seconds * run.demands.slots(task.machine.cores) / max(run.game_seconds, 0.1)
     return min(int(games / 2 + chance.random()), (task.games - task.results.games) // 2)
 
 
 class InventedFleet:
-    """The machines of an invented farm at work. The primary's loop alone uses it."""
+    """Simulates the machines of an invented farm. Used only on the primary's event loop."""
 
     def __init__(
         self,
@@ -113,7 +117,7 @@ class InventedFleet:
         invent_test: Callable[[datetime], tuple[Run, str]],
         chance: Random,
     ) -> None:
-        """`tests` are kept under way; `invent_test` makes another one, and names its approver."""
+        """Keeps `tests` tests under way; `invent_test` makes a new one and names its approver."""
         self._fleet = fleet
         self._machines = machines
         self._tests = tests
@@ -123,7 +127,7 @@ class InventedFleet:
         self._reporting, self._beating = cycle(machines), cycle(machines)
 
     async def play(self) -> None:
-        """Until it is cancelled; a database that is away is waited for."""
+        """Runs until it is cancelled, and waits while the database is unavailable."""
         woken = False
         while True:
             try:
@@ -136,7 +140,7 @@ class InventedFleet:
             await asyncio.sleep(TURN_SECONDS)
 
     async def take_turn(self) -> None:
-        """A second in the life of the farm."""
+        """Simulates one second of the farm."""
         count = len(self._machines)
         for machine in islice(self._beating, math.ceil(count * TURN_SECONDS / BEAT_SECONDS)):
             self._beat(machine)
@@ -155,7 +159,7 @@ class InventedFleet:
             self._fleet.beat_at_once((task.run, task.id), task.machine.key, task.machine.user)
 
     async def _go_on(self, machine: Machine) -> None:
-        """Reports what was played since the last time, or asks for something to play."""
+        """Reports what the machine has played since the last time, or asks for a task."""
         task, now = self._find_task(machine), self._fleet.primary.clock.now()
         if task is None:
             await self._fleet.request_task(machine, limit=NO_LIMIT)
@@ -176,7 +180,7 @@ class InventedFleet:
         await self._fleet.update_task(call, Report(task.results + new, batch, in_parts=True))
 
     async def _keep_full(self) -> None:
-        """Submits another test where one has ended, one after the other."""
+        """Submits another test when one has ended, at most one at a time."""
         now, runs = self._fleet.primary.clock.now(), self._fleet.primary.term().working.runs()
         if self._last_test and now - self._last_test < timedelta(seconds=NEW_TEST_SECONDS):
             return
@@ -187,7 +191,7 @@ class InventedFleet:
 
 
 def _wake(term: PrimaryTerm, now: datetime) -> Decision[None]:
-    """While nobody served the farm its machines slept, too: nothing is expected of that time."""
+    """Sets all tasks as reported just now: nothing was played while the farm was not served."""
     working = term.working
     for run_id in working.runs():
         for task in tuple(working.tasks(run_id)):
@@ -196,5 +200,5 @@ def _wake(term: PrimaryTerm, now: datetime) -> Decision[None]:
 
 
 def _list_faults(done: Sequence[BaseException | None]) -> Iterator[BaseException]:
-    """What went wrong; a task that has ended meanwhile is nothing wrong."""
+    """The errors among the results; a task that has ended in the meantime is no error."""
     return (each for each in done if each is not None and not isinstance(each, RunFault))

@@ -27,15 +27,16 @@ from rookery.rules.assignment import share
 from rookery.rules.working_set import WorkingSet
 from rookery.stats.residuals import Colour
 
-# What the fleet does by itself: burying dead tasks, shares, speeds, last-seen times, clean-up.
+# The fleet's own chores: ending dead tasks, shares, speeds, last-seen times, clean-up.
 #
-# Each chore works in slices and lets the loop go on in between, so that none holds it for longer
-# than a few milliseconds, however many runs, tasks and machines there are.
+# Each works in slices and yields to the loop in between, so that none holds it for longer than a
+# few milliseconds, whatever the number of runs, tasks and machines.
 
 T = TypeVar("T")
 
 DEAF_AFTER_SECONDS = 15.0
-"""A tick that is so late came from a loop that heard nobody in the meantime."""
+"""A tick that is this late shows that the event loop was blocked and heard no machine in the
+meantime."""
 CLOCK_SLACK_SECONDS = 5.0
 DEATHS_AT_A_TIME = 50
 RUNS_AT_A_TIME = 50
@@ -50,7 +51,7 @@ class SumsDisagree(Exception):
 
 @runs(Domain.LOOP, "compares two clock readings")
 class Reachability:
-    """Watches whether the server can be reached: while it can't, silent tasks are not dead."""
+    """Excuses silent tasks while the server can't be reached: they are not dead."""
 
     def __init__(self, fleet: Fleet, is_reachable: Callable[[], bool]) -> None:
         self._primary = fleet.primary
@@ -119,9 +120,9 @@ class FleetJobs:
 
     @runs(Domain.THREAD, "the tasks of one run at a time are compared in a thread")
     async def judge_tasks(self) -> None:
-        """Which machines' present results differ from those of others that play the same run. One
-        run after the other: with 100,000 machines all of them would hold the interpreter, and the
-        loop with it, for a third of a second."""
+        """Finds the tasks whose results differ from those of other machines on the same run. It
+        goes run by run: with 100,000 machines, all at once would hold the interpreter, and thus the
+        loop, for a third of a second."""
         working = self._primary.term().working
         colours: dict[TaskKey, Colour] = {}
         for run in tuple(working.runs().values()):
@@ -131,14 +132,16 @@ class FleetJobs:
 
     @runs(Domain.LOOP_CPU, "goes through 200 tasks at a time; awaits the commit")
     async def write_last_seen(self) -> None:
-        """Of those that were heard since the last time: of a large fleet that is half."""
+        """Writes the last-seen times of tasks heard of since the last call: half of a large
+        fleet."""
         after, self._seen = self._seen, self._primary.clock.now()
         async for run, tasks in portions(self._primary.term().working):
             await self._primary.answer(partial(_note_last_seen, run.id, tasks, after))
 
     @runs(Domain.LOOP, "chooses one run, whose sums are awaited")
     async def check_sums(self) -> None:
-        """One run at a time: sums that are not what tasks say would be a fault of ours."""
+        """Checks the sums of one run per call; sums that differ from its tasks would show a bug of
+        ours."""
         runs = self._primary.term().working.runs()
         later = [run_id for run_id in runs if run_id > self._checked]
         self._checked = min(later or runs, default="")
@@ -167,7 +170,7 @@ def _judge_tasks(run: Run, tasks: Sequence[Task]) -> dict[TaskKey, Colour]:
 
 
 def _end_some_dead_tasks(term: PrimaryTerm, now: datetime) -> Decision[bool]:
-    """Whether there may be more."""
+    """Ends some dead tasks and answers whether there are more silent ones to look at."""
     changes = term.reception.expire(now, DEATHS_AT_A_TIME)
     return Decision(term.reception.has_silent(now), changes)
 
@@ -185,7 +188,7 @@ def _note_last_seen(
 
 
 async def slices(items: Iterable[T], size: int) -> AsyncIterator[tuple[T, ...]]:
-    """Items in lists of `size`, letting other tasks run in between."""
+    """Items in tuples of `size`; other tasks can run in between."""
     rest = iter(items)
     while part := tuple(islice(rest, size)):
         yield part
@@ -193,9 +196,9 @@ async def slices(items: Iterable[T], size: int) -> AsyncIterator[tuple[T, ...]]:
 
 
 async def portions(working: WorkingSet) -> AsyncIterator[tuple[Run, tuple[Task, ...]]]:
-    """Every run with its active tasks, a portion of them at a time; a run may come repeatedly.
+    """Every run with its active tasks, in portions; a run with many tasks comes repeatedly.
 
-    What ends in the meantime may still come along.
+    Runs and tasks that end in the meantime may still be included.
     """
     weight = 0
     for run in tuple(working.runs().values()):
@@ -215,12 +218,12 @@ IsOutage = Callable[[BaseException], bool]
 
 
 def never(_error: BaseException) -> bool:
-    """Where there is no database that could be away."""
+    """Says that no error is an outage: for jobs without a database."""
     return False
 
 
 class JobPlace(enum.StrEnum):
-    """Which processes do a job."""
+    """Which processes run a job."""
 
     PRIMARY = "primary"
     ANY = "any"
@@ -228,9 +231,9 @@ class JobPlace(enum.StrEnum):
 
 @dataclass(slots=True)
 class PeriodicJob:
-    """Something to be done every so many seconds, and how that went so far.
+    """Work that is repeated every `seconds`, and how it went so far.
 
-    Its work declares where it runs, or the app does not start.
+    The work must declare the domain that it runs in, or the app does not start.
     """
 
     name: str
@@ -242,13 +245,13 @@ class PeriodicJob:
     failed: int = 0
     spent_seconds: float = 0.0
     ended: datetime | None = None
-    """When it was done or failed last."""
+    """When the work last succeeded or failed."""
     error: str = ""
-    """How it failed last; empty once it was done again."""
+    """The error of the last failure; empty after a success."""
 
     def plan_next(self, began: float, ended: float) -> None:
-        """Counted from the beginning, so that one that takes a moment does not miss its next tick
-        by that; one that takes longer rests for half of its time."""
+        """Schedules the next call, counted from the start of this one, so that a short job does not
+        miss its next tick. A long job rests for half its interval."""
         self.due = max(began + self.seconds - TICK_SECONDS / 10, ended + self.seconds / 2)
 
 
@@ -256,7 +259,8 @@ class PeriodicJob:
 async def run_jobs(
     fleet: Fleet, jobs: Iterable[PeriodicJob], log: Log, is_outage: IsOutage = never
 ) -> AsyncIterator[None]:
-    """Does the jobs for the length of the block, those of the primary while this process is it."""
+    """Runs the jobs for the length of the block; jobs of the primary only while this process is
+    primary."""
     task = asyncio.create_task(_work(fleet.primary, tuple(jobs), log, is_outage), name="fleet jobs")
     try:
         yield
@@ -271,7 +275,7 @@ async def _work(
     clock = primary.clock
     for job in jobs:
         job.due = clock.seconds() + job.seconds
-    # A long job must not make the server seem unreachable, so that the others go on beside it.
+    # Jobs run beside one another, so that a long one does not make the server seem unreachable.
     under_way: set[asyncio.Task[None]] = set()
     try:
         while True:
@@ -300,7 +304,8 @@ async def _do(clock: Clock, job: PeriodicJob, log: Log, is_outage: IsOutage) -> 
 
 
 async def attempt(job: PeriodicJob, log: Log, is_outage: IsOutage = never) -> None:
-    """A job that fails is tried again next time; a database that is away is no mistake of it."""
+    """Runs a job once and logs the outcome. A failed job is tried again at its next turn; an
+    unavailable database does not count as a failure."""
     try:
         await job.work()
     except (Rebuilding, StateLost, QueueFull, RunFault) as error:

@@ -1,14 +1,15 @@
-r"""Being the one who changes the working set: acts in memory, answers after the commit.
+r"""The primary: the one process that changes the working set. It acts in memory and answers after
+the commit.
 
     opened --> serving --a commit fails--> rebuilding --rows read anew--> serving
          \--another is primary--> standing by --its lease ends--------^
 
-Theory of operation. An act changes memory at once and hands over its rows; its answer leaves when
-everything put so far is committed, because it may depend on any of it. So nobody is ever told what
-might not be true. When a commit fails or its outcome is unknown, all who wait are told to try
-again, memory is thrown away, the fence is taken anew, and what the rows say is the truth. Several
-processes may want to be primary: whoever does not get the lease tries again and again, which is
-how a dead primary is taken over from.
+Theory of operation. An act changes memory at once and puts its changes into the group commit. Its
+answer leaves when everything put so far is committed, because it may depend on any of that; so no
+answer tells of state that could still be lost. When a commit fails or its outcome is unknown, all
+waiting callers are told to try again, memory is discarded, the fence is taken anew, and the state
+is read from the rows. Several processes may want to be primary: those without the lease keep trying
+to get it, which is how they take over from a dead primary.
 """
 
 import asyncio
@@ -44,22 +45,22 @@ A = TypeVar("A")
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
 LOOK_SECONDS = 0.5
-"""How often those who stand by look whether the primary still lives."""
+"""How often a standby checks whether the primary still lives."""
 SLACK_SECONDS = 0.01
 HOLD_BACK_SECONDS = 3.0
-"""For which one that stepped down leaves it to others to take over."""
+"""How long a process that stepped down lets others take over before it tries again."""
 ANSWER_SECONDS = 0.05
-"""From the last commit until its answers have left."""
+"""The time allowed for the answers to the last commit to be sent."""
 
 
 def always() -> bool:
-    """Where there is one process alone."""
+    """The lease check where there is only one process."""
     return True
 
 
 class Primary:
-    """The working set with its group commit, and what happens when a commit fails. One per
-    process; the event loop alone uses it."""
+    """The working set with its group commit, and the recovery when a commit fails. One per process;
+    used only on the event loop."""
 
     def __init__(
         self,
@@ -69,11 +70,13 @@ class Primary:
         policy: Policy = STANDARD_POLICY,
         is_held: Callable[[], bool] = always,
     ) -> None:
-        """`is_held` says whether the lease is ours: without it memory may be out of date."""
+        """`is_held` tells whether this process holds the lease; without it, memory may be out of
+        date."""
         self.clock = clock
         self.reads = store.reads
         self.engine_shares: dict[str, float] = {}
-        """How much of the fleet engines are entitled to; looked at anew for each machine."""
+        """The share of the fleet that each engine is entitled to; read for each machine that
+        asks."""
         self._store = store
         self._log = log
         self._policy = policy
@@ -89,27 +92,27 @@ class Primary:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def renew_with(self, renewed: Callable[[Run], Run]) -> None:
-        """What gives a run that is taken up again the demands that its engines have by then."""
+        """Sets the function that gives a reopened run the present demands of its engines."""
         self._renewed = renewed
 
     def purge_with(self, start: StartPurge) -> None:
-        """What carries out the purges that are due."""
+        """Sets the function that carries out due purges."""
         self._start_purge = start
 
     def on_open(self, act: Opened) -> None:
-        """Called with each new term, before anybody else sees it."""
+        """Registers a function that is called with each new term before the term is used."""
         self._on_open.append(act)
 
     async def open(self) -> None:
-        """Begins the first term, or stands by where another process is primary; raises when there
-        can be none."""
+        """Begins the first term, or stands by if another process is primary; raises if neither is
+        possible."""
         try:
             self._start(await self._begin())
         except LeaseHeld as held:
             self.spawn(self._rebuild(held))
 
     async def close(self) -> None:
-        """Waits for what was put, and ends."""
+        """Waits for pending commits and ends."""
         self._term = None
         for task in tuple(self._tasks):
             task.cancel()
@@ -118,7 +121,7 @@ class Primary:
         await self._store.close()
 
     def lost(self, reason: str) -> None:
-        """Told by the store, also where nobody waits for a commit."""
+        """Called by the store when a commit is lost, even if no caller waits for it."""
         if self._term is not None:
             self._log.warning("fleet_commit_failed", reason=reason)
             self._lose(self._term)
@@ -136,13 +139,13 @@ class Primary:
                 await asyncio.sleep(FIRST_PAUSE_SECONDS)
 
     def hold_back(self) -> None:
-        """Leaves it to another process to become primary, for a while."""
+        """Lets another process become primary for a while."""
         self._held_back_until = self.clock.seconds() + HOLD_BACK_SECONDS
 
     async def step_down(self, release: Callable[[], Awaitable[None]]) -> bool:
-        """Gives the fleet to another process: takes nothing new, lets everything that was put be
-        committed and answered, and then lets the lease go; False where there was nothing to give.
-        Calls that come meanwhile wait for the next primary."""
+        """Hands the fleet over to another process: accepts nothing new, waits until everything that
+        was put is committed and answered, and then releases the lease. False if this process is not
+        primary. Calls that arrive in the meantime wait for the next primary."""
         term, self._term = self._term, None
         if term is None:
             return False
@@ -157,11 +160,11 @@ class Primary:
         return True
 
     def look_now(self, _what: str = "") -> None:
-        """Told when the lease may be free, to those who stand by."""
+        """Wakes a standby to check the lease, which may be free."""
         self._released.set()
 
     def excuse_silence(self) -> None:
-        """The server could not be reached until now: no task is dead because of its silence."""
+        """Excuses the silence of all tasks, because the server could not be reached until now."""
         if self._term is not None:
             self._term.working.last_seen.excuse_silence(self.clock.now())
 
@@ -176,27 +179,28 @@ class Primary:
         return term
 
     def present_term(self) -> PrimaryTerm | None:
-        """The present term; None while another process may be primary, or rows are read."""
+        """The present term; None while another process may be primary or rows are being read."""
         return self._term if self._term is not None and self._is_held() else None
 
     async def answer(self, act: Act[A], *, since: PrimaryTerm | None = None) -> A:
-        """Do it in memory, write it down, and answer when all of it is committed. What the act
-        knows from rows is good for the term `since` alone: another may have changed them."""
+        """Carries out an act in memory, puts its changes, and answers when all of it is committed.
+        If the act relies on rows that the caller read, `since` is the term in which it read them:
+        in a later term, another process may have changed them, so StateLost is raised."""
         term = await self.recall_command()
         if since is not None and since is not term:
             raise StateLost
         try:
             answer, committed = self.decide(act)
         except RunFault:
-            # What is refused depends on the state as much as what is granted.
+            # A refusal depends on uncommitted state just as a grant does.
             await self.wait_committed(term)
             raise
         await self._wait(term, committed)
         return answer
 
     async def recall_command(self) -> PrimaryTerm:
-        """The present term, which knows whether this task's command was carried out before. Raises
-        KeyReused where one with the same key was, that said something else."""
+        """The present term, after looking up whether the task's command was carried out before.
+        Raises KeyReused if a command with the same key but another body was."""
         term, key = self.term(), present_key()
         if key is None or key.used:
             return term
@@ -213,8 +217,8 @@ class Primary:
         return term
 
     def decide(self, act: Act[A]) -> tuple[A, asyncio.Future[bool] | None]:
-        """Do it in memory and write it down. The answer may leave once the future is true, or at
-        once where there is none; a RunFault once the term is committed."""
+        """Carries out an act in memory and puts its changes. The answer may leave once the future
+        gives true, or at once if it is None; a RunFault may leave once the term is committed."""
         term = self.term()
         try:
             term.check_capacity()
@@ -226,14 +230,14 @@ class Primary:
         except RunFault:
             raise
         except BaseException:
-            # Nobody knows how far it came, and memory can't be rolled back.
+            # The act may have changed memory in part, and memory can't be rolled back.
             self._lose(term)
             raise
         self._put(term, done.changes)
         return done.answer, term.committed()
 
     async def wait_committed(self, term: PrimaryTerm) -> None:
-        """Wait until nothing in memory is ahead of the rows; raises StateLost."""
+        """Waits until everything in memory is committed; raises StateLost."""
         try:
             committed = term.committed()
         except StateLost:
@@ -247,16 +251,17 @@ class Primary:
             raise StateLost
 
     async def publish(self, part: str, body: bytes | None) -> None:
-        """Shows other processes what only memory has; None: what was shown before still holds."""
+        """Publishes a part of memory for other processes; a body of None confirms the one published
+        before."""
         self.term()
         await self._store.publish(part, body)
 
     def spawn(self, work: Coroutine[Any, Any, object]) -> None:
-        """Something that goes on after its caller was answered."""
+        """Runs background work that outlives the call which started it."""
         task = asyncio.ensure_future(self._log_failure(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        # One that is cancelled before it began would leave the work neither done nor closed.
+        # A task that is cancelled before it starts would leave its coroutine unclosed.
         task.add_done_callback(lambda _: work.close())
 
     def _put(self, term: PrimaryTerm, changes: Changes) -> None:
@@ -304,7 +309,8 @@ class Primary:
         self._begun.set()
 
     async def _rebuild(self, held: LeaseHeld | None = None) -> None:
-        """Tries to begin a term until it can, and stands by for as long as another is primary."""
+        """Tries to begin a term until it succeeds, and stands by while another process is
+        primary."""
         pause, primary = FIRST_PAUSE_SECONDS, ""
         while True:
             await asyncio.sleep(max(0.0, self._held_back_until - self.clock.seconds()))
@@ -326,7 +332,8 @@ class Primary:
                 return
 
     async def _stand_by(self, held: LeaseHeld, known: str) -> str:
-        """Waits until it is worth another look, and gives the primary's name, told once."""
+        """Waits until the lease may be free, logs a new primary once, and returns the primary's
+        name."""
         if held.holder != known:
             self._log.info("standing_by", primary=held.holder, address=held.address)
         with contextlib.suppress(TimeoutError):
@@ -361,8 +368,8 @@ class Primary:
 
 
 class KeyedLocks:
-    """A lock per key: who changes the same thing waits for the other, who changes another does not.
-    A lock lives for as long as somebody holds it or waits for it."""
+    """A lock per key: changes of the same thing wait for one another, others do not. A lock exists
+    as long as somebody holds it or waits for it."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()

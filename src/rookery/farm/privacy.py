@@ -1,7 +1,7 @@
-"""Privacy: what belongs to a private engine is for its team alone, whoever else asks.
+"""Privacy: everything that belongs to a private engine is visible to its team only.
 
-A run with two private engines is for those who are in both teams. Approvers are no exception: who
-wants to see a team's runs has to be in the team.
+A run with two private engines is visible to members of both teams only. There is no exception for
+approvers: they must be in a team to see its runs.
 """
 
 from dataclasses import replace
@@ -24,8 +24,8 @@ def name_of(reader: Actor | None) -> str | None:
 
 
 def without_sources(run: Run) -> Run:
-    """Without the commits of its sides and what their authors wrote, also where that stands in the
-    place of the submitter's own words."""
+    """The run without the commits of its sides and their messages. Its info is left out, too, where
+    it repeats such a message."""
     sides = tuple(with_fields(side, commit=NO_COMMIT, message="") for side in run.plan.sides)
     words = [side.message for side in run.plan.sides if side.message]
     info = "" if any(word in run.plan.info for word in words) else run.plan.info
@@ -33,14 +33,15 @@ def without_sources(run: Run) -> Run:
 
 
 class Privacy:
-    """Decides from memory who may see what; every list, read, search, stream and export asks it."""
+    """Decides from memory who may see what; all lists, reads, searches, streams and exports use
+    it."""
 
     def __init__(self, engines: Engines, teams: Teams) -> None:
         self._engines = engines
         self._teams = teams
 
     def hidden(self, viewer: str | None) -> frozenset[str]:
-        """The names of the engines that somebody may not see; None is a stranger."""
+        """The names of the engines that the viewer may not see; a viewer of None is a stranger."""
         private = self._engines.private
         if not private:
             return NOTHING
@@ -48,7 +49,8 @@ class Privacy:
         return frozenset(name for name, team in private.items() if team not in own)
 
     def hidden_in_answers(self, viewer: str | None) -> frozenset[str]:
-        """As `hidden`, with the engines that were removed: questions find nothing of them."""
+        """Like `hidden`, plus the removed engines, of which answers to questions must tell
+        nothing."""
         return self.hidden(viewer) | self._engines.removed
 
     def may_see_engine(self, viewer: str | None, engine: str) -> bool:
@@ -59,8 +61,8 @@ class Privacy:
         return all(self.may_see_engine(viewer, side.engine) for side in run.plan.sides)
 
     def is_insider(self, reader: Actor | None, run: Run) -> bool:
-        """Whether somebody is one of a run's people: its owner, who is in the team of one of its
-        engines, or an approver, who has to look at it."""
+        """Whether the reader may see a run and is its owner, in the team of one of its engines, or
+        an approver."""
         if reader is None or not self.may_see(reader.name, run):
             return False
         own = self._teams.of(reader.name)
@@ -68,24 +70,24 @@ class Privacy:
         return reader.approver or reader.name == run.plan.owner or bool(teams & own)
 
     def may_read_sources(self, reader: Actor | None, run: Run) -> bool:
-        """Whether somebody may have the sources of a run, and read what their authors wrote. What
-        no approver has let onto machines yet is for the run's people alone."""
+        """Whether the reader may have the sources of a run and read its commit messages. Until the
+        run is approved, only insiders may."""
         out = run.status.approved or run.tally.tasks > 0
         return self.is_insider(reader, run) or (out and self.may_see(name_of(reader), run))
 
     def visible_part(self, reader: Actor | None, run: Run) -> Run:
-        """A run without what this reader may not see of it."""
+        """The part of a run that the reader may see."""
         return run if self.may_read_sources(reader, run) else without_sources(run)
 
     def catalogue(self, viewer: str | None) -> Catalogue:
-        """The engines that somebody may name in a run."""
+        """The engines that the viewer may name in a run."""
         whole, hidden = self._engines.catalogue, self.hidden(viewer)
         if not hidden:
             return whole
         return Catalogue({k: v for k, v in whole.engines.items() if k not in hidden})
 
     def sight(self, reader: Actor | None) -> LogVisibility:
-        """What somebody may see of the log; None is a stranger."""
+        """What the reader may see of the log; a reader of None is a stranger."""
         if reader is None:
             return LogVisibility(self.hidden(None))
         own = self._teams.of(reader.name)

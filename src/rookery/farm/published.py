@@ -1,6 +1,6 @@
-"""What the primary publishes of its memory, as bytes and back: signs of life, and machines that
-wait. There may be ten thousand, so that whoever encodes or decodes does it in a thread, in pieces
-that leave the interpreter to others in between.
+"""Encodes and decodes what the primary publishes of its memory: signs of life and machines that
+wait. There may be ten thousand, so this is done in a thread, in pieces that let other threads have
+the interpreter in between.
 """
 
 import zlib
@@ -17,22 +17,22 @@ from rookery.stats.residuals import Colour
 T = TypeVar("T")
 AT_ONCE = 500
 FASTEST = 1
-"""Of zlib's levels."""
+"""zlib's fastest level."""
 
 
 class InThread(Protocol):
-    """Has something done that would hold up the loop."""
+    """Runs a function in a thread, because it would hold up the event loop."""
 
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
 
 
 async def inline(work: Callable[[], T], /) -> T:
-    """For fleets that are too small to hold anybody up."""
+    """Runs a function on the loop: for tests and for fleets too small to hold it up."""
     return work()
 
 
 class PublishedFigures(msgspec.Struct, frozen=True):
-    """Figures that jobs of the primary work out every so often."""
+    """Figures that jobs of the primary compute periodically."""
 
     speeds: dict[str, tuple[float, float]]
     user_paces: dict[str, float]
@@ -41,8 +41,8 @@ class PublishedFigures(msgspec.Struct, frozen=True):
 
 
 class Published(NamedTuple):
-    """A part of what was published: how old it is, when it last changed, and the whole of it
-    unless the reader knows that already."""
+    """A published part: its age in seconds, when it last changed, and its body, or None if the
+    reader already has it."""
 
     age: float
     changed: datetime
@@ -50,7 +50,7 @@ class Published(NamedTuple):
 
 
 class WaitingMachine(msgspec.Struct, array_like=True, frozen=True):
-    """A machine that asked for a task and plays none, with the runs that failed on it."""
+    """A machine that asked for a task and has none, with the runs that failed on it."""
 
     machine: Machine
     asked: float
@@ -59,7 +59,7 @@ class WaitingMachine(msgspec.Struct, array_like=True, frozen=True):
 
 
 class PublishedMachines(NamedTuple):
-    """When active tasks were last heard of, and the machines that wait."""
+    """The published last-seen times of active tasks, and the machines that wait."""
 
     seen: dict[TaskKey, datetime]
     waiting: tuple[WaitingMachine, ...]
@@ -67,7 +67,7 @@ class PublishedMachines(NamedTuple):
 
 _Seen = list[tuple[str, int, float]]
 EncodedMachine = tuple[bytes, float, str, dict[str, float]]
-"""As WaitingMachine, with the machine as it was encoded before."""
+"""The fields of a WaitingMachine, with the machine already encoded."""
 _read_seen = msgspec.json.Decoder(_Seen)
 _read_waiting = msgspec.json.Decoder(list[WaitingMachine])
 
@@ -83,7 +83,7 @@ def decode_figures(body: bytes) -> PublishedFigures:
 def encode_machines(
     seen: Sequence[tuple[TaskKey, datetime]], waiting: Sequence[EncodedMachine]
 ) -> bytes:
-    """A line for some at a time: signs of life, an empty line, machines."""
+    """Encodes lines of up to AT_ONCE entries each: signs of life, an empty line, machines."""
     lines = []
     for heard in _parts(seen):
         told = [(run, task, round(at.timestamp(), 1)) for (run, task), at in heard]

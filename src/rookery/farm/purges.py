@@ -1,8 +1,9 @@
-"""Purges, carried out portion by portion, and carried on by whoever is primary next.
+"""Carries out purges in portions; the next primary continues an interrupted one.
 
-See `rules.purge` for the rules. The run is over, so that only people's commands touch it, and these
-wait for their turn. Nobody waits for the purge of a very large run: once it is written down that it
-has begun, it is answered that it is under way, and the next primary would carry it on.
+The rules are in `rules.purge`. A purged run is over, so only people's commands touch it, and they
+wait for the run's lock. The purge of a very large run is not waited for: once its start is
+committed, the caller is told that it is under way, and if this primary fails, the next one
+continues it.
 """
 
 import asyncio
@@ -22,15 +23,16 @@ from rookery.rules.lifecycle import Actor
 from rookery.rules.purge import Purged, PurgedTotals, PurgeSearch, PurgeTarget, Purging, Struck
 
 PAGE = 100
-"""Tasks that are read and looked at in one go."""
+"""Tasks that are read and examined together."""
 PORTION = 200
-"""Tasks that are struck out with one commit: everybody's answers wait for that one."""
+"""Tasks that are struck out with one commit, which delays all answers until it is done."""
 AT_ONCE = 2_000
-"""Tasks of a run up to which its purge is waited for."""
+"""The most tasks of a run for which the caller waits until the purge is done."""
 
 
 class RunPurges:
-    """What is struck out and what is left of the run are always committed together."""
+    """Carries out purges; struck-out results and the run's new sums are always committed
+    together."""
 
     def __init__(
         self, primary: Primary, views: FleetViews, locks: KeyedLocks, in_thread: InThread = inline
@@ -40,18 +42,18 @@ class RunPurges:
         self._locks = locks
         self._in_thread = in_thread
         self._under_way: set[str] = set()
-        """Runs whose purge nobody waits for."""
+        """Runs that are purged in the background."""
 
     async def purge(self, run_id: str, actor: Actor) -> Purged:
-        """Take out results that can't be trusted; the run plays on if it is undecided then. The
-        answer may be that this is under way."""
+        """Removes results that can't be trusted; a run that is undecided afterwards continues. The
+        answer may be that the purge is under way."""
         if run_id in self._under_way:
             return Purged(await self._views.known_run(run_id), PurgedTotals(), under_way=True)
         async with self._locks(run_id):
             since = await self._primary.recall_command()
             run = await self._views.known_run(run_id)
             if since.find_done() is not None:
-                # Whoever carried it out, or carries it on, writes down what came of it.
+                # The process that carries the purge out logs its outcome.
                 return Purged(run, PurgedTotals(), under_way=True)
             purging = working_set.begin_purge(run, actor, self._primary.clock.now())
             if run.tally.tasks <= AT_ONCE:
@@ -62,8 +64,8 @@ class RunPurges:
         return Purged(run, purging.toll, under_way=True)
 
     async def carry_on(self, purging: Purging) -> None:
-        """With the purge that a run asked for when it was submitted, with one that nobody waits
-        for, or with one that a crash interrupted."""
+        """Carries out a purge in the background: one that a run asked for when it was submitted,
+        one of a very large run, or one that a crash interrupted."""
         self._under_way.add(purging.run)
         try:
             async with self._locks(purging.run):
@@ -87,7 +89,7 @@ class RunPurges:
                 began = self._primary.clock.seconds()
                 await self._write(struck, since)
                 run, purging = struck.run, struck.purging
-                # As long again belongs to those who wait for their own commits.
+                # Leave as much time to the commits of others.
                 await asyncio.sleep(self._primary.clock.seconds() - began)
         return await self._conclude(run, purging, since)
 
@@ -98,7 +100,7 @@ class RunPurges:
         return await self._in_thread(lambda: inquiry.verdict(run, purging.rule))
 
     async def _bad(self, run: Run, culprit: PurgeTarget) -> AsyncIterator[list[Task]]:
-        """The tasks that go, as many at a time as are struck out together."""
+        """The tasks to strike out, in portions that are committed together."""
         found: list[Task] = []
         async for tasks in self._pages(run):
             found += filter(culprit.takes, tasks)

@@ -16,7 +16,8 @@ EVERYTHING = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """The sums of a run that disagreed with its tasks when a primary started, and the true ones."""
+    """The stored sums of a run that disagreed with its tasks when a primary started, and the
+    correct ones."""
 
     run: str
     stored: Tally
@@ -35,7 +36,7 @@ class MachineGames:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything that a new primary reads into its working set."""
+    """Everything that a new primary reads to build its working set."""
 
     runs: tuple[tuple[Run, tuple[Task, ...]], ...]
     """Every unfinished run with its active tasks; sums are recomputed from all task rows."""
@@ -43,12 +44,12 @@ class Snapshot:
     recalled: tuple[MachineHistory, ...]
     corrections: tuple[Correction, ...] = ()
     purging: tuple[Purging, ...] = ()
-    """Purges that were due or under way."""
+    """Purges that are due or were interrupted."""
     played: tuple[MachineGames, ...] = ()
 
 
 class Grouping(enum.StrEnum):
-    """By what those who played a run are grouped."""
+    """How the machines that played a run are grouped."""
 
     USER = "user"
     CPU = "cpu"
@@ -58,21 +59,22 @@ class Grouping(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What the machines of one group have played of a run: those of a user, or those with the same
-    processor, architecture or match runner. What official workers don't tell has an empty name."""
+    """The results that one group of machines has played of a run: those of a user, or those with
+    the same processor, architecture or match runner. The name is empty where official workers don't
+    report it."""
 
     by: Grouping
     name: str
     machines: int
     results: Results
     all_groups: int
-    """How many groups of this kind there are, with those that are not listed."""
+    """How many groups of this kind there are, including those that are not listed."""
     all_games: int
-    """What all of them have played."""
+    """The games of all groups together."""
 
 
 class TaskOrder(enum.StrEnum):
-    """What a list of tasks may be sorted by."""
+    """The orders in which a list of tasks can be sorted."""
 
     NUMBER = "task"
     MACHINE = "machine"
@@ -84,9 +86,9 @@ class TaskOrder(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TaskQuery:
-    """Which tasks of a run a list asks for. `text` is looked for in the names of users and
-    machines; `state` is one of TASK_STATES, or empty for all; `differing` are the long names of
-    workers whose results lie far from those of the others."""
+    """Selects tasks of a run for a list. `text` is searched in the names of users and machines;
+    `state` is one of TASK_STATES, or empty for all; `differing` are the long names of workers whose
+    results differ much from those of the others."""
 
     run: str
     text: str = ""
@@ -104,7 +106,7 @@ TASK_STATES = ("playing", "ended", "struck out", "kept apart", "crashes", DIFFER
 
 @dataclass(frozen=True, slots=True)
 class TaskPage:
-    """A page of a list of tasks, and how many there are in all."""
+    """A page of a list of tasks, with the length of the whole list."""
 
     tasks: tuple[Task, ...]
     total: int
@@ -112,7 +114,7 @@ class TaskPage:
 
 @dataclass(frozen=True, slots=True)
 class WorkerResults:
-    """What one process of a worker has played of a run, by the name that people know it by."""
+    """The results that one worker process has played of a run; `worker` is its long name."""
 
     worker: str
     user: str
@@ -124,14 +126,14 @@ _COMMIT = re.compile(rf"[0-9a-f]{{{SHORTEST_COMMIT},40}}", re.ASCII)
 
 
 def may_begin_commit(text: str) -> bool:
-    """Whether a text that runs are searched for may be the beginning of a commit's name: long
-    enough that words of these letters are none."""
+    """Whether a search text may be the beginning of a commit's hash: hex digits, and long enough
+    not to be an ordinary word."""
     return _COMMIT.fullmatch(text.lower()) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedRunsQuery:
-    """Which finished runs a list asks for, newest first."""
+    """Selects finished runs for a list, newest first."""
 
     page: int = 1
     page_size: int = 50
@@ -143,24 +145,24 @@ class FinishedRunsQuery:
     since: datetime | None = None
     until: datetime | None = None
     text: str = ""
-    """A part of a run's tags, engines, info or its owner's name, whatever the case; or the first
-    letters of a commit."""
+    """A part of a run's tags, engines, info or owner's name, in any case; or the beginning of a
+    commit's hash."""
     deleted: bool = False
-    """Those that were taken off the lists instead of those that are on them."""
+    """Selects deleted runs instead of listed ones."""
     hidden: frozenset[str] = frozenset()
     """Engines that the reader may not know of."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogVisibility:
-    """What somebody may see of the log of actions; the defaults are a stranger's."""
+    """What a reader may see of the log of actions; the defaults are those of a stranger."""
 
     hidden: frozenset[str] = frozenset()
     """Engines that the reader may not know of."""
     teams: frozenset[str] | None = frozenset()
-    """Teams that the reader knows of; None: all of them."""
+    """The teams that the reader knows of; None for all."""
     person: str | None = ""
-    """Whose own affairs the reader may see; None: everybody's."""
+    """The user whose personal events the reader may see; None for everybody's."""
 
 
 STRANGER = LogVisibility()
@@ -168,7 +170,7 @@ STRANGER = LogVisibility()
 
 @dataclass(frozen=True, slots=True)
 class FailureQuery:
-    """Which failures of tasks a list asks for, those that happened last first."""
+    """Selects failures of tasks for a list, the most recent first."""
 
     since: datetime
     kinds: tuple[str, ...]
@@ -180,25 +182,25 @@ class FailureQuery:
 
 @dataclass(frozen=True, slots=True)
 class FailureGroup:
-    """Failures of one run that say the same, but for numbers."""
+    """Failures of one run whose messages are the same apart from numbers."""
 
     run: str
     run_name: str
     action: str
     message: str
-    """Of the last one."""
+    """The message of the most recent failure."""
     count: int
     machines: int
     first: datetime
     last: datetime
     latest: tuple[tuple[str, int], ...]
-    """Workers and tasks of the last few."""
+    """The workers and tasks of the most recent failures."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedRuns:
-    """Runs with the number of the last commit that changed each, up to commit `sequence`. Not
-    `complete` where more have changed than are listed."""
+    """The runs that commits up to `sequence` changed, each with the number of the last one. It is
+    not `complete` if more runs have changed than are listed."""
 
     sequence: int
     runs: Mapping[str, int]

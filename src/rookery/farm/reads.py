@@ -1,5 +1,5 @@
-"""Reads of the fleet's committed rows; long lists are turned into values a few at a time, so that
-the loop goes on in between.
+"""Reads the fleet's committed rows. Long lists are decoded a few rows at a time, so that the loop
+can run in between.
 """
 
 import asyncio
@@ -52,14 +52,14 @@ from rookery.protocol.actions import MOST_ACTIONS, Expression
 from rookery.rules.answers import ChartPoint, DoneCommand, MachineBlock, MachineHistory
 from rookery.rules.purge import BadTask
 
-# What a new primary puts right before it starts: rows that a crash kept behind, and sums that are
-# not what the tasks say (which would be a fault of ours, so it is written down).
+# What a new primary repairs before it starts: rows that a crash left behind, and sums that disagree
+# with the tasks (a bug of ours if it happens, so it is logged).
 
 SLICE_ROWS = 5_000
 
 
 class Recovery:
-    """Writes behind the fence of the new primary, before its group commit does."""
+    """Repairs rows behind the new primary's fence, before its group commit starts."""
 
     def __init__(self, fence: Fence, queries: Queries, *, log: EventLog = quiet) -> None:
         self._fence = fence
@@ -67,7 +67,7 @@ class Recovery:
         self._log = log
 
     async def close_rest(self) -> None:
-        """Ends the tasks of runs that ended."""
+        """Marks the remaining active tasks of finished runs as ended."""
         closed = SLICE_ROWS
         while closed == SLICE_ROWS:
             async with self._fence.write() as connection:
@@ -77,7 +77,7 @@ class Recovery:
                 self._log("closings_completed", tasks=closed)
 
     async def correct(self, runs: Sequence[tuple[Run, Correction]], sequence: int) -> None:
-        """Stores the sums as they were counted."""
+        """Stores runs with corrected sums."""
         rows = [whole_run(run, sequence, 0) for run, _ in runs]
         async with self._fence.write() as connection:
             await connection.executemany(self._queries["runs_put"], rows)
@@ -86,7 +86,7 @@ class Recovery:
 
 
 def corrected(run: Run, counted: Tally) -> Run:
-    """The run with its true sums, judged by them."""
+    """The run with correct sums, judged anew by them."""
     if counted.results == run.tally.results:
         return run.with_tally(counted)
     return replace(run, tally=counted, kind=run.kind.rejudged(counted.results))
@@ -97,15 +97,15 @@ V = TypeVar("V")
 ROWS_AT_ONCE = 200
 FIGURES = "figures"
 MACHINES = "machines"
-"""The parts of what the primary publishes."""
+"""With FIGURES, the parts that the primary publishes."""
 FILTER_SECONDS = 3.0
-"""A stranger's filter may ask for what no index helps to find; it gets no longer than this."""
+"""The time limit of filtered lists; a stranger may ask for something that no index helps to
+find."""
 KNOWN_ACTIONS = [action.value for action in Action]
 
 
 class FleetReads:
-    """Reads of committed rows, for the primary, which puts rows right at a snapshot, and for
-    others, which do not."""
+    """Reads committed rows. In the primary, `recovery` also repairs rows before a snapshot."""
 
     def __init__(self, pool: Pool, queries: Queries, recovery: Recovery | None = None) -> None:
         self._pool = pool
@@ -113,7 +113,7 @@ class FleetReads:
         self.recovery = recovery
 
     async def snapshot(self) -> Snapshot:
-        """Everything a primary starts from; to be read once the fence is taken."""
+        """Everything that a primary starts from; to be read after the fence is taken."""
         if self.recovery is not None:
             await self.recovery.close_rest()
         runs = await self._unfinished()
@@ -129,20 +129,20 @@ class FleetReads:
         )
 
     async def blocks(self) -> dict[str, MachineBlock]:
-        """Machines that get no tasks, by short name."""
+        """The blocks of machines, by the machine's short name."""
         return {row["short_name"]: MachineBlock(**row) for row in await self._fetch("blocks_all")}
 
     async def done_command(self, key: str) -> DoneCommand | None:
-        """The command with this key; None where it was not carried out."""
+        """The command with this key; None if it was not carried out."""
         row = await self._pool.fetchrow(self._queries["done_commands_find"], key)
         return None if row is None else DoneCommand(**row)
 
     async def recalled(self) -> tuple[MachineHistory, ...]:
-        """What all machines have played."""
+        """The histories of all machines."""
         return await _decoded(await self._fetch("recalled_all"), recalled_of)
 
     async def unfinished(self) -> tuple[Run, ...]:
-        """All runs that are not over; what a tune's values were on the way is left out."""
+        """All unfinished runs, without the past values of tunes."""
         return await _decoded(await self._fetch("runs_unfinished"), run_of)
 
     async def tasks_at_play(self, runs: Collection[str] | None = None) -> tuple[Task, ...]:
@@ -158,7 +158,7 @@ class FleetReads:
         return run_of(row, (await self._histories([run_id]))[run_id])
 
     async def runs(self, ids: Collection[str]) -> tuple[Run, ...]:
-        """Those of the runs that there are; what a tune's values were on the way is left out."""
+        """Those of the runs that exist, without the past values of tunes."""
         return await _decoded(await self._fetch("runs_some", list(ids)), run_of) if ids else ()
 
     async def task(self, run_id: str, task_id: int) -> Task | None:
@@ -170,7 +170,7 @@ class FleetReads:
         return await _decoded(await self._fetch("tasks_of_run", run_id), task_of)
 
     async def tasks_of_machine(self, short_name: str, limit: int) -> tuple[Task, ...]:
-        """What a machine was given last, the newest first, over all runs."""
+        """The latest tasks of a machine over all runs, newest first."""
         user, cores, key = short_name.split("-")
         first, end = f"{key}-", f"{key}."
         number = int(cores.removesuffix("cores"))
@@ -178,22 +178,24 @@ class FleetReads:
         return await _decoded(rows, task_of)
 
     async def agrees(self, run_id: str) -> bool:
-        """Whether the sums of a run are what its tasks say, both as they are at one moment."""
+        """Whether the sums of a run agree with its tasks, both read at the same moment."""
         return await self._pool.fetchval(self._queries["runs_agree"], run_id) is not False
 
     async def task_page(self, run_id: str, first: int, count: int) -> tuple[Task, ...]:
-        """Tasks of a run from a number on, as many as there are up to a count."""
+        """Up to `count` tasks of a run, from number `first` on."""
         rows = await self._fetch("tasks_page", run_id, first, first + count)
         return await _decoded(rows, task_of)
 
     async def tasks_apart(self, run_id: str, limit: int) -> tuple[BadTask, ...]:
-        """Tasks with what they reported faster than games can be played, the latest first."""
+        """Tasks with the results that were kept apart because they came faster than games can be
+        played, latest first."""
         return await _decoded(await self._fetch("tasks_apart", run_id, limit), bad_task_of)
 
     async def bad_tasks(
         self, run_id: str, first: int = 0, count: int = EVERYTHING
     ) -> tuple[BadTask, ...]:
-        """Tasks as they were before their results were struck out, in the order of the purges."""
+        """Tasks as they were before their results were struck out, in the order in which they were
+        purged."""
         return await _decoded(
             await self._fetch("bad_tasks_of_run", run_id, first, count), bad_task_of
         )
@@ -201,25 +203,25 @@ class FleetReads:
     async def last_seen(
         self, run_id: str, first: int = 0, count: int = EVERYTHING
     ) -> dict[int, datetime]:
-        """When the tasks of a run from a number on gave a sign of life, as far as is known."""
+        """When tasks of a run last gave a sign of life, as far as known."""
         rows = await self._fetch("tasks_last_seen", run_id, first, count)
         return {row["id"]: row["seen"] for row in rows}
 
     async def finished(self, query: FinishedRunsQuery) -> tuple[Run, ...]:
-        """A page of a list; what a tune's values were on the way is left out."""
+        """A page of a list of finished runs, without the past values of tunes."""
         name = "runs_deleted" if query.deleted else "runs_finished"
         chosen = run_filters.finished(self._queries[name], query)
         rows = await self._pool.fetch(chosen.sql, *chosen.values, timeout=FILTER_SECONDS)
         return await _decoded(rows, run_of)
 
     async def count_finished(self, query: FinishedRunsQuery, most: int) -> int:
-        """How many runs such a list has, counted up to a number."""
+        """The length of such a list, counted up to `most`."""
         chosen = run_filters.finished_count(self._queries["runs_finished_count"], query, most)
         found: int = await self._pool.fetchval(chosen.sql, *chosen.values, timeout=FILTER_SECONDS)
         return found
 
     async def ids_from(self, prefix: str, limit: int, hidden: Collection[str]) -> tuple[str, ...]:
-        """Ids of runs that begin so, newest first, but for those of hidden engines."""
+        """Ids of runs that begin with `prefix`, newest first, without those of hidden engines."""
         # The letter after f ends the range of hex digits.
         rows = await self._fetch("runs_begun_by", prefix, f"{prefix}g", list(hidden), limit)
         return tuple(row["id"] for row in rows)
@@ -236,13 +238,13 @@ class FleetReads:
         limit: int = MOST_ACTIONS,
         sight: LogVisibility = STRANGER,
     ) -> tuple[Event, ...]:
-        """The log as scripts read it, newest first, without what the reader may not see."""
+        """Log events that match a filter and that the reader may see, newest first."""
         chosen = action_log.actions(self._queries["actions_filtered"], wanted, limit, sight)
         rows = await self._pool.fetch(chosen.sql, *chosen.values, timeout=FILTER_SECONDS)
         return await _decoded(rows, numbered_event_of)
 
     async def failures(self, wanted: FailureQuery) -> tuple[FailureGroup, ...]:
-        """Failures of tasks, one value for all that are alike."""
+        """Failures of tasks, grouped where they are alike."""
         chosen = action_log.failures(self._queries["actions_failures"], wanted)
         rows = await self._pool.fetch(chosen.sql, *chosen.values, timeout=FILTER_SECONDS)
         return await _decoded(rows, failure_of)
@@ -252,12 +254,12 @@ class FleetReads:
         return await _decoded(await self._fetch("samples_of_run", run_id), sample_of)
 
     async def samples_at(self, runs: Collection[str], at: datetime) -> dict[str, ChartPoint]:
-        """Of each run the last point up to then, or its first where it is younger."""
+        """For each run the last chart point up to `at`, or the first point of a younger run."""
         found = await _decoded(await self._fetch("samples_at", list(runs), at), sample_of)
         return {sample.run: sample for sample in found}
 
     async def contributions(self, run_id: str, limit: int) -> tuple[Contribution, ...]:
-        """Who played a run, those with the most games first; what was struck out is left out."""
+        """The contributions to a run, largest first, without results that were struck out."""
         rows = await self._fetch("tasks_by_contributor", run_id, limit)
         return await _decoded(rows, contribution_of)
 
@@ -278,40 +280,39 @@ class FleetReads:
         return TaskPage(await _decoded(rows, task_of), rows[0]["total"] if rows else 0)
 
     async def struck_out(self, run_id: str, tasks: Collection[int]) -> dict[int, BadTask]:
-        """Those of these tasks that were struck out or kept apart, as they were before."""
+        """The original results of those tasks that were struck out or kept apart."""
         rows = await self._fetch("bad_tasks_among", run_id, list(tasks))
         return {bad.task.id: bad for bad in await _decoded(rows, bad_task_of)}
 
     async def finished_since(self, at: datetime, hidden: Collection[str] = ()) -> int:
-        """How many runs have ended since then."""
+        """How many runs have ended since `at`."""
         found: int = await self._pool.fetchval(
             self._queries["runs_finished_since"], at, sorted(hidden)
         )
         return found
 
     async def results_by_worker(self, run_id: str, limit: int) -> tuple[WorkerResults, ...]:
-        """What each worker played of a run, those with the most games first."""
+        """The results of each worker in a run, most games first."""
         rows = await self._fetch("tasks_by_worker", run_id, limit)
         return await _decoded(rows, worker_results_of)
 
     async def provenance(
         self, run_id: str, first: int = 0, count: int = EVERYTHING
     ) -> tuple[PlayedBatch, ...]:
-        """How the batches of a run were played, in the order they came in."""
+        """How the batches of a run were played, in the order of their arrival."""
         rows = await self._fetch("provenance_of_run", run_id, first, count)
         return await _decoded(rows, provenance_of)
 
     async def changed(self, after: int, most: int) -> ChangedRuns:
-        """The runs that commits after this one changed, the latest of them."""
-        # Asked first: what is committed in between is then told twice, and not missed.
+        """The most recent runs that commits after `after` changed."""
+        # Read this first: a commit in between is then reported twice rather than missed.
         sequence = await self._pool.fetchval(self._queries["commits_sequence"])
         rows = await self._fetch("runs_changed", after, most + 1)
         found = {row["id"]: row["sequence"] for row in rows[:most]}
         return ChangedRuns(sequence, found, complete=len(rows) <= most)
 
     async def published(self, part: str, known: datetime | None = None) -> Published | None:
-        """What the primary published last of its memory; without a body where it is what is
-        known since then."""
+        """What the primary published last; without the body if it has not changed since `known`."""
         row = await self._pool.fetchrow(self._queries["activity_read"], part, known)
         return None if row is None else Published(**row)
 
@@ -335,7 +336,7 @@ class FleetReads:
     async def _checked(
         self, runs: Iterable[Run], tasks: dict[str, list[Task]]
     ) -> tuple[tuple[Run, ...], tuple[Correction, ...]]:
-        """The runs with sums that agree with their tasks, and where they did not."""
+        """The runs with sums that agree with their tasks, and the corrections that were needed."""
         sums = {row["run"]: row for row in await self._fetch("tasks_sums")}
         wrong: list[tuple[Run, Correction]] = []
         right: list[Run] = []

@@ -1,7 +1,7 @@
-"""Runs and tasks as rows, and rows as runs and tasks again, exactly.
+"""Converts runs and tasks to rows and back without loss.
 
-Each has columns that are fixed once it exists and columns that move with every result; the orders
-of both are those of the queries in sql/queries/fleet.sql.
+Some columns are fixed once a row exists, others change with every result; their order is that of
+the queries in sql/queries/fleet.sql.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,7 +33,7 @@ Columns = tuple[object, ...]
 
 
 class Row(Protocol):
-    """What a query finds: columns by name."""
+    """A row of a query's result, with columns by name."""
 
     def __getitem__(self, column: str, /) -> Any: ...
 
@@ -44,13 +44,14 @@ _MACHINE: Json[Machine] = Json(Machine)
 
 
 def whole_run(run: Run, sequence: int, closed_below: int) -> Columns:
-    """All there is to write of a run."""
+    """All columns of a run."""
     parts = split_kind(run.kind)
     return fixed_run(run, parts) + moving_run(run, parts, sequence, closed_below)[1:]
 
 
 def fixed_run(run: Run, parts: Parts) -> Columns:
-    """What a run was made as; it changes only when somebody modifies the run."""
+    """The columns that are fixed when a run is created; only a modification by somebody changes
+    them."""
     return (
         run.id,
         run.created,
@@ -67,7 +68,7 @@ def fixed_run(run: Run, parts: Parts) -> Columns:
 
 
 def moving_run(run: Run, parts: Parts, sequence: int, closed_below: int) -> Columns:
-    """Where a run stands, after its id."""
+    """The id of a run, and the columns that change with its state."""
     status, tally = run.status, run.tally
     return (
         run.id,
@@ -92,7 +93,7 @@ def moving_run(run: Run, parts: Parts, sequence: int, closed_below: int) -> Colu
 
 
 def history_of(parts: Parts, known: int = 0) -> Iterator[tuple[int, str]]:
-    """The trail of a run's kind with the place of each entry, after those that are known."""
+    """The entries of a kind's trail with their positions, from position `known` on."""
     entry = part_columns(parts.name).entry
     return ((place, entry.text(parts.trail[place])) for place in range(known, len(parts.trail)))
 
@@ -143,7 +144,8 @@ def _tally(row: Row) -> Tally:
 
 
 def fixed_task(task: Task) -> Columns:
-    """What a task was given out as; the machine may describe itself anew."""
+    """The columns that are fixed when a task is given out, unless its machine describes itself
+    anew."""
     return (
         task.run,
         task.id,
@@ -155,7 +157,7 @@ def fixed_task(task: Task) -> Columns:
 
 
 def moving_task(task: Task) -> Columns:
-    """What became of a task, after its key."""
+    """The key of a task, and the columns that change with its results."""
     return (
         task.run,
         task.id,
@@ -186,7 +188,7 @@ def task_of(row: Row) -> Task:
 
 
 def bad_task(each: BadTask) -> Columns:
-    """What was struck out, and why; the rest is in the row of the task."""
+    """The columns of struck-out results and the reason; the rest is in the task's row."""
     task = each.task
     return (task.run, task.id, *counts(task.results), each.residual, each.colour.value)
 
@@ -217,7 +219,7 @@ def results_of(row: Row) -> Results:
     )
 
 
-# Points of charts, provenance and machines as rows, and back.
+# Chart points, provenance, purges and machines to rows, and back.
 
 _CULPRIT: Json[PurgeTarget] = Json(PurgeTarget)
 _TOLL: Json[PurgedTotals] = Json(PurgedTotals)

@@ -1,5 +1,5 @@
-"""The conditions of a list of finished runs, and how a query gets its conditions at all: nothing
-that was asked for gets into its text; fields are looked up, values are numbered parameters.
+"""Builds the SQL conditions for lists of finished runs. A user's values never become part of a
+query's text: fields are looked up in tables, and values are numbered parameters.
 """
 
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ PLACE = "/* conditions */ true"
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A query with its conditions in place, and the values of its parameters."""
+    """A query with its conditions filled in, and the values of its parameters."""
 
     sql: str
     values: tuple[object, ...]
 
 
 class Parameters:
-    """Numbers the values; made for one query and thrown away."""
+    """Numbers the values of one query."""
 
     def __init__(self, *values: object) -> None:
         self._values = list(values)
@@ -37,19 +37,19 @@ class Parameters:
 
 
 def finished(query: str, wanted: FinishedRunsQuery) -> Selection:
-    """The page of finished runs that a list asks for."""
+    """The query for a page of finished runs."""
     given = Parameters(wanted.page_size, (wanted.page - 1) * wanted.page_size)
     return given.into(query, _finished_conditions(wanted, given))
 
 
 def finished_count(query: str, wanted: FinishedRunsQuery, most: int) -> Selection:
-    """How many there are of them, counted up to a number."""
+    """The query for the number of such runs, counted up to `most`."""
     given = Parameters(most)
     return given.into(query, _finished_conditions(wanted, given))
 
 
-# Spelled like the index runs_by_words. Words and commits of what no approver has let out yet are
-# not searched: they are for its people.
+# Must be spelled like the index runs_by_words. Info texts and commits of unapproved runs are not
+# searched: only insiders may see them.
 _OUT = "(approver <> '' OR tasks > 0)"
 _NAMES = (
     "(owner || ' ' || coalesce(plan #>> '{sides,0,engine}', '') || ' '"
@@ -76,7 +76,8 @@ def _finished_conditions(wanted: FinishedRunsQuery, given: Parameters) -> str:
     if wanted.yellow_only:
         conditions.append("flag = 'yellow'")
     if wanted.ltc_only:
-        # A number in the text, like in the index runs_long, which a parameter would not find.
+        # The number must be in the text, as in the index runs_long; a parameter would not use that
+        # index.
         conditions.append(f"tc_base >= {LTC_SECONDS:g}")
     if wanted.since is not None:
         conditions.append(f"{ended} >= {given.add(wanted.since, 'timestamptz')}")
@@ -90,7 +91,8 @@ def _finished_conditions(wanted: FinishedRunsQuery, given: Parameters) -> str:
 
 
 def _find_text(wanted: str, given: Parameters) -> str:
-    """Words in names or in the info, or the beginning of a commit: by trigrams, then exactly."""
+    """Finds a text in names or in the info, or as the beginning of a commit: by trigrams, then
+    exactly."""
     pattern = given.add(f"%{escape_pattern(clean(wanted))}%", "text")
     found = f"{_NAMES} ILIKE {pattern} OR (plan ->> 'info') ILIKE {pattern} AND {_OUT}"
     if not may_begin_commit(wanted):

@@ -1,8 +1,8 @@
-"""A farm's history, invented: people, machines and runs that look as if months had been played.
+"""Invents a farm's history: people, machines and runs that look like months of testing.
 
-For pictures of pages, trials and benchmarks. Results are drawn for a true Elo difference, the
-tests are judged by the very rules of real ones, so that their charts, verdicts and tasks agree.
-The same seed gives the same history.
+Used for pictures of pages, trials and benchmarks. Results are drawn for an assumed Elo difference
+and tests are judged by the real rules, so that charts, verdicts and tasks agree. The same seed
+gives the same history.
 """
 
 from collections.abc import Iterator, Sequence
@@ -61,7 +61,7 @@ MOST_BLOCKED = 6
 
 @lru_cache(maxsize=1)
 def read_ideas() -> tuple[tuple[str, str], ...]:
-    """Branches, and what their commit messages say; reads a file."""
+    """The names of branches and their commit messages, read from a file."""
     lines = (Path(__file__).parent / "seeding_ideas.txt").read_text().splitlines()
     parts = (line.partition(" | ") for line in lines if not line.startswith("#"))
     return tuple((tag, message) for tag, _, message in parts)
@@ -69,7 +69,7 @@ def read_ideas() -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True, slots=True)
 class SeedSize:
-    """How much is invented: unfinished runs, machines that play, and finished runs."""
+    """The number of unfinished runs, of machines that play, and of finished runs."""
 
     runs: int = 200
     machines: int = 10_000
@@ -78,9 +78,7 @@ class SeedSize:
 
 @dataclass(slots=True)
 class FarmSeed:
-    """Draws one history: `invent_runs` gives what each run writes, in the order of their days, and
-    `invent_blocks` the machines that were shut out. A test that passes becomes the base of its
-    engine's next ones."""
+    """Draws one history, oldest run first. A test that passes becomes the base of later ones."""
 
     chance: Random
     now: datetime
@@ -89,7 +87,7 @@ class FarmSeed:
         default_factory=lambda: catalogue_of([*BUILT_IN, *invent_engines()])
     )
     branches: dict[str, list[Side]] = field(default_factory=dict)
-    """The main branch of each engine, as far as tests have brought it."""
+    """The main branch of each engine, with the tests that passed so far."""
     _machines: list[Machine] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -100,7 +98,7 @@ class FarmSeed:
         }
 
     def invent_runs(self) -> Iterator[Changes]:
-        """The finished runs from the oldest on, then those that wait and play."""
+        """The finished runs, oldest first, then the unfinished ones."""
         for left in range(self.size.history, 0, -1):
             begun = self.now - timedelta(hours=6 + 4.1 * left + self.chance.uniform(0, 3))
             yield self._finish_run(self.invent_run(begun))
@@ -114,7 +112,7 @@ class FarmSeed:
                 yield self._play_run(run, machines)
 
     def invent_blocks(self) -> Changes:
-        """Some machines that play no more, since somebody had a reason."""
+        """Blocks some machines, each for a reason."""
         blocks, events = list[MachineBlock](), list[Event]()
         for number, machine in enumerate(self._machines[: self._blocked]):
             name, why = machine.short_name, BLOCK_REASONS[number % len(BLOCK_REASONS)]
@@ -125,16 +123,16 @@ class FarmSeed:
 
     @property
     def players(self) -> Sequence[Machine]:
-        """The machines that are not shut out."""
+        """The machines that are not blocked."""
         return self._machines[self._blocked :]
 
     @property
     def _blocked(self) -> int:
-        """How many of the machines, from the first on, are blocked."""
+        """How many machines, from the first on, are blocked."""
         return min(MOST_BLOCKED, len(self._machines) // 3)
 
     def _share_machines(self) -> list[list[Machine]]:
-        """Which machines play which of the unfinished runs: a few have most."""
+        """Distributes the machines over the unfinished runs; a few runs get most of them."""
         shares: list[list[Machine]] = [[] for _ in range(self.size.runs)]
         busy = [each for each in range(self.size.runs) if each % 12 and each % 7]
         for machine in self.players if busy else ():
@@ -154,8 +152,8 @@ class FarmSeed:
         )
 
     def _invent_sides(self, kind: Kind) -> tuple[Side, Side]:
-        """An idea against the head of its engine's main branch; now and then the head against an
-        older commit of it, which measures all that was accepted between."""
+        """Usually an idea against the head of its engine's main branch, sometimes the head against
+        an older commit, which measures everything accepted in between."""
         engine = self.chance.choice(ENGINES)
         branch = self.branches[engine]
         head = with_fields(branch[-1], tag="master")
@@ -166,7 +164,7 @@ class FarmSeed:
         return self._invent_side(engine, tag, message), head
 
     def invent_run(self, begun: datetime) -> Run:
-        """A run that somebody submitted then; nobody has approved it yet."""
+        """A run submitted at `begun` and not yet approved."""
         tc, threads, bounds, _ = self.chance.choices(
             TIME_CONTROLS, [each[3] for each in TIME_CONTROLS]
         )[0]
@@ -179,7 +177,7 @@ class FarmSeed:
             threads=threads,
             owner=self.chance.choice(NAMES[:20]),
             book="UHO_Lichess_4852_v1.epd",
-            # One of high priority would take all machines from the others within the hour.
+            # A run of high priority would take all machines from the others within an hour.
             priority=self.chance.choice((0, 0, 0, 0, -1, 0)),
             info=self.chance.choice(
                 ("", f"Second try of {sides[0].tag}.", "Rebased, with tuned values.")
@@ -195,8 +193,8 @@ class FarmSeed:
         return Fixed() if draw < 0.12 else SprtTest(Sprt(*bounds, batch_size=4))
 
     def _finish_run(self, run: Run) -> Changes:
-        """Plays a run to its end; some are stopped by their owner before, and from some the results
-        of machines that crashed are purged."""
+        """Plays a run to its end. Some are stopped early by their owner, and results of machines
+        that crashed are purged from some."""
         most = self.chance.choices((TASKS_PER_RUN * 3, TASKS_PER_RUN), (9, 1))[0]
         players = self.chance.sample(self._machines, min(len(self._machines), 60))
         changes = self._play_tasks(run, players, draw_pace(self.chance, run, most, self.now), most)
@@ -217,7 +215,7 @@ class FarmSeed:
         return about_run(action, run, run.plan.owner, run.updated, words)
 
     def _purge(self, over: Changes) -> Changes:
-        """Takes out the tasks with too many crashes, where there are any."""
+        """Purges tasks with too many crashes, if there are any."""
         run, bad = over.runs[0], [task for task in over.tasks if task.results.excessive()]
         if not bad or not run.kind.may_purge:
             return over
@@ -232,14 +230,14 @@ class FarmSeed:
         return with_fields(_changed(over, purged.run, tasks, *purged.events), bad=struck.bad)
 
     def _merge(self, run: Run) -> None:
-        """What has passed is the head of its engine's main branch from now on."""
+        """Makes a test that passed the new head of its engine's main branch."""
         if isinstance(run.kind, SprtTest) and run.kind.state.verdict is Verdict.ACCEPTED:
             side = run.plan.sides[0]
             self.branches[side.engine].append(side)
 
     def _play_run(self, run: Run, machines: Sequence[Machine]) -> Changes:
-        """A run that plays now: some tasks are over, and each of the machines that has the cores
-        has one."""
+        """A run that is playing now: some tasks are over, and each machine with enough cores has an
+        active one."""
         able = [each for each in machines if each.cores >= run.plan.threads]
         changes = self._play_until_now(run, able)
         played, over = changes.runs[0], tuple(task.closed() for task in changes.tasks)
@@ -256,14 +254,15 @@ class FarmSeed:
             active.append(replace(task, results=results))
         kind = self._judge(played.kind, tally.results, tally.results - idle.results)
         if kind.is_decided(tally.results, run.plan.games):
-            # What would have ended the test has not been reported yet.
+            # Leave out results that would have ended the test.
             kind, tally = played.kind, idle
             active = [replace(task, results=NOTHING) for task in active]
         playing = replace(played, kind=kind, tally=tally, updated=self.now)
         return _changed(changes, playing, (*over, *active))
 
     def _play_until_now(self, run: Run, machines: Sequence[Machine]) -> Changes:
-        """What came before: at the pace of the machines that play it, and without a verdict."""
+        """The tasks that are over: played at the pace of the present machines, and without a
+        verdict."""
         past = self.chance.sample(self._machines, min(len(self._machines), 30))
         most = self.chance.randint(4, 26)
         pace = draw_pace(self.chance, run, most, self.now, machines)
@@ -271,7 +270,7 @@ class FarmSeed:
         drawn = self.chance.getstate()
         changes = self._play_tasks(run, past, pace, most, undecided=True)
         if len(changes.tasks) < most:
-            # The same tasks once more, so that the last of them ends now.
+            # Draw the same tasks again, so that the last of them ends now.
             self.chance.setstate(drawn)
             changes = self._play_tasks(run, past, pace, len(changes.tasks), undecided=True)
         return changes
@@ -290,8 +289,8 @@ class FarmSeed:
         *,
         undecided: bool = False,
     ) -> Changes:
-        """The run after its tasks were played one after the other, until it is decided or `most`
-        were played; with `undecided` it stops before a verdict, and the last one ends now."""
+        """Plays the tasks of a run one after the other, until it is decided or `most` are played.
+        With `undecided` it stops before a verdict, and the last task ends now."""
         elo = self.chance.gauss(0.2, 2.5)
         run = replace(run, status=Status(approver=self.find_approver(run)))
         if undecided:
@@ -351,7 +350,7 @@ class FarmSeed:
         return next(name for name in sorted(APPROVERS) if name != run.plan.owner)
 
     def _sample(self, run: Run, cores: int, nps: float) -> ChartPoint:
-        """With so many cores, of which each has this speed."""
+        """A chart point of the run, with `cores` cores of `nps` nodes per second each."""
         return replace(chart_point(run, run.updated, cores * nps), cores=cores)
 
     def _batch(self, task: Task) -> PlayedBatch:
@@ -393,7 +392,8 @@ def _changed(changes: Changes, run: Run, tasks: tuple[Task, ...], *told: Event) 
 
 
 def list_commits(changes: Changes) -> Iterator[Changes]:
-    """What is written one after the other: results that were struck out refer to their tasks."""
+    """Splits changes that must be written one after the other, because struck-out results refer to
+    their tasks."""
     yield with_fields(changes, bad=())
     if changes.bad:
         yield Changes(bad=changes.bad)

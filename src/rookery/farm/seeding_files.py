@@ -1,4 +1,4 @@
-"""Files of an invented farm: games of legal moves, logs of failures, and what people uploaded."""
+"""Invents files of a farm: games of legal moves, logs of failures, and uploads."""
 
 import gzip
 import hashlib
@@ -25,7 +25,8 @@ ORDINARY_LINES = (
 
 
 def invent_games(chance: Random, run: Run, number: int) -> bytes:
-    """So many games of a run, in pairs of one opening, packed as a worker sends them."""
+    """Invents `number` games of a run, in pairs with the same opening, compressed as a worker sends
+    them."""
     texts = (_invent_game(chance, run, place) for place in range(number))
     return gzip.compress("".join(texts).encode(), 4, mtime=0)
 
@@ -47,7 +48,7 @@ def _invent_game(chance: Random, run: Run, place: int) -> str:
         "FEN": begun,
         "SetUp": "1",
         "PlyCount": str(len(moves)),
-        # A game that was lost on time is not drawn.
+        # A loss on time is never a draw.
         "Termination": chance.choice(ENDINGS if result in DECIDED else ENDINGS[:-1]),
         "TimeControl": run.plan.tc,
     }
@@ -56,7 +57,7 @@ def _invent_game(chance: Random, run: Run, place: int) -> str:
 
 
 def _play_opening(number: int) -> chess.Board:
-    """The same for both games of a pair."""
+    """The position after the opening of a pair, the same for both games."""
     board, chance = chess.Board(START), Random(number)  # noqa: S311 - no secret
     for _ in range(OPENING_PLIES):
         board.push(chance.choice(_list_moves(board)))
@@ -64,7 +65,7 @@ def _play_opening(number: int) -> chess.Board:
 
 
 def _play(chance: Random, board: chess.Board, most: int) -> Iterator[str]:
-    """Moves with what a runner writes behind each: score, depth, time and nodes."""
+    """Moves with the comments that a match runner adds: score, depth, time and nodes."""
     score = 0.0
     for ply in range(most):
         legal = _list_moves(board)
@@ -87,33 +88,33 @@ def _list_moves(board: chess.Board) -> list[chess.Move]:
 
 
 def _weigh(board: chess.Board, move: chess.Move) -> int:
-    """Takes what can be taken, so that the games thin out."""
+    """The weight of a move: captures weigh most, so that the board empties."""
     taken = board.piece_at(move.to_square)
     return taken.piece_type if taken else 0
 
 
 def invent_log(failure: Event) -> str:
-    """What a worker writes down about a task that failed."""
+    """The log that a worker writes about a task that failed."""
     return "\n".join(
         (*ORDINARY_LINES, f"Traceback: {failure.message}", "The task is given up.", "")
     )
 
 
-# What people have uploaded.
+# Uploaded files.
 
 
 def invent_net(chance: Random) -> tuple[str, bytes]:
-    """A net of few weights and the name of its file, which tells its hash."""
+    """A small net and its file name, which contains its hash."""
     weights = chance.randbytes(24_000)
     return f"nn-{hashlib.sha256(weights).hexdigest()[:12]}.nnue", weights
 
 
 def invent_book(first: int, openings: int) -> bytes:
-    """A book of so many legal positions."""
+    """A book of `openings` legal positions."""
     boards = (_play_opening(first + number) for number in range(openings))
     return "".join(f"{board.epd()}\n" for board in boards).encode()
 
 
 def invent_program(chance: Random) -> bytes:
-    """What begins as a program does, and would do nothing."""
+    """A file that begins like a program but does nothing."""
     return b"\x7fELF" + chance.randbytes(8_000)

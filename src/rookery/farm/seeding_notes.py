@@ -1,7 +1,7 @@
-"""What is noted about invented runs: how their tasks failed, and what was read in their sources.
+"""Invents notes about runs: how their tasks failed, and what a review of their sources found.
 
-Chance for what a run has beside its games is drawn from its id, so that the games of a history stay
-the same whatever is noted about them.
+Randomness for notes is derived from the run's id, so that the games of a history do not depend on
+the notes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ REPEATED = (
     "Make failed: ld returned {short} exit status.",
     "The download of the net timed out after {short} s.",
 )
-"""What several machines say about one run, each with other numbers."""
+"""Messages that several machines report about one run, each with different numbers."""
 RUNS_WITH_TROUBLE = 0.15
 MOST_REPEATED = 14
 MOST_EARLIER_RUNS = 60
@@ -35,7 +35,7 @@ OFF_THE_BRANCH = 0.08
 
 
 def invent_failure(chance: Random, run: Run, task: Task) -> Event:
-    """One that says what no other task of the run says, mostly."""
+    """A failure whose message usually occurs only once in the run."""
     draw = chance.random()
     if draw < 0.2:
         return about_task(Action.DEAD_TASK, run, task, task.reported)
@@ -45,8 +45,8 @@ def invent_failure(chance: Random, run: Run, task: Task) -> Event:
 
 
 def invent_repeated_failures(run: Run, tasks: Sequence[Task]) -> Iterator[Event]:
-    """Crashes of the tasks that had too many; and in some runs a trouble that several machines run
-    into, one after the other."""
+    """The events of tasks with too many crashes, and in some runs a problem that several machines
+    have one after the other."""
     for task in tasks:
         if task.results.excessive():
             yield excess_event(run, task, task.reported)
@@ -65,7 +65,7 @@ def invent_repeated_failures(run: Run, tasks: Sequence[Task]) -> Iterator[Event]
 
 
 def invent_review(run: Run) -> ReviewFacts:
-    """What a server would have read in the sources of a run, which are nowhere."""
+    """The review that a server would have made of the sources of a run, which don't exist."""
     chance = Random(f"review of {run.id}")  # noqa: S311 - no secret
     earlier = chance.randint(0, MOST_EARLIER_RUNS)
     if chance.random() < UNREAD_SOURCES:

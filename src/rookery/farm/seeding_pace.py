@@ -1,5 +1,5 @@
-"""How fast invented runs were played: as fast as that many cores get games done, so that cores,
-games a minute and times of a page agree."""
+"""Chooses how fast invented runs are played, so that the cores, games per minute and times on a
+page agree."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +11,13 @@ from rookery.model.run import Run, machines_pace
 
 SHORT_GAME_SECONDS = 20.0
 MOST_GAMES = 45_000
-"""What a run may have that still plays: with more it would have come to a verdict, mostly."""
+"""The most games of a run that still plays; with more it would usually have a verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedPace:
-    """How a run was played: one task after the other, of so many pairs, by all of these cores."""
+    """The pace of a run whose tasks are played one after the other, each of `pairs` pairs on all
+    `cores`, taking the time `each`."""
 
     cores: int
     pairs: int
@@ -26,12 +27,13 @@ class PlayedPace:
 def draw_pace(
     chance: Random, run: Run, tasks: int, now: datetime, machines: Sequence[Machine] = ()
 ) -> PlayedPace:
-    """That of a run that these machines play now, or of one that others played before."""
+    """The pace of a run that `machines` play now, or, without any, of one that was played
+    earlier."""
     room = (now - run.created) / (tasks + 2)
     if machines:
         return _draw_present_pace(chance, run, tasks, room, machines)
     pairs = chance.randint(150, 700)
-    # Longer games take longer, and have more cores.
+    # Tasks of longer games take longer and have more cores.
     minutes = chance.uniform(1, 9) * max(1.0, run.game_seconds / SHORT_GAME_SECONDS) ** 0.5
     each = min(timedelta(minutes=minutes), room)
     slots = 2 * pairs * run.game_seconds / each.total_seconds()
@@ -41,7 +43,7 @@ def draw_pace(
 def _draw_present_pace(
     chance: Random, run: Run, tasks: int, room: timedelta, machines: Sequence[Machine]
 ) -> PlayedPace:
-    """For some hours, or until it has many games."""
+    """The pace of a run that has played for some hours, or until it has many games."""
     a_minute = machines_pace(run, machines)
     games = min(a_minute * chance.uniform(90, 480), chance.uniform(6_000, MOST_GAMES))
     each = min(timedelta(minutes=games / tasks / a_minute), room)

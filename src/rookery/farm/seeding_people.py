@@ -1,4 +1,4 @@
-"""The people of an invented farm: their accounts, engines and machines, and what they have said."""
+"""Invents the people of a farm: their accounts, engines, machines and conversations."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,11 +32,12 @@ CORES = (1, 2, 2, 4, 4, 4, 4, 6, 8, 8, 8, 12, 16, 32)
 SYSTEMS = ("Linux 6.1.0-26-amd64", "Linux 5.15.0-122-generic", "Windows 11")
 REFERENCE_NPS = 690_000.0
 TEAMS = {"kestrel": ("birk", "cleo", "edda"), "merlin": ("fenn", "greta")}
-"""Who is in which team; the first one leads it. Each works on the engine of that name."""
+"""The members of each team, its leader first. Each team works on the engine of the same name."""
 
 
 def invent_users(now: datetime, password_hash: str) -> Iterator[User]:
-    """Thirty people, a few of them approvers; two wait to be let in. All have one password."""
+    """Thirty people with the same password; a few are approvers, and two wait for approval of their
+    accounts."""
     for number, name in enumerate(NAMES):
         groups = frozenset({APPROVING}) if name in APPROVERS else frozenset[str]()
         address = f"{name}@example.org"
@@ -58,7 +59,7 @@ def invent_users(now: datetime, password_hash: str) -> Iterator[User]:
 
 
 def invent_engines() -> tuple[EngineRecord, ...]:
-    """Two engines beside those that every installation knows."""
+    """Two engines besides the built-in ones."""
     presets = (
         PresetRecord("STC", {"tc": "8+0.08", "sprt": '{"elo0": 0.0, "elo1": 5.0}'}),
         PresetRecord("LTC", {"tc": "40+0.4", "sprt": '{"elo0": 0.0, "elo1": 4.0}'}),
@@ -79,7 +80,8 @@ def invent_engines() -> tuple[EngineRecord, ...]:
 
 
 def invent_machine(chance: Random, number: int) -> Machine:
-    """A machine of one of the people, most of whom have few; two of three run our own worker."""
+    """A machine of one of the people, most of whom have few; two of three machines run our own
+    worker."""
     name, arch, speed = chance.choice(PROCESSORS)
     user = NAMES[min(int(chance.expovariate(5) * len(NAMES)), len(NAMES) - 5)]
     system = "Darwin 23.6.0" if name.startswith("Apple") else chance.choice(SYSTEMS)
@@ -109,7 +111,7 @@ def invent_machine(chance: Random, number: int) -> Machine:
 
 @dataclass(frozen=True, slots=True)
 class InventedToken:
-    """A token that somebody once made; nobody knows its secret."""
+    """A token of one of the people; its secret is unknown."""
 
     user: str
     note: str
@@ -143,7 +145,7 @@ QUESTIONS = (
         "Because the simpler code need not gain anything: the test rejects what would lose.",
     ),
 )
-"""What alva has asked, and what she was told."""
+"""The questions that alva has asked, with the answers."""
 BLOCK_REASONS = (
     "Too many time losses; is something else running there?",
     "The bench differs from that of everybody else.",

@@ -1,11 +1,12 @@
-"""A round of the group commit as one statement: its parts are named queries behind one fence.
+"""Builds one statement for a round of the group commit: its parts are named queries behind one
+fence.
 
     WITH pass AS (the fence, locked), counted AS (the round's number), each part AS (...)
     SELECT how many rows were moved, where the fence was passed
 
 A part takes its rows as columns and reads from `pass`, which has a row only while the fence is
-ours: where it is not, no part does anything. Each trip to the database has its price, which used
-to be most of what a round costs; so a round is one trip, whatever is in it.
+ours; otherwise no part does anything. A round is a single trip to the database, because trips used
+to be most of its cost.
 """
 
 import re
@@ -17,11 +18,11 @@ from typing import Any
 from rookery.db.pool import Queries
 from rookery.farm.rows import Columns
 
-# Columns as parameters: each is written as one text, which costs a fraction of an array.
+# Columns as parameters: each is sent as one text, which costs a fraction of an array.
 #
-# asyncpg asks of each entry of an array whether it is an array itself and encodes it by itself,
-# which for the dozens of columns of a row is most of what a commit costs this process. A query
-# that says `$3::text::bigint[]` takes that column as text; the database reads it just as quickly.
+# asyncpg checks each entry of an array for being an array and encodes it separately, which with
+# dozens of columns per row is most of a commit's cost in this process. A query with
+# `$3::text::bigint[]` takes that column as text; the database reads it just as quickly.
 
 Column = tuple[Any, ...]
 
@@ -29,7 +30,7 @@ _AS_TEXT = re.compile(r"\$(\d+)::text::(\w+)\[\]")
 
 
 def packed(sql: str, columns: Iterable[tuple[object, ...]]) -> Iterator[object]:
-    """The columns in the form that the query asks for. Only texts may be null."""
+    """The columns in the form that the query asks for. Only text columns may contain null."""
     ways = _ways(sql)
     for place, column in enumerate(columns, 1):
         way = ways.get(place)
@@ -37,7 +38,7 @@ def packed(sql: str, columns: Iterable[tuple[object, ...]]) -> Iterator[object]:
 
 
 def _plain(column: Column) -> str:
-    """Numbers and truth values."""
+    """An array of numbers or booleans as text."""
     return f"{{{','.join(map(str, column))}}}"
 
 
@@ -46,7 +47,7 @@ def _times(column: Column) -> str:
 
 
 def _texts(column: Column) -> str:
-    """In quotes, within which two characters mean something."""
+    """An array of texts as text: quoted, with backslashes and quotes escaped."""
     try:
         joined = '","'.join(column)
     except TypeError:
@@ -72,20 +73,21 @@ def _ways(sql: str) -> dict[int, Callable[[Column], str]]:
 
 
 Piece = Mapping[str, Sequence[Columns]]
-"""What goes with one statement: rows by the part that writes them."""
+"""The rows of one statement, by the part that writes them."""
 
 MOVES = ("runs_move", "tasks_move")
-"""Parts whose rows must be there, since the writer wrote them before."""
+"""Parts that update rows which must exist, since the writer inserted them before."""
 MOST_ROWS = 250
-"""Rows of a part in one statement, so that packing them does not hold up the loop."""
+"""The most rows of a part in one statement, so that packing them does not hold up the loop."""
 FIRST_PLACES = 2
-"""Parameters before those of the parts: the epoch, and the number of the round."""
+"""The number of parameters before those of the parts: the epoch, and the number of the round."""
 
 _PLACE = re.compile(r"\$(\d+)")
 
 
 def pieces(rows: Sequence[tuple[str, list[Columns]]]) -> Iterator[Piece]:
-    """All of it at once, unless it is very much; one at least, since every round has a number."""
+    """Splits rows into pieces: usually one, several for very many rows. There is always at least
+    one, since every round must store its number."""
     longest = max((len(some) for _, some in rows), default=1)
     for start in range(0, longest, MOST_ROWS):
         parts = ((part, some[start : start + MOST_ROWS]) for part, some in rows)
@@ -93,19 +95,20 @@ def pieces(rows: Sequence[tuple[str, list[Columns]]]) -> Iterator[Piece]:
 
 
 def expected(piece: Piece) -> int:
-    """How many rows must be found."""
+    """The number of rows that the statement must update."""
     return sum(len(piece[part]) for part in MOVES if part in piece)
 
 
 class Statements:
-    """Made once for each set of parts: the database knows a statement again by its text."""
+    """Builds statements, one for each set of parts, so that the database can reuse its prepared
+    plan."""
 
     def __init__(self, queries: Queries) -> None:
         self._queries = queries
         self._made: dict[tuple[str, ...], str] = {}
 
     def joined(self, piece: Piece) -> tuple[str, list[object]]:
-        """The statement for a piece, and its parameters after the first ones."""
+        """The statement for a piece, and its parameters after the first two."""
         parts = tuple(piece)
         sql = self._made.get(parts)
         if sql is None:

@@ -1,4 +1,4 @@
-"""What users' machines gave, counted once a run is over, and how fast they play engines."""
+"""Counts users' contributions when a run is over, and keeps the measured speeds of engines."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -35,14 +35,16 @@ MONTH = timedelta(days=30)
 ACCOUNTS_AT_A_TIME = 50
 IDLE_WINDOW = timedelta(days=10)
 LATEST = timedelta(hours=1)
-"""After the end of a run: a pair of long games may take as long."""
+"""How long after the end of a run late games are credited: a pair of long games may take this
+long."""
 MOST_ENDED = 1000
 ENDED_SECONDS = 60.0
 
 
 @runs(Domain.LOOP, "awaits the rows of a few runs at a time")
 class Accounting:
-    """The job: a few runs at a time, so that a first count of many years is no great effort."""
+    """The periodic job that counts contributions, a few runs at a time, so that a first count of
+    many years is no great load."""
 
     def __init__(
         self,
@@ -53,7 +55,7 @@ class Accounting:
         idle_days: int = 0,
         at_a_time: int = ACCOUNTS_AT_A_TIME,
     ) -> None:
-        """Accounts that were never used are parted with after so many days; 0: they stay."""
+        """Accounts that were never used are deleted after `idle_days` days, or kept if it is 0."""
         self._rows = rows
         self._idle_days = idle_days
         self._at_a_time = at_a_time
@@ -69,8 +71,9 @@ class Accounting:
             await self._delete_idle_accounts()
 
     async def _delete_idle_accounts(self) -> None:
-        """After the count, so that whatever was played is known. Older accounts are left alone: a
-        server that was away for long, or has just begun with this, parts with nobody at once."""
+        """Deletes accounts that were never used. This runs after the count, so that all games are
+        known. Accounts that passed the limit long ago are kept: a server that was down for long, or
+        has just enabled this, does not delete many at once."""
         now = self._clock.now()
         before = now - timedelta(days=self._idle_days)
         message = f"not used within {self._idle_days} days"
@@ -87,8 +90,8 @@ class Accounting:
 
 
 class LateGames:
-    """Credits what was played in good faith while a run ended. Whoever learns of the end by the
-    answer to a report has played what is in that report."""
+    """Credits games that were played while a run ended: a worker that learns of the end from the
+    answer to its report has played the games of that report."""
 
     def __init__(self, rows: Statistics, fleet: FleetViews, clock: Clock) -> None:
         self._rows = rows
@@ -97,7 +100,8 @@ class LateGames:
         self._ended: ExpiringCache[str, Run] = ExpiringCache(clock, MOST_ENDED)
 
     async def credit(self, call: HeldTask, report: Report) -> int:
-        """How many games count for the caller, though not for the result."""
+        """Returns how many games are credited to the caller, though they don't count for the
+        result."""
         run, now = await self._run(call.run), self._clock.now()
         if not run.status.finished or now - run.updated > LATEST:
             return 0
@@ -123,12 +127,12 @@ def _credit(run: Run, played: Played) -> Credit:
     return Credit(played.user_name, played.games, hours, played.last)
 
 
-# How fast machines play engines, as they told with their last results.
+# How fast machines play engines, according to their latest reports.
 #
-# An engine whose record names no reference speed is scaled to the median of these, which stays
-# with a run once it is made. They are in memory, because whoever plays tells them with every
-# batch, and are written down now and then, so that a restart does not forget the engines nobody
-# plays just then.
+# An engine whose record has no reference speed is scaled to the median of these speeds, which is
+# stored in the run when it is created. The speeds are kept in memory, because machines report them
+# with every batch, and are saved now and then, so that a restart does not lose those of engines
+# that nobody plays at the time.
 
 V = TypeVar("V")
 
@@ -136,15 +140,17 @@ MOST_MACHINES = 1000
 
 
 class Speeds:
-    """One per process; the event loop alone writes here. What was told last is kept longest."""
+    """The latest speeds of engines by machine. One per process, changed only on the event loop; the
+    least recently reported are dropped first."""
 
     def __init__(self) -> None:
         self._told: OrderedDict[str, OrderedDict[str, float]] = OrderedDict()
         self._unsaved: set[str] = set()
 
     def note(self, plan: Plan, machine: Machine) -> None:
-        """Only a worker of ours measures each engine by itself, and only where both sides are one
-        engine is it known which was measured. Uploaded programs have nothing but a name in common.
+        """Notes the speed that a machine reported. Only our workers measure each engine itself, and
+        the speed is certain only if both sides are the same engine. Uploaded programs are ignored:
+        they share nothing but their name.
         """
         name = plan.engine
         alike = all(side.engine == name for side in plan.sides)
@@ -158,11 +164,11 @@ class Speeds:
             _shorten(self._told, MOST_ENGINES)
 
     def median(self, engine: str) -> float:
-        """Nodes per second and thread; 0 where nobody has played it yet."""
+        """The median of nodes per second and thread; 0 if nobody has played the engine yet."""
         return median(self._told[engine].values()) if engine in self._told else 0.0
 
     def unsaved(self) -> tuple[ToldSpeeds, ...]:
-        """Engines of which something was told since this was asked last, as they are now."""
+        """The speeds of engines reported since the last call."""
         names, self._unsaved = self._unsaved, set()
         return tuple(
             ToldSpeeds(name, tuple(told.items()))
@@ -171,11 +177,11 @@ class Speeds:
         )
 
     def put_off(self, told: Iterable[ToldSpeeds]) -> None:
-        """These could not be saved; the next time they are asked for again."""
+        """Returns speeds that could not be saved to the list of unsaved ones."""
         self._unsaved |= {each.engine for each in told} & self._told.keys()
 
     def learn(self, kept: Iterable[ToldSpeeds]) -> None:
-        """What was written down; what was told here since then counts more."""
+        """Takes over saved speeds, except for engines with newer reports in this process."""
         for each in kept:
             if each.engine not in self._unsaved:
                 self._told[each.engine] = OrderedDict(each.machines)
@@ -186,7 +192,7 @@ class Speeds:
 @runs(Domain.LOOP, "awaits a write for each engine that was played")
 @dataclass(frozen=True, slots=True)
 class SpeedKeeping:
-    """The job: the primary writes down what it was told, every other process reads it."""
+    """The periodic job: the primary saves speeds, the other processes read them."""
 
     speeds: Speeds
     rows: SpeedRows

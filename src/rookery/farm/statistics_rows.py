@@ -1,4 +1,4 @@
-"""What users' machines gave and how fast they play engines, as rows."""
+"""Users' contributions and speeds of engines as rows."""
 
 import enum
 from collections.abc import Collection, Mapping, Sequence
@@ -11,11 +11,11 @@ from rookery.db.table import Table, columns
 from rookery.model.events import SYSTEM, Action
 
 MOST_ENGINES = 500
-"""Speeds of more engines than these are forgotten, those of the longest ago first."""
+"""The most engines whose speeds are kept; the least recently reported are dropped first."""
 
 
 class Period(enum.StrEnum):
-    """Over which time sums are kept."""
+    """The periods over which contributions are summed."""
 
     ALL = "all"
     MONTH = "month"
@@ -23,7 +23,7 @@ class Period(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A run that is over and not counted yet, with the number of its row."""
+    """A finished run that is not counted yet, with the sequence number of its row."""
 
     run: str
     sequence: int
@@ -31,7 +31,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What one user's machines played in a run, and when they reported last."""
+    """The games that one user's machines played in a run, and the time of their last report."""
 
     user_name: str
     games: int
@@ -40,7 +40,7 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """What a user's machines played in a run, with core hours."""
+    """A user's contribution to a run, with core hours."""
 
     user_name: str
     games: int
@@ -50,7 +50,7 @@ class Credit:
 
 @dataclass(frozen=True, slots=True)
 class Contributor:
-    """A user as lists of contributors show them; `tests` are runs they submitted."""
+    """A user's contributions in a period; `tests` are runs that they submitted."""
 
     user_name: str
     games: int
@@ -60,7 +60,7 @@ class Contributor:
 
 
 class ContributorOrder(enum.StrEnum):
-    """What a list of contributors is sorted by, the largest first."""
+    """The orders of a list of contributors, largest first."""
 
     HOURS = "hours"
     GAMES = "games"
@@ -70,7 +70,7 @@ class ContributorOrder(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RankedContributor:
-    """A contributor with their place in the whole list, by the same order."""
+    """A contributor with their rank in the whole list in the same order."""
 
     place: int
     user_name: str
@@ -79,12 +79,12 @@ class RankedContributor:
     tests: int
     last: datetime | None
     found: int
-    """How many the list has that were searched for."""
+    """The number of contributors that the search found."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContributionTotals:
-    """What all users gave together in a period."""
+    """The contributions of all users in a period."""
 
     users: int = 0
     games: int = 0
@@ -93,7 +93,7 @@ class ContributionTotals:
 
 @dataclass(frozen=True, slots=True)
 class IdleSince:
-    """Accounts to part with: those made in between that nobody has used for anything."""
+    """Selects accounts to delete: those created within a time window that were never used."""
 
     after: datetime
     before: datetime
@@ -102,39 +102,41 @@ class IdleSince:
 
 
 class Statistics(Table):
-    """Contributions by run, and sums of them by user."""
+    """Users' contributions by run, and their sums, as rows."""
 
     async def due(self, limit: int) -> tuple[Due, ...]:
-        """Runs that are over and were not counted as they are now."""
+        """Finished runs that have changed since they were counted, or were never counted."""
         return await self._many(Due, "credits_due", limit)
 
     async def played(self, run_id: str) -> tuple[Played, ...]:
         return await self._many(Played, "credits_played", run_id)
 
     async def credit(self, due: Due, credits_: Sequence[Credit]) -> None:
-        """Puts these in the place of what the run was counted for before."""
+        """Replaces the contributions that the run was counted for before."""
         async with self._writing() as write:
             await write("credits_drop", due.run)
             await write.each("credits_add", [(due.run, *columns(each)) for each in credits_])
             await write("credits_done", due.run, due.sequence)
 
     async def note_late(self, run: str, task: int, games: int, at: datetime) -> None:
-        """So many games of a task came after the end of its run; it is to be counted again."""
+        """Notes games of a task that came after the end of its run, so that the run is counted
+        again."""
         async with self._writing() as write:
             await write("credits_late", run, task, games, at)
             await write("credits_again", run)
 
     async def sum_up(self, since: datetime) -> None:
-        """Adds up anew, over all time and since then."""
+        """Computes the sums anew, over all time and since `since`."""
         async with self._writing() as write:
             await write("statistics_clear")
             await write("statistics_sum_up", since)
 
     async def drop_idle(self, idle: IdleSince, most: int) -> tuple[str, ...]:
-        """Removes so many such accounts at the most, with a line in the log for each; their names.
+        """Deletes at most `most` idle accounts, each with a line in the log, and returns their
+        names.
 
-        An account stays that has a run, games, a machine, a token, a team, rights, an upload or
-        any deed in the log, that is blocked, or that an administrator has made."""
+        An account is kept if it has a run, games, a machine, a token, a team, rights, an upload or
+        any action in the log, if it is blocked, or if an administrator created it."""
         line = (Action.REMOVE_USER.value, SYSTEM, Action.NEW_USER.value)
         async with self._writing() as write:
             gone = await write.column("accounts_drop_idle", *columns(idle), most, *line)
@@ -143,13 +145,13 @@ class Statistics(Table):
         return tuple(gone)
 
     async def page(self, period: Period, first: int, count: int) -> tuple[Contributor, ...]:
-        """Those who gave most come first."""
+        """A page of contributors, largest contribution first."""
         return await self._many(Contributor, "statistics_page", period.value, count, first)
 
     async def search(
         self, period: Period, text: str, order: ContributorOrder, first: int, count: int
     ) -> tuple[RankedContributor, ...]:
-        """Those whose name holds a text, in an order; places are those of the whole list."""
+        """Contributors whose name contains `text`, with their ranks in the whole list."""
         values = (period.value, clean(text), order.value, count, first)
         return await self._many(RankedContributor, "statistics_search", *values)
 
@@ -158,14 +160,14 @@ class Statistics(Table):
         return found or ContributionTotals()
 
     async def of_users(self, names: Collection[str]) -> Mapping[str, Mapping[Period, Contributor]]:
-        """What some users gave, by name and period, as far as it was counted."""
+        """The contributions of some users by name and period, as far as counted."""
         found: dict[str, dict[Period, Contributor]] = {name: {} for name in names}
         for period, who in await self._many(_period_of, "statistics_of_users", list(names)):
             found[who.user_name][period] = who
         return found
 
     async def core_hours(self, user: str) -> float:
-        """What the user's machines gave in all, as far as it was counted."""
+        """The core hours of a user's machines in all, as far as counted."""
         return float(await self._value("statistics_hours", user) or 0)
 
 
@@ -175,21 +177,21 @@ def _period_of(period: str, **row: Any) -> tuple[Period, Contributor]:
 
 @dataclass(frozen=True, slots=True)
 class ToldSpeeds:
-    """What machines told of an engine, by their names, the latest at the end."""
+    """The speeds that machines reported for an engine, by machine, most recent last."""
 
     engine: str
     machines: tuple[tuple[str, float], ...]
 
 
 class SpeedRows(Table):
-    """The primary writes them, others read what it wrote."""
+    """Speeds of engines as rows, written by the primary and read by the others."""
 
     async def list_all(self) -> tuple[ToldSpeeds, ...]:
-        """The engine that was told of last comes last."""
+        """The speeds of all engines, most recently reported last."""
         return await self._many(_told_speeds, "speeds_all")
 
     async def save(self, told: ToldSpeeds, now: datetime) -> None:
-        """Puts these in the place of what was known of that engine."""
+        """Replaces the saved speeds of an engine."""
         machines = [clean(machine) for machine, _ in told.machines]
         async with self._writing() as write:
             await write(

@@ -1,4 +1,5 @@
-"""The fleet's rows in PostgreSQL: what the primary opens once and takes up again after a loss."""
+"""Opens the fleet's rows in PostgreSQL: the primary gets a new group commit from here after each
+loss."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
@@ -21,17 +22,19 @@ from rookery.farm.events import Bus
 from rookery.farm.reads import FleetReads, Recovery
 from rookery.farm.writing import Writer
 
-# Tells every process after a commit which runs have changed: coalesced, at most four times a
-# second. Who misses one catches up by the sequence number.
+# Notices tell every process which runs a commit has changed. They are combined and sent at most
+# four times a second; a process that misses one catches up by the sequence number.
 
 PAUSE_SECONDS = 0.25
 MOST_NAMED = 250
-"""A notice holds 8,000 bytes at most; beyond this many runs it names none and means any."""
+"""The most runs that a notice names, since it holds at most 8,000 bytes; with more it names none
+and means any."""
 
 
 class CommitNotice(msgspec.Struct, frozen=True):
-    """What listeners are sent: commits after one, up to another, and the runs they changed. Who
-    has not heard of the first has missed something; without `runs`, any may have changed."""
+    """What listeners receive: the runs changed by commits after `after` up to `sequence`. A
+    listener that has not heard of `after` has missed a notice; without `runs`, any run may have
+    changed."""
 
     after: int
     sequence: int
@@ -39,7 +42,7 @@ class CommitNotice(msgspec.Struct, frozen=True):
 
 
 def publish_notice(text: str, bus: Bus) -> None:
-    """What was heard; a notice that can't be read is one that was missed."""
+    """Passes a received notice to the bus; an unreadable one counts as missed."""
     try:
         notice = msgspec.json.decode(text, type=CommitNotice)
     except msgspec.MsgspecError:
@@ -49,7 +52,7 @@ def publish_notice(text: str, bus: Bus) -> None:
 
 
 class Notices:
-    """Collects what was committed, and sends it from a task of its own."""
+    """Collects commits and sends notices of them from a separate task."""
 
     def __init__(self, pool: Pool, queries: Queries, *, log: EventLog = quiet) -> None:
         self._pool = pool
@@ -62,8 +65,8 @@ class Notices:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, sequence: int) -> None:
-        """Of commits before this one, listeners may not have been told, because the primary before
-        us died with its notice: they are told the number, and catch up."""
+        """Starts a term: listeners may have missed commits before this one, because the previous
+        primary died before it sent its notice. They are sent the number, and catch up."""
         self._told = self._sequence = max(self._sequence, sequence)
         if sequence:
             self._due.set()
@@ -74,12 +77,12 @@ class Notices:
         self._due.set()
 
     def start(self) -> None:
-        """Sends from now on; once is enough."""
+        """Starts sending; further calls do nothing."""
         if self._task is None:
             self._task = asyncio.create_task(self._send(), name="fleet notices")
 
     async def stop(self) -> None:
-        """Sends what is due, and ends."""
+        """Sends what is pending and ends."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -100,7 +103,7 @@ class Notices:
         return CommitNotice(self._told, self._sequence, named)
 
     async def _tell(self, notice: CommitNotice) -> None:
-        # Also when it fails: the next notice then shows that one is missing.
+        # Set even if sending fails: the next notice then reveals that one is missing.
         self._told = notice.sequence
         try:
             text = msgspec.json.encode(notice).decode()
@@ -114,11 +117,11 @@ OnLoss: TypeAlias = Callable[[str], object]
 
 
 def ignored(_reason: str) -> None:
-    """For owners who learn of a loss from what they wait for."""
+    """A callback for owners that learn of a loss from the commits they wait for."""
 
 
 class FleetStore:
-    """Gives out one group commit per term. Used on the loop alone."""
+    """Creates one group commit per term. Used only on the event loop."""
 
     def __init__(
         self,
@@ -144,8 +147,8 @@ class FleetStore:
         self._fence: Fence | None = None
 
     async def take(self) -> GroupCommit:
-        """Ends the group commit given before and starts one behind a new fence. Whatever the old
-        one sent is decided by then: raising the fence waits for it, or refuses it."""
+        """Ends the previous group commit and starts one behind a new fence. By then, the fate of
+        everything the old one sent is decided: raising the fence waits for it or makes it fail."""
         await self._end("the fence is taken anew")
         self._notices.start()
         self._fence = fence = await self._lease.take()
@@ -164,12 +167,12 @@ class FleetStore:
         return self._commits
 
     def abandon(self, reason: str) -> None:
-        """All who wait for a commit are told that nobody knows what becomes of it."""
+        """Fails all callers that wait for a commit, whose outcome is unknown."""
         if self._commits is not None:
             self._commits.abandon(reason)
 
     async def publish(self, part: str, body: bytes | None) -> None:
-        """Behind the fence, and not waited for to reach the disk."""
+        """Publishes a part of memory, behind the fence but without waiting for the disk."""
         assert self._fence is not None, "there is a term"
         async with self._fence.write() as connection:
             await connection.execute(self._queries["commits_lightly"])
@@ -179,7 +182,7 @@ class FleetStore:
                 await connection.execute(self._queries["activity_put"], part, body)
 
     async def close(self) -> None:
-        """Writes what was put, and ends."""
+        """Writes pending changes and ends."""
         if self._commits is not None:
             await self._commits.flush(FLUSH_SECONDS)
         await self._end("the store is closed")
@@ -208,7 +211,7 @@ async def open_fleet_store(
     listeners: Collection[CommitListener] = (),
     log: EventLog = quiet,
 ) -> AsyncIterator[FleetStore]:
-    """A store that is closed in the end, whoever has taken it up."""
+    """Opens a store for the length of the block."""
     store = FleetStore(pool, queries, lease, lost=lost, listeners=listeners, log=log)
     try:
         yield store

@@ -1,4 +1,4 @@
-"""A new run out of a submission, ready to be handed to the fleet."""
+"""Turns a submission into a new run, ready for the fleet."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,31 +23,32 @@ from rookery.stats.spsa import Tune, new_tune
 from rookery.stats.spsa_parameters import SpsaFault
 from rookery.stats.walk import pace_of
 
-# Run ids: 24 hex digits that sort by creation and tell when it was, as object ids do.
+# Run ids: 24 hex digits that sort by time of creation and contain it, like MongoDB's object ids.
 
 Chance = Callable[[int], bytes]
-"""That many random bytes; `secrets.token_bytes` is one."""
+"""Gives that many random bytes, like `secrets.token_bytes`."""
 
 FRACTION = 2**24
 RANDOM_BYTES = 5
 
 
 def run_id(now: datetime, chance: Chance) -> str:
-    """Four bytes of UNIX seconds, three of their fraction, five of chance."""
+    """A new run id: four bytes of UNIX seconds, three of their fraction, five random ones."""
     moment = now.timestamp()
     seconds = int(moment)
     fraction = int((moment - seconds) * FRACTION)
     return f"{seconds:08x}{fraction:06x}{chance(RANDOM_BYTES).hex()}"
 
 
-# What a new run finds: the engines known here, and how fast the machines seen so far are.
+# The context of a submission: the known engines, and the speeds of the machines seen so far.
 
 ORDINARY_CORES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class KnownBook:
-    """What is known of a book before it is played from; `official` ones any worker can fetch."""
+    """The facts about an opening book that a submission needs; any worker can fetch `official`
+    ones."""
 
     openings: int
     sri: str
@@ -56,28 +57,28 @@ class KnownBook:
 
 
 def unknown_speed(_engine: str) -> float:
-    """Where nobody has played yet."""
+    """The speed of an engine that nobody has played yet."""
     return 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class SubmissionContext:
-    """What a submission is checked against: engines, speeds, the server's settings and its book.
+    """What a submission is checked against: engines, speeds, the server's settings and the book.
 
-    The medians stand for the machine that will most likely play."""
+    The medians describe a typical machine."""
 
     catalogue: Catalogue = STANDARD
     speed_of: Callable[[str], float] = unknown_speed
-    """The median speed at which machines have played an engine; 0 where none has."""
+    """The median speed of machines that played an engine; 0 if there are none."""
     median_cores: int = ORDINARY_CORES
     schemes: frozenset[str] = frozenset()
-    """How this server fetches sources, for workers that can't."""
+    """URL schemes by which this server can fetch sources for workers that can't."""
     credentials: bool = False
-    """Whether this server can fetch what is closed to others."""
+    """Whether this server has credentials for closed repositories."""
     mirroring: bool = False
     """Whether workers get all sources from this server."""
     book: KnownBook | None = None
-    """That of the submission; None where nobody here has heard of it."""
+    """The submission's book; None if it is unknown here."""
 
 
 # Which kind of run a submission asks for: a sequential test, a tune, or fixed games.
@@ -88,7 +89,8 @@ MOST_BATCH_PAIRS = 100_000
 
 
 def games_of(asked: Submission) -> int:
-    """Any even number from 2 on; a sequential test that names none gets the usual cap."""
+    """The number of games, an even one; a sequential test without a number gets the usual
+    maximum."""
     games = asked.plan.games
     if not games:
         require(asked.sprt is not None, "num_games", "is missing")
@@ -117,8 +119,8 @@ def _sprt(spec: Sprt, plan: Plan, context: SubmissionContext, *, given: bool) ->
 
 
 def _batch(spec: Sprt, plan: Plan, context: SubmissionContext) -> int:
-    """By how long the test and its games should last, and by what a median machine does. The
-    test is taken to be as long as where one of its bounds is the truth."""
+    """A batch size that fits the expected lengths of the test and its games, and a median machine.
+    The test's length is the one expected when the true Elo is one of its bounds."""
     nps = reference_nps(plan, context)
     demands = demands_of(plan, context.catalogue)
     facts = BatchFacts(
@@ -131,18 +133,19 @@ def _batch(spec: Sprt, plan: Plan, context: SubmissionContext) -> int:
 
 
 def reference_nps(plan: Plan, context: SubmissionContext) -> float:
-    """What times are scaled to, or lengths guessed by where nothing is scaled."""
+    """The speed that times are scaled to, or by which lengths are estimated without scaling."""
     return known_nps(plan.engine, context) or STOCKFISH_NPS
 
 
 def known_nps(engine: str, context: SubmissionContext) -> float:
-    """The reference of its record, else the median of the machines seen so far; 0 without both."""
+    """The reference speed of an engine's record, else the median of the machines seen so far; 0
+    without both."""
     return context.catalogue.record(engine).speed.reference or context.speed_of(engine)
 
 
 def _tune(asked: SpsaSettings, games: int) -> Tune:
     pairs = games / 2
-    # Half a pair more, so that a whole number comes through the division unharmed.
+    # Half a pair is added so that a whole number survives the division unchanged.
     ratio = asked.stability if asked.stability < 1 else (int(asked.stability) + 0.5) / pairs
     try:
         return new_tune(
@@ -156,7 +159,7 @@ def _tune(asked: SpsaSettings, games: int) -> Tune:
 
 FETCHED_BY_WORKERS = frozenset({"http", "https"})
 LONG_RATIO = 4.0
-"""Games this many times as long as those of a short test make a long one."""
+"""A sequential test is called long when its games take this many times as long as short ones."""
 LONG_PREFIX = "LTC: "
 LEAST_THROUGHPUT, MOST_THROUGHPUT = 1, 1000
 MOST_PRIORITY = 1000
@@ -165,7 +168,7 @@ MOST_PRIORITY = 1000
 def planned(
     asked: Submission, owner: str, context: SubmissionContext | None = None
 ) -> tuple[Plan, Kind]:
-    """All that the submitter chose, as the core knows it; raises WireFault."""
+    """The plan and the kind of a submission; raises WireFault."""
     context, given = context or SubmissionContext(), asked.plan
     tc = submission_fields.time_control("tc", given.tc)
     plan = replace(
@@ -194,7 +197,7 @@ def planned(
 
 
 def _master_repo(given: Plan) -> str:
-    """Told of only where it is not the official one."""
+    """The main repository of the submission; empty if it is the official one."""
     if not given.master_repo:
         return ""
     found = parse_repository("master_repo", given.master_repo)
@@ -202,8 +205,8 @@ def _master_repo(given: Plan) -> str:
 
 
 def _book_sri(given: Plan, known: KnownBook | None) -> str:
-    """The hash of a kept book is what it is; an official one may have changed since it was noted
-    here."""
+    """The book's hash. For a book stored here the given hash must match; an official book may have
+    changed since it was noted."""
     sri = submission_fields.book_sri("book_sri", given.book_sri)
     if known is not None and known.kept:
         require(sri in ("", known.sri), "book_sri", "the book that is kept here has another hash")
@@ -211,8 +214,8 @@ def _book_sri(given: Plan, known: KnownBook | None) -> str:
 
 
 def _check_schemes(given: Plan, context: SubmissionContext) -> None:
-    """An engine's own source is as its record has it; of others' this server must be able to
-    fetch what workers can't."""
+    """Checks that this server or the workers can fetch the repositories that the submission names;
+    sources in engine records are not checked."""
     for prefix, side in zip(PREFIXES, given.sides, strict=True):
         if side.repository:
             scheme = _scheme(source_address(side.repository))
@@ -226,8 +229,8 @@ def _scheme(repository: str) -> str:
 
 
 def _is_mirrored(plan: Plan, context: SubmissionContext) -> bool:
-    """Whether workers get the sources from this server: because somebody wants it, or because they
-    could not come by them themselves."""
+    """Whether workers get the sources from this server: because it is configured or asked for, or
+    because workers could not fetch them."""
     built = [side for side in plan.sides if _is_built(side, context)]
     closed = context.credentials and any(
         context.catalogue.record(side.engine).private for side in built
@@ -242,8 +245,8 @@ def _is_built(side: Side, context: SubmissionContext) -> bool:
 
 
 def _scaling(asked: Submission, plan: Plan, context: SubmissionContext) -> Scaling:
-    """An engine of unknown speed is played by the clock as it is: scaled by another engine's, a
-    slow one would think for an hour where a minute is meant."""
+    """How times are scaled. An engine of unknown speed is played without scaling: scaled by another
+    engine's speed, a slow engine would think for an hour instead of a minute."""
     known = asked.reference_nps is not None or known_nps(plan.engine, context) > 0
     return plan.scaling if known else "off"
 
@@ -275,7 +278,7 @@ def _priority(given: Plan) -> int:
 
 
 def _info(asked: Submission, plan: Plan, context: SubmissionContext) -> str:
-    """The submitter's words, else those of the commit; long sequential tests say so."""
+    """The submitter's info, else the commit's message; long sequential tests are marked."""
     text = asked.plan.info.strip() or submission_fields.without_bench(asked.side("new").message)
     ratio = length_ratio(plan.time_control, plan.threads, reference_nps(plan, context))
     long = asked.sprt is not None and ratio > LONG_RATIO
@@ -290,7 +293,8 @@ def created(
     now: datetime,
     chance: Chance,
 ) -> Run:
-    """The run, unapproved and with nothing played; raises WireFault. It asks nobody outside."""
+    """The new run, unapproved and without results; raises WireFault. It makes no calls to other
+    systems."""
     plan, kind = planned(asked, owner, context)
     run = create(
         run_id(now, chance),
@@ -305,7 +309,7 @@ def created(
 
 
 def _at_own_speed(run: Run, nps: float | None, context: SubmissionContext) -> Run:
-    """The submitter may name the reference speed of an engine that has none."""
+    """The run with the submitter's reference speed, allowed only for an engine that has none."""
     if nps is None:
         return run
     known = context.catalogue.record(run.plan.engine).speed.reference

@@ -1,4 +1,4 @@
-"""The fields of a submission, each read by its own rule."""
+"""Checks the fields of a submission, each by its own rule."""
 
 import re
 from functools import partial
@@ -22,21 +22,21 @@ class NoSignature(WireFault):
     """{field}: give the bench of the commit; its message, as given, names none"""
 
 
-# The single words of a submission, each read by its own rule: an official worker that is given a
-# bad one ends its process, so that nothing doubtful is let through.
+# Single fields. An official worker that gets a bad value ends its process, so nothing doubtful is
+# accepted.
 
 MOST_HASH_MIB = 2**20
 DEEPEST_BOOK = 1000
 _COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
 _SIGNATURE = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
-# As engines write it at the end of a commit's message: "Bench: 1234567", "bench = 1,234,567".
+# As engines' commit messages end with it: "Bench: 1234567", "bench = 1,234,567".
 _BENCH = re.compile(r"\b[Bb]ench\s*(?:[:=]\s*)?([1-9][0-9,]{4,14})\b", re.ASCII)
 _SRI = re.compile(r"[A-Za-z0-9+/]{64}", re.ASCII)
 _TOKEN = re.compile(r"[^\s=]+=[^\s=]*", re.ASCII)
 
 
 def time_control(field: str, text: str) -> str:
-    """In its one printed form."""
+    """The time control in its canonical form."""
     try:
         return str(parse(text))
     except BadTimeControl as error:
@@ -44,7 +44,8 @@ def time_control(field: str, text: str) -> str:
 
 
 def commit(field: str, found: str) -> str:
-    """A program that was uploaded comes from no commit: a part of its hash stands for one."""
+    """The commit's hash in lower case. An uploaded program has no commit; callers pass the
+    beginning of the program's hash instead."""
     if not found:
         raise Unresolved(field=field)
     require(_COMMIT.fullmatch(found.lower()) is not None, field, "expected 40 hex digits")
@@ -52,7 +53,7 @@ def commit(field: str, found: str) -> str:
 
 
 def signature(field: str, found: str, message: str) -> str:
-    """The bench as given, else the last one that the commit's message names."""
+    """The bench as given, else the last one named in the commit's message."""
     if not found:
         named = find_bench(message)
         if not named:
@@ -63,18 +64,18 @@ def signature(field: str, found: str, message: str) -> str:
 
 
 def find_bench(message: str) -> str:
-    """The last bench that a commit's message names, or an empty text."""
+    """The last bench named in a commit's message; empty if there is none."""
     named = _BENCH.findall(message)
     return str(named[-1]).replace(",", "") if named else ""
 
 
 def without_bench(message: str) -> str:
-    """The words of a commit's message."""
+    """A commit's message without its bench."""
     return _BENCH.sub("", message).strip()
 
 
 def options(field: str, text: str) -> str:
-    """`Name=Value` tokens with single spaces between; none at all is fine."""
+    """UCI options: `Name=Value` tokens with single spaces in between, or none at all."""
     require(text.isascii() and text.isprintable(), field, "expected printable ASCII characters")
     tokens = text.split(" ") if text else []
     for token in tokens:
@@ -122,14 +123,14 @@ def whole(field: str, found: float) -> int:
     return int(found)
 
 
-# The two sides of a submission: new and base, each with what it plays by.
+# The two sides of a submission, new and base, with their settings.
 
 LONGEST_MESSAGE_LINE = 1000
 COMMIT_DIGITS = 40
 
 
 def sides_of(asked: Submission, tc: str, catalogue: Catalogue) -> tuple[Side, ...]:
-    """New and base, in this order."""
+    """The two sides, new first."""
     return tuple(_side(asked, prefix, tc, catalogue) for prefix in PREFIXES)
 
 
@@ -154,13 +155,13 @@ def _side(asked: Submission, prefix: str, tc: str, catalogue: Catalogue) -> Side
 
 
 def _program(asked: Submission, prefix: str) -> Side:
-    """Both sides of a tune are one program, whatever was given for the second."""
+    """The given side; in a tune both sides play the program of the first one."""
     side = asked.side(prefix)
     return replace(side, binary=asked.side("new").binary) if asked.spsa else side
 
 
 def _signature(asked: Submission, prefix: str) -> str:
-    """The bytes of a program are known by their hash: its bench need not be."""
+    """The bench of a side; an uploaded program needs none, since its hash identifies it."""
     side = asked.side(prefix)
     if side.binary and not side.signature:
         return ""
@@ -186,7 +187,8 @@ def _engine(field: str, side: Side, catalogue: Catalogue) -> str:
 
 
 def _uci(field: str, options: UciOptions) -> UciOptions:
-    """Spaces are welcome; a line break would be another command to the engine."""
+    """Structured UCI options. Names and values may contain spaces, but no line breaks, which would
+    start another command to the engine."""
     for name, value in options:
         good = bool(name.strip()) and name.isprintable() and value.isprintable()
         require(good, field, "expected option names and values without control characters")
@@ -202,7 +204,7 @@ def _nets(field: str, names: tuple[str, ...], engine: str, catalogue: Catalogue)
 
 
 def repository_of(asked: Submission, prefix: str, catalogue: Catalogue) -> str:
-    """The side's own, else that of both, else where the engine's record says it comes from."""
+    """The repository of a side, else the one in its engine's record."""
     side = _program(asked, prefix)
     if side.repository:
         return parse_repository(repository_key(asked.plan, prefix), side.repository)
@@ -210,7 +212,7 @@ def repository_of(asked: Submission, prefix: str, catalogue: Catalogue) -> str:
 
 
 def repository_key(plan: Plan, prefix: str) -> str:
-    """By which key the repository of a side was given."""
+    """The field in which a side's repository was given."""
     new, base = plan.sides
     return "tests_repo" if new.repository == base.repository else f"{prefix}_repo"
 

@@ -1,4 +1,4 @@
-"""The result of a run as people paste it: in fishtest's words, and in OpenBench's."""
+"""Formats the result of a run for pasting elsewhere, in fishtest's style or OpenBench's."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,8 @@ from rookery.stats.likelihood import normalised_elo
 
 
 def summary(run: Run, style: SummaryStyle) -> str:
-    """A few lines, each ended; some hundred microseconds of statistics."""
+    """The summary, a few lines of text; computing its statistics takes some hundred
+    microseconds."""
     lines = _fishtest(run) if style is SummaryStyle.FISHTEST else _openbench(run)
     return "".join(f"{line}\n" for line in lines)
 
@@ -68,7 +69,8 @@ def _openbench(run: Run) -> Iterator[str]:
 
 
 def conditions(run: Run) -> str:
-    """How games are played: `10.0+0.10s Threads=1 Hash=16MB`; both sides where they differ."""
+    """The conditions of games, such as `10.0+0.10s Threads=1 Hash=16MB`; for both sides if they
+    differ."""
     new, base = (_side(run, side) for side in run.plan.sides[:2])
     return new if new == base else f"{new} vs {base}"
 

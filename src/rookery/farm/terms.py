@@ -1,5 +1,5 @@
-"""A term of being primary: the working set with its commits, what acts on it, and where its rows
-are."""
+"""A term of the primary: the working set with its commits and rules, and the interface to the
+rows."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -19,12 +19,12 @@ from rookery.rules.working_set import WorkingSet
 
 A = TypeVar("A")
 MOST_DONE = 10_000
-"""Commands that a term remembers; rows know them for a day."""
+"""How many commands a term remembers; the rows keep them for a day."""
 
 
 class PrimaryTerm:
-    """The working set from taking the fence until a commit fails, and how much of what happened
-    to it is committed. Nobody uses it afterwards."""
+    """The working set from taking the fence until a commit fails, with its pending commits. It is
+    not used afterwards."""
 
     def __init__(self, working: WorkingSet, commits: CommitQueue, policy: Policy) -> None:
         self.working = working
@@ -36,43 +36,44 @@ class PrimaryTerm:
         self._done: dict[str, DoneCommand] = {}
 
     def seals(self) -> set[str]:
-        """Of the credentials with which the active tasks were taken."""
+        """The seals of the credentials with which the active tasks were taken."""
         runs = self.working.runs()
         return {task.machine.seal for run_id in runs for task in self.working.tasks(run_id)}
 
     def find_done(self) -> str | None:
-        """The run that this task's command was about, where it was carried out before; an empty
-        one for what is about no run."""
+        """The id of the run that this task's command changed, if it was carried out before (empty
+        if it concerns no run); else None."""
         key = present_key()
         done = None if key is None or key.used else self._done.get(key.text)
         return None if done is None else done.run
 
     def find_command(self, key: str) -> DoneCommand | None:
-        """The command with this key, where it was carried out."""
+        """The command with this key, if this term knows it."""
         return self._done.get(key)
 
     def note_done(self, done: DoneCommand) -> None:
-        """This command has been carried out, at least in memory."""
+        """Remembers a command as carried out, at least in memory."""
         self._done[done.key] = done
         if len(self._done) > MOST_DONE:
             del self._done[next(iter(self._done))]
 
     def check_capacity(self) -> None:
-        """Raises QueueFull or StateLost; to be asked before anything is changed."""
+        """Raises QueueFull or StateLost; call it before changing anything."""
         self._commits.check_capacity()
 
     def put(self, changes: Changes) -> None:
-        """Into the next commit; raises StateLost."""
+        """Adds changes to the next commit; raises StateLost."""
         self._put = self._commits.put(changes)
 
     def committed(self) -> asyncio.Future[bool] | None:
-        """Whether everything that happened so far is committed, once that is known; None where it
-        is by now. A waiter that is cancelled leaves; the commit goes on without it."""
+        """A future that tells whether everything put so far was committed; None if it already is.
+        Cancelling it does not cancel the commit."""
         return self._commits.committed(self._put)
 
 
 Act = Callable[[PrimaryTerm, datetime], Decision[A]]
-"""Looks at the working set, changes it, and says what came of it; never awaits anything."""
+"""A function that reads and changes the working set and returns its decision, without awaiting
+anything."""
 StartPurge = Callable[[Purging], Coroutine[Any, Any, None]]
 
 
@@ -80,27 +81,28 @@ Opened = Callable[[PrimaryTerm], object]
 
 
 class Store(Protocol):
-    """Where the fleet's rows are."""
+    """The fleet's rows, as the primary uses them."""
 
     @property
     def reads(self) -> FleetReads: ...
 
     async def take(self) -> CommitQueue:
-        """Ends the commits given before and takes the fence anew; raises while it can't."""
+        """Ends the previous commits and takes the fence anew; raises while that is impossible."""
         ...
 
     async def publish(self, part: str, body: bytes | None) -> None:
-        """Shows other processes what only memory has; None: what was shown before still holds."""
+        """Publishes a part of memory for other processes; a body of None confirms the one published
+        before."""
         ...
 
     def abandon(self, reason: str) -> None:
-        """Tells all who wait for a commit that nobody knows what becomes of it."""
+        """Fails all callers that wait for a commit, whose outcome is unknown."""
         ...
 
     async def close(self) -> None:
-        """Writes what was put and ends."""
+        """Writes pending changes and ends."""
         ...
 
     def stats(self) -> CommitStats:
-        """What the present commits have done so far."""
+        """The counters of the present group commit."""
         ...

@@ -1,5 +1,5 @@
-"""What may be seen of the fleet: memory first, then rows; only what is committed is shown. A
-process that is not primary has rows alone."""
+"""Reads of the fleet, from memory first, then from rows; only committed state is shown. A process
+that is not primary reads rows only."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
@@ -36,7 +36,7 @@ class UnknownMachine(RunFault):
 
 @dataclass(frozen=True, slots=True)
 class RunSpeed:
-    """How fast a run moves, as worked out once a minute."""
+    """How fast a run progresses, measured once a minute."""
 
     nps: float = 0.0
     games_per_minute: float = 0.0
@@ -47,29 +47,29 @@ NO_SPEED = RunSpeed()
 
 @dataclass(slots=True)
 class FleetActivity:
-    """Figures about the fleet that jobs work out every so often, for display."""
+    """Figures about the fleet that jobs compute periodically, for display."""
 
     speeds: Mapping[str, RunSpeed] = field(default_factory=dict)
-    """By run, once a minute."""
+    """The speed of each run, measured once a minute."""
     user_paces: Mapping[str, float] = field(default_factory=dict)
-    """Games a minute that users' machines play now, once a minute."""
+    """The games per minute of each user's machines, measured once a minute."""
     waiting_machines: int = 0
-    """Those that asked and got nothing, once a minute."""
+    """The number of machines that asked for a task and got none, counted once a minute."""
     residual_colours: Mapping[TaskKey, Colour] = field(default_factory=dict)
-    """How tasks at play compare with the others of their run, once a minute; without those that
-    have too few results."""
+    """How the results of active tasks compare with those of others on the same run, judged once a
+    minute; tasks with too few results are left out."""
     since: datetime | None = None
-    """When another process said so; None in the primary."""
+    """When the primary published these figures; None in the primary."""
 
     def speed(self, run_id: str) -> RunSpeed:
-        """How fast a run moves; known a minute after it began."""
+        """The speed of a run; zero until the first measurement."""
         return self.speeds.get(run_id, NO_SPEED)
 
 
 class KnownMachine(NamedTuple):
-    """A machine as it described itself last, when it last asked for a task, when it last gave any
-    sign of life, and what it plays now; of one that waits, the run that it played last, where that
-    is known."""
+    """A machine as it last described itself: when it last asked for a task, when it last gave any
+    sign of life, and its present task; for a waiting machine also the run that it played last, if
+    known."""
 
     machine: Machine
     asked: datetime
@@ -79,7 +79,7 @@ class KnownMachine(NamedTuple):
 
     @property
     def run(self) -> str:
-        """The run it plays now; empty for none."""
+        """The run that it plays now; empty if none."""
         return self.task.run if self.task else ""
 
 
@@ -93,16 +93,16 @@ def _describe_known(working: WorkingSet, state: MachineState) -> KnownMachine:
 
 
 class FleetViews:
-    """Reads of runs, tasks and machines that return committed state only: the primary's from
-    memory, everybody else's from rows."""
+    """Reads runs, tasks and machines in committed state: the primary from memory, other processes
+    from rows."""
 
     def __init__(self, primary: Primary, in_thread: InThread) -> None:
         self._primary = primary
         self._copy = FleetCopy(primary.reads, primary.clock, in_thread)
 
     def present(self, run_id: str) -> Run | None:
-        """An unfinished run as it is in memory: for what is told to nobody before it is
-        committed."""
+        """An unfinished run as it is in memory, perhaps not committed yet: for answers that wait
+        for their commit anyway."""
         return self._primary.term().working.runs().get(run_id)
 
     async def run(self, run_id: str) -> Run | None:
@@ -113,7 +113,7 @@ class FleetViews:
         return found or await self._primary.reads.run(run_id)
 
     async def known_run(self, run_id: str) -> Run:
-        """Raises UnknownRun."""
+        """The run; raises UnknownRun."""
         run = await self.run(run_id)
         if run is None:
             raise UnknownRun(run=run_id)
@@ -136,7 +136,8 @@ class FleetViews:
         return found or await self._primary.reads.task(run_id, task_id)
 
     async def task_page(self, run_id: str, first: int, count: int) -> tuple[Task, ...]:
-        """Tasks of a run from a number on; it may have a hundred thousand."""
+        """Up to `count` tasks of a run, from number `first` on; a run may have a hundred
+        thousand."""
         if (term := self._primary.present_term()) is not None:
             await self._primary.wait_committed(term)
         return await self._primary.reads.task_page(run_id, first, count)
@@ -174,14 +175,14 @@ class FleetViews:
         return diagnose(run, FleetView(await self._working(), now), now)
 
     async def machine(self, short_name: str) -> KnownMachine | None:
-        """A machine that asked for a task not long ago."""
+        """A machine that asked for a task recently."""
         working = await self._working()
         state = working.machines.get(short_name)
         return None if state is None else _describe_known(working, state)
 
     async def machines(self) -> tuple[KnownMachine, ...]:
-        """All machines that asked for a task not long ago; there may be ten thousand, so that the
-        loop goes on in between."""
+        """All machines that asked for a task recently. There may be ten thousand, so the loop can
+        run in between."""
         term, found = self._primary.present_term(), list[KnownMachine]()
         working = await self._working() if term is None else term.working
         states = tuple(working.machines.states())
@@ -195,7 +196,8 @@ class FleetViews:
 
     @property
     def machines_since(self) -> datetime | None:
-        """As of when `machines` tells what they do; None in the primary, which knows it now."""
+        """When the activity that `machines` tells was published; None in the primary, where it is
+        current."""
         return None if self._primary.present_term() else self._copy.machines_since
 
     async def waiting_machines(self) -> list[Machine]:
@@ -208,7 +210,7 @@ class FleetViews:
         return {name: block.message or "" for name, block in found.items()}
 
     async def whole_blocks(self) -> dict[str, MachineBlock]:
-        """The same with who blocked each."""
+        """All blocks by the machine's short name."""
         term = self._primary.present_term()
         if term is None:
             return await self._primary.reads.blocks()
@@ -217,7 +219,7 @@ class FleetViews:
         return found
 
     async def _working(self) -> WorkingSet:
-        """Memory, for what no commit is waited for."""
+        """The working set, for reads that need not wait for a commit."""
         term = self._primary.present_term()
         return await self._copy.working() if term is None else term.working
 

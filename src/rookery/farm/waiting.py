@@ -1,13 +1,13 @@
-"""Requests for a task that are held open until there is something to play.
+"""Holds requests for a task open until there is something to play.
 
-Theory of operation. A machine of ours that gets nothing waits here instead of asking again and
-again, so that a new test begins at once. It holds a coroutine and a place in the line, no thread
-and no gate. The index counts how often a run became open for machines; twice a second one task
-compares that count with the one it saw last, and only when it has grown goes down the line, the
-longest wait first. It wakes a machine only when there is something for it, a few at a time, and
-those take their tasks before it looks at the next: a thousand machines do not come for one task.
-What opens for one machine alone (a block that is lifted, a failure that is forgiven) is found when
-it asks again, at the end of its wait.
+Theory of operation. A worker of ours that gets no task waits here instead of polling, so that a new
+test starts at once. Waiting costs a coroutine and a place in the line, but no thread and no gate.
+The index counts how often a run became open for machines. Twice a second one task compares this
+count with the previous one, and only if it has grown walks down the line, longest wait first. It
+wakes a machine only if there is a task for it, and pauses after every few, so that these take their
+tasks before the next are looked at: a thousand machines do not come for one task. What becomes
+available for one machine alone (a lifted block, a forgiven failure) is found when it asks again at
+the end of its wait.
 """
 
 import asyncio
@@ -19,20 +19,21 @@ from rookery.rules.answers import Grant, NoTask, Refusal
 
 LOOK_SECONDS = 0.5
 LONGEST_SECONDS = 50.0
-"""Proxies give an answer a minute by default."""
+"""How long a request may be held; proxies give up after a minute by default."""
 MOST_WAITING = 5000
 AT_ONCE = 20
 PAUSE_SECONDS = 0.02
 
 
 def left_to_wait(wished: float, waited: float) -> float:
-    """The seconds for which a machine may still be kept waiting, of those that it wished for."""
+    """How long a machine may still be held, given how long it wished to wait and has waited."""
     return max(0.0, min(wished, LONGEST_SECONDS) - waited)
 
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """One machine in the line; over where another request of it came, or there is work."""
+    """A machine's place in the line; it ends when there may be a task, or when the same machine
+    asks again."""
 
     machine: Machine
     limit: int
@@ -41,7 +42,7 @@ class _Place:
 
 
 class WaitingLine:
-    """One per process; the event loop alone uses it."""
+    """The line of waiting machines of a process. Used only on the event loop."""
 
     def __init__(
         self, fleet: Fleet, *, most: int = MOST_WAITING, look_seconds: float = LOOK_SECONDS
@@ -59,7 +60,7 @@ class WaitingLine:
     async def task_for(
         self, machine: Machine, *, limit: int, seconds: float
     ) -> Grant | NoTask | Refusal:
-        """A task as soon as there is one, or within so many seconds the answer that there is none;
+        """Gives a task as soon as there is one, or after `seconds` the answer that there is none;
         raises what a request for a task raises."""
         loop = asyncio.get_running_loop()
         until = loop.time() + min(seconds, LONGEST_SECONDS)
@@ -69,12 +70,12 @@ class WaitingLine:
             left = until - loop.time()
             if not isinstance(answer, NoTask) or left <= 0 or len(self._line) >= self._most:
                 return answer
-            # Something opened while the answer was on its way: it may be for this machine.
+            # A run that opened while the answer was on its way may be for this machine.
             if before == self._opened() and not await self._called(machine, limit, left):
                 return answer
 
     async def _called(self, machine: Machine, limit: int, seconds: float) -> bool:
-        """Wait in the line; whether there may be a task now."""
+        """Waits in the line; returns whether there may be a task now."""
         place, name = _Place(machine, limit), machine.short_name
         if former := self._line.pop(name, None):
             former.replaced = True
@@ -94,7 +95,7 @@ class WaitingLine:
         return not place.replaced
 
     async def _look_out(self) -> None:
-        """Look for runs to play, for as long as any machine waits."""
+        """Watches for opened runs as long as any machine waits."""
         try:
             while self._line:
                 await asyncio.sleep(self._look_seconds)
@@ -112,13 +113,14 @@ class WaitingLine:
             await asyncio.sleep(PAUSE_SECONDS if called else 0)
 
     def _call(self, name: str) -> bool:
-        """Whether there is something for this machine, which is told so."""
+        """Wakes a machine if there is something for it, and returns whether it did."""
         place = self._line.get(name)
         if place is None:
             return False
         term = self._fleet.primary.present_term()
         if term is None:
-            # It asks again, and is told or sent to whoever is primary now.
+            # No longer primary: the machine asks again, and is answered by or sent to the new
+            # primary.
             place.called.set()
             return True
         now = self._fleet.primary.clock.now()
@@ -128,6 +130,7 @@ class WaitingLine:
         return True
 
     def _opened(self) -> object:
-        """Changes whenever some run becomes open for machines, or the working set is a new one."""
+        """A value that changes whenever a run becomes open for machines or the working set is
+        replaced."""
         term = self._fleet.primary.present_term()
         return None if term is None else (term, term.working.index.opened)

@@ -1,6 +1,7 @@
-"""What one group commit writes: many batches, each row once with its last absolute value.
+"""Collects and writes the rows of a group commit: each row once, with its latest absolute values.
 
-An increment would be wrong here: of one row that comes three times into a statement, one survives.
+Increments would be wrong here: if a statement contains a row three times, only one of them takes
+effect.
 """
 
 from collections import deque
@@ -51,13 +52,15 @@ from rookery.rules.purge import BadTask, Purging
 
 @dataclass(slots=True)
 class PendingRows:
-    """Mutable: it is filled by whoever puts, and written by the one writer once it is closed."""
+    """The rows of a round. Mutable: callers of `put` fill it, and the one writer writes it after it
+    is closed."""
 
     changes: int = 0
-    """How much was put; rows that come more than once count each time."""
+    """The number of changes that were put, with repeated rows counted each time."""
     runs: dict[str, Run] = field(default_factory=dict)
     closed_below: dict[str, int] = field(default_factory=dict)
-    """Per run that ended, also if it was opened again since: which of its tasks ended with it."""
+    """For each run that ended, even if it was reopened since: the number below which its tasks
+    ended with it."""
     tasks: dict[TaskKey, Task] = field(default_factory=dict)
     bad: dict[TaskKey, BadTask] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
@@ -65,7 +68,7 @@ class PendingRows:
     provenance: list[PlayedBatch] = field(default_factory=list)
     blocks: dict[str, MachineBlock] = field(default_factory=dict)
     purging: dict[str, Purging | None] = field(default_factory=dict)
-    """Purges that are due or under way, by run; None where one is over."""
+    """Purges that are due or under way, by run; None for one that is over."""
     done: list[DoneCommand] = field(default_factory=list)
 
     def add(self, changes: Changes) -> None:
@@ -94,21 +97,21 @@ class PendingRows:
         self.purging |= dict.fromkeys(changes.purged)
 
     def touched(self) -> set[str]:
-        """The runs that somebody may want to look at again."""
+        """The runs that readers may need to read again."""
         of_tasks = {run for run, _ in self.tasks}
         return self.runs.keys() | of_tasks | {event.run for event in self.events if event.run}
 
 
-# Rows that nobody's answer waits for: they follow in slices, beside the group commits.
+# Rows that no answer waits for: they are written in slices, beside the group commits.
 #
-# A run that has 100,000 tasks ends by its own row. That row says which of its tasks ended with it,
-# so theirs only catch up here; after a crash the next primary brings them up to date. What
-# machines have played and when tasks were last heard of may be lost without harm.
+# A run of 100,000 tasks ends with the commit of its own row, which says which tasks ended with it.
+# The tasks' rows are updated here afterwards; after a crash the next primary updates them.
+# Histories of machines and last-seen times may be lost without harm.
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """As much as goes in one transaction."""
+    """The rows of the backlog that one transaction writes."""
 
     closed: tuple[TaskKey, ...] = ()
     seen: tuple[tuple[TaskKey, datetime], ...] = ()
@@ -120,7 +123,7 @@ class Slice:
 
 @dataclass(slots=True)
 class Backlog:
-    """Mutable, and used by the event loop alone."""
+    """The rows that wait to be written in slices. Used only on the event loop."""
 
     _closing: deque[Iterator[TaskKey]] = field(default_factory=deque)
     _open: int = 0
@@ -132,7 +135,7 @@ class Backlog:
 
     @property
     def closes(self) -> bool:
-        """Whether rows say that tasks are active which are not."""
+        """Whether there are tasks that have ended but are still active in their rows."""
         return bool(self._open)
 
     def add(self, changes: Changes) -> None:
@@ -162,20 +165,21 @@ class Backlog:
 
 
 def _keys(closing: Closing) -> Iterator[TaskKey]:
-    # One by one, since listing 100,000 of them would hold up the loop; and so would letting go of
-    # them all at the end.
+    # One by one, because building a list of 100,000 keys, or freeing it at once, would hold up the
+    # loop.
     rest = list(reversed(closing.tasks))
     run = closing.run
     return ((run, rest.pop().id) for _ in range(len(rest)))
 
 
-# Writes what was gathered, in one transaction behind the fence, and what follows in others.
+# The writer writes a round in one transaction behind the fence, and slices of the backlog in
+# others.
 #
-# What is fixed about a run or a task is written when it is new; after that only what moves. The
-# writer remembers what it has written for as long as it is the one writer, which is one term.
+# The fixed columns of a run or a task are written when it is new, later only the changing ones. The
+# writer remembers what it has written for its term, in which it is the only writer.
 
 Rows = tuple[str, list[Columns]]
-"""The name of a query, and rows for it."""
+"""The name of a query and the rows for it."""
 
 
 class RowsMissing(Problem):
@@ -183,7 +187,7 @@ class RowsMissing(Problem):
 
 
 class _Fixed(NamedTuple):
-    """What is fixed about a run, as it is stored."""
+    """The fixed parts of a run as they were last stored."""
 
     plan: Plan
     demands: Demands
@@ -191,7 +195,7 @@ class _Fixed(NamedTuple):
 
 
 class Writer:
-    """One per term, used by one task."""
+    """Writes the rows of a term; used by the tasks of the group commit only."""
 
     def __init__(self, fence: Fence, queries: Queries) -> None:
         self._fence = fence
@@ -203,7 +207,7 @@ class Writer:
         self._periods: dict[str, int] = {}
 
     async def write(self, gathered: PendingRows, sequence: int) -> None:
-        """All or nothing; what it raises says whether the outcome is known."""
+        """Writes a round, all of it or nothing; the error tells whether the outcome is known."""
         new_runs, moved_runs = self._runs(gathered, sequence)
         seldom = _filled((*new_runs, *self._seldom(gathered)))
         often = _filled((moved_runs, *self._often(gathered)))
@@ -217,7 +221,7 @@ class Writer:
                 await connection.executemany(self._queries["samples_thin"], thinned)
 
     async def _state(self, connection: Connection, piece: Piece, sequence: int) -> None:
-        """All of a piece in one statement, which passes the fence by itself."""
+        """Writes a piece in one statement, which checks the fence itself."""
         sql, columns = self._statements.joined(piece)
         epoch = self._fence.epoch
         found = await connection.fetchval(sql, epoch, sequence, *columns)
@@ -227,7 +231,7 @@ class Writer:
             raise RowsMissing(expected=expected(piece), found=found)
 
     def _seldom(self, gathered: PendingRows) -> Iterator[Rows]:
-        """Rows that few rounds have; each query is a statement of its own."""
+        """Rows that few rounds have, with a separate statement for each query."""
         blocks = gathered.blocks.values()
         yield "blocks_put", [block_columns(each) for each in blocks if each.message is not None]
         lifted = [clean(each.short_name) for each in blocks if each.message is None]
@@ -243,7 +247,7 @@ class Writer:
         )
 
     def _often(self, gathered: PendingRows) -> Iterator[Rows]:
-        """Rows that most rounds have, but for those of runs."""
+        """Rows that most rounds have, except those of runs."""
         new, moved = self._tasks(gathered)
         yield "tasks_put", new
         yield "tasks_move", moved
@@ -253,7 +257,8 @@ class Writer:
         yield "samples_put", [*map(sample_columns, gathered.samples.values())]
 
     def _runs(self, gathered: PendingRows, sequence: int) -> tuple[list[Rows], Rows]:
-        """Those that are new or were modified with what was added to trails, and the others."""
+        """New and modified runs with new entries of their trails, and separately the other changed
+        runs."""
         new: list[Columns] = []
         moved: list[Columns] = []
         trail: list[Columns] = []
@@ -289,8 +294,8 @@ class Writer:
                 self._trails[run.id] = len(parts.trail)
 
     def _tasks(self, gathered: PendingRows) -> tuple[list[Columns], list[Columns]]:
-        """Those that are new or are described anew, and the others; what a purge strikes out, it
-        has read from the rows."""
+        """Tasks to insert (new, or with a new description of their machine), and tasks to update. A
+        purged task was read from its row, so it is always updated."""
         new: list[Columns] = []
         moved: list[Columns] = []
         for key, task in gathered.tasks.items():
@@ -306,7 +311,7 @@ class Writer:
         return new, moved
 
     def _thinned(self, samples: Collection[ChartPoint]) -> list[Columns]:
-        """Runs whose points have become too many."""
+        """Runs with so many chart points that some must be removed."""
         found: list[Columns] = []
         for sample in samples:
             now = chart_period(sample.games)
@@ -316,7 +321,7 @@ class Writer:
         return found
 
     async def follow(self, following: Slice) -> None:
-        """In a transaction of its own, which is not waited for to reach the disk."""
+        """Writes a slice in a separate transaction, without waiting for the disk."""
         for key in following.closed:
             self._machines.pop(key, None)
         seen = [(*key, at) for key, at in following.seen]
@@ -328,14 +333,14 @@ class Writer:
             await self._insert(connection, "recalled_put", recalled)
 
     async def _insert(self, connection: Connection, query: str, rows: Sequence[Columns]) -> None:
-        """Many rows to a statement, each column as one array."""
+        """Runs a query with many rows, each column packed as one parameter."""
         if rows:
             sql = self._queries[query]
             await connection.execute(sql, *packed(sql, zip(*rows, strict=True)))
 
 
 def _list_notifications(gathered: PendingRows) -> Iterator[Columns]:
-    """What people are to be told of these events."""
+    """The notifications to people that follow from these events."""
     for event in gathered.events:
         if found := find_notification(event, gathered.runs.get(event.run)):
             yield clean_columns(found)
