@@ -26,7 +26,8 @@ from rookery.db.target import Problem, Target, socket_target
 OLDEST = 15
 CONNECT_SECONDS = 10.0
 PATIENCE_SECONDS = 60.0
-"""How long none of several hosts may accept writes; promoting one takes seconds."""
+"""How long to wait while none of several hosts accepts writes; promoting a standby takes
+seconds."""
 LOOK_AGAIN_SECONDS = 0.5
 READ_WRITE = "read-write"
 STANDBYS = "synchronous_standby_names"
@@ -68,8 +69,8 @@ async def check_server(
     seconds: float = CONNECT_SECONDS,
     patience: float = PATIENCE_SECONDS,
 ) -> Target:
-    """The target of a URL; raises Problem where Rookery can't use that server. Of several hosts
-    one may be about to accept writes: that is waited for."""
+    """Checks the server of a URL and returns its target; raises Problem if Rookery can't use it.
+    With several hosts it waits, because one of them may be about to be promoted."""
     target, place = parse_url(url)
     first = await _connect_patiently(target, place, seconds, patience, log)
     try:
@@ -86,19 +87,21 @@ async def check_server(
 
 
 def parse_url(url: str) -> tuple[Target, str]:
-    """The target, and its hosts and database for messages, without account and password."""
+    """Parses a URL into a target, and its hosts and database for messages, without account and
+    password."""
     try:
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query))
         hosts = _hosts_of(parts, options)
     except ValueError:
         raise BadUrl from None  # its text may quote a part of the password
-    # A password that was not encoded ends the host too early: then its rest is somewhere here.
+    # An unencoded password ends the host part too early; the rest of it is then in one of these
+    # parts.
     torn = "@" in parts.path + parts.query or parts.fragment
     if parts.scheme not in ("postgres", "postgresql") or torn:
         raise BadUrl
     password = parts.password or options.pop("password", None)
-    # Also for PostgreSQL's programs: of several hosts the first may be a standby.
+    # PostgreSQL's programs need this too: the first of several hosts may be a standby.
     wanted = {} if len(hosts) == 1 else {"target_session_attrs": READ_WRITE}
     dsn = parts._replace(netloc=_account_and_host(parts), query=urlencode(wanted | options))
     arguments = {"dsn": url}
@@ -112,7 +115,8 @@ def parse_url(url: str) -> tuple[Target, str]:
 
 
 def _hosts_of(parts: SplitResult, options: Mapping[str, str]) -> tuple[tuple[str, int], ...]:
-    """Hosts and ports, which PostgreSQL takes as lists by comma, in the address or behind it."""
+    """The hosts and ports of a URL. PostgreSQL takes comma-separated lists of them, in the address
+    or as options."""
     listed = parts.netloc.rpartition("@")[2]
     if not listed:
         names = options.get("host", "the local socket").split(",")
@@ -120,7 +124,7 @@ def _hosts_of(parts: SplitResult, options: Mapping[str, str]) -> tuple[tuple[str
         if len(ports) == 1:
             ports *= len(names)
         return tuple((name, int(port)) for name, port in zip(names, ports, strict=True))
-    # Each for itself: there may be colons in it, which brackets hold together.
+    # Split each host separately: an IPv6 address in brackets contains colons.
     single = [urlsplit(f"//{each}") for each in listed.split(",")]
     return tuple((each.hostname or "", each.port or 5432) for each in single)
 
@@ -133,7 +137,8 @@ def _account_and_host(parts: SplitResult) -> str:
 async def _connect_patiently(
     target: Target, place: str, seconds: float, patience: float, log: EventLog
 ) -> OwnConnection:
-    """Waits where there are several hosts: while one is promoted, none accepts writes."""
+    """Connects; with several hosts it waits, because none accepts writes while one is being
+    promoted."""
     deadline, told = time.monotonic() + patience, ""
     while True:
         try:
@@ -171,7 +176,7 @@ async def _connect(target: Target, place: str, seconds: float) -> OwnConnection:
 
 
 async def _close(connection: OwnConnection) -> None:
-    """Closes a connection; what is no PostgreSQL may fail at that."""
+    """Closes a connection. This may fail if the other side is not PostgreSQL."""
     with contextlib.suppress(*BROKEN):
         await connection.close(timeout=1)
 
@@ -183,9 +188,9 @@ def _check_version(connection: OwnConnection, place: str) -> None:
 
 
 async def _check_direct(first: OwnConnection, second: OwnConnection, place: str) -> None:
-    """Raises Pooled where two connections share sessions, as behind a transaction pooler.
+    """Raises Pooled if two connections share sessions, as behind a transaction pooler.
 
-    Only the simple protocol is used, which every pooler supports.
+    It uses the simple query protocol, which every pooler supports.
     """
     try:
         for _ in range(ROUNDS):
@@ -215,7 +220,7 @@ async def _check_writable(connection: OwnConnection, place: str) -> None:
         raise ReadOnly(place=place)
 
 
-# What each setting of a server may cost, told at the start and by `rookery doctor`.
+# The risk of each unsafe setting when it is off, shown at the start and by `rookery doctor`.
 UNSAFE = {
     "fsync": "a crash of its machine may destroy the database",
     "full_page_writes": "a crash of its machine may tear pages of the database, unless its disk "
@@ -227,7 +232,7 @@ LOCAL = ("local", "remote_write")
 
 
 async def find_unsafe_settings(connection: OwnConnection, *, several_hosts: bool) -> dict[str, str]:
-    """Settings of a server that may lose data, each with what it means."""
+    """The server's settings that may lose data, each with its risk."""
     shown = {name: await connection.fetchval(f"SHOW {name}") for name in (*UNSAFE, STANDBYS)}
     found = {f"{name} = off": why for name, why in UNSAFE.items() if shown[name] == "off"}
     if shown[STANDBYS] and shown["synchronous_commit"] in LOCAL:
@@ -246,7 +251,8 @@ async def find_unsafe_settings(connection: OwnConnection, *, several_hosts: bool
 async def _check_durability(
     connection: OwnConnection, target: Target, place: str, log: EventLog
 ) -> Target:
-    """Logs settings that may lose data; the one that a session may choose is chosen for ours."""
+    """Logs settings that may lose data. synchronous_commit can be set per session, so it is
+    switched on for ours."""
     unsafe = await find_unsafe_settings(connection, several_hosts=bool(target.hosts))
     for setting, meaning in unsafe.items():
         log("database_unsafe", place=place, setting=setting, meaning=meaning)
@@ -256,7 +262,8 @@ async def _check_durability(
 
 
 async def load_database_name(connection: "Pool | OwnConnection", queries: Queries) -> str:
-    """What tells this very database from every copy of its rows; empty where we may not know."""
+    """A name that distinguishes this database from every copy of its rows; empty if we may not read
+    it."""
     try:
         return str(await connection.fetchval(queries["files_database"]))
     except asyncpg.InsufficientPrivilegeError:
@@ -273,13 +280,13 @@ class NoDatabase(Problem):
 
 
 def require_database(data: Path, database_url: str | None) -> None:
-    """Raises NoDatabase where reaching the database would make a new one; blocks for a moment."""
+    """Raises NoDatabase if opening the database would create a new one. Blocks for a moment."""
     if database_url is None and not Layout(data).cluster.exists():
         raise NoDatabase(path=data)
 
 
 def ignore_failure(_problem: Problem) -> None:
-    """For commands, which notice a failure by themselves."""
+    """A callback for commands, which notice a failed database without it."""
 
 
 @asynccontextmanager

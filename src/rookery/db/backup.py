@@ -18,7 +18,7 @@ from rookery.errors import describe_exit
 
 SQL = Path(__file__).parent / "sql"
 INDEX = re.compile(r"CREATE INDEX CONCURRENTLY IF NOT EXISTS (\w+)")
-# Reads the catalog alone, so it works on any database, also on one that is not ours.
+# Reads only the catalog, so it works on any database, even one that is not ours.
 OCCUPIED = """
 SELECT count(*) FROM pg_class
 WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace
@@ -70,8 +70,8 @@ class Programs:
 async def backup(
     target: Target, file: Path, programs: Programs, *, snapshot: str | None = None
 ) -> int:
-    """Writes a backup under another name, renames it when it is complete, and returns its size.
-    `snapshot` is one that a transaction has exported."""
+    """Writes a backup under a temporary name, renames it when it is complete, and returns its size.
+    `snapshot` is the id of a snapshot that a transaction has exported."""
     draft = file.with_name(f"{file.name}.unfinished")
     options = ["--format=custom", "--no-owner", "--no-privileges", f"--file={draft}"]
     if snapshot is not None:
@@ -111,7 +111,7 @@ async def restore(
 
 
 async def _list_left_out(target: Target, known: Sequence[Migration]) -> list[Migration]:
-    """The indexes that need an extension which is not to be had here."""
+    """The migrations whose indexes need an extension that is not available here."""
     connection = await connect(target, seconds=CONNECT_SECONDS)
     try:
         return [
@@ -127,7 +127,8 @@ async def _list_left_out(target: Target, known: Sequence[Migration]) -> list[Mig
 async def _write_script(
     target: Target, file: Path, script: Path, programs: Programs, left_out: Sequence[Migration]
 ) -> str:
-    """A backup as SQL, without what can't be had; returns an error message, or an empty text."""
+    """Writes a backup as SQL, without the indexes in `left_out`; returns an error message, or an
+    empty text."""
     options = ["--no-owner", "--no-privileges", f"--file={script}"]
     if left_out:
         content = script.with_name("content")
@@ -140,7 +141,7 @@ async def _write_script(
 
 
 def _strike_out(content: Path, left_out: Sequence[Migration]) -> None:
-    """Takes extensions and the indexes that need them out of a backup's table of contents."""
+    """Removes extensions and the indexes that need them from a backup's table of contents."""
     names = {f" EXTENSION - {each.extension} " for each in left_out}
     names |= {f" COMMENT - EXTENSION {each.extension} " for each in left_out}
     names |= {f" INDEX public {name} " for each in left_out for name in INDEX.findall(each.sql)}
@@ -165,7 +166,7 @@ def _session(
 
 
 async def check_place(target: Target, *, force: bool) -> None:
-    """Raises NotEmpty, unless `force` allows to replace what is there."""
+    """Raises NotEmpty if the database has tables, unless `force` allows replacing them."""
     connection = await connect(target, seconds=CONNECT_SECONDS)
     try:
         tables = await connection.fetchval(OCCUPIED)
@@ -176,7 +177,7 @@ async def check_place(target: Target, *, force: bool) -> None:
 
 
 def _complaint(words: str) -> str:
-    """The line of the output that names the error."""
+    """The line of a program's output that names the error."""
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     marked = [line for line in lines if "error:" in line or "ERROR:" in line]
     best = (marked or lines or [""])[0]
@@ -186,7 +187,8 @@ def _complaint(words: str) -> str:
 
 
 def _make_private(draft: Path) -> None:
-    """An empty file that its owner alone may read: a backup holds addresses, hashes and keys."""
+    """Creates an empty file that only its owner may read, because a backup contains addresses,
+    hashes and keys."""
     draft.unlink(missing_ok=True)
     os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 

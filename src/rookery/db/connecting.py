@@ -1,7 +1,7 @@
-"""Connecting to a PostgreSQL that may be any of several hosts, and to the one that accepts writes.
+"""Connects to a PostgreSQL on one of several hosts: the one that accepts writes.
 
-The driver knows lists of hosts too, but gives all of them one time limit: a host that is switched
-off, and so says nothing at all, would use it up before the next one is asked.
+The driver also takes lists of hosts, but with one time limit for all: a host that is switched off
+never answers, and would use it up before the next one is tried.
 """
 
 import os
@@ -15,9 +15,9 @@ OwnConnection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 """A connection outside of the pool."""
 
 HOST_SECONDS = 2.0
-"""How long one of several hosts may take, so that the next one is asked soon."""
+"""The time limit for one of several hosts, so that the next one is tried soon."""
 FAILED = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
-"""How a call to a server ends that it refused, or that did not reach it."""
+"""The errors of a call that the server refused or that did not reach it."""
 READ_ONLY = "it is read-only, such as a standby"
 
 
@@ -26,15 +26,16 @@ class NoWritableHost(ConnectionError):
 
 
 class Connector:
-    """Connects to a target. Of several hosts the one that accepted writes last is asked first, so
-    that one which is gone costs its time once and not at every connection."""
+    """Connects to a target. With several hosts it first tries the one that accepted writes last, so
+    that a missing host costs its time limit only once."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self._hosts = list(target.hosts)
 
     async def __call__(self, *_: Any, timeout: float, **options: Any) -> OwnConnection:
-        """A connection; the options are those of asyncpg.connect, whose pool calls this too."""
+        """Opens a connection. The options are those of asyncpg.connect; asyncpg's pool calls this,
+        too."""
         options["server_settings"] = {
             **self._target.session,
             **options.get("server_settings", {}),
@@ -63,13 +64,13 @@ class Connector:
 
 
 async def connect(target: Target, *, seconds: float, **options: Any) -> OwnConnection:
-    """One connection outside of the pool."""
+    """Opens one connection outside of the pool."""
     return await Connector(target)(timeout=seconds, **options)
 
 
 def describe_failure(error: Exception, seconds: float) -> str:
-    """The system's message without that of asyncio; name lookups have error numbers of their
-    own."""
+    """The operating system's message for an error, without asyncio's addition; errors of name
+    lookups have other numbers."""
     if isinstance(error, TimeoutError):
         return f"no answer within {seconds:g} s"
     if not isinstance(error, OSError):

@@ -1,10 +1,10 @@
-"""The transaction that every write goes through, so that a primary of the past can write nothing.
+"""The fence: the transaction that every write goes through, so that a former primary can't write.
 
-Theory of operation. The row of `fence` holds the present epoch. A write locks it FOR SHARE under
-the condition that the epoch is still its own; a takeover (`lease`) counts the epoch up, for which
-it waits until all such locks are gone. So a write either ends before the takeover and is seen by
-it, or finds its epoch gone and does nothing. A stopped process holds its lock for a second at most:
-then the server ends its session, because it is idle in a transaction.
+Theory of operation. The row of `fence` holds the current epoch. A write locks the row FOR SHARE on
+the condition that the epoch is still its own. A takeover (`lease`) increments the epoch, and has to
+wait until all such locks are released. So a write either ends before the takeover, which then sees
+it, or finds another epoch and does nothing. A suspended process holds its lock for a second at
+most: then PostgreSQL ends its session as idle in a transaction.
 """
 
 import contextlib
@@ -29,7 +29,8 @@ class OutcomeUnknown(Problem):
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The right to write: the primary's, for one epoch, or anyone's (users, tokens) without one."""
+    """The right to write: the primary's, bound to one epoch, or any process's without one (users,
+    tokens)."""
 
     pool: Pool
     queries: Queries
@@ -37,7 +38,7 @@ class Fence:
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[Connection]:
-        """One write transaction: committed when the block ends well, else rolled back."""
+        """A write transaction: committed if the block ends without an error, else rolled back."""
         async with self.transaction() as connection:
             await self._pass(connection)
             yield connection
@@ -46,7 +47,8 @@ class Fence:
     async def transaction(self) -> AsyncIterator[Connection]:
         """A write transaction whose first statement checks the fence itself."""
         async with _borrow(self.pool) as connection:
-            # Stricter levels answer a takeover with a serialisation error instead of no row.
+            # At stricter isolation levels a takeover causes a serialisation error instead of an
+            # empty result.
             transaction = connection.transaction(isolation="read_committed")
             await transaction.start()
             try:
@@ -66,7 +68,7 @@ class Fence:
 
 @asynccontextmanager
 async def _borrow(pool: Pool) -> AsyncIterator[Connection]:
-    """A connection of the pool; an error while it is returned is ignored, because the commit has
+    """A connection of the pool. An error while it is returned is ignored, because the commit has
     succeeded by then and the pool drops the connection."""
     connection = await pool.acquire()
     try:
@@ -77,7 +79,7 @@ async def _borrow(pool: Pool) -> AsyncIterator[Connection]:
 
 
 async def _roll_back(transaction: "asyncpg.transaction.Transaction") -> None:
-    """Rolls back; a broken connection has done so already."""
+    """Rolls back; on a broken connection the server has already done so."""
     try:
         await transaction.rollback()
     except (*BROKEN, asyncpg.PostgresError):
@@ -92,7 +94,7 @@ async def _commit(transaction: "asyncpg.transaction.Transaction") -> None:
     pass_test_point("write_after_commit")
 
 
-# Whether an error means that the database is away, as opposed to a mistake of ours.
+# Tells an unavailable database from a mistake of ours.
 
 AWAY_FOR_SURE = (
     *CUT,
@@ -104,8 +106,8 @@ AWAY_FOR_SURE = (
 
 
 def is_outage(error: BaseException) -> bool:
-    """Whether an error means that the database is away; an OSError or TimeoutError counts only
-    where the driver raised it."""
+    """Whether an error means that the database is unavailable; an OSError or TimeoutError counts
+    only if the driver raised it."""
     if isinstance(error, AWAY_FOR_SURE):
         return True
     return isinstance(error, OSError | TimeoutError) and _came_through_driver(error)

@@ -1,4 +1,4 @@
-"""Secret keys that are made once and stay: in the database, where all its processes find them."""
+"""Secret keys, created once and kept in the database, where all its processes find them."""
 
 import secrets
 from pathlib import Path
@@ -13,8 +13,8 @@ SEAL_FILE, WHEEL_FILE = "seal.key", "wheel.key"
 async def load_secret(
     pool: Pool, queries: Queries, name: str, before: bytes | None = None
 ) -> bytes:
-    """The secret of that name. The first call, of whichever process, stores `before`, or makes
-    one; those that call at the same time get the same."""
+    """The secret of that name. The first call, in any process, stores `before` or creates a new
+    secret; simultaneous callers get the same one."""
     found: bytes | None = await pool.fetchval(queries["secrets_get"], name)
     if found is not None:
         return found
@@ -31,17 +31,18 @@ async def load_session_secret(pool: Pool, queries: Queries) -> bytes:
 
 
 async def load_seal_secret(pool: Pool, queries: Queries, before: bytes | None) -> bytes:
-    """The key of the digests by which workers are known again."""
+    """The key of the digests that identify returning workers."""
     return await load_secret(pool, queries, "seal", before)
 
 
 async def load_wheel_secret(pool: Pool, queries: Queries, before: bytes | None) -> bytes:
-    """The key that signs what workers are to run: they trust every server that has it."""
+    """The key that signs the software workers install: they trust every server that has it."""
     return await load_secret(pool, queries, "wheel", before)
 
 
 def read_key_file(path: Path) -> bytes | None:
-    """The key that an earlier version kept in a file of the data folder; None for none. Blocks."""
+    """The key that an earlier version kept in a file of the data folder; None if there is none.
+    Blocks."""
     try:
         return path.read_bytes() or None
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""Being primary: taking the fence, and the heartbeat that says for how long.
+"""The lease of the primary: taking the fence, and the heartbeat that extends the lease.
 
-Expiry is judged by the database's clock. The holder counts by its own, from before it sent the
-renewal and on a clock that goes on while the machine sleeps: so it stops believing in its lease
-before anyone else may take it.
+Other processes judge the expiry by the database's clock. The holder counts from the moment before
+it sent the renewal, on a clock that also runs while the machine sleeps; so it regards its lease as
+expired before any other process may take it.
 """
 
 import asyncio
@@ -19,9 +19,10 @@ from rookery.db.pool import AWAY, Connection, EventLog, Pool, Queries, applicati
 from rookery.db.target import Problem
 
 LEASE_SECONDS = 10.0
-"""Where nobody else can take over."""
+"""The length of the lease where no other process can take over."""
 SHARED_LEASE_SECONDS = 3.0
-"""Where others stand by: so long nobody is primary after one was killed."""
+"""The length of the lease where others stand by: how long there is no primary after one was
+killed."""
 RENEWALS_PER_LEASE = 3
 TAKEOVER_SECONDS = 10.0
 NEXT_SECONDS = 0.05
@@ -46,7 +47,7 @@ def read_boottime() -> float:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRow:
-    """The row of the lease: who is primary, and where."""
+    """The row of the lease: the primary's name and address."""
 
     epoch: int
     holder: str
@@ -55,7 +56,7 @@ class LeaseRow:
 
 
 class Lease:
-    """The lease that makes this process primary; changed on the event loop alone."""
+    """The lease that makes this process primary. Changed only on the event loop."""
 
     def __init__(
         self,
@@ -68,7 +69,8 @@ class Lease:
         clock: Callable[[], float] = read_boottime,
         renewals: "Pool | None" = None,
     ) -> None:
-        """`renewals` is a pool for heartbeats alone: a full one must not cost the lease."""
+        """`renewals` is a separate pool for heartbeats, because a busy pool must not cost the
+        lease."""
         self._pool = pool
         self._renewals = renewals or pool
         self._queries = queries
@@ -81,7 +83,8 @@ class Lease:
         self._report_loss: Callable[[str], object] | None = None
         self._report_expiry: Callable[[str], object] | None = None
         self._expiry_told = False
-        # A renewal that a takeover of our own overtook would look like another's takeover.
+        # Without the lock, a renewal overtaken by a takeover of our own would look like a takeover
+        # by another process.
         self._lock = asyncio.Lock()
 
     def on_loss(self, report: Callable[[str], object]) -> None:
@@ -95,14 +98,14 @@ class Lease:
         self._report_expiry = report
 
     def note_expiry(self) -> None:
-        """To be called now and then; tells of each expiry once."""
+        """Reports an expired lease, once per expiry; to be called regularly."""
         has_expired = self._epoch is not None and not self.is_held()
         if has_expired and not self._expiry_told and self._report_expiry is not None:
             self._report_expiry("The lease has run out and could not be renewed.")
         self._expiry_told = has_expired
 
     def is_held(self) -> bool:
-        """Whether this process may still answer as primary; checked at each answer."""
+        """Whether this process may still answer as primary; checked for each answer."""
         return self._epoch is not None and self._clock() < self._valid_until
 
     @property
@@ -121,7 +124,7 @@ class Lease:
         return LeaseRow(row["epoch"], row["holder"], row["address"], row["live"])
 
     async def wait_for_next(self, epoch: int) -> LeaseRow:
-        """Who is primary after the takeover of that number, once somebody is."""
+        """Waits for the first primary after epoch `epoch`, and returns its row."""
         while True:
             row = await self.read()
             if row.live and row.epoch > epoch:
@@ -129,9 +132,10 @@ class Lease:
             await asyncio.sleep(NEXT_SECONDS)
 
     async def take(self, *, force: bool = False, seconds: float = TAKEOVER_SECONDS) -> Fence:
-        """Becomes primary; raises LeaseHeld while another is, unless told that it cannot be alive.
+        """Becomes primary. Raises LeaseHeld while another process is, unless `force` says that it
+        cannot be alive.
 
-        Forcing is right for an embedded database, whose folder is locked by us alone.
+        `force` is right for an embedded database, whose folder is locked by this process.
         """
         if not force:
             await self._check_free()
@@ -146,7 +150,8 @@ class Lease:
         raise TakeoverBlocked(seconds=seconds)
 
     async def _check_free(self) -> None:
-        """Raises LeaseHeld; without a lock, since whoever stands by asks again and again."""
+        """Raises LeaseHeld while another process is primary. It takes no lock, since standbys call
+        it again and again."""
         row = await self._pool.fetchrow(self._queries["lease_glance"])
         assert row is not None
         if row["holder"] != self._instance and row["seconds_left"] > 0:
@@ -167,7 +172,8 @@ class Lease:
         return Fence(self._pool, self._queries, epoch)
 
     async def _end_sessions(self, connection: Connection, *, force: bool, insist: bool) -> None:
-        """Ends the sessions of the primary before us, and those that held up our last attempt."""
+        """Ends the sessions of the previous primary, and with `insist` those that blocked the last
+        attempt."""
         row = await connection.fetchrow(self._queries["lease_look"])
         assert row is not None
         holder, left = row["holder"], row["seconds_left"]
@@ -179,7 +185,7 @@ class Lease:
             await connection.execute(self._queries["fence_end_stragglers"])
 
     async def renew(self) -> None:
-        """One heartbeat; raises FencedOff when another process is primary by now."""
+        """Renews the lease once; raises FencedOff if another process has become primary."""
         async with self._lock:
             await self._renew()
 
@@ -199,7 +205,8 @@ class Lease:
         self._valid_until = asked + self._seconds
 
     async def keep(self, *, log: EventLog = quiet) -> None:
-        """Renews until another process has taken over; a database that is away is asked again."""
+        """Renews the lease until another process has taken over; keeps trying while the database is
+        unavailable."""
         pause = self._seconds / RENEWALS_PER_LEASE
         while True:
             await asyncio.sleep(pause)
@@ -213,22 +220,24 @@ class Lease:
                 pause /= RENEWALS_PER_LEASE
 
     async def release(self) -> None:
-        """Lets another process take over at once; answers as primary end with it."""
+        """Gives the lease back, so that another process can take over at once; this process stops
+        answering as primary."""
         epoch, self._epoch = self._epoch, None
         if epoch is not None:
             await self._renewals.execute(self._queries["lease_release"], epoch)
 
 
-# Being primary for the length of a block: waits for the lease, renews it, gives it back.
+# Holds the lease for the length of a block: waits for it, renews it, and gives it back.
 
 LOOK_AGAIN_SECONDS = 0.5
-# A primary that was killed holds its lease until it expires; one that lives renews it for ever.
+# A killed primary keeps its lease until it expires; a live one renews it for ever.
 PATIENCE_SECONDS = SHARED_LEASE_SECONDS + 2
 
 
 @asynccontextmanager
 async def hold_primacy(lease: Lease, *, force: bool, log: EventLog = quiet) -> AsyncIterator[Lease]:
-    """Raises LeaseHeld when another process stays primary; `force` takes over at once."""
+    """Holds the lease for the length of the block. Raises LeaseHeld if another process stays
+    primary; `force` takes over at once."""
     await _take(lease, force=force, log=log)
     async with keep_renewed(lease, log=log):
         yield lease
@@ -236,7 +245,7 @@ async def hold_primacy(lease: Lease, *, force: bool, log: EventLog = quiet) -> A
 
 @asynccontextmanager
 async def keep_renewed(lease: Lease, *, log: EventLog = quiet) -> AsyncIterator[Lease]:
-    """Renews the lease whenever it is held, and gives it back in the end."""
+    """Renews the lease during the block whenever it is held, and gives it back at the end."""
     tasks = (
         asyncio.create_task(_beat(lease, log), name="lease heartbeat"),
         asyncio.create_task(_watch_expiry(lease), name="lease expiry"),
@@ -269,12 +278,13 @@ async def _beat(lease: Lease, log: EventLog) -> None:
         try:
             await lease.keep(log=log)
         except FencedOff as fenced:
-            # `is_held` says no, and every answer with it, until the lease is taken anew.
+            # `is_held` is false, so no answer leaves as primary's until the lease is taken anew.
             log("primacy_lost", reason=str(fenced))
 
 
 async def _watch_expiry(lease: Lease) -> None:
-    """Beside the heartbeat, which waits for a database that does not answer."""
+    """Reports expiry from a separate task, since the heartbeat may be waiting for a database that
+    does not answer."""
     while True:
         await asyncio.sleep(EXPIRY_SECONDS)
         lease.note_expiry()

@@ -1,9 +1,4 @@
-"""Receives notices of changes by other processes (LISTEN/NOTIFY) on a connection of its own.
-
-    connecting --LISTEN--> listening --the connection breaks--> connecting, after a pause
-
-After each connect, all subscribers are told that they may have missed changes.
-"""
+"""Receives notices of changes by other processes (LISTEN/NOTIFY) on a separate connection."""
 
 import asyncio
 import contextlib
@@ -27,7 +22,7 @@ OnMissed = Callable[[], object]
 
 
 class Channel(enum.StrEnum):
-    """The kind of what has changed; the notice's text says which one."""
+    """The kinds of things that change; a notice's text names the changed one."""
 
     FLEET = "fleet"
     USERS = "users"
@@ -46,7 +41,7 @@ class _Listener:
 
 @dataclass(frozen=True, slots=True)
 class ListeningStats:
-    """Whether it is connected, and how many connections and notices there were."""
+    """Whether the connection is up, and the number of connections and notices so far."""
 
     connected: bool = False
     connections: int = 0
@@ -81,7 +76,7 @@ LOOK_SECONDS = 15.0
 
 
 class Listening:
-    """The connection that listens. One per process, used on the event loop alone."""
+    """The connection that listens. One per process, used only on the event loop."""
 
     def __init__(
         self, target: Target, changes: ChangeNotices, *, instance: str, log: EventLog = quiet
@@ -96,7 +91,7 @@ class Listening:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator["Listening"]:
-        """Listens for the length of the block, and connects again after each failure."""
+        """Listens for the length of the block, and reconnects after each failure."""
         task = asyncio.create_task(self._keep_listening(), name="listening")
         try:
             yield self
@@ -121,7 +116,7 @@ class Listening:
         connection: OwnConnection = await self._connect(
             timeout=CONNECT_SECONDS,
             command_timeout=COMMAND_SECONDS,
-            # Not the name of those who write: a takeover ends their sessions, and not this one.
+            # Not the name of the writing sessions, which a takeover ends; this one must survive it.
             server_settings={"application_name": f"rookery listening {self._instance}"},
         )
         try:

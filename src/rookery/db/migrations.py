@@ -1,26 +1,27 @@
 """Migrates a database to the current schema: numbered files, each applied once, under load.
 
-A file that is in the main branch never changes again, not by a byte: databases have noted its
-checksum. A change of the schema is a new file `sql/migrations/NNNN_words.sql` with the next number,
-and its first line says of what kind it is:
+A file in the main branch never changes, not by a byte, because databases have stored its checksum.
+A change of the schema is a new file `sql/migrations/NNNN_words.sql` with the next number, and its
+first line states its kind:
 
     -- expand: the instances table, which each server writes its row into.
     -- expand concurrently: the index that lists the runs of a user.
     -- expand concurrently with pg_trgm: an index that needs this extension of PostgreSQL.
     -- contract after 0004: drops lease.holder, which nobody reads since 0004.
 
-An expanding one leaves everything that the code before it reads and writes as it was, so that old
-and new servers run side by side on it: new tables, new indexes, new columns with a default or
-without NOT NULL. `concurrently` is for indexes of tables that are in use: CREATE INDEX CONCURRENTLY
-lets writers go on, but cannot be part of a transaction. One that needs an extension is put off
-where that can't be had, and asked for again at each start; code does without. A contracting one
-takes away what only code from before the named migration uses. It is put off while such a server is
-live, so the code that brings it must do without it, and no expanding one may rely on it.
+An expanding migration leaves everything that earlier code reads and writes unchanged, so that old
+and new servers can run side by side: it adds tables, indexes, or columns with a default or without
+NOT NULL. `concurrently` is for indexes of tables in use: CREATE INDEX CONCURRENTLY does not block
+writers, but cannot be part of a transaction. A migration that needs an extension is postponed where
+the extension is not available, and tried again at each start; the code must work without it. A
+contracting migration removes what only code from before the named migration uses. It is postponed
+while such a server is live, so the code that ships it must work without it, and no expanding
+migration may depend on it.
 
-Theory of operation. The fence is locked first, which lets the writes that are under way end and
-holds the next ones; so no writer has half of its locks when the migration wants one of them. A lock
-that is not to be had within a second, or a migration that holds others up for two, is given up and
-tried again, and what was killed in the middle is begun anew by whoever comes next.
+Theory of operation. The fence is locked first: writes in progress end, and new ones wait; so no
+writer holds some of its locks when the migration needs one of them. If a lock can't be had within a
+second, or the migration would hold up servers for two seconds, it is rolled back and tried again.
+The next process starts an interrupted migration anew.
 """
 
 import asyncio
@@ -53,10 +54,10 @@ SELECT EXISTS (SELECT FROM pg_extension WHERE extname = $1)
                 AND (trusted OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user))
         )
 """
-"""Whether a database has an extension, or this user may add it."""
+"""A query that tells whether a database has an extension or this user may add it."""
 
 HOLD_SECONDS = 2.0
-"""How long servers may have to wait for a migration; workers' calls wait longer than that."""
+"""How long a migration may hold up servers; workers' calls wait longer than that."""
 PAUSE_SECONDS = 0.5
 ATTEMPTS = 60
 HELD_UP = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError, TimeoutError)
@@ -99,25 +100,26 @@ class Migration:
 
     @property
     def is_concurrent(self) -> bool:
-        """Whether it builds indexes beside writers, each in a statement of its own."""
+        """Whether the migration builds indexes without blocking writers, each in a separate
+        statement."""
         head = HEAD.match(self.sql)
         return head is not None and head["concurrently"] is not None
 
     @property
     def extension(self) -> str:
-        """The extension of PostgreSQL that it needs; empty for most."""
+        """The PostgreSQL extension that the migration needs; empty for most."""
         head = HEAD.match(self.sql)
         return (head["extension"] or "") if head else ""
 
     @property
     def needs(self) -> int:
-        """The migration that code must know to go on after this one; 0: any code may."""
+        """The migration that code must know to work after this one; 0 if any code does."""
         head = HEAD.match(self.sql)
         return int(head["needs"] or 0) if head else 0
 
     @property
     def statements(self) -> list[str]:
-        """Of a concurrent one, which holds nothing with a semicolon inside."""
+        """The statements of a concurrent migration; none of them contains a semicolon."""
         lines = [line for line in self.sql.splitlines() if not line.startswith("--")]
         return [each.strip() for each in "\n".join(lines).split(";") if each.strip()]
 
@@ -139,13 +141,13 @@ def load_migrations(folder: Path = FOLDER) -> tuple[Migration, ...]:
 
 
 def read_sql() -> tuple[Queries, tuple[Migration, ...]]:
-    """Everything that a server says in SQL; blocks as well."""
+    """Reads all queries and migrations; it blocks, too."""
     return Queries.load(), load_migrations()
 
 
 def find_missing(known: Sequence[Migration], applied: Sequence[Applied]) -> tuple[Migration, ...]:
-    """The migrations that are still to be applied; both arguments are ordered by number. Raises
-    UnreleasedSchema, SchemaNewer or MigrationChanged for a database that must not be touched."""
+    """The migrations that are missing; both arguments are ordered by number. Raises
+    UnreleasedSchema, SchemaNewer or MigrationChanged for a database that must not be changed."""
     if applied and applied[0].checksum != known[0].checksum:
         raise UnreleasedSchema
     by_number, newest = {migration.number: migration for migration in known}, known[-1].number
@@ -168,8 +170,8 @@ async def migrate(
     must_finish: bool = False,
 ) -> tuple[Migration, ...]:
     """Applies the missing migrations, one process at a time, and returns those that it applied.
-    Contracting ones are put off while older servers are live; with `must_finish` that raises
-    OlderServersLive in the end."""
+    Contracting ones are postponed while older servers are live; with `must_finish` that finally
+    raises OlderServersLive."""
     done, put_off = list[Migration](), list[OlderServersLive]()
     async with _session(target, queries, log) as connection:
         applied = await _load_applied(connection, queries)
@@ -194,8 +196,9 @@ async def migrate(
 
 @asynccontextmanager
 async def _session(target: Target, queries: Queries, log: EventLog) -> AsyncIterator[OwnConnection]:
-    """A connection of its own, without the pool's time limits: an index may take long. Whoever is
-    stopped in the middle of a transaction loses it, and the lock of all migrations."""
+    """A separate connection without the pool's time limits, because building an index may take
+    long. If the process is suspended in the middle of a transaction, PostgreSQL ends the session,
+    which releases the lock of all migrations."""
     settings = {
         "application_name": "rookery-migrations",
         "idle_in_transaction_session_timeout": "5000",
@@ -213,7 +216,7 @@ async def _session(target: Target, queries: Queries, log: EventLog) -> AsyncIter
 async def list_missing(
     connection: OwnConnection, queries: Queries, known: Sequence[Migration]
 ) -> tuple[Migration, ...]:
-    """The migrations that a database needs; all of them where it is new."""
+    """The migrations that a database needs; all of them if it is new."""
     missing = find_missing(known, await _load_applied(connection, queries))
     return tuple(each for each in missing if not each.extension)
 
@@ -227,7 +230,7 @@ async def _load_applied(connection: OwnConnection, queries: Queries) -> list[App
 async def _find_older_servers(
     connection: OwnConnection, queries: Queries, migration: Migration
 ) -> OlderServersLive | None:
-    """A reason to put a contracting migration off, if there is one."""
+    """The reason to postpone a contracting migration; None if there is none."""
     if not migration.needs:
         return None
     rows = await connection.fetch(queries["migrations_older_servers"], migration.needs)
@@ -238,7 +241,8 @@ async def _find_older_servers(
 
 
 async def _add_extension(connection: OwnConnection, migration: Migration) -> str:
-    """Adds the extension that a migration needs; why it can't be had, or an empty text."""
+    """Adds the extension that a migration needs. Returns why that is impossible, or an empty
+    text."""
     name = migration.extension
     if not name:
         return ""
@@ -254,7 +258,7 @@ async def _add_extension(connection: OwnConnection, migration: Migration) -> str
 async def _apply(
     connection: OwnConnection, queries: Queries, migration: Migration, log: EventLog
 ) -> None:
-    """Tries until no other session is in the way."""
+    """Applies a migration; tries again while other sessions are in the way."""
     apply_once = _build_indexes if migration.is_concurrent else _apply_whole
     for attempt in range(1, ATTEMPTS + 1):
         pass_test_point("migration_begins")
@@ -284,7 +288,7 @@ async def _apply_whole(connection: OwnConnection, queries: Queries, migration: M
 
 
 async def _build_indexes(connection: OwnConnection, queries: Queries, migration: Migration) -> None:
-    """What is left of an index whose making was broken off is removed first."""
+    """Builds a migration's indexes, after removing incomplete ones of an interrupted attempt."""
     for row in await connection.fetch(queries["migrations_broken_indexes"]):
         if re.search(rf"\b{re.escape(row['name'])}\b", migration.sql):
             await connection.execute(f"DROP INDEX CONCURRENTLY {row['quoted']}")

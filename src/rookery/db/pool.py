@@ -52,7 +52,7 @@ def make_event_log(log: logs.Log) -> EventLog:
     return write
 
 
-# Named queries: SQL lies in files, each query with its name and a line of purpose.
+# Named queries: SQL is kept in files, and each query has a name and a line of purpose.
 
 FOLDER = Path(__file__).parent / "sql" / "queries"
 HEADER = re.compile(r"^-- name: (?P<name>[a-z0-9_]+)\n-- (?P<purpose>\S.*)\n", re.MULTILINE)
@@ -70,7 +70,7 @@ class Query:
 
 
 class Queries:
-    """All queries by name; loaded once, at the start."""
+    """All queries by name, loaded once at the start."""
 
     def __init__(self, queries: Iterable[Query]) -> None:
         self._queries: Mapping[str, Query] = {query.name: query for query in queries}
@@ -107,26 +107,27 @@ def parse_queries(text: str, path: Path) -> list[Query]:
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
 
-# The server ends a statement first, then the client gives up, then whoever waits over the bridge.
+# The order of time limits: the server ends a statement first, then the client gives up, then a
+# caller over the bridge.
 STATEMENT_SECONDS = 5
 COMMAND_SECONDS = 8.0
 CONNECT_SECONDS = 10.0
 CLOSE_SECONDS = 5.0
 LOOK_AGAIN_SECONDS = 0.1
 
-# What the driver raises when a connection broke. It calls it an internal error when the server's
-# last words come between two of our statements.
+# The driver's errors for a broken connection. It raises an internal error when the server's last
+# message arrives between two statements.
 CUT = (asyncpg.InterfaceError, asyncpg.InternalClientError, asyncpg.PostgresConnectionError)
-# What a server says that is restarting or recovering, that ends sessions, or that has become a
-# standby or was told to take no more writes.
+# Errors of a server that is restarting or recovering, that ends sessions, or that has become
+# read-only.
 SENT_OFF = (
     asyncpg.OperatorInterventionError,
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.ReadOnlySQLTransactionError,
 )
-# A connection that broke, as whoever uses it sees it.
+# All errors that a caller sees when a connection breaks.
 BROKEN = (OSError, TimeoutError, *CUT)
-# A database that is away for now.
+# All errors of a database that is temporarily unavailable.
 AWAY = (*BROKEN, *SENT_OFF)
 
 
@@ -135,7 +136,7 @@ class NoConnection(Problem):
 
 
 def application_name(instance: str) -> str:
-    """The name of a process's sessions, by which a takeover finds and ends them."""
+    """The name of a process's sessions; a takeover finds and ends them by it."""
     return f"rookery {instance}"
 
 
@@ -149,7 +150,8 @@ async def open_pool(
     close_seconds: float = CLOSE_SECONDS,
     log: EventLog = quiet,
 ) -> AsyncIterator[Pool]:
-    """A pool for this loop; closing waits for connections in use, but not for long."""
+    """Opens a pool on this event loop. Closing it waits for connections in use, but not for
+    long."""
     connector: Any = Connector(target)  # asyncpg's types want all its arguments spelled out
     pool = asyncpg.create_pool(
         connect=connector,
@@ -172,8 +174,8 @@ async def _leave_read_only(connection: "asyncpg.Connection[Any]") -> None:
     """Replaces the reset that asyncpg runs when a connection is released: our code changes no
     session beyond a transaction, and a reset would cost as much as a query.
 
-    A server that takes no more writes says so by itself, and its connections are given up: the
-    next ones lead to the host that does."""
+    A server that has become read-only says so in its settings; its connections are dropped, so that
+    new ones go to the host that accepts writes."""
     if getattr(connection.get_settings(), "default_transaction_read_only", "off") == "on":
         connection.terminate()
 
@@ -192,20 +194,21 @@ async def _wait_for_server(pool: Pool, seconds: float) -> None:
 
 
 async def read_own_address(pool: Pool, queries: Queries) -> str | None:
-    """This machine's address as the database sees it; None on a socket of the same machine."""
+    """This machine's address as the database sees it; None if they are connected by a local
+    socket."""
     found: str | None = await pool.fetchval(queries["pool_own_address"])
     return found
 
 
 async def answers(pool: Pool, queries: Queries) -> None:
-    """Returns when the database has answered the shortest question there is."""
+    """Returns when the database has answered a trivial query."""
     await pool.fetchval(queries["alive"])
 
 
 def _session(instance: str) -> dict[str, str]:
     return {
         "application_name": application_name(instance),
-        # So that a process that is stopped in mid-transaction does not hold up a takeover.
+        # A process that is suspended in the middle of a transaction must not hold up a takeover.
         "idle_in_transaction_session_timeout": "1s",
         "statement_timeout": f"{STATEMENT_SECONDS}s",
         "timezone": "UTC",
@@ -221,12 +224,12 @@ async def _close(pool: Pool, seconds: float, log: EventLog) -> None:
 
 
 def escape_pattern(text: str) -> str:
-    """A text as LIKE takes it literally."""
+    """Escapes a text so that LIKE matches it literally."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
 def clean(text: str) -> str:
-    """A text for a column of its own."""
+    """Replaces characters that a text column can't store: NUL and lone surrogates."""
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""Tables: a feature's named queries as calls, whose rows come back as values."""
+"""Tables: calls a feature's named queries and returns rows as values."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -24,7 +24,7 @@ class Transaction:
     _queries: Queries
 
     async def __call__(self, query: str, *values: object) -> Any:
-        """Gives the first column of the first row, None where no row came back."""
+        """Runs a query; returns the first column of the first row, or None without a row."""
         return await self._connection.fetchval(self._queries[query], *values)
 
     async def one(self, kind: Callable[..., T], query: str, *values: object) -> T | None:
@@ -41,10 +41,9 @@ class Transaction:
 
 
 class Table:
-    """The base of a feature's rows. Any process may write them: no write here belongs to the
-    primary alone.
+    """The base class of a feature's rows that any process may write, not only the primary.
 
-    `kind` is what makes a value of a row, called with the columns by their names.
+    In the reading methods, `kind` makes a value of a row; it is called with the columns by name.
     """
 
     def __init__(self, pool: Pool, queries: Queries) -> None:
@@ -60,7 +59,7 @@ class Table:
         return tuple(kind(**row) for row in await self._pool.fetch(self._queries[query], *values))
 
     async def _value(self, query: str, *values: object) -> Any:
-        """Gives the first column of the first row, None where there is no row."""
+        """Runs a query; returns the first column of the first row, or None without a row."""
         return await self._pool.fetchval(self._queries[query], *values)
 
     async def _column(self, query: str, *values: object) -> list[Any]:
@@ -68,24 +67,24 @@ class Table:
         return [row[0] for row in await self._pool.fetch(self._queries[query], *values)]
 
     async def _write(self, query: str, *values: object) -> Any:
-        """Runs one query in a transaction of its own; gives what `Transaction` does."""
+        """Runs one query in a separate write transaction; returns what `Transaction` does."""
         async with self._writing() as write:
             return await write(query, *values)
 
     @asynccontextmanager
     async def _writing(self) -> AsyncIterator[Transaction]:
-        """Several queries in one transaction, which is committed when the block ends well."""
+        """A write transaction for several queries, committed if the block ends without an error."""
         async with self._fence.write() as connection:
             yield Transaction(connection, self._queries)
 
 
 def columns(value: "DataclassInstance | msgspec.Struct") -> tuple[Any, ...]:
-    """The fields of a value in their order, as parameters of a query that takes them so."""
+    """The fields of a value in order, as a query's parameters."""
     if isinstance(value, msgspec.Struct):
         return msgspec.structs.astuple(value)
     return tuple(getattr(value, field.name) for field in fields(value))
 
 
 def clean_columns(value: "DataclassInstance | msgspec.Struct") -> tuple[Any, ...]:
-    """The same with every text as a column takes it."""
+    """Like `columns`, with every text cleaned for a column."""
     return tuple(clean(each) if isinstance(each, str) else each for each in columns(value))

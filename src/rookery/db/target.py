@@ -1,5 +1,5 @@
-"""Shared by all of db: the target of a connection, the base of its errors, and syncing files to the
-disk. It imports no driver, because the supervisor of the embedded server uses it.
+"""What all of db shares: the target of a connection, the base of its errors, and syncing files to
+disk. It imports no driver, because the embedded server's supervisor uses it.
 """
 
 import os
@@ -27,9 +27,9 @@ class Target:
     connect_args: Mapping[str, Any] = field(repr=False)
     password: str | None = field(default=None, repr=False)
     hosts: tuple[tuple[str, int], ...] = ()
-    """Hosts and ports where there are several, of which one at a time accepts writes."""
+    """The hosts and ports if there are several, of which one at a time accepts writes."""
     session: Mapping[str, str] = field(default_factory=dict)
-    """Settings that sessions of ours are given because the server's own would lose data."""
+    """Settings for our sessions where the server's own would risk losing data."""
 
     @property
     def program_environment(self) -> dict[str, str]:
@@ -53,15 +53,16 @@ def socket_target(folder: str, port: int, user: str, database: str) -> Target:
 
 
 def other_database(target: Target, database: str) -> Target:
-    """The same server, another database (for servers of our own, where the name is ours)."""
+    """The target of another database on the same server (for our own servers, where we choose the
+    name)."""
     head, _, tail = target.dsn.partition("@/")
     dsn = f"{head}@/{quote(database)}?{tail.partition('?')[2]}"
     return replace(target, dsn=dsn, connect_args={**target.connect_args, "database": database})
 
 
 def sync(path: Path) -> None:
-    """Writes a file's bytes or a folder's names to the disk; a file's name is safe only once its
-    folder is written too."""
+    """Syncs a file's bytes or a folder's entries to disk. A new file's name is safe only after its
+    folder is synced, too."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -69,9 +70,9 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-# Moments at which a test may kill or stop the process; nothing outside a test can switch them on.
+# Points in the code at which a test may kill or suspend the process. Only tests can switch them on.
 #
-# There is no variable and no flag: a test starts its own script, which sets the hook before it
+# There is no variable or flag for them: a test starts its own script, which sets the hook before it
 # calls our code.
 
 _hooks: list[Callable[[str], None]] = []

@@ -1,4 +1,4 @@
-"""The cluster folder: whether there is one, making it whole or not at all, and its settings."""
+"""The cluster folder: checks it, creates it completely or not at all, and writes its settings."""
 
 import os
 import shutil
@@ -11,24 +11,24 @@ from rookery.db.embedded import folder, processes
 from rookery.db.embedded.folder import InitFailed, Layout, NoSpace, NotADatabase, OtherVersion
 from rookery.db.target import sync
 
-# Programs that the supervisor runs: in a clean environment, with a log, and dying with it.
+# Runs the supervisor's programs: in a clean environment, with a log, and ended with the supervisor.
 
-# Nothing of the surroundings (PGOPTIONS, LANG, TZ) may change how the server behaves.
+# No variable of the environment (PGOPTIONS, LANG, TZ) may change how the server behaves.
 ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC", "PATH": os.defpath}
 LARGE_LOG = 1_000_000
 TAIL = 8192
-# What tells best why a program ended, most telling first.
+# Marks of log lines that tell why a program ended, most telling first.
 MARKS = ("No space left", "PANIC:", "FATAL:", "error:")
 
 
 def end_of(log: Path) -> int:
-    """Where the log of the next program begins, to tell later what it said."""
+    """The position in the log at which the next program's output begins, for `last_words`."""
     size = log.stat().st_size if log.exists() else 0
     return size if size <= LARGE_LOG else 0  # it will be turned over
 
 
 def last_words(log: Path, start: int) -> str:
-    """The line of the log since `start` that says best why the program ended."""
+    """The log line since `start` that best tells why the program ended."""
     with log.open("rb") as file:
         file.seek(max(start, log.stat().st_size - TAIL))
         lines = file.read().decode("utf-8", errors="replace").strip().splitlines()
@@ -40,7 +40,7 @@ def last_words(log: Path, start: int) -> str:
 
 
 def _open(log: Path) -> int:
-    """A descriptor for a child's words; the log is turned over when it has grown."""
+    """Opens the log for a child's output; a large log is rotated first."""
     if log.exists() and log.stat().st_size > LARGE_LOG:
         log.rename(log.with_suffix(".log.1"))
     return os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -64,7 +64,7 @@ def start(
 
 
 def run(command: list[str], log: Path, pause: Callable[[float], None]) -> int:
-    """Runs a program such as initdb; it dies with us, and when we are told to stop."""
+    """Runs a program such as initdb; it is ended if we die or are told to stop."""
     process = start(command, log, processes.dying_with_parent(signal.SIGKILL))
     try:
         while process.poll() is None:
@@ -128,7 +128,7 @@ local all all trust
 
 
 def check(layout: Layout) -> bool:
-    """Whether there is a cluster; one that this server cannot run is a problem."""
+    """Whether a cluster exists; raises a problem if this server cannot run it."""
     if not layout.cluster.exists():
         return False
     try:
@@ -141,7 +141,7 @@ def check(layout: Layout) -> bool:
 
 
 def make_cluster(layout: Layout, binaries: Path, run: Callable[[list[str]], int]) -> None:
-    """Makes the cluster beside its place and moves it there when it is whole and on disk."""
+    """Creates the cluster in a temporary folder, and renames it when it is complete and on disk."""
     shutil.rmtree(layout.unfinished, ignore_errors=True)
     start = end_of(layout.log)
     command = [str(binaries / "initdb"), "--pgdata", str(layout.unfinished), *_options()]
@@ -167,7 +167,8 @@ def _options() -> list[str]:
 
 
 def configure(layout: Layout, socket: Path) -> None:
-    """Writes the settings anew, so that a new version of ours or a moved folder takes effect."""
+    """Writes the settings at each start, so that a new version of Rookery or a moved folder takes
+    effect."""
     text = SETTINGS.format(socket=socket, port=folder.PORT)
     target, draft = layout.cluster / "postgresql.conf", layout.cluster / "postgresql.conf.new"
     if target.read_text(encoding="utf-8") == text:
@@ -178,7 +179,7 @@ def configure(layout: Layout, socket: Path) -> None:
 
 
 def clear_stale(layout: Layout, socket: Path) -> None:
-    """Removes what a killed server left: the number in it may by now be someone else's."""
+    """Removes the files of a killed server: its process id may by now belong to another process."""
     (layout.cluster / "postmaster.pid").unlink(missing_ok=True)
     folder.clear(socket)
 

@@ -112,7 +112,7 @@ class UnsafeSettings(EmbeddedProblem):
 
 
 def folder_problem(error: OSError, path: Path) -> EmbeddedProblem:
-    """The sentence for an error of the operating system about a path that must be written."""
+    """The problem to report for an operating system's error about a path that must be written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return NoSpace(path=path)
     return FolderNotWritable(path=path, reason=error.strerror)
@@ -145,7 +145,7 @@ class Layout:
 
     @property
     def unfinished(self) -> Path:
-        """Where initdb works: renamed to the cluster only when that is whole."""
+        """The folder in which initdb works; it is renamed to the cluster folder when complete."""
         return self.home / "postgres.new"
 
     @property
@@ -154,12 +154,13 @@ class Layout:
 
     @property
     def socket(self) -> Path:
-        """The preferred folder for the socket; see `sockets` for when it is too long."""
+        """The preferred folder for the socket; `sockets` uses another if its path is too long."""
         return self.home / "socket"
 
     @property
     def address(self) -> Path:
-        """Holds the socket folder in use, for other processes and for the next start."""
+        """The file that names the socket folder in use, for other processes and for the next
+        start."""
         return self.home / "address"
 
 
@@ -168,12 +169,13 @@ class Layout:
 NAME = ".s.PGSQL.5432"
 PORT = 5432
 LONGEST = 107  # bytes in sockaddr_un, without the closing zero
-# A comma separates hosts for libpq, and quotes and backslashes mean something in settings.
+# Other characters have a meaning: a comma separates hosts in libpq, quotes and backslashes are
+# syntax in settings.
 PLAIN = re.compile(r"[\w/ .+@=-]+", re.ASCII)
 
 
 def choose(layout: Layout) -> Path:
-    """Makes the folder for the socket, or takes the one of an earlier start again."""
+    """Creates the folder for the socket, or reuses the one of an earlier start."""
     if fits(layout.socket):
         layout.socket.mkdir(mode=0o700, exist_ok=True)
         return layout.socket
@@ -188,7 +190,7 @@ def fits(folder: Path) -> bool:
 
 
 def recorded(layout: Layout) -> Path | None:
-    """The folder that the server in use, or the last one, wrote down."""
+    """The socket folder recorded by the present server or the last one."""
     try:
         return Path(layout.address.read_text(encoding="utf-8").strip())
     except OSError:
@@ -200,13 +202,13 @@ def record(layout: Layout, folder: Path) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Removes a socket and its lock file of which nobody is the owner any more."""
+    """Removes a socket and its lock file after their owner has ended."""
     for name in (NAME, f"{NAME}.lock"):
         (folder / name).unlink(missing_ok=True)
 
 
 def forget(layout: Layout, folder: Path) -> None:
-    """Leaves no folder behind outside the data folder."""
+    """Removes the socket folder if it lies outside the data folder."""
     if folder == layout.socket:
         return
     try:
@@ -251,7 +253,7 @@ def find() -> Path:
     return Path(spec.origin).parent / "pginstall" / "bin"
 
 
-# The data folder: made when missing, and locked so that one server at a time uses it.
+# The data folder: created when missing, and locked so that only one server at a time uses it.
 
 LOOK_AGAIN_SECONDS = 0.02
 
@@ -264,7 +266,7 @@ def account_name(uid: int) -> str:
 
 
 def make_folder(data: Path) -> None:
-    """Makes the folder for this account alone; one that exists keeps its mode."""
+    """Creates the folder with access for this account only; an existing one keeps its mode."""
     try:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -280,10 +282,10 @@ def make_folder(data: Path) -> None:
 def hold(
     data: Path, lock: Path, owner: int, *, patience: float, pause: Callable[[float], None]
 ) -> int:
-    """Locks the folder for the process `owner` and gives the descriptor that holds the lock.
+    """Locks the folder for the process `owner` and returns the descriptor that holds the lock.
 
-    Whoever holds the lock for a process that is alive is not waited for; the supervisor of a
-    killed server is, because it is about to stop its database.
+    It fails at once if the lock is held for a live process. It waits for the supervisor of a killed
+    server, which is about to stop its database.
     """
     descriptor = _open(data, lock)
     deadline = time.monotonic() + patience
@@ -303,7 +305,7 @@ def hold(
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that is dead but not yet buried does not."""
+    """Whether a process runs; a zombie does not."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -337,6 +339,6 @@ def _try(descriptor: int) -> bool:
 
 
 def _holder(descriptor: int) -> tuple[int, int]:
-    """The owner and the supervisor that the lock was taken by; zeros while they write it."""
+    """The process ids of the lock's owner and supervisor; zeros while they are being written."""
     numbers = [int(word) for word in os.pread(descriptor, 64, 0).split() if word.isdigit()]
     return (numbers[0], numbers[1]) if len(numbers) == 2 else (0, 0)

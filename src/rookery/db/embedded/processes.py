@@ -1,8 +1,8 @@
-"""Becoming an account under which PostgreSQL agrees to run, without giving away the folder.
+"""Switches to an account under which PostgreSQL agrees to run, without changing the folder's owner.
 
-PostgreSQL refuses root, and initdb refuses an account without a name. Both are answered by a user
-namespace in which our account has an ordinary, named number: files keep their owner. Where
-namespaces are forbidden, root drops to an unprivileged account instead.
+PostgreSQL refuses to run as root, and initdb refuses an account without a name. Both accept a user
+namespace that maps our account to an ordinary account with a name; files keep their owner. Where
+namespaces are forbidden, root switches to an unprivileged account and gives it the files.
 """
 
 import ctypes
@@ -24,7 +24,8 @@ from rookery.db.embedded.folder import (
     account_name,
 )
 
-# Two system calls that Python does not offer: a new user namespace, and dying with a parent.
+# Two system calls that Python does not offer: one creates a user namespace, the other ends a
+# process with its parent.
 
 CLONE_NEWUSER = 0x10000000
 PR_SET_PDEATHSIG = 1
@@ -38,10 +39,11 @@ def unshare_user() -> None:
 
 
 def dying_with_parent(death: signal.Signals) -> Callable[[], None]:
-    """What a forked child calls before exec, so that the kernel signals it when its parent ends.
+    """The function that a forked child calls before exec, so that the kernel signals it when its
+    parent ends.
 
-    The kernel ties this to the forking thread, and forgets it when the account changes: so the
-    parent has one thread and has changed its account before.
+    The kernel binds this to the forking thread and forgets it when the account changes, so the
+    parent must have a single thread and must have changed its account before.
     """
     libc, parent = ctypes.CDLL(None, use_errno=True), os.getpid()
 
@@ -59,9 +61,9 @@ FALLBACKS = ("rookery", "nobody")
 
 
 def settle(layout: Layout, places: Iterable[Path], binaries: Path) -> str:
-    """Becomes the account that runs PostgreSQL and says in a few words how.
+    """Switches to the account that runs PostgreSQL, and returns a short description of how.
 
-    That account may not be able to read Python's own files: import nothing after this.
+    That account may be unable to read Python's own files, so nothing may be imported after this.
     """
     uid, fallback = os.geteuid(), _fallback()
     owner = layout.cluster.stat().st_uid if layout.cluster.exists() else uid
@@ -100,7 +102,8 @@ def enter_namespace(uid: int) -> None:
 
 
 def _namespace_refusal(uid: int) -> str | None:
-    """Tries it in a child, because a namespace entered by half cannot be left again."""
+    """Why a user namespace can't be entered; None if it can. Tried in a child, because a namespace
+    that was entered partly cannot be left."""
     child = os.fork()
     if child == 0:
         try:
@@ -137,7 +140,7 @@ def _drop(
 
 
 def _open_fresh_folder(layout: Layout) -> None:
-    """Lets others pass through (not look into) a data folder that we have just made ourselves."""
+    """Lets other accounts pass through (but not list) a data folder that we have just created."""
     known = {layout.lock.name, layout.home.name}
     if not layout.cluster.exists() and {p.name for p in layout.data.iterdir()} <= known:
         layout.data.chmod(0o711)
@@ -151,7 +154,8 @@ def _give(place: Path, account: pwd.struct_passwd) -> None:
             os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)
 
 
-# Processes of an earlier PostgreSQL on the same folder: found by their working folder, ended.
+# Finds processes of an earlier PostgreSQL on the same folder by their working folder, and ends
+# them.
 
 PATIENCE_SECONDS = 1.0
 LIMIT_SECONDS = 30.0
@@ -159,7 +163,7 @@ LOOK_AGAIN_SECONDS = 0.02
 
 
 def end(places: Iterable[Path], pause: Callable[[float], None]) -> None:
-    """Waits for the processes that work in one of the places to end by themselves, then kills them.
+    """Waits for processes that work in one of the places to end, then kills the rest.
 
     A backend that outlives its postmaster could write into a cluster that a new one recovers.
     """

@@ -1,7 +1,7 @@
-"""The owner's side of the embedded PostgreSQL: starts its supervisor and starts it again.
+"""The owner's side of the embedded PostgreSQL: starts its supervisor, and restarts it.
 
-Everything here runs on the event loop and waits for nothing but pipes; whatever blocks is done by
-the supervisor process.
+Everything here runs on the event loop and waits only for pipes; the supervisor process does
+everything that blocks.
 """
 
 import asyncio
@@ -29,9 +29,9 @@ from rookery.db.embedded.folder import (
 from rookery.db.pool import AWAY, EventLog, quiet
 from rookery.db.target import Target, other_database, socket_target
 
-# What must be true of a freshly started embedded server before anyone uses it.
+# Checks of a freshly started embedded server before it is used.
 
-# Here and not among the named queries: they run before there is anything of ours.
+# Not among the named queries, because it runs before our database exists.
 EXISTS = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)"
 UNSAFE = """
 SELECT name FROM pg_settings
@@ -41,7 +41,7 @@ ORDER BY name
 
 
 async def ensure_database(target: Target, database: str, data: Path) -> None:
-    """Makes our database where it is missing and checks that commits reach the disk."""
+    """Creates our database if it is missing, and checks that commits reach the disk."""
     connection = await asyncpg.connect(**other_database(target, "postgres").connect_args)
     try:
         if not await connection.fetchval(EXISTS, database):
@@ -84,7 +84,8 @@ async def open_server(data: Path, *, log: EventLog = quiet) -> AsyncIterator["Em
 
 
 async def _prepare(server: "EmbeddedServer", data: Path) -> None:
-    """Our database on a server that is ready; again when it was killed meanwhile."""
+    """Creates our database when the server is ready; tries again if the server was killed in the
+    meantime."""
     for attempt in range(FAILED_SUPERVISORS):
         await server.wait_ready(START_SECONDS)
         try:
@@ -98,7 +99,7 @@ async def _prepare(server: "EmbeddedServer", data: Path) -> None:
 
 
 class EmbeddedServer:
-    """A running PostgreSQL; down for a moment when one of its processes was killed."""
+    """A running PostgreSQL; it is down for a moment when one of its processes was killed."""
 
     def __init__(self, data: Path, log: EventLog) -> None:
         self._data = data
@@ -119,12 +120,12 @@ class EmbeddedServer:
 
     @property
     def connect_args(self) -> Mapping[str, Any]:
-        """For asyncpg.connect and asyncpg.create_pool."""
+        """Arguments of asyncpg.connect and asyncpg.create_pool."""
         return self.target.connect_args
 
     @property
     def dsn(self) -> str:
-        """For psql and pg_dump."""
+        """The connection string for psql and pg_dump."""
         return self.target.dsn
 
     @property
@@ -132,7 +133,7 @@ class EmbeddedServer:
         return self._ready.is_set()
 
     async def wait_ready(self, seconds: float) -> None:
-        """Returns when connections are accepted; raises the problem when that will not be."""
+        """Waits until connections are accepted; raises the problem if that fails."""
         waits = [asyncio.create_task(e.wait()) for e in (self._ready, self._failed)]
         try:
             done, _ = await asyncio.wait(
@@ -147,7 +148,7 @@ class EmbeddedServer:
             raise StartFailed(reason=f"it is not ready after {seconds:g} s", log=self._log_file)
 
     async def wait_failed(self) -> EmbeddedProblem:
-        """Returns only when the database is given up, with the reason."""
+        """Waits until the database has failed for good, and returns the reason."""
         await self._failed.wait()
         assert self.failure is not None
         return self.failure
@@ -160,7 +161,7 @@ class EmbeddedServer:
         return self._data / "database" / "postgres.log"
 
     async def keep(self) -> None:
-        """Starts the supervisor, and again when it was killed, until the context ends."""
+        """Starts the supervisor, and restarts it when it was killed, until the context ends."""
         failures = 0
         while not self._over():
             was_ready = await self._try_to_live()
@@ -174,7 +175,7 @@ class EmbeddedServer:
                 await asyncio.sleep(0.2 * failures)
 
     async def stop(self) -> None:
-        """Asks for the end and waits for it; a supervisor that does not answer is killed."""
+        """Asks the supervisor to end and waits for it; kills it if it does not answer."""
         self._closing = True
         process = self._process
         if process is None or process.returncode is not None:
@@ -195,7 +196,7 @@ class EmbeddedServer:
             return False
 
     async def _live(self) -> bool:
-        """One life of a supervisor: whether its database became ready."""
+        """Runs a supervisor until it ends; returns whether its database became ready."""
         process = self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", "-c", BOOT),
             *(str(Path(rookery.__file__).parents[1]), str(self._binaries)),

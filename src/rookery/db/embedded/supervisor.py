@@ -1,7 +1,8 @@
-"""The supervisor process: keeps one postgres running for its owner, and ends with it.
+"""The supervisor process: keeps one postgres running for its owner, and ends with its owner.
 
-Started by `server` as `supervisor SOURCES BINARIES DATA OWNER`, with standard input as the owner's
-pipe; says what happens in lines of JSON on standard output. Standard library only, one thread.
+`server` starts it as `supervisor SOURCES BINARIES DATA OWNER`, with standard input as the owner's
+pipe; it reports events as lines of JSON on standard output. It uses only the standard library and
+one thread.
 """
 
 import json
@@ -26,15 +27,16 @@ from rookery.db.embedded.folder import (
     folder_problem,
 )
 
-# What the supervisor hears while it waits: its owner's pipe, a request to stop, a child's end.
+# Waits for the supervisor's events: its owner's pipe, a request to stop, a child's end.
 
 
 class Stopped(Exception):
-    """The owner asked for the end, or is gone."""
+    """The owner asked the supervisor to stop, or is gone."""
 
 
 class Ears:
-    """Waits without missing anything; one object, one thread, standard input as the pipe."""
+    """Waits for events without missing any. One object per process, used by one thread, with
+    standard input as the pipe."""
 
     def __init__(self) -> None:
         self.asked = False  # in words or by SIGTERM
@@ -43,7 +45,7 @@ class Ears:
         for descriptor in (0, self._wake, writer):
             os.set_blocking(descriptor, False)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        # A handler, not SIG_IGN, because what is ignored stays ignored in PostgreSQL.
+        # A handler instead of SIG_IGN, because PostgreSQL would inherit an ignored signal.
         for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, _hear_only)
         signal.signal(signal.SIGTERM, self._on_terminate)
@@ -56,7 +58,7 @@ class Ears:
         return self.asked or self.gone
 
     def pause(self, seconds: float) -> None:
-        """Waits until something happens, at most so long; raises when it is time to stop."""
+        """Waits for an event, at most `seconds`; raises Stopped when it is time to stop."""
         self.listen(seconds)
         if self.stopping:
             raise Stopped
@@ -78,7 +80,8 @@ class Ears:
 
 
 def _read(descriptor: int) -> bytes:
-    """What there is; nothing at the end of the file, which a dead owner's reset is as well."""
+    """Reads what is available; empty at the end of the file, or on an error such as a dead owner's
+    reset."""
     try:
         return os.read(descriptor, 4096)
     except OSError:
@@ -86,10 +89,10 @@ def _read(descriptor: int) -> bytes:
 
 
 def _hear_only(_number: int, _frame: FrameType | None) -> None:
-    """The wake-up descriptor has noted it."""
+    """Does nothing: the wake-up descriptor has received the signal."""
 
 
-# One life of the postgres process, as its supervisor sees it.
+# A postgres process from start to end, as its supervisor sees it.
 
 STATUS_LINE = 7  # of postmaster.pid
 
@@ -99,7 +102,7 @@ class Postmaster:
         self._layout = layout
         self._log_start = cluster.end_of(layout.log)
         command = [str(binaries / "postgres"), "-D", str(layout.cluster)]
-        # SIGQUIT is PostgreSQL's immediate stop: certain and quick, the next start recovers.
+        # SIGQUIT makes PostgreSQL stop at once and without fail; the next start recovers.
         before_exec = processes.dying_with_parent(signal.SIGQUIT)
         self._process = cluster.start(command, layout.log, before_exec)
         self.pid = self._process.pid
@@ -118,7 +121,8 @@ class Postmaster:
         return mine and lines[STATUS_LINE].strip() == "ready"
 
     def stop(self, listen: Callable[[float], None], *, patience: float) -> None:
-        """Fast with a checkpoint; at once when that takes too long; killed as a last resort."""
+        """Stops postgres: a fast shutdown with a checkpoint first, an immediate one if that takes
+        too long, and SIGKILL as a last resort."""
         for number, seconds in (
             (signal.SIGINT, patience),
             (signal.SIGQUIT, 1.0),
@@ -148,7 +152,7 @@ GONE_PATIENCE = 1.5  # whoever killed the owner may start it again at once
 
 
 def say(event: str, **fields: object) -> None:
-    """Tells the owner; nobody may listen any more."""
+    """Reports an event to the owner, who may be gone."""
     line = json.dumps({"event": event, **{k: str(v) for k, v in fields.items()}}) + "\n"
     try:
         os.write(1, line.encode())
@@ -208,7 +212,7 @@ class Supervisor:
             self._delay(postmaster, lived)
 
     def _accompany(self, postmaster: Postmaster, socket: Path) -> float:
-        """Returns when postgres has ended: for how long it was ready."""
+        """Waits until postgres has ended; returns for how long it was ready."""
         while not postmaster.is_ready():
             if postmaster.ended() is not None:
                 self._failures += 1
@@ -222,7 +226,8 @@ class Supervisor:
         return time.monotonic() - ready
 
     def _delay(self, postmaster: Postmaster, lived: float) -> None:
-        """Waits longer after each failure; gives up when it clearly does not start."""
+        """Waits before a restart, longer after each failure; raises a problem when postgres clearly
+        does not start."""
         code, words = postmaster.ended(), postmaster.last_words()
         if not self._was_ready and code is not None and code >= 0:
             raise self._start_problem(words)
