@@ -1,4 +1,4 @@
-"""What comes of a call: the answer, and what is to be written before the answer may leave."""
+"""The outcome of a call: the answer, and what must be written before the answer may leave."""
 
 import enum
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ A = TypeVar("A")
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """Tasks that ended together with their run; their rows may follow in slices."""
+    """Tasks that ended together with their run; their rows may be written later, in slices."""
 
     run: str
     at: datetime
@@ -43,12 +43,12 @@ class ChartPoint:
     llr: float
     cores: int
     nps: float | None = None
-    """Nodes a second over all cores, as measured within the last minute; None: not known."""
+    """Nodes per second over all cores, measured within the last minute; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class MachineHistory:
-    """What a machine played before: kept so that it goes on with runs it knows."""
+    """The runs that a machine has played, kept so that it continues with runs it knows."""
 
     short_name: str
     seen: tuple[str, ...]
@@ -63,17 +63,17 @@ class MachineBlock:
     message: str | None
     at: datetime
     actor: str = ""
-    """Who blocked it; empty where that was not written down yet."""
+    """The user who blocked it; empty in old rows without one."""
 
     @property
     def is_approvers(self) -> bool:
-        """Whether somebody else than the owner blocked it, which only approvers may."""
+        """Whether somebody other than the owner blocked it, which only approvers may."""
         return bool(self.actor) and not self.short_name.startswith(f"{self.actor}-")
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSeen:
-    """When a task last gave a sign of life; written in bulk, for display alone."""
+    """When a task last gave a sign of life; written in bulk and only displayed."""
 
     run: str
     task: int
@@ -81,8 +81,8 @@ class TaskSeen:
 
 
 class DoneCommand(NamedTuple):
-    """A command that may be sent again: the key it is known by, the run it was about, and a digest
-    of what it said."""
+    """A command that may be sent again: its key, the run that it changed, and a digest of its
+    body."""
 
     key: str
     run: str
@@ -90,25 +90,26 @@ class DoneCommand(NamedTuple):
 
 
 class Changes(Struct, frozen=True):
-    """Everything that one operation writes: rows with their new absolute values, and events that
-    are told once they are committed."""
+    """Everything that one operation writes: rows with new absolute values, and events that are
+    published after the commit."""
 
     runs: tuple[Run, ...] = ()
     tasks: tuple[Task, ...] = ()
     closings: tuple[Closing, ...] = ()
     events: tuple[Event, ...] = ()
     purges: tuple[Purging, ...] = ()
-    """Of runs that ended and are to be purged next."""
+    """Purges that are due, of runs that just ended."""
     bad: tuple[BadTask, ...] = ()
-    """Tasks as they were before their results were struck out or kept apart; what is left of them
-    is among the tasks."""
+    """Tasks as they were before their results were struck out or kept apart; their new state is in
+    `tasks`."""
     samples: tuple[ChartPoint, ...] = ()
     provenance: tuple[PlayedBatch, ...] = ()
     blocks: tuple[MachineBlock, ...] = ()
     seen: tuple[TaskSeen, ...] = ()
     recalled: tuple[MachineHistory, ...] = ()
     purging: tuple[Purging, ...] = ()
-    """Purges under way, as they are to be found after a crash; those that are due besides."""
+    """The progress of purges under way, for continuing after a crash; those in `purges` are stored
+    in addition."""
     purged: tuple[str, ...] = ()
     """Runs whose purge is over."""
     done: tuple[DoneCommand, ...] = ()
@@ -124,18 +125,18 @@ NO_CHANGES = Changes()
 
 
 class Decision(Struct, Generic[A], frozen=True):
-    """An answer, and what must be written before it may leave."""
+    """An answer, and the changes that must be committed before it may leave."""
 
     answer: A
     changes: Changes = NO_CHANGES
 
 
-# What workers are told, as values; the wire formats turn them into messages.
+# Answers to workers, as values; the wire formats turn them into messages.
 
 
 @dataclass(frozen=True, slots=True)
 class HeldTask:
-    """A worker's call about its task, with the worker as it describes itself now."""
+    """A worker's call about its task, with the worker's present description of itself."""
 
     run: str
     task: int
@@ -152,7 +153,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class NoTask:
-    """Nothing to play; how many runs were out of the question, and why."""
+    """There is no task; for each reason, the number of runs that it excludes."""
 
     reasons: tuple[tuple[Reason, int], ...] = ()
 
@@ -167,14 +168,14 @@ class RefusalKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The worker may not have a task at all, whatever there is to play."""
+    """The worker may not have any task, whatever there is to play."""
 
     kind: RefusalKind
     why: str
 
 
 class StopAnswer(enum.Enum):
-    """What came of a worker's wish to stop a run."""
+    """The answer to a worker that wants to stop a run."""
 
     STOPPED = "stopped"
     FINISHED = "finished"
@@ -182,8 +183,8 @@ class StopAnswer(enum.Enum):
 
 
 class ComplaintWeight(enum.Enum):
-    """What the word of a machine's owner about somebody else's run is worth: it stops the run, it
-    counts together with the same word of others, or it is noted."""
+    """What a complaint about somebody else's run counts, depending on the machine's owner: it stops
+    the run, it counts together with equal complaints of others, or it is only noted."""
 
     STOPS = "stops"
     COUNTS = "counts"
@@ -192,7 +193,7 @@ class ComplaintWeight(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class TaskVerdict:
-    """Whether to go on with the task; `error` where a result was refused."""
+    """Whether the worker should go on with the task; `error` tells why a result was refused."""
 
     alive: bool
     info: str = ""

@@ -1,4 +1,5 @@
-"""Gives out tasks: who is refused, which run is chosen, how large a task and a batch are."""
+"""Assigns tasks: which machines are refused, which run is chosen, and how large tasks and batches
+are."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -30,37 +31,39 @@ from rookery.rules.working_set import WorkingSet, fail_task
 
 TASK_SECONDS = 1800
 MOST_TASK_GAMES = 50_000
-"""However short its games are, a task holds no more of them."""
+"""The most games of a task, however short they are."""
 SHARED_PART = 0.25
-"""Where other machines are about, a task takes no larger part of what is left, unless that part
-would be played in no time."""
+"""The largest part of a run's remaining games for one task when there are other machines, unless
+that part would take less than LEAST_TASK_SECONDS."""
 LEAST_TASK_SECONDS = 300
 PATIENCE = 4
-"""Results that stay away for so many times the expected time are waited for no longer."""
+"""A task is stalled if its results take this many times as long as expected."""
 ROUNDS = 4
-"""Official workers play so many games on each board between two reports."""
+"""The games that official workers play on each board between two reports."""
 LEAST_PATIENCE_SECONDS = 900
 BUILD_SECONDS = 2700
-"""Before its first games a worker builds the engines."""
+"""The time allowed for building the engines before the first games."""
 UNMEASURED_SECONDS = 6 * 3600
-"""Nobody can tell how long games at fixed nodes or depth take before some were measured."""
+"""The time allowed for games at fixed nodes or depth, whose length is unknown until some are
+measured."""
 SLOWEST = 16.0
-"""Machines are not so many times as slow as the reference."""
+"""The slowest machine that is allowed for, in times of the reference's thinking time."""
 WITHIN_REASON = 8.0
-"""Games on the clock are not this much shorter or longer than the formula says."""
+"""How far the measured length of games on the clock may differ from the computed one, as a
+factor."""
 REFERENCE_BATCH = 16
-"""Pairs in a batch at the reference time control."""
+"""The pairs of a batch at the reference time control."""
 BATCH_SECONDS = 60
-"""A batch is at the most what a median machine plays in this time, or the reference batch where
-official workers play, too."""
+"""The longest time that a batch should take a median machine; where official workers play too, a
+batch may always have REFERENCE_BATCH pairs."""
 BATCH_SHARE = 0.04
-"""A batch is no larger part of its test: the ratio would jump far beyond its bounds, and a test
-that is soon decided would be decided by the first machine alone."""
+"""The largest part of a test's expected games for one batch. With larger ones the ratio would jump
+far beyond its bounds, and a short test would be decided by the first machine alone."""
 
 
 def choose_task_size(run: Run, cores: int, game_seconds: float, *, shared: bool = False) -> int:
-    """The size of a new task: half an hour's work in whole steps, within what is left, and a part
-    of that where others may want some of it."""
+    """The size of a new task: half an hour's work in whole steps, at most what is left, and only a
+    part of that if other machines may want some."""
     wanted = min(_wanted(run, cores, game_seconds), _whole(run, MOST_TASK_GAMES))
     if shared:
         least = _wanted(run, cores, game_seconds, LEAST_TASK_SECONDS)
@@ -81,7 +84,7 @@ def report_timeout(run: Run, task: Task, pace: GamePace) -> float:
 
 
 def expected_game_seconds(run: Run, pace: GamePace) -> float:
-    """Wall-clock time of a game: as measured, within reason where a clock bounds it."""
+    """The wall-clock time of a game: as measured, but within limits if a clock bounds it."""
     guess = run.game_seconds
     seconds = pace.game_seconds(guess)
     if not is_classic(run.plan.time_control):
@@ -96,7 +99,7 @@ def _wanted(run: Run, cores: int, game_seconds: float, seconds: float = TASK_SEC
 
 
 def _whole(run: Run, games: float) -> int:
-    """Rounded up: a worker asserts that its games are whole steps."""
+    """A number of games rounded up to whole steps, which workers insist on."""
     return ceil(games / run.kind.step) * run.kind.step
 
 
@@ -115,18 +118,18 @@ class BatchFacts:
     """What the batch of a new sequential test depends on."""
 
     length_ratio: float
-    """Of its games to those of the reference time control."""
+    """The length of its games relative to those of the reference time control."""
     slots: int
-    """Games at once on a median machine."""
+    """The number of simultaneous games on a median machine."""
     game_seconds: float
     expected_games: float
-    """Of the whole test."""
+    """The expected number of games of the whole test."""
 
 
 def batch_size(demands: Demands, facts: BatchFacts) -> int:
-    """The batch size of a new sequential test, in pairs. Our own workers report in parts of it;
-    official ones wait for the whole, so that the contract's formula holds only up to a small part
-    of the expected length and, for games shorter than the contract has in mind, up to a minute."""
+    """The batch size of a new sequential test, in pairs. Official workers report whole batches, our
+    own also parts of one. So the contract's formula applies only up to a small part of the expected
+    length, and for very short games only up to a minute's worth."""
     by_time = batch_pairs_by_time(facts.slots, facts.game_seconds)
     if first_missing(demands.needs, OFFICIAL) is None:
         by_time = max(REFERENCE_BATCH, by_time)
@@ -134,24 +137,25 @@ def batch_size(demands: Demands, facts: BatchFacts) -> int:
     return max(1, min(batch_pairs(facts.length_ratio), by_time, share))
 
 
-# The share of a run: what was asked for, by length, user and progress.
+# The share of a run: its throughput, adjusted for length of games, number of the user's runs, and
+# progress.
 
 LEAST, MOST = 1, 500
-"""Per cent; a share can't be asked for beyond these."""
+"""The limits of a requested throughput, in per cent."""
 CROWD = 36
-"""How many runs of one user, squared, halve the share of each."""
+"""The square of the number of runs of one user at which the share of each is halved."""
 LENGTH_EXPONENT = 0.774
 SETTLED_GAMES = 200_000
 REFERENCE = ClockControl(10, 0.1)
 
 
 def length_ratio(tc: TimeControl, threads: int, nps: float) -> float:
-    """How much longer a game is than the reference test's, in core seconds."""
+    """The core seconds of a game relative to those of the reference time control."""
     return threads * tc.game_seconds(nps) / REFERENCE.game_seconds(nps)
 
 
 def share(run: Run, busy_runs: int) -> float:
-    """The internal throughput of a run whose owner has that many runs with workers."""
+    """The internal throughput of a run whose owner has `busy_runs` runs with workers."""
     plan = run.plan
     ratio = length_ratio(plan.time_control, plan.threads, run.reference_nps)
     progress = min(run.tally.results.games / SETTLED_GAMES, 1)
@@ -165,7 +169,7 @@ def share(run: Run, busy_runs: int) -> float:
 
 
 def shares(runs: Iterable[Run]) -> dict[str, float]:
-    """The shares of all unfinished runs, by id; to be renewed once a minute."""
+    """The shares of all unfinished runs, by id; recomputed once a minute."""
     runs = list(runs)
     busy = Counter(run.plan.owner for run in runs if run.tally.workers > 0)
     return {run.id: share(run, busy[run.plan.owner]) for run in runs}
@@ -173,11 +177,12 @@ def shares(runs: Iterable[Run]) -> dict[str, float]:
 
 MACHINE_LIMIT = 16
 MOST_WASTED = 400
-"""Tasks of a user with the ordinary machine limit that may end without a game within an hour."""
+"""The most tasks without a game that may end within an hour, for a user with the ordinary machine
+limit."""
 
 
 class Scheduler:
-    """Answers requests for tasks out of the working set."""
+    """Answers requests for tasks from the working set."""
 
     def __init__(self, working: WorkingSet, policy: Policy = STANDARD_POLICY) -> None:
         self._working = working
@@ -186,7 +191,7 @@ class Scheduler:
     def request(
         self, machine: Machine, now: datetime, *, limit: int = MACHINE_LIMIT
     ) -> Decision[Grant | NoTask | Refusal]:
-        """A task for this machine. The one it had before, if any, is taken to be abandoned."""
+        """Gives the machine a task. A task that it still has counts as abandoned."""
         if refusal := self.refusal(machine, now, limit=limit):
             return Decision(refusal)
         cleared = self._clear(machine, now)
@@ -206,20 +211,20 @@ class Scheduler:
     def next_in_line(
         self, machine: Machine, now: datetime, *, limit: int = MACHINE_LIMIT
     ) -> Run | None:
-        """The run that `request` would give this machine now; changes nothing."""
+        """The run of which `request` would give this machine a task now; changes nothing."""
         if self.refusal(machine, now, limit=limit):
             return None
         return self._working.would_play(machine, now)
 
     def refresh_shares(self) -> None:
-        """Work out the shares of all runs anew; once a minute."""
+        """Recomputes the shares of all runs; called once a minute."""
         for run_id, share in shares(self._working.runs().values()).items():
             self._working.refresh_share(run_id, share)
 
     def refusal(
         self, machine: Machine, now: datetime, *, limit: int = MACHINE_LIMIT
     ) -> Refusal | None:
-        """Why this machine gets no task, whatever there is to play."""
+        """Why this machine gets no task at all; None if it may have one."""
         machines = self._working.machines
         if (block := machines.blocks.get(machine.short_name)) is not None:
             return Refusal(RefusalKind.BLOCKED, f"this machine is blocked: {block.message}")
@@ -237,7 +242,7 @@ class Scheduler:
     def _too_much(
         self, machine: Machine, playing: Task | None, limit: int, now: datetime
     ) -> Refusal | None:
-        """More cores than a user may have, or more tasks than are worth their rows."""
+        """Refuses a user with too many cores at play, or too many recent tasks without games."""
         if self._policy.simulated:
             return None
         wasted = self._working.machines.wasted_tasks(machine.user, now)

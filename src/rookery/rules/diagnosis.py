@@ -1,7 +1,7 @@
-"""Why a run is not moving, or that it is: one finding, a sentence and the evidence.
+"""Diagnoses whether and why a run makes no progress: one finding, a sentence and the evidence.
 
-Findings come from the scheduler's own predicates, asked for each machine of the fleet: a run is
-"waiting" exactly when some machine would be given it if it asked now.
+Findings use the scheduler's own predicates, applied to each machine of the fleet: a run is
+"waiting" exactly when some machine would get it if it asked now.
 """
 
 import enum
@@ -17,10 +17,12 @@ from rookery.rules.eligibility import EngineLoads, Past, Reason, objection, rank
 from rookery.rules.observations import TaskFailure
 from rookery.rules.working_set import WorkingSet
 
-# The fleet as the scheduler sees it: machines that ask or play, and what each would be given.
+# The fleet as the scheduler sees it: the machines that ask or play, and the run that each would
+# get.
 
 STILL_THERE = timedelta(minutes=20)
-"""An idle worker asks at least every quarter of an hour."""
+"""How long an idle machine counts as present; an idle worker asks at least every quarter of an
+hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,8 @@ class FleetView:
         self._now = now
 
     def members(self, most: int) -> list[Member]:
-        """Machines that are at work or asked not long ago, and are not blocked; idle ones first,
-        since they ask next."""
+        """Machines that play or have asked recently and are not blocked; idle ones first, since
+        they ask next."""
         machines, now = self._working.machines, self._now
         found = (
             (state.machine, state, self._working.task(state.task) if state.task else None)
@@ -56,7 +58,7 @@ class FleetView:
         return [Member(machine, state.past(machine, now)) for _, machine, state in members[:most]]
 
     def choice(self, member: Member) -> Run | None:
-        """What this machine would be given if it asked now."""
+        """The run that this machine would get if it asked now."""
         return self._working.would_play(member.machine, self._now)
 
     def tasks(self, run_id: str) -> Sequence[Task]:
@@ -70,19 +72,20 @@ class FleetView:
 
 
 BUILD_TIME = timedelta(minutes=20)
-"""A worker that has reported nothing yet may still be building the engines."""
+"""The time allowed for building the engines before the first report."""
 PATIENCE = timedelta(minutes=15)
 REPORTS_MISSED = 4
 MANY_FAILURES = 3
 AHEAD = "ahead: "
-"""What figures begin with that are about another run; its id follows."""
+"""The prefix of evidence about another run, followed by that run's id."""
 MOST_MACHINES = 2000
 MOST_ASKED = 200
-"""A diagnosis may not hold up the event loop: in a larger fleet a part speaks for the whole."""
+"""The most machines for which the scheduler is asked, so that a diagnosis does not hold up the
+event loop; in a larger fleet they stand for all."""
 
 
 class RunFinding(enum.StrEnum):
-    """The one thing to say about a run."""
+    """The possible results of a diagnosis."""
 
     FINISHED = "finished"
     STOPPED_BY_ERROR = "stopped by error"
@@ -100,7 +103,7 @@ class RunFinding(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunDiagnosis:
-    """A finding in words, with named figures to back it."""
+    """A finding with a sentence and the figures that support it."""
 
     finding: RunFinding
     sentence: str
@@ -108,7 +111,7 @@ class RunDiagnosis:
 
 
 def diagnose(run: Run, fleet: FleetView, now: datetime) -> RunDiagnosis:
-    """What keeps this run from moving."""
+    """Finds out whether this run makes progress, and if not, why."""
     return (
         _by_status(run)
         or _by_failures(run, fleet)
@@ -160,7 +163,7 @@ def _by_tasks(run: Run, tasks: Sequence[Task], now: datetime) -> RunDiagnosis | 
 
 
 def longest_report_timeout(run: Run, tasks: Sequence[Task]) -> timedelta:
-    """How long the machines at work may be silent about results before something is wrong."""
+    """How long active machines may report no results before something is wrong."""
     slots = max(run.demands.slots(task.machine.cores) for task in tasks)
     batch = run.game_seconds * max(1.0, run.kind.step / slots)
     return max(PATIENCE, timedelta(seconds=REPORTS_MISSED * batch))

@@ -1,8 +1,8 @@
-"""Whether a machine may play a run, and if not, why: the contract's filters as reasons.
+"""Decides whether a machine may play a run, and if not, why: the contract's filters as reasons.
 
-A filter looks at one of three things: the demands of the run (equal for a whole class of runs),
-the state of the run (which changes with every task), or the past of the machine with that run.
-The scheduler's index relies on this split; `objection` puts the three together again in order.
+A filter examines one of three things: the demands of the run (equal for a whole class of runs), the
+state of the run (which changes with every task), or the machine's past with that run. The
+scheduler's index relies on this split; `objection` combines the three in order.
 """
 
 import enum
@@ -19,9 +19,10 @@ from rookery.model.run import Run
 
 
 class Filter(enum.IntEnum):
-    """The filters in the order in which they are tried; the first that holds is the reason.
+    """The filters in the order in which they are tried; the first that applies is the reason.
 
-    A run that is not for the machine's owner gives no other reason, because they may know none.
+    For a run that is hidden from the machine's owner this is the only reason given, since others
+    would reveal something about it.
     """
 
     PRIVATE = 0
@@ -49,8 +50,8 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What a machine has had to do with runs so far: all it was given, the last one, and those
-    it failed to build since it started."""
+    """A machine's past with runs: all that it was given, the last one, and those that it failed to
+    build since it started."""
 
     seen: AbstractSet[str] = frozenset()
     last: str = ""
@@ -69,7 +70,7 @@ FAILED_HERE = Reason(Filter.FAILED_HERE, "the worker failed on this run before")
 
 
 def closed_reason(run: Run) -> Reason | None:
-    """Why the run takes no machine at all now."""
+    """Why the run takes no machine at all now; None if it is open."""
     if run.status.finished:
         return FINISHED
     if not run.status.approved:
@@ -80,7 +81,7 @@ def closed_reason(run: Run) -> Reason | None:
 
 
 def mismatch(demands: Demands, profile: Profile) -> Reason | None:
-    """Why no run of this class suits such a machine."""
+    """Why runs with these demands don't suit machines of this profile; None if they do."""
     if stranger := missing_team(demands.needs, profile.abilities):
         return Reason(Filter.PRIVATE, stranger.sentence)
     threads, cores = demands.threads, profile.cores
@@ -111,7 +112,7 @@ def _misfit(demands: Demands, profile: Profile) -> Reason | None:
 
 
 def past_reason(run_id: str, mirrored: bool, machine: Machine, past: Past) -> Reason | None:
-    """Why this machine, with its past, is not to play that very run."""
+    """Why this machine's past excludes this run; None if it does not."""
     if machine.near_api_limit and not mirrored and run_id not in past.seen:
         return API_LIMIT
     return FAILED_HERE if run_id in past.failed else None
@@ -131,7 +132,7 @@ def first(*reasons: Reason | None) -> Reason | None:
     return min((reason for reason in reasons if reason), default=None)
 
 
-# Who is served first: the contract's order, by a plain pass over all runs.
+# The order in which runs are served: the contract's, by a plain pass over all runs.
 #
 #     focus     engines the machine's owner prefers come before all others
 #     priority  higher first
@@ -140,18 +141,20 @@ def first(*reasons: Reason | None) -> Reason | None:
 #     load      fewest cores for the run's own share, the asking machine counted in half
 #     id        the older run
 #
-# The machine counts in full against the run it played last, so that machines move about. With a
-# single engine and no focus the first and third line are equal for all runs, and what is left is
-# the contract's order. `index` finds the same run without looking at all of them.
+# The machine's cores count in full against the run that it played last, so that machines change
+# between runs. With a single engine and no focus, the first and third criteria are equal for all
+# runs, and the rest is the contract's order. `run_index` finds the same run without looking at all
+# of them.
 
 Claim = tuple[bool, float, str]
-"""Busy, load and id of a run within its engine and priority; the smallest is served first."""
+"""Whether a run is busy, its load and its id, which order runs of the same engine and priority; the
+smallest is served first."""
 Rank = tuple[bool, int, float, str, bool, float, str]
 
 
 @dataclass(frozen=True, slots=True)
 class EngineLoads:
-    """Cores at work per engine, and how much of the fleet each engine is entitled to."""
+    """The cores at work for each engine, and the share of the fleet that each is entitled to."""
 
     cores: Mapping[str, int] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
@@ -161,12 +164,12 @@ class EngineLoads:
 
 
 def claim(run_id: str, cores: int, share: float, machine_cores: int) -> Claim:
-    """How a run stands within its engine and priority, seen by a machine of that size."""
+    """The claim of a run on a machine with `machine_cores` cores."""
     return cores > 0, (cores + machine_cores / 2) / share, run_id
 
 
 def rank(run: Run, machine: Machine, past: Past, loads: EngineLoads) -> Rank:
-    """The whole order as a key; the smallest is served first."""
+    """The complete order as a sort key; the smallest is served first."""
     engine = run.plan.engine
     again = machine.cores if run.id == past.last else 0
     return (
@@ -179,7 +182,7 @@ def rank(run: Run, machine: Machine, past: Past, loads: EngineLoads) -> Rank:
 
 
 def engine_loads(runs: Iterable[Run], shares: Mapping[str, float]) -> EngineLoads:
-    """The loads that these runs make up."""
+    """The loads of the engines, summed over these runs."""
     cores: dict[str, int] = {}
     for run in runs:
         cores[run.plan.engine] = cores.get(run.plan.engine, 0) + run.tally.cores
@@ -189,7 +192,7 @@ def engine_loads(runs: Iterable[Run], shares: Mapping[str, float]) -> EngineLoad
 def choose(
     runs: Iterable[Run], machine: Machine, past: Past = NO_PAST, loads: EngineLoads | None = None
 ) -> Run | None:
-    """The run this machine should play, or None."""
+    """The run that this machine should play; None if there is none."""
     runs = list(runs)
     counted = loads or engine_loads(runs, {})
     fit = [run for run in runs if objection(run, machine, past) is None]
@@ -197,7 +200,7 @@ def choose(
 
 
 def reasons(runs: Iterable[Run], machine: Machine, past: Past = NO_PAST) -> dict[Reason, int]:
-    """For each reason the number of runs it keeps the machine from."""
+    """For each reason, the number of runs that it excludes for this machine."""
     counts: dict[Reason, int] = {}
     for run in runs:
         if reason := objection(run, machine, past):
@@ -210,18 +213,20 @@ def reasons(runs: Iterable[Run], machine: Machine, past: Past = NO_PAST) -> dict
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Defaults are the contract's; the machine limit counts per user, or per address if asked."""
+    """The scheduler's settings; the defaults are the contract's. The machine limit counts per user,
+    or per address if `limit_by_address` is set."""
 
     dead_after: timedelta = timedelta(seconds=360)
     duplicate_window: timedelta = timedelta(seconds=120)
     limit_by_address: bool = False
     cores_per_user: int = 4096
-    """Cores that a user with the ordinary machine limit may have at play; more in proportion."""
+    """The most cores at play for a user with the ordinary machine limit; proportionally more with a
+    higher one."""
     users_to_stop: int = 2
-    """So many users whose machines have the same complaint stop a run, though none of them is
-    trusted; however many machines each has."""
+    """How many users' machines must make the same complaint to stop a run when none of them is
+    trusted; several machines of one user count once."""
     simulated: bool = False
-    """Workers of this fleet make their results up, faster than games can be played."""
+    """The fleet is simulated: its results come faster than games can be played."""
 
 
 STANDARD_POLICY = Policy()

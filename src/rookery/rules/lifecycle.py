@@ -1,9 +1,7 @@
-"""The life of a run, as a table of moves.
+"""The life cycle of a run, as a table of transitions.
 
-Theory of operation
--------------------
-A run is at one of five stages. What lists show besides (active, paused) depends only on whether
-machines are at work on it at the moment, and is no stage of its own.
+Theory of operation ------------------- A run is in one of five stages. The other states that lists
+show (active, paused) only depend on whether machines are playing it at the moment.
 
     pending   --approve-->  approved        nothing is played before
     approved  --withdraw--> pending         running tasks play on, no new ones are given
@@ -13,10 +11,10 @@ machines are at work on it at the moment, and is no stage of its own.
     deleted   --restore-->  finished or failed, as it was
     the last three --reopen--> approved or pending, whichever it was when it stopped
 
-`MOVES` lists every legal move. A move to the stage a run is already at changes nothing, so that
-each may be repeated; whatever is not in the table is refused. The functions below decide who may
-ask for a move and what else it alters. They return a new run and the events to tell; ending the
-tasks is left to the working set.
+`MOVES` lists every legal transition. A transition to the present stage changes nothing, so each may
+be repeated; anything that is not in the table is refused. The functions below decide who may ask
+for a transition and what else it changes. They return a new run and the events to log; the working
+set ends the tasks.
 """
 
 import enum
@@ -49,7 +47,7 @@ OLDEST = timedelta(days=30)
 
 
 class Stage(enum.StrEnum):
-    """Where a run stands."""
+    """The stages of a run."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -59,7 +57,7 @@ class Stage(enum.StrEnum):
 
 
 class Transition(enum.StrEnum):
-    """What can happen to it."""
+    """The transitions between stages."""
 
     APPROVE = "approve"
     WITHDRAW = "withdraw"
@@ -112,7 +110,7 @@ MOVES: dict[Transition, dict[Stage, tuple[Stage, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who asks."""
+    """The user who asks for a change."""
 
     name: str
     approver: bool = False
@@ -120,7 +118,8 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class TransitionResult:
-    """A run after a move, and what to tell; not `changed` where it was there already."""
+    """A run after a transition, and the events to log; not `changed` if it was in that stage
+    already."""
 
     run: Run
     events: tuple[Event, ...] = ()
@@ -140,7 +139,8 @@ def stage(status: Status) -> Stage:
 
 
 def move(run: Run, which: Transition, change: Callable[[Status], Status]) -> Run:
-    """Make a move by the table: the same run where it is there already, else the changed one."""
+    """Applies a transition by the table: returns the same run if it is in that stage already, else
+    the changed one."""
     here = stage(run.status)
     there = MOVES[which].get(here)
     if there is None:
@@ -153,7 +153,7 @@ def move(run: Run, which: Transition, change: Callable[[Status], Status]) -> Run
 
 
 def approve(run: Run, actor: Actor, now: datetime) -> TransitionResult:
-    """By an approver, never one's own run."""
+    """Approves a run; only approvers may, and never their own run."""
     _require(actor.approver, NotApprover)
     _require(actor.name != run.plan.owner, OwnRun)
     moved = move(run, Transition.APPROVE, lambda status: replace(status, approver=actor.name))
@@ -161,7 +161,7 @@ def approve(run: Run, actor: Actor, now: datetime) -> TransitionResult:
 
 
 def withdraw(run: Run, actor: Actor, now: datetime) -> TransitionResult:
-    """Take the approval back: by any approver."""
+    """Withdraws the approval of a run; any approver may."""
     _require(actor.approver, NotApprover)
     return _move_and_log(run, _withdrawn(run), Action.APPROVE_RUN, actor, now, "unapproved")
 
@@ -172,7 +172,7 @@ def stop(run: Run, actor: Actor, now: datetime, message: str = "") -> Transition
 
 
 def fail(run: Run, event: Event) -> TransitionResult:
-    """Stop a run that a worker found to be broken, as the event tells."""
+    """Stops a run that a worker found to be broken; `event` is the log entry."""
     moved = move(
         run,
         Transition.FAIL,
@@ -196,14 +196,14 @@ def delete(run: Run, actor: Actor, now: datetime) -> TransitionResult:
 
 
 def restore(run: Run, actor: Actor, now: datetime) -> TransitionResult:
-    """Show a deleted run again, stopped as it is."""
+    """Makes a deleted run visible again; it stays stopped."""
     require_owner(run, actor)
     moved = move(run, Transition.RESTORE, lambda status: replace(status, deleted=False))
     return _move_and_log(run, moved, Action.RESTORE_RUN, actor, now, "")
 
 
 def reopen(run: Run, actor: Actor, now: datetime) -> TransitionResult:
-    """Let a run that was stopped by hand play on."""
+    """Lets a run that was stopped by hand continue."""
     require_owner(run, actor)
     require_young(run, now)
     _require(not run.status.failed, HasFailed)
@@ -212,7 +212,8 @@ def reopen(run: Run, actor: Actor, now: datetime) -> TransitionResult:
 
 
 def restart(run: Run, actor: Actor, now: datetime) -> TransitionResult:
-    """Let a run that an error stopped play on; without an approver's word it waits for one."""
+    """Lets a run that was stopped by an error continue; unless an approver asks, it needs a new
+    approval."""
     require_owner(run, actor)
     require_young(run, now)
     if stage(run.status) in _OPEN:
@@ -224,7 +225,7 @@ def restart(run: Run, actor: Actor, now: datetime) -> TransitionResult:
 
 
 def stopped(run: Run) -> Run:
-    """The run once all its tasks have ended; without asking who wants it."""
+    """The run, stopped and with all its tasks ended; permissions are not checked."""
     moved = move(
         run,
         Transition.STOP,
@@ -234,7 +235,7 @@ def stopped(run: Run) -> Run:
 
 
 def reopened(run: Run) -> Run:
-    """The run with all marks of its end gone."""
+    """The run without any marks of its end."""
     return move(
         run,
         Transition.REOPEN,
@@ -284,13 +285,13 @@ GAMES_STEP = 1000
 MOST_GAMES = 3_200_000
 FREE_THROUGHPUT = 100
 FREE_PRIORITY = 0
-"""Up to here an owner may raise a run's weight without a new approval."""
+"""Up to these values an owner may raise a run's throughput and priority without a new approval."""
 APPROVAL_WITHDRAWN, OPEN_AGAIN = "approval withdrawn", "open again"
-"""What the log says of a change after which a run waits for an approver once more."""
+"""Log messages for changes after which a run needs approval again, or is open again."""
 
 
 def modify(run: Run, wanted: Modification, actor: Actor, now: datetime) -> TransitionResult:
-    """The changed run: open again where something is left to play, stopped where nothing is."""
+    """Changes a run; afterwards it is open if something is left to play, and stopped otherwise."""
     require_owner(run, actor)
     require_young(run, now)
     _check_games(run, wanted)
@@ -306,8 +307,8 @@ def modify(run: Run, wanted: Modification, actor: Actor, now: datetime) -> Trans
 
 
 def may_go_on(run: Run, now: datetime) -> bool:
-    """Whether a change could open a run again that has ended: something is left to play, or would
-    be with more games."""
+    """Whether a change could reopen a finished run: because something is left to play, or would be
+    with more games."""
     if not is_young(run, now):
         return False
     games = run.plan.games + GAMES_STEP
@@ -327,7 +328,7 @@ def _check_games(run: Run, wanted: Modification) -> None:
 
 
 def _changed(plan: Plan, wanted: Modification, *, own: bool) -> Plan:
-    """An approver may change everything but the words of another."""
+    """The changed plan; an approver can't change the info text of somebody else's run."""
     changed = wanted.applied_to(plan)
     return changed if own else with_fields(changed, info=plan.info)
 

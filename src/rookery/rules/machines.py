@@ -1,7 +1,8 @@
-"""The machines that have asked for tasks: what each plays and played, and how many a user has.
+"""The machines that have asked for tasks: what each plays and has played, and how many each user
+has.
 
 Part of the working set, with the same single writer. When a run ends, the states of its machines
-keep naming their tasks: whoever asks checks whether the task is still active.
+keep naming their tasks, so readers must check whether the task is still active.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,28 +14,28 @@ from rookery.model.task import Task, TaskKey
 from rookery.rules.answers import MachineBlock
 from rookery.rules.eligibility import NO_PAST, Past
 
-# What each user or address has at play, in tasks or cores, so that a run's end is a single step.
+# Counts tasks or cores at play per user or address, so that the end of a run takes a single step.
 #
-# Theory of operation. A run may end with a hundred thousand tasks, and counting them off one by
-# one would hold up everybody else. So tasks are counted by span: the time from a run's first
-# task to its end. A run that ends marks its span as over, and whoever is asked about next drops
-# what is over; that is looked for only where some run has ended since the last time.
+# Theory of operation. A run may end with a hundred thousand tasks, and subtracting them one by one
+# would hold up the loop. So tasks are counted by span: the time from a run's first task to its end.
+# The end of a run marks its span as over, and each count drops such spans when it is next read, if
+# any run has ended since the last time.
 #
-# A part of the machines, with the same single writer.
+# Part of the machine table, with the same single writer.
 
 HOUR = timedelta(hours=1)
 
 
 @dataclass(slots=True, eq=False)
 class RunSpan:
-    """A run from its first task to its end; one that is taken up again has another."""
+    """The time from a run's first task to its end; a reopened run gets a new span."""
 
     over: bool = False
 
 
 @dataclass(slots=True)
 class _Count:
-    """What one has at play, as it was when so many runs had ended."""
+    """The count of one user or address, correct as of the first `ends` ended runs."""
 
     ends: int
     total: int = 0
@@ -55,13 +56,13 @@ class _Count:
 
 
 class HourlyCounts:
-    """Counts by name, each of which begins anew an hour after its first."""
+    """Counts by name; each starts anew an hour after its first entry."""
 
     def __init__(self) -> None:
         self._counts: dict[str, tuple[datetime, int]] = {}
 
     def add(self, name: str, by: int, now: datetime) -> int:
-        """Returns the count with what was added."""
+        """Adds to a count and returns it."""
         since, before = self._counts.get(name, (now, 0))
         if now - since > HOUR:
             since, before = now, 0
@@ -74,7 +75,7 @@ class HourlyCounts:
 
 
 class ActiveCounts:
-    """Counts by name; a name without tasks is forgotten."""
+    """Counts of active tasks or cores by name; a name without any is dropped."""
 
     def __init__(self) -> None:
         self._counts: dict[str, _Count] = {}
@@ -93,7 +94,7 @@ class ActiveCounts:
             del self._counts[name]
 
     def end(self) -> None:
-        """Some span is over."""
+        """Notes that a span is over."""
         self._ends += 1
 
     def of(self, name: str) -> int:
@@ -108,16 +109,18 @@ class ActiveCounts:
 
 
 MOST_SEEN = 64
-"""Runs remembered per machine before those that are over are forgotten."""
+"""How many runs are remembered per machine before finished ones are dropped."""
 BELIEVED_CORES = 128
-"""A machine that says it has more shows it first: its tasks grow with what it delivers."""
+"""The most cores that a machine is believed to have without proof; beyond it, its tasks grow with
+what it delivers."""
 FORGIVEN_AFTER = timedelta(hours=1)
-"""A run that failed on a machine may be tried there again: the cause may have been the network."""
+"""How long a machine does not get a run again that failed on it; the cause may have been the
+network."""
 
 
 @dataclass(slots=True)
 class MachineState:
-    """One machine, by its short name."""
+    """The state of a machine, identified by its short name."""
 
     machine: Machine
     asked: datetime
@@ -126,10 +129,10 @@ class MachineState:
     seen: set[str] = field(default_factory=set)
     failed: dict[str, datetime] = field(default_factory=dict)
     delivered: float = 0.0
-    """Cores that results at their expected pace took, at the most so far."""
+    """The most cores that the machine's results have shown so far, assuming the expected pace."""
 
     def past(self, machine: Machine, now: datetime) -> Past:
-        """A new process has a clean slate of failures, and old ones are forgiven."""
+        """The machine's past; failures of an earlier process or of long ago are forgiven."""
         if not self.failed or self.machine.key != machine.key:
             return Past(self.seen, self.last)
         recent = {run for run, at in self.failed.items() if now - at < FORGIVEN_AFTER}
@@ -157,7 +160,7 @@ class MachineTable:
         """Blocked machines by short name."""
 
     def note_request(self, machine: Machine, now: datetime) -> MachineState:
-        """Note that a machine asks."""
+        """Notes that a machine asks for a task, and returns its state."""
         name = machine.short_name
         state = self._states.get(name)
         if state is None:
@@ -177,11 +180,11 @@ class MachineTable:
         return self._states.get(short_name)
 
     def knows(self, short_name: str) -> bool:
-        """Whether a machine has ever asked for a task, as far as is remembered."""
+        """Whether a machine has ever asked for a task, as far as remembered."""
         return short_name in self._states or short_name in self._recalled
 
     def assign(self, task: Task, unfinished: Mapping[str, object]) -> None:
-        """Give a machine a task."""
+        """Notes that a machine was given a task."""
         state = self._states.get(task.machine.short_name)
         if state is None:
             state = self.note_request(task.machine, task.created)
@@ -197,7 +200,8 @@ class MachineTable:
         self._addresses.enter(task.machine.address, span)
 
     def release(self, task: Task) -> None:
-        """Count a task off that ended; the address is the one stored when it was given out."""
+        """Subtracts an ended task from the counts, under the address stored when it was given
+        out."""
         if not task.results.games:
             self._wasted.add(task.machine.user, 1, task.created)
         span = self._spans[task.run]
@@ -206,7 +210,7 @@ class MachineTable:
         self._addresses.leave(task.machine.address, span)
 
     def release_run(self, run_id: str) -> None:
-        """Count all tasks of a run off, however many there are."""
+        """Subtracts all tasks of an ended run from the counts, in one step."""
         if span := self._spans.pop(run_id, None):
             span.over = True
             self._users.end()
@@ -214,13 +218,13 @@ class MachineTable:
             self._addresses.end()
 
     def note_failure(self, task: Task, now: datetime) -> None:
-        """Note that a machine failed at a run, so that it is not given it again for a while."""
+        """Notes that a machine failed on a run, so that it does not get it again for a while."""
         state = self._states.get(task.machine.short_name)
         if state and state.machine.key == task.machine.key:
             state.failed[task.run] = now
 
     def note_hasty_games(self, user: str, games: int, now: datetime) -> int:
-        """Note a few games that came too fast; returns how many did within the hour."""
+        """Notes games that came too fast; returns how many did within the hour."""
         return self._hurries.add(user, games, now)
 
     def wasted_tasks(self, user: str, now: datetime) -> int:
@@ -231,16 +235,17 @@ class MachineTable:
         return self._users.of(user)
 
     def cores_of_user(self, user: str) -> int:
-        """Of the user's active tasks."""
+        """The cores of the user's active tasks."""
         return self._cores.of(user)
 
     def note_delivered(self, machine: Machine, cores: float) -> None:
-        """Note results that so many cores can have brought."""
+        """Notes that a machine's results require this many cores."""
         if (state := self._states.get(machine.short_name)) and cores > state.delivered:
             state.delivered = cores
 
     def believed_cores(self, machine: Machine) -> int:
-        """The cores it claims, or a few more than its results have shown where it claims many."""
+        """The cores that a machine is believed to have: what it claims, but beyond BELIEVED_CORES
+        at most twice what its results have shown."""
         if machine.cores <= BELIEVED_CORES:
             return machine.cores
         state = self._states.get(machine.short_name)
@@ -262,7 +267,8 @@ class MachineTable:
         return self._states.values()
 
     def restore(self, short_name: str, seen: Iterable[str], last: str) -> None:
-        """What a machine played before the server was started, for when it asks again."""
+        """Restores a machine's history from before the server was started, for when it asks
+        again."""
         self._recalled[short_name] = (set(seen), last)
 
     def names(self) -> tuple[str, ...]:
@@ -272,7 +278,7 @@ class MachineTable:
     def waiting(
         self, names: Iterable[str], since: datetime, is_active: Callable[[TaskKey], object]
     ) -> list[Machine]:
-        """Those of the machines that asked not long ago and are not at work."""
+        """Those of the machines that asked since `since` and have no active task."""
         return [
             state.machine
             for state in filter(None, map(self._states.get, names))
@@ -282,7 +288,8 @@ class MachineTable:
     def forget(
         self, names: Iterable[str], before: datetime, is_active: Callable[[TaskKey], object]
     ) -> None:
-        """Drop those of the machines that have not asked since and are not at work."""
+        """Drops those of the machines that have not asked since `before` and have no active
+        task."""
         for name in names:
             state = self._states.get(name)
             if state and state.asked < before and not (state.task and is_active(state.task)):

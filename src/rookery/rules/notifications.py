@@ -1,4 +1,4 @@
-"""Which events people are told of outside of the pages, and in which words."""
+"""Decides which events people are notified of outside of the pages, and in which words."""
 
 import enum
 from datetime import datetime
@@ -23,12 +23,12 @@ class NotificationKind(enum.StrEnum):
 
 
 FOR_APPROVERS = frozenset({NotificationKind.APPROVAL, NotificationKind.ACCOUNT})
-"""The others are for those who follow the run."""
+"""Notifications for approvers; all others are for followers of the run."""
 
 
 class Notification(Struct, frozen=True, kw_only=True):
-    """Something to tell, as it stands in the outbox. `actor` is the person who caused it, who need
-    not be told; empty where nobody did. `subject` is the account that it is about."""
+    """A notification as stored in the outbox. `actor` is the person who caused it and need not be
+    notified; empty if nobody did. `subject` is the account that it is about."""
 
     at: datetime
     kind: NotificationKind
@@ -45,7 +45,7 @@ _LONGEST = 500
 
 
 def find_notification(event: Event, run: Run | None) -> Notification | None:
-    """What an event is to be told as; `run` is the run after it, where it is about one."""
+    """The notification for an event, if there is one; `run` is the run after the event."""
     if run is None:
         return None
     if event.action in _ENDS:
@@ -57,7 +57,7 @@ def find_notification(event: Event, run: Run | None) -> Notification | None:
 
 
 def _waits_anew(event: Event) -> bool:
-    """Whether a change made a run wait; one that waited all along was told of when it began to."""
+    """Whether a change makes a run wait for approval that did not wait before."""
     parts = (event.message or "").split("; ")
     again = APPROVAL_WITHDRAWN in parts or OPEN_AGAIN in parts
     return event.action == Action.MODIFY_RUN and again
@@ -89,7 +89,8 @@ def _describe(run: Run, kind: NotificationKind, actor: str, message: str) -> Not
 
 
 def describe_end(run: Run) -> str:
-    """How a run ended, in a line: passed after 20,000 games: 5,000 won, 4,800 lost, LLR 2.95."""
+    """The end of a run in one line: passed after 20,000 games: 5,000 won, 4,800 lost, 10,200 drawn,
+    LLR 2.95."""
     results, kind = run.tally.results, run.kind
     word, ratio = "finished", ""
     if isinstance(kind, SprtTest):
@@ -102,7 +103,7 @@ def describe_end(run: Run) -> str:
 
 
 def tell_state(run: Run) -> Notification | None:
-    """How a run stands, for somebody who is told of no events: that it has ended, or waits."""
+    """The state of a run as a notification, if it has ended or waits for approval."""
     if run.status.finished:
         failed = run.status.failed
         kind = NotificationKind.FAILED if failed else NotificationKind.FINISHED
@@ -113,5 +114,5 @@ def tell_state(run: Run) -> Notification | None:
 
 
 def account_waits(name: str, at: datetime) -> Notification:
-    """Somebody has asked for an account."""
+    """The notification that somebody has asked for an account."""
     return Notification(at=at, kind=NotificationKind.ACCOUNT, subject=name, title=name)

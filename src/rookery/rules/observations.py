@@ -1,11 +1,12 @@
-"""What is observed of tasks beside their results: failures, signs of life, how long games take.
+"""What is observed of tasks besides their results: failures, signs of life, and the length of
+games.
 
-Failures count since the last accepted result. Complaints about the run itself (a wrong bench) are
-kept until it ends: one machine with bad memory must not stop a run, but when machines of several
-users say the very same, the run is to blame. Names of machines are free to invent, so that users
-are counted.
+Failures are kept until the next accepted result. Complaints about the run itself (a wrong bench)
+are kept until it ends: one machine with bad memory must not stop a run, but when machines of
+several users make the same complaint, the run is at fault. Users are counted instead of machines,
+because names of machines can be invented.
 
-All of it is part of the working set, with the same single writer.
+All of this is part of the working set, with the same single writer.
 """
 
 from collections import OrderedDict
@@ -25,12 +26,12 @@ from rookery.rules.machines import HourlyCounts
 
 MOST_KEPT = 5
 MOST_LINES = 500
-"""What the machines of one user may write into the log within an hour."""
+"""The most lines that the machines of one user may write into the log within an hour."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFailure:
-    """One failure, in the worker's words."""
+    """A failed task, in the worker's words."""
 
     at: datetime
     worker: str
@@ -51,31 +52,31 @@ class Failures:
         self._by_run[run_id] = (*self.of(run_id), trouble)[-MOST_KEPT:]
 
     def complain(self, run_id: str, message: str, user: str) -> int:
-        """Note a complaint about the run itself; returns how many users have said the same."""
+        """Notes a complaint about the run itself; returns how many users have made the same one."""
         users = self._complaints.setdefault(run_id, {}).setdefault(message, set())
         users.add(user)
         return len(users)
 
     def clear(self, run_id: str) -> None:
-        """A result came in."""
+        """Forgets the failures of a run, after an accepted result."""
         self._by_run.pop(run_id, None)
 
     def forget(self, run_id: str) -> None:
-        """The run ended."""
+        """Forgets everything about a run that has ended."""
         self.clear(run_id)
         self._complaints.pop(run_id, None)
 
 
 class LogBound:
-    """Keeps workers from flooding the log of actions: what is too much is left out and counted, and
-    the user's next line that is written says how many were."""
+    """Keeps workers from flooding the log of actions: lines beyond the limit are dropped and
+    counted, and the user's next line states how many were."""
 
     def __init__(self) -> None:
         self._lines = HourlyCounts()
         self._left_out: dict[str, int] = {}
 
     def select_events(self, events: Iterable[Event]) -> tuple[Event, ...]:
-        """Those of the events that are written."""
+        """The events that may be written."""
         return tuple(filter(None, map(self._is_kept, events)))
 
     def _is_kept(self, event: Event) -> Event | None:
@@ -91,10 +92,10 @@ class LogBound:
         return replace(event, message=message)
 
 
-# When each task last gave a sign of life, ordered by that time.
+# The last sign of life of each task, ordered by time.
 #
-# Part of the working set, with the same single writer. Tasks that ended stay here until their time
-# is up; whoever asks for the silent ones checks which of them are still active.
+# Part of the working set, with the same single writer. Ended tasks stay here until they would count
+# as dead, so callers that get silent tasks must check which are still active.
 
 
 class LastSeen:
@@ -105,44 +106,45 @@ class LastSeen:
         self._since: datetime | None = None
 
     def note(self, key: TaskKey, now: datetime) -> None:
-        """Note a sign of life."""
+        """Notes a sign of life."""
         self._heard[key] = now
         self._heard.move_to_end(key)
 
     def excuse_silence(self, now: datetime) -> None:
-        """The server could not be reached until now: silence so far counts against nobody."""
+        """Excuses all silence so far, because the server could not be reached until now."""
         self._since = now
 
     @property
     def excused_until(self) -> datetime | None:
-        """When the server could hear again after it could not, if ever."""
+        """When the server last became reachable again; None if it always was."""
         return self._since
 
     def get(self, key: TaskKey) -> datetime | None:
         return self._heard.get(key)
 
     def items(self) -> Iterable[tuple[TaskKey, datetime]]:
-        """Of all tasks, and of some that have ended."""
+        """The last signs of life of all active tasks, and of some ended ones."""
         return self._heard.items()
 
     def has_silent(self, now: datetime, after: timedelta) -> bool:
-        """Whether there is a task that was silent for longer than that, ended or not."""
+        """Whether any task, active or ended, has been silent for longer than `after`."""
         if self._since and now - self._since <= after:
             return False
         return bool(self._heard) and now - next(iter(self._heard.values())) > after
 
     def pop_silent(self, now: datetime, after: timedelta) -> Iterator[TaskKey]:
-        """Let go of the tasks that were silent for longer than that, the longest first."""
+        """Removes and yields the tasks that have been silent for longer than `after`, longest
+        first."""
         while self.has_silent(now, after):
             yield self._heard.popitem(last=False)[0]
 
 
-# Measured game time: what games really take, per run and class of machine.
+# The measured length of games, per run and class of machine.
 
 MEMORY_GAMES = 400
-"""Older games fade once this many have been seen."""
+"""The number of games over which the average is taken; older ones fade."""
 TRUSTED_GAMES = 20
-"""With fewer, the formula is the better guess."""
+"""The number of measured games from which the average replaces the formula."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +155,14 @@ class GamePace:
     seconds: float = 0.0
 
     def after(self, games: int, seconds: float, slots: int) -> "GamePace":
-        """Having seen `games` games end within `seconds` on `slots` boards at once."""
+        """The average after `games` more games ended within `seconds` on `slots` boards."""
         each = seconds * slots / games
         weight = min(self.games + games, MEMORY_GAMES)
         mean = self.seconds + (each - self.seconds) * min(1.0, games / weight)
         return GamePace(weight, mean)
 
     def game_seconds(self, guess: float) -> float:
-        """The measured time, or the guess while there is too little to go by."""
+        """The measured time, or `guess` while too few games were measured."""
         return self.seconds if self.games >= TRUSTED_GAMES and self.seconds > 0 else guess
 
 
@@ -168,7 +170,7 @@ UNMEASURED = GamePace()
 
 
 class GamePaces:
-    """Measured game times by run and class of machine; a part of the working set."""
+    """The measured lengths of games by run and class of machine; part of the working set."""
 
     def __init__(self) -> None:
         self._by_run: dict[str, dict[str, GamePace]] = {}
@@ -189,23 +191,24 @@ class GamePaces:
 # Points of a run's charts.
 
 GROWTH = 1.02
-"""Each point has this many times the games of the one before, so that many runs end with few."""
+"""The growth of the number of games from one point to the next, so that a run has few points in
+all."""
 
 
 class ChartSampling:
-    """Decides when a run gets another point of its charts: a few hundred over its whole life.
-    Keeps the number of games at which the next point of each run is due."""
+    """Decides when a run gets another chart point: a few hundred over its whole life. It keeps the
+    number of games at which the next point of each run is due."""
 
     def __init__(self) -> None:
         self._due: dict[str, float] = {}
 
     def start(self, run: Run) -> None:
-        """Begin with a run whose points so far are stored."""
+        """Begins sampling a run; its points so far are in the database."""
         self._set_next(run)
 
     def take_due_points(self, run: Run, now: datetime, nps: float) -> tuple[ChartPoint, ...]:
-        """The point of a run where one is due: after enough games since the last, or at its end.
-        `nps` is how fast the run was last known to be; 0: not known."""
+        """The chart point of a run if one is due: after enough games since the last one, or at the
+        run's end. `nps` is the run's last known speed; 0 if unknown."""
         games = run.tally.results.games
         if games < self._due.get(run.id, 0) and not run.status.finished:
             return ()
@@ -220,7 +223,7 @@ class ChartSampling:
 
 
 def chart_point(run: Run, now: datetime, nps: float = 0.0) -> ChartPoint:
-    """The point of a run's charts for its present results."""
+    """The chart point for a run's present results."""
     tally, results = run.tally, run.tally.results
     llr = run.kind.state.llr if isinstance(run.kind, SprtTest) else 0.0
     return ChartPoint(
@@ -228,18 +231,18 @@ def chart_point(run: Run, now: datetime, nps: float = 0.0) -> ChartPoint:
     )
 
 
-# Keeps a run's charts to a few hundred points, evenly spaced however long it plays.
+# Limits a run's charts to a few hundred evenly spaced points, however long it plays.
 #
-# The points of a run lie a period of games apart, and the period doubles as often as it must for
-# at most 256 of them. Within a period the last point stays. Place and period follow from the
-# number of games alone, so that nothing has to be remembered over a restart.
+# The points of a run are a period of games apart; the period doubles as often as needed to have at
+# most 256 of them. Within a period, the last point stays. Place and period follow from the number
+# of games alone, so nothing has to survive a restart.
 
 MOST_PLACES = 256
 FIRST_PERIOD = 8
 
 
 def chart_period(games: int) -> int:
-    """The number of games between two points of a run with so many games."""
+    """The number of games between two points of a run that has played `games` games."""
     found = FIRST_PERIOD
     while games >= MOST_PLACES * found:
         found *= 2
@@ -247,5 +250,5 @@ def chart_period(games: int) -> int:
 
 
 def chart_place(sample: ChartPoint) -> int:
-    """Where a point belongs; a later one for the same chart_place takes it."""
+    """The place of a point in its chart; a later point with the same place replaces it."""
     return sample.games - sample.games % chart_period(sample.games)

@@ -1,13 +1,14 @@
-"""An engine's progress: its accepted commits in the order of its main branch, and what their tests
-add up to.
+"""An engine's progress: its accepted commits in the order of its main branch, and the sum of their
+tests.
 
-A commit is accepted where a sequential test of it passed and the main branch contains it: as it
-was tested, by its hash; or squashed or rebased, which is known by a commit with the same tree after
-the test's base, or else by the first commit whose message names the run. Elo of tests in a row adds
-up to a chain, apart for each class of time control, and so do the squares of their errors.
+A commit is accepted if a sequential test of it passed and the main branch contains it: unchanged,
+with the same hash; or squashed or rebased, recognised by a commit with the same tree after the
+test's base, or else by the first commit whose message names the run. The Elo of successive tests is
+added up to a chain, separately for each class of time control, and so are the squares of their
+errors.
 
-Matches of a fixed number of games between two commits of the branch measure the same directly; the
-chain between the two stands beside them.
+Matches of a fixed number of games between two commits of the branch measure the same directly; each
+is compared with the chain between its two commits.
 """
 
 from collections import defaultdict
@@ -26,17 +27,17 @@ from rookery.stats.sprt import Verdict
 LONG_RATIO = 4.0
 VERY_LONG_RATIO, VERY_LONG_SMP_RATIO = 12.0, 30.0
 LEAST_PAIRS = 50
-"""Fewer than these measure nothing."""
+"""The least number of pairs of a test that counts as a measurement."""
 
 
 class MeasuredElo(Struct, frozen=True):
-    """Elo, and half of its 95 % interval."""
+    """An Elo difference, and half of its 95 % interval."""
 
     elo: float
     error: float
 
     def plus(self, other: "MeasuredElo") -> "MeasuredElo":
-        """Both in a row; their errors have nothing to do with one another."""
+        """The sum of two successive differences with independent errors."""
         return MeasuredElo(self.elo + other.elo, hypot(self.error, other.error))
 
 
@@ -44,7 +45,7 @@ NOTHING = MeasuredElo(0.0, 0.0)
 
 
 class CommitTest(Struct, frozen=True):
-    """What a finished run says about its two commits."""
+    """The result of a finished run as a comparison of its two commits."""
 
     run: str
     name: str
@@ -57,14 +58,14 @@ class CommitTest(Struct, frozen=True):
     passed: bool
     sequential: bool
     repository: str = ""
-    """Where the new side is."""
+    """The repository of the new side."""
     tree: str = ""
-    """Of the new side; empty where it is not known."""
+    """The tree of the new side; empty if unknown."""
 
 
 class BranchCommit(Struct, frozen=True, omit_defaults=True):
-    """A commit of the main branch; `place` counts from its beginning. `runs` are those that its
-    message names."""
+    """A commit of the main branch. `place` counts from the branch's beginning; `runs` are the runs
+    that its message names."""
 
     sha: str
     place: int
@@ -75,7 +76,7 @@ class BranchCommit(Struct, frozen=True, omit_defaults=True):
 
 
 class AcceptedCommit(Struct, frozen=True):
-    """An accepted commit with what its tests measured, and the chain up to it, by time class."""
+    """An accepted commit with the results of its tests and the chain up to it, by time class."""
 
     commit: BranchCommit
     runs: Mapping[str, str]
@@ -95,17 +96,18 @@ class DirectMatch(Struct, frozen=True):
 
 
 class EngineProgress(Struct, frozen=True):
-    """All of it; `hours` are core hours of all tests, passed or not, by time class."""
+    """The progress of an engine; `hours` are the core hours of all tests, passed or not, by time
+    class."""
 
     accepted: tuple[AcceptedCommit, ...] = ()
     direct: tuple[DirectMatch, ...] = ()
     hours: Mapping[str, float] = {}
     tests: int = 0
     branch: int = 0
-    """How many commits the main branch has."""
+    """The number of commits of the main branch."""
 
     def hours_per_elo(self, time_class: str) -> float | None:
-        """What one Elo has cost so far; None where nothing was gained."""
+        """The core hours per Elo gained so far; None if nothing was gained."""
         last = self.accepted[-1].chained.get(time_class) if self.accepted else None
         if last is None or last.elo <= 0:
             return None
@@ -113,7 +115,8 @@ class EngineProgress(Struct, frozen=True):
 
 
 def time_class_of(run: Run) -> str:
-    """STC, LTC or VLTC by how long games last, with SMP for several threads."""
+    """The time class of a run: STC, LTC or VLTC by the length of games, with SMP for several
+    threads."""
     plan = run.plan
     ratio = length_ratio(plan.time_control, plan.threads, run.reference_nps)
     smp = plan.threads > 1
@@ -123,7 +126,7 @@ def time_class_of(run: Run) -> str:
 
 
 def summarise_test(run: Run, engine: str) -> CommitTest | None:
-    """What a finished run says about an engine's commits; None where it says nothing."""
+    """The result of a finished run as a comparison of an engine's commits; None if it is none."""
     new, base = run.plan.sides[:2]
     results, kind = run.tally.results, run.kind
     of_engine = {side.engine for side in run.plan.sides} == {engine}
@@ -158,18 +161,18 @@ def _measure(run: Run) -> MeasuredElo:
 
 
 class _BranchPlaces:
-    """Where the commits of tests are in a branch."""
+    """Finds the commits of tests in a branch."""
 
     def __init__(self, branch: Sequence[BranchCommit]) -> None:
-        """Of several commits with one tree, or that name one run, the first counts: a later one
-        takes something back or only speaks of it."""
+        """Of several commits with the same tree or naming the same run, the first counts: a later
+        one reverts something or only mentions it."""
         self.by_sha = {commit.sha: commit for commit in branch}
         last_first = branch[::-1]
         self.by_tree = {commit.tree: commit for commit in last_first if commit.tree}
         self.by_run = {run: commit for commit in last_first for run in commit.runs}
 
     def find(self, test: CommitTest) -> BranchCommit | None:
-        """The commit by which what was tested came into the branch."""
+        """The commit that brought the tested change into the branch."""
         if test.new in self.by_sha:
             return self.by_sha[test.new]
         squashed, base = self.by_tree.get(test.tree), self.by_sha.get(test.base)
@@ -179,13 +182,14 @@ class _BranchPlaces:
 
 
 def list_unplaced(branch: Sequence[BranchCommit], tests: Iterable[CommitTest]) -> list[CommitTest]:
-    """Tests that passed and whose commit is not in the branch, as far as is known without trees."""
+    """Tests that passed but whose commit is not found in the branch, perhaps because the trees are
+    not known yet."""
     places = _BranchPlaces(branch)
     return [test for test in tests if test.passed and places.find(test) is None]
 
 
 def chain_progress(branch: Sequence[BranchCommit], tests: Iterable[CommitTest]) -> EngineProgress:
-    """The progress along a branch, which is given from its beginning on."""
+    """The progress along a branch, given from its first commit on."""
     places, tests = _BranchPlaces(branch), list(tests)
     accepted = tuple(_chain(places, tests))
     hours: defaultdict[str, float] = defaultdict(float)
@@ -204,7 +208,7 @@ def _chain(places: _BranchPlaces, tests: Iterable[CommitTest]) -> Iterator[Accep
     of_commit: defaultdict[str, dict[str, CommitTest]] = defaultdict(dict)
     for test in sorted(tests, key=lambda each: each.games):
         if test.passed and (commit := places.find(test)) is not None:
-            # Of several tests at one time control the longest counts.
+            # Of several tests in one time class, the longest counts.
             of_commit[commit.sha][test.time_class] = test
     chained: dict[str, MeasuredElo] = {}
     for sha in sorted(of_commit, key=lambda each: places.by_sha[each].place):

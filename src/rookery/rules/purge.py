@@ -1,15 +1,15 @@
-"""Purging: taking out the results of tasks or of a worker that can't be trusted.
+"""Purging: removes the results of tasks or of a worker that can't be trusted.
 
-First go tasks with too many crashes or time losses. Only where there are none, the one worker
-whose results differ most from those of the others goes, if they differ enough. Then the run is
-judged anew, and plays on if it is no longer decided.
+Tasks with too many crashes or time losses are removed. Only if there are none, the worker whose
+results differ most from those of the others is removed, if they differ enough. Then the run is
+judged anew, and continues if it is no longer decided.
 
     due --all tasks looked at--> culprit known --its tasks struck, portion by portion--> concluded
 
-Theory of operation. A run may have a hundred thousand tasks, so that neither looking at them nor
-striking them out is done in one go. After each portion the run's sums agree with its tasks; it is
-judged when the last one is done. What is under way is a value that is stored with each portion:
-whoever comes after a crash goes on with it.
+Theory of operation. A run may have a hundred thousand tasks, so they are examined and struck out in
+portions. After each portion the run's sums agree with its tasks; the run is judged after the last
+one. The progress of the purge is a value that is stored with each portion, so that it can be
+continued after a crash.
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 MOST_NAMED = 50
-"""Workers that a purge names; of more, the rest is passed over."""
+"""The most workers that a purge names; the rest is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,14 @@ class BadTask:
 
     @property
     def struck(self) -> Task:
-        """What is left of it."""
+        """The task after its results were struck out."""
         return replace(self.task.closed(), bad=True, results=NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
 class PurgeTarget:
-    """Which tasks go: those of one worker by its key, or without one all that crashed or lost on
-    time too often."""
+    """The tasks to remove: those of one worker by its key, or, if `worker` is empty, all with too
+    many crashes or time losses."""
 
     residual: float
     colour: Colour
@@ -75,7 +75,7 @@ class PurgeTarget:
 
 @dataclass(frozen=True, slots=True)
 class PurgedTotals:
-    """What was taken out so far."""
+    """The sums of what was removed so far."""
 
     tasks: int = 0
     games: int = 0
@@ -90,7 +90,8 @@ class PurgedTotals:
 
 @dataclass(frozen=True, slots=True)
 class Purging:
-    """A purge that is due or under way; `revive` lets the run play on if it is undecided then."""
+    """A purge that is due or under way; `revive` lets the run continue if it is undecided
+    afterwards."""
 
     run: str
     actor: str = SYSTEM
@@ -105,8 +106,8 @@ class Purging:
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """The run after a purge, and what was taken out; `revived` when it plays on. A purge that is
-    still under way has more to take out."""
+    """The run after a purge, and what was removed; `revived` if the run continues. A purge that is
+    still `under_way` has more to remove."""
 
     run: Run
     toll: PurgedTotals
@@ -119,7 +120,7 @@ class Purged:
 
 
 class PurgeSearch:
-    """Looks at all tasks of a run, portion by portion, and finds out which of them are to go."""
+    """Examines all tasks of a run, in portions, to find those that must be removed."""
 
     def __init__(self) -> None:
         self._excessive = False
@@ -133,7 +134,7 @@ class PurgeSearch:
                 self._by_worker[key] = self._by_worker.get(key, NOTHING) + task.results
 
     def verdict(self, run: Run, rule: PurgeRule) -> PurgeTarget | None:
-        """Takes a while where very many workers played."""
+        """What to remove; None if nothing. Slow if very many workers played."""
         if self._excessive:
             return PurgeTarget(EXCESS_RESIDUAL, Colour.RED)
         test = run.kind.judge(self._by_worker)
@@ -145,7 +146,7 @@ class PurgeSearch:
 
 
 def check(run: Run, now: datetime) -> None:
-    """Raises a RunFault where there is nothing to purge."""
+    """Raises a RunFault if the run can't be purged."""
     if not run.status.finished:
         raise StillPlaying
     if run.status.failed:
@@ -165,7 +166,7 @@ class Struck:
 
 
 def strike(run: Run, purging: Purging, tasks: Iterable[Task]) -> Struck:
-    """Take a portion of the tasks out of a run's sums; it is not judged by them yet."""
+    """Removes a portion of the tasks from a run's sums; the run is not judged yet."""
     culprit = purging.culprit
     if culprit is None:
         return Struck(run, purging, ())
@@ -177,7 +178,7 @@ def strike(run: Run, purging: Purging, tasks: Iterable[Task]) -> Struck:
 
 
 def conclude(run: Run, purging: Purging, now: datetime) -> Purged:
-    """Judge a run anew once all that was to go is gone."""
+    """Judges a run anew after everything was removed."""
     toll = purging.toll
     after = _judged(run, revive=purging.revive) if toll.tasks else run
     message = _message(toll, revived=bool(toll.tasks) and not after.status.finished)

@@ -1,4 +1,4 @@
-"""Decides what beats, results and failures that workers report do to their tasks and runs."""
+"""Decides how workers' signs of life, results and failures change their tasks and runs."""
 
 import enum
 from collections.abc import Iterable
@@ -41,28 +41,30 @@ from rookery.rules.working_set import (
 )
 from rookery.stats.residuals import EXCESS_RESIDUAL, Colour
 
-# Judging a report against what its task reported before.
+# Judges a report by what its task has reported before.
 #
-# Reports are cumulative, come more than once when an answer gets lost, and may overtake one
-# another. So an identical report is a repeat and an older one is late; both are harmless, and the
-# task lives on. What can't be true is refused and ends the task.
+# Reports are cumulative, are repeated when an answer gets lost, and may overtake one another. So an
+# identical report is a repeat and an older one is late; both are harmless, and the task continues.
+# An impossible report is refused and ends the task.
 
 IMPOSSIBLE_SHARE = 0.1
-"""Games on the clock this much shorter than expected, over a whole task, were not played."""
+"""Games on the clock that took less than this part of the expected time, over a whole task, were
+not played."""
 FASTEST = 8.0
-"""No machine is so many times as fast as the reference, whatever it says."""
+"""The fastest machine that is believed, in times of the reference's speed."""
 UNMEASURED_SHARE = 0.002
-"""The same share for fixed nodes: how fast an engine searches is known roughly or not at all."""
+"""The same part for fixed nodes, where the engine's speed is known roughly or not at all."""
 MEASURED_SHARE = 0.02
-"""The same where games of this run have been timed on machines of this kind."""
+"""The same part where games of this run were measured on machines of this class."""
 LEAST_SECONDS = 0.002
-"""Nobody plays a game faster, however little there is to think about."""
+"""The shortest possible time of a game."""
 LEAST_GAMES = 8
-"""A few short games prove nothing; so many a user may report within an hour."""
+"""The number of too fast games that proves something; a user may report fewer of them within an
+hour."""
 
 
 class Weight(enum.Enum):
-    """Whether a report is accepted, repeated, late or refused."""
+    """The possible outcomes of judging a report."""
 
     NEWS = "news"
     REPEAT = "repeat"
@@ -72,7 +74,7 @@ class Weight(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a report is worth, and why where it is refused."""
+    """The outcome of judging a report, and the reason if it is refused."""
 
     weight: Weight
     why: str = ""
@@ -84,13 +86,14 @@ _LATE = Judgement(Weight.LATE)
 
 
 def judge(run: Run, task: Task, report: Report, machine: Machine) -> Judgement:
-    """Compare a report with its task, and its worker with the one the task was given to."""
+    """Judges a report by its task's earlier results, and checks that the machine still has the same
+    cores."""
     old, new = task.results, report.results
     if machine.cores != task.machine.cores:
         return _refused("the number of cores changed during the task")
     if new == old:
         return _REPEAT
-    # A kind judges what is new; of older news it is enough that it agrees with what is known.
+    # The kind judges only new results; an older report just has to agree with what is known.
     if why := run.kind.objection(old, report) if new.games >= old.games else None:
         return _refused(why)
     if not new.covers(old):
@@ -101,9 +104,9 @@ def judge(run: Run, task: Task, report: Report, machine: Machine) -> Judgement:
 
 
 def least_game_seconds(run: Run, machine: Machine, pace: GamePace) -> float:
-    """What a game takes on average, at the very least: a tenth of what the clock lets expect on a
-    machine several times as fast as the reference. Fixed nodes and depth bound little; there it is
-    a small part of what was measured, or the time that passing moves on takes."""
+    """The least average time of a game. On the clock it is a tenth of what is expected on a machine
+    several times as fast as the reference. Fixed nodes and depth hardly bound it; there it is a
+    small part of the measured time, or the time needed to transmit moves."""
     if isinstance(run.plan.time_control, ClockControl | MoveTime):
         factor = time_factor(run.reference_nps, machine.nps) if run.plan.is_scaled else 1.0
         return IMPOSSIBLE_SHARE * run.game_seconds * min(max(factor, 1 / FASTEST), 1.0)
@@ -113,14 +116,14 @@ def least_game_seconds(run: Run, machine: Machine, pace: GamePace) -> float:
 
 
 def is_hasty(task: Task, games: int, least: float, slots: int, now: datetime) -> bool:
-    """Whether so many games can't have been played since the task was given out, each taking at
-    least so many seconds."""
+    """Whether so many games can't have been played since the task was given out, if each takes at
+    least `least` seconds."""
     return (now - task.created).total_seconds() * slots < least * games
 
 
 def late_games(run: Run, task: Task, report: Report, now: datetime) -> int:
-    """How many games a report adds that came after the end of its run: none where they can't be
-    true. They count for those who played them, not for the result."""
+    """How many games a late report adds after the end of its run; 0 if they can't be true. They are
+    credited to the players but don't count for the result."""
     new = report.results
     if task.bad or run.kind.objection(task.results, report) or not new.covers(task.results):
         return 0
@@ -136,9 +139,9 @@ def _refused(why: str) -> Judgement:
 
 
 MOST_AT_ONCE = 500
-"""Dead tasks buried in one go, so that a mass death doesn't hold up the living."""
+"""How many dead tasks are ended at once, so that many deaths don't hold up other calls."""
 MOST_LOOKED_AT = 2_000
-"""Silent tasks looked at in one go: those of a run that ended are still among them."""
+"""How many silent tasks are examined at once; those of finished runs are still among them."""
 
 TOO_FAST = "these games can't have been played in so short a time: they are kept apart"
 
@@ -151,14 +154,14 @@ class Reception:
         self._policy = policy
 
     def beat(self, call: HeldTask, now: datetime) -> TaskVerdict:
-        """A sign of life; nothing that needs to be stored changes."""
+        """Notes a sign of life, which needs no row."""
         if self._active(call) is None:
             return OVER
         self._working.last_seen.note((call.run, call.task), now)
         return GO_ON
 
     def update(self, call: HeldTask, report: Report, now: datetime) -> Decision[TaskVerdict]:
-        """All results of a task so far."""
+        """Takes all results of a task so far."""
         task = self._active(call)
         if task is None:
             return Decision(OVER)
@@ -175,7 +178,8 @@ class Reception:
         return self._fold(run, task, call, report, now)
 
     def issue(self, call: HeldTask, ticket: object, now: datetime) -> Decision[TaskVerdict]:
-        """Store what the task must remember until its next report; the former ticket is void."""
+        """Stores what the task must remember until its next report, replacing the previous
+        ticket."""
         task = self._active(call)
         if task is None:
             return Decision(OVER)
@@ -184,7 +188,7 @@ class Reception:
         return Decision(GO_ON, Changes(tasks=(after,)))
 
     def fail(self, call: HeldTask, message: str, now: datetime) -> Decision[TaskVerdict]:
-        """The worker could not go on."""
+        """Ends a task that its worker could not continue."""
         task = self._active(call)
         if task is None:
             return Decision(OVER)
@@ -201,9 +205,10 @@ class Reception:
         weight: ComplaintWeight,
         complaint: str = "",
     ) -> Decision[StopAnswer]:
-        """The worker holds the run itself to be broken. It is stopped on the word of a trusted
-        reporter, of its owner, or of several users; else the machine alone is set aside. What
-        users agree on is the complaint, where the message holds more than that."""
+        """Handles a worker's claim that the run itself is broken. The run is stopped if the
+        reporter is trusted or owns the run, or if several users agree; else only this machine gives
+        up the run. `complaint` is the part of the message that users must agree on, if it is not
+        all of it."""
         complaint = complaint or message
         task = self._active(call)
         run = self._working.runs().get(call.run)
@@ -233,7 +238,8 @@ class Reception:
         return users >= self._policy.users_to_stop
 
     def expire(self, now: datetime, most: int = MOST_AT_ONCE) -> Changes:
-        """Bury tasks that were silent for too long; call again while there may be more."""
+        """Ends tasks that have been silent for too long; to be called again while there are
+        more."""
         changes = NO_CHANGES
         silent = self._working.last_seen.pop_silent(now, self._policy.dead_after)
         for key in islice(silent, MOST_LOOKED_AT):
@@ -244,8 +250,8 @@ class Reception:
         return changes
 
     def is_stalled(self, task: Task, now: datetime) -> bool:
-        """Whether the results of an active task stay away for far too long. Signs of life do not
-        count here, and neither does the time in which the server could not hear."""
+        """Whether an active task has reported no results for far too long. Signs of life don't
+        count here, and neither does time in which the server was unreachable."""
         excused_until = self._working.last_seen.excused_until
         since = max(task.reported, excused_until) if excused_until else task.reported
         waited = (now - since).total_seconds()
@@ -255,7 +261,7 @@ class Reception:
         return waited > report_timeout(run, task, pace)
 
     def take_back(self, tasks: Iterable[Task], now: datetime) -> Changes:
-        """End those of the tasks whose results stay away; their games are to be had again."""
+        """Ends those of the tasks that are stalled, so that others can play their games."""
         changes = NO_CHANGES
         for task in tasks:
             if self._working.task((task.run, task.id)) is task and self.is_stalled(task, now):
@@ -265,7 +271,7 @@ class Reception:
         return changes
 
     def has_silent(self, now: datetime) -> bool:
-        """Whether there may be more to bury."""
+        """Whether there may be more dead tasks."""
         return self._working.last_seen.has_silent(now, self._policy.dead_after)
 
     def _failed(self, task: Task, message: str, now: datetime) -> Changes:
@@ -296,7 +302,8 @@ class Reception:
         run = run.with_play(folded.kind, tally, now)
         self._working.report(run, after, now)
         if run.decided:
-            # This row must not wait for those of the other tasks: the run's sums include it.
+            # This row must not wait for those of the other tasks, because the run's sums include
+            # it.
             changes = Changes(tasks=(after.closed(),))
             return Decision(DONE, changes + finish_decided(self._working, run, now))
         if after.results.games >= after.games:
@@ -319,8 +326,8 @@ class Reception:
     def _set_apart(
         self, run: Run, task: Task, report: Report, now: datetime
     ) -> Decision[TaskVerdict]:
-        """End a task whose games can't have been played. What it reported is kept and shown, and
-        counts nowhere; only the values of a tune have moved by its former reports for good."""
+        """Ends a task whose games can't have been played. Its results are kept and shown but not
+        counted; only the values of a tune keep what its earlier reports changed."""
         seconds = (now - task.created).total_seconds()
         message = f"{report.results.games} games in {seconds:.1f} seconds, kept apart"
         event = about_task(Action.TOO_FAST, run, task, now, message)
@@ -335,7 +342,7 @@ class Reception:
         return Decision(TaskVerdict(False, info=TOO_FAST), changes)
 
     def _measure(self, run: Run, task: Task, report: Report, now: datetime) -> None:
-        # The time before the first report went into building, too, and says little about games.
+        # The time before the first report includes building, so it says little about games.
         games = report.results.games - task.results.games
         seconds = (now - task.reported).total_seconds()
         if task.results.games and games > 0 and seconds > 0:

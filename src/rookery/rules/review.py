@@ -1,8 +1,8 @@
-"""What an approver should know of a run before it is let onto machines.
+"""What an approver should know about a run before it is played on machines.
 
-`review_submission` looks at the run itself, at the engine's record and at what the server has read
-in the sources; it decides nothing. A hint that is `WRONG` makes the test worthless in most cases,
-one that is worth a `LOOK` may be meant, a `NOTE` only tells.
+`review_submission` examines the run itself, the engine's record and what the server has read in the
+sources; it decides nothing. A `WRONG` hint usually makes the test worthless, a `LOOK` may be
+intended, a `NOTE` only informs.
 """
 
 import enum
@@ -20,18 +20,18 @@ from rookery.stats.numbers import StatisticsFault
 from rookery.stats.sprt import Sprt
 
 MAIN_NAMES = frozenset({"master", "main", "HEAD", "dev", "develop", "trunk"})
-"""What main branches are called, where the engine's record does not name its own."""
+"""The usual names of main branches, for engines whose record does not name one."""
 LARGE_DIFF = 1000
 USUAL_THROUGHPUT = 100
 MOST_NAMED = 6
 UNBUILT = ("installed", BUNDLED)
 """Recipes of engines that are not built from sources."""
 MOST_TRIAL_GAMES = 20
-"""So few games of a side against itself are meant to show that it plays."""
+"""A side against itself with at most this many games is a trial of whether it plays."""
 
 
 class Severity(enum.StrEnum):
-    """How much a hint matters, the most first."""
+    """The severity of a hint, most severe first."""
 
     WRONG = "wrong"
     LOOK = "look"
@@ -43,19 +43,20 @@ ORDER = tuple(Severity)
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """One thing to know, in words."""
+    """A hint in words."""
 
     severity: Severity
     text: str
 
 
 UNREAD = Hint(Severity.NOTE, "The sources have not been read yet.")
-"""Told until the server has looked, so that no hint about sources means that there is none."""
+"""Shown until the server has read the sources, so that the absence of hints about them is not taken
+as approval."""
 
 
 class SourceFacts(Struct, frozen=True, omit_defaults=True):
-    """What was read in the sources of a run's two sides, once, by the server. What is None could
-    not be found out; `trouble` says why, where nothing could be read."""
+    """What the server has read once in the sources of a run's two sides. A value of None could not
+    be found out; `trouble` tells why nothing could be read."""
 
     trouble: str = ""
     ancestor: bool | None = None
@@ -66,36 +67,36 @@ class SourceFacts(Struct, frozen=True, omit_defaults=True):
     added: int = 0
     removed: int = 0
     nets: tuple[str, ...] = ()
-    """Those that the sources of the new side name."""
+    """The nets that the sources of the new side name."""
     base_nets: tuple[str, ...] = ()
-    """Those that the sources of the base name."""
+    """The nets that the sources of the base name."""
     missing_nets: tuple[str, ...] = ()
-    """Of all nets those that the submitter does not find here."""
+    """The nets that the submitter does not find on this server."""
     unlisted_nets: tuple[str, ...] = ()
-    """Named by the sources of a side that lists nets of its own, but not these."""
+    """Nets that a side's sources name but its own list of nets does not."""
     private_nets: tuple[str, ...] = ()
     nets_checked: bool = True
-    """False where workers get nets from elsewhere, so that nobody looked whether they are there."""
+    """False if workers get nets from elsewhere, so that their existence was not checked."""
     message_bench: str = ""
     """The bench that the new side's commit names."""
     base_message_bench: str = ""
     """The bench that the base's commit names."""
     tree: str = ""
-    """The tree of the new side, by which a squashed merge of it is known."""
+    """The tree of the new side, to recognise a squashed merge of it."""
 
     @property
     def all_nets(self) -> tuple[str, ...]:
-        """Those that either source names."""
+        """The nets that the sources of either side name."""
         return tuple(dict.fromkeys((*self.nets, *self.base_nets)))
 
 
 class ReviewFacts(Struct, frozen=True, omit_defaults=True):
-    """All that can't be seen in the run itself."""
+    """The facts for a review that are not in the run itself."""
 
     earlier_runs: int | None = None
-    """Of its owner, before this one."""
+    """The number of earlier runs of its owner."""
     sources: SourceFacts | None = None
-    """None until somebody has looked."""
+    """What was read in the sources; None until they have been read."""
 
 
 NO_FACTS = ReviewFacts()
@@ -104,9 +105,10 @@ NO_FACTS = ReviewFacts()
 def review_submission(
     run: Run, record: EngineRecord, facts: ReviewFacts = NO_FACTS
 ) -> tuple[Hint, ...]:
-    """The hints about a run, what matters most first."""
+    """The hints about a run, most severe first."""
     found = [
-        # First among their like: they can't be seen in the run, and some pages show few hints.
+        # These come first among hints of equal severity: they can't be seen in the run, and some
+        # pages show few hints.
         *(_review_sources(facts.sources) if facts.sources else _review_unread(run, record)),
         *_review_sides(run, record),
         *_review_share(run.plan),
@@ -144,7 +146,8 @@ def _name_main(record: EngineRecord) -> frozenset[str]:
 
 
 def _review_twins(run: Run) -> Hint:
-    """Of a side against itself: a few games are how somebody tries whether an engine plays."""
+    """The hint for a side against itself: with few games it is a trial of whether the engine
+    plays."""
     if isinstance(run.kind, Fixed) and run.plan.games <= MOST_TRIAL_GAMES:
         return Hint(Severity.NOTE, "A trial: both sides are the same, and play a few games.")
     return Hint(Severity.WRONG, "Both sides are the same: the test can only measure chance.")
@@ -152,7 +155,7 @@ def _review_twins(run: Run) -> Hint:
 
 def _what_plays(plan: Plan, side: Side) -> tuple[object, ...]:
     options = frozenset(side.options.split())
-    # Zeros stand for a branch that nobody has looked up yet.
+    # A commit of zeros stands for a branch that has not been looked up yet.
     program = side.binary or (side.repository, side.commit if side.commit.strip("0") else side.tag)
     return (
         program, options, side.uci, side.nets, side.engine, plan.side_tc(side),
@@ -210,8 +213,8 @@ def _review_conditions(run: Run, record: EngineRecord) -> Iterator[Hint]:
 
 
 def _review_presets(run: Run, record: EngineRecord) -> Iterator[Hint]:
-    """Time control, threads and bounds that are not together in any preset of the engine. One
-    without presets of its own is not held to `quick`, which every engine has."""
+    """Hints about a combination of time control, threads and bounds that is in none of the engine's
+    presets. An engine without presets is not compared with `quick`, which every engine has."""
     if not record.presets:
         return
     plan, presets = run.plan, [read_preset(each) for each in list_presets(record)]
@@ -224,7 +227,7 @@ def _review_presets(run: Run, record: EngineRecord) -> Iterator[Hint]:
 
 
 def _plays_alike(plan: Plan, preset: Mapping[str, object]) -> bool:
-    """Whether a preset has this time control and number of threads; what it leaves open fits."""
+    """Whether a preset has the plan's time control and threads, or leaves them open."""
     tc, threads = preset.get("tc", plan.tc), preset.get("threads", 1)
     return (tc, str(threads)) == (plan.tc, str(plan.threads))
 
@@ -235,7 +238,7 @@ def _review_bounds(
     alike: Iterable[Mapping[str, object]],
     conditions: str,
 ) -> Iterator[Hint]:
-    """Bounds and rates of error, judged by the presets that play `alike`, where there are some."""
+    """Hints about bounds and error rates, compared with the presets in `alike` if there are any."""
     bounds, known = f"[{spec.elo0:g}, {spec.elo1:g}]", list(_list_bounds(presets))
     here = list(_list_bounds(alike))
     if known and all(not _has_bounds(each, spec) for each in known):
@@ -296,7 +299,7 @@ def _review_person(run: Run, facts: ReviewFacts) -> Iterator[Hint]:
 
 
 def _review_unread(run: Run, record: EngineRecord) -> Iterator[Hint]:
-    """Nobody looks at a run that has ended."""
+    """The hint that sources are unread; not for finished runs, whose sources nobody will read."""
     built = all(is_built(side, record) for side in run.plan.sides[:2])
     if built and not run.status.finished:
         yield UNREAD

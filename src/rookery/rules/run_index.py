@@ -1,17 +1,16 @@
-"""The scheduler's index: finds the run that `ranking` would choose without looking at all runs.
+"""The scheduler's index: finds the run that `eligibility.choose` would, without looking at all
+runs.
 
-Theory of operation
--------------------
-Runs that are open for machines stand in groups, one per priority, engine and demands. A machine's
-profile picks its groups once (a view, kept until a group appears); whole groups are out of the
-question for it or fit. Within a group the order is the claim (busy, load, id), where the load
-depends on the run's cores and share and on how many cores the asking machine has. So a group keeps
-one heap per distinct core count that has ever asked.
+Theory of operation ------------------- Open runs are kept in groups, one per priority, engine and
+demands. A machine's profile selects its groups once (a view, kept until a new group appears); a
+whole group either fits the profile or does not. Within a group the order is the claim (busy, load,
+id), whose load depends on the run's cores and share and on the asking machine's cores. So a group
+has a heap for each core count that has ever asked.
 
-A heap is lazy. When a run gains cores its claim grows, and the entry in the heap is merely too
-small: it is put right when it comes to the top. When a claim shrinks (a task ended, a new share,
-a run opened) the run is noted as touched in every heap of its group, and a heap adds what was
-touched when it is next asked. A run that closed is dropped when it comes to the top.
+Heaps are lazy. When a run gains cores, its claim grows, and its entry in the heap is merely too
+small: it is corrected when it comes to the top. When a claim shrinks (a task ended, a new share, a
+run opened), the run is marked as touched in every heap of its group, and each heap adds its touched
+runs when it is next used. A closed run is dropped when it comes to the top.
 
 The index belongs to the working set and has the same single writer.
 """
@@ -38,15 +37,15 @@ from rookery.rules.eligibility import (
     past_reason,
 )
 
-# A group of the index: open runs that suit the same machines, in order for each core count.
+# A group of the index: runs that suit the same machines, in order for each core count.
 
 SPARE = 256
-"""Outdated entries a heap may hold before it is swept, beside one for every run."""
+"""The outdated entries that a heap may hold, besides one for every run, before it is rebuilt."""
 
 
 @dataclass(slots=True)
 class IndexedRun:
-    """What the index knows of a run."""
+    """A run as the index knows it."""
 
     id: str
     group: "RunGroup"
@@ -60,7 +59,7 @@ class IndexedRun:
 
 @dataclass(slots=True)
 class ClaimHeap:
-    """The open runs of a group in the order for one core count."""
+    """The open runs of a group, ordered for machines with `cores` cores."""
 
     cores: int
     heap: list[Claim] = field(default_factory=list)
@@ -68,7 +67,7 @@ class ClaimHeap:
     touched: set[str] = field(default_factory=set)
 
     def best(self, group: "RunGroup", passed_over: Collection[str]) -> Claim | None:
-        """The smallest claim of an open run that is not passed over."""
+        """The smallest claim of an open run that is not in `passed_over`."""
         if self.touched:
             self._add_touched(group)
         if len(self.heap) > SPARE + 2 * len(self.known):
@@ -88,7 +87,7 @@ class ClaimHeap:
         heap, known, runs, half = self.heap, self.known, group.open, self.cores / 2
         for run_id in self.touched:
             if entry := runs.get(run_id):
-                # `ranking.claim` written out: this loop is most of what a decision costs.
+                # `eligibility.claim`, inlined: this loop is most of the cost of a decision.
                 now = (entry.cores > 0, (entry.cores + half) / entry.share, run_id)
                 before = known.get(run_id)
                 if before is None or now < before:
@@ -97,12 +96,12 @@ class ClaimHeap:
         self.touched.clear()
 
     def _sweep(self, group: "RunGroup") -> None:
-        """Drop what is outdated before it outgrows what is not."""
+        """Rebuilds the heap without outdated entries."""
         self.known = {run_id: top for run_id, top in self.known.items() if run_id in group.open}
         self.heap = sorted(self.known.values())
 
     def _top(self, group: "RunGroup") -> Claim | None:
-        """The smallest claim, once everything outdated above it is gone or put right."""
+        """The smallest claim, after outdated entries above it were removed or corrected."""
         heap, known, runs, half = self.heap, self.known, group.open, self.cores / 2
         while heap:
             top = heap[0]
@@ -142,7 +141,7 @@ class RunGroup:
         return found
 
     def best(self, machine: Machine, past: Past) -> Claim | None:
-        """The run of this group that the machine should play."""
+        """The claim of the run of this group that the machine should play."""
         if not self.open:
             return None
         if machine.near_api_limit and not self.demands.mirrored:
@@ -169,8 +168,8 @@ class RunGroup:
     def reasons(
         self, why: Reason | None, machine: Machine, past: Past
     ) -> Iterable[tuple[Reason, int]]:
-        """Why the machine does not play runs of this group, each with a number of runs; `why` is
-        the mismatch between their demands and the machine."""
+        """Why the machine does not play runs of this group, each reason with a number of runs;
+        `why` is the mismatch between the group's demands and the machine."""
         yield from self._reasons_against(self.open.keys(), why, machine, past)
         for closed, ids in self.closed.items():
             yield from self._reasons_against(ids, first(closed, why), machine, past)
@@ -178,7 +177,7 @@ class RunGroup:
     def _reasons_against(
         self, ids: AbstractSet[str], why: Reason | None, machine: Machine, past: Past
     ) -> Iterable[tuple[Reason, int]]:
-        """Reasons against these runs: the one they share, or what the machine's past adds."""
+        """Reasons against these runs: the one that they share, or what the machine's past adds."""
         mirrored = self.demands.mirrored
         strange = past_reason("", mirrored, machine, NO_PAST)
         special = (past.seen if strange else past.failed) & ids
@@ -190,23 +189,23 @@ class RunGroup:
 
 
 MOST_VIEWS = 10_000
-"""Profiles remembered at a time; beyond it they are worked out again."""
+"""The most profiles whose views are kept."""
 
 
 _Tier = dict[str, list[RunGroup]]
-"""Shelves of one priority by engine."""
+"""The groups of one priority, by engine."""
 
 
 class _View(NamedTuple):
-    """The index as machines of one profile see it."""
+    """The groups of the index as machines of one profile see them."""
 
     tiers: list[_Tier]
     groups: list[tuple[RunGroup, Reason | None]]
-    """All groups, each with the reason that puts it out of the question."""
+    """All groups, each with the reason that excludes it for this profile, if there is one."""
 
 
 class RunIndex:
-    """All unfinished runs, arranged for the question "what should this machine play?"."""
+    """All unfinished runs, indexed for the question which of them a machine should play."""
 
     def __init__(self, engine_shares: Mapping[str, float] | None = None) -> None:
         self._entries: dict[str, IndexedRun] = {}
@@ -218,7 +217,7 @@ class RunIndex:
         self._loads = EngineLoads(self._cores, {} if engine_shares is None else engine_shares)
 
     def put(self, run: Run) -> None:
-        """Note a run as it is now; the first time, or after any change."""
+        """Adds a run, or updates it after a change."""
         entry = self._entries.get(run.id)
         if entry is None or entry.group.priority != run.plan.priority:
             self.remove(run.id)
@@ -227,13 +226,13 @@ class RunIndex:
             self._change(entry, run)
 
     def remove(self, run_id: str) -> None:
-        """Forget a run that is finished; forgetting it twice changes nothing."""
+        """Removes a finished run; removing it twice does nothing."""
         if entry := self._entries.pop(run_id, None):
             self._cores[entry.group.engine] -= entry.cores
             self._leave(entry)
 
     def choose(self, machine: Machine, past: Past = NO_PAST) -> str | None:
-        """The id of the run this machine should play, or None."""
+        """The id of the run that this machine should play; None if there is none."""
         for tier in self._view(machine.profile).tiers:
             for engine in self._by_load(tier, machine.cores):
                 best = None
@@ -246,7 +245,7 @@ class RunIndex:
         return None
 
     def reasons(self, machine: Machine, past: Past = NO_PAST) -> dict[Reason, int]:
-        """For each reason the number of runs it keeps this machine from."""
+        """For each reason, the number of runs that it excludes for this machine."""
         counts: dict[Reason, int] = {}
         for group, why in self._view(machine.profile).groups:
             for reason, number in group.reasons(why, machine, past):

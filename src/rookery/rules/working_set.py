@@ -1,11 +1,11 @@
-"""The working set: every unfinished run with its active tasks, in memory, ready to be asked.
+"""The working set: every unfinished run with its active tasks, in memory.
 
-This is the one mutable object of the core. It has one writer, the event loop of the primary, and
-no locks. What it holds are frozen values that are replaced as a whole; the index, the machines and
-its other parts change only together with it. Every sum over tasks (a run's tally, an engine's
-cores, a user's machines) changes here and nowhere else.
+This is the only mutable object of the core. It has one writer, the event loop of the primary, and
+no locks. It holds frozen values that are replaced as a whole; the index, the machine table and its
+other parts change only together with it. Every sum over tasks (a run's tally, an engine's cores, a
+user's machines) changes only here.
 
-A task is active exactly while it is in the set. Ended tasks are known to the database alone.
+A task is active exactly while it is in the set. Ended tasks are only in the database.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -25,7 +25,7 @@ from rookery.rules.purge import Purged, Purging
 from rookery.rules.run_index import RunIndex
 
 NEARLY_ALL = 0.9
-"""A verdict on so large a part of one machine's or user's results is marked."""
+"""The part of a run's games from one machine or user at which its verdict is marked."""
 
 
 def _as_it_is(run: Run) -> Run:
@@ -33,7 +33,7 @@ def _as_it_is(run: Run) -> Run:
 
 
 class WorkingSet:
-    """Runs and tasks at play; see the module's text for who may change it."""
+    """Unfinished runs and active tasks; the module's docstring says who may change them."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class WorkingSet:
         renewed: Callable[[Run], Run] | None = None,
     ) -> None:
         self.renewed = renewed or _as_it_is
-        """A run that is taken up, new or again, with the demands that its engines have now."""
+        """A function that gives a run that enters the set the present demands of its engines."""
         self.index = RunIndex(engine_shares)
         self.machines = MachineTable()
         self.last_seen = LastSeen()
@@ -65,7 +65,7 @@ class WorkingSet:
         return tasks.get(key[1]) if tasks else None
 
     def excessive(self, run_id: str) -> tuple[Task, ...]:
-        """The active tasks of a run with more crashes or time losses than there should be."""
+        """The active tasks of a run with too many crashes or time losses."""
         tasks = self._tasks.get(run_id, {})
         return tuple(tasks[task_id] for task_id in sorted(self._excessive.get(run_id, ())))
 
@@ -75,9 +75,9 @@ class WorkingSet:
         return self.task(state.task) if state and state.task else None
 
     def sole(self, run: Run) -> SoleContributor:
-        """Whether nearly all games that count are from one machine, or from one user though there
-        are machines of others. Games from before a run was opened again are nobody's until the
-        next start of the server."""
+        """Whether nearly all counted games are from one machine, or from one user although others
+        have machines. Games from before a run was reopened are attributed to nobody until the next
+        start of the server."""
         games = run.tally.results.games
         if not games or not run.kind.may_purge:
             return SoleContributor.NOBODY
@@ -88,7 +88,7 @@ class WorkingSet:
         return SoleContributor.USER if alone else SoleContributor.NOBODY
 
     def would_play(self, machine: Machine, now: datetime) -> Run | None:
-        """The run a machine would be given if it asked now, its present task being over."""
+        """The run that a machine would get if it asked now and its present task were over."""
         past = self.machines.past(machine, now)
         task = self.task_at(machine.short_name)
         if task is None:
@@ -101,7 +101,7 @@ class WorkingSet:
         return None if chosen is None else self._runs[chosen]
 
     def admit(self, run: Run, tasks: Iterable[Task], now: datetime) -> None:
-        """Take up a run as stored, with its active tasks; each has a fresh period of grace."""
+        """Adds a stored run with its active tasks, each as if it had just been heard of."""
         assert not run.status.finished
         self._runs[run.id] = run
         self._tasks[run.id] = {}
@@ -110,13 +110,13 @@ class WorkingSet:
         self.index.put(run)
 
     def open(self, task: Task, now: datetime) -> Run:
-        """Start a new task; returns its run."""
+        """Adds a new task and returns its run."""
         run = self._runs[task.run]
         self._add_task(task, now)
         return self._keep(run.with_tally(run.tally.opened(task)))
 
     def report(self, run: Run, task: Task, now: datetime) -> None:
-        """Store a run and a task after a result; neither cores nor open games have changed."""
+        """Replaces a run and a task after a result; neither cores nor open games have changed."""
         self._runs[run.id] = run
         played = task.results.games - self._tasks[task.run][task.id].results.games
         self.players.add(run.id, task.machine.short_name, task.machine.user, played)
@@ -125,12 +125,12 @@ class WorkingSet:
         self.failures.clear(run.id)
 
     def annotate(self, task: Task, now: datetime) -> None:
-        """Store an active task that changed without a result."""
+        """Replaces an active task that changed without a result."""
         self._tasks[task.run][task.id] = task
         self.last_seen.note((task.run, task.id), now)
 
     def close(self, task: Task) -> tuple[Run, Task]:
-        """End an active task; returns its run and the task as they are now."""
+        """Ends an active task; returns its run and the task in their new state."""
         run = self._runs[task.run]
         del self._tasks[task.run][task.id]
         self._excessive.get(task.run, set()).discard(task.id)
@@ -138,7 +138,7 @@ class WorkingSet:
         return self._keep(run.with_tally(run.tally.closed(task))), task.closed()
 
     def set_apart(self, task: Task, *, strike: bool) -> tuple[Run, Task]:
-        """End an active task and, if asked, take what it reported out of its run's sums."""
+        """Ends an active task and, with `strike`, removes its results from the run's sums."""
         run, closed = self.close(task)
         if not strike:
             return run, closed
@@ -149,7 +149,7 @@ class WorkingSet:
         return run, replace(closed, bad=True, results=NOTHING)
 
     def settle(self, run: Run, now: datetime) -> tuple[Closing, ...]:
-        """Bring the set in line with a run after a move of its life cycle."""
+        """Updates the set after a transition of a run's life cycle."""
         if not run.status.finished:
             self._tasks.setdefault(run.id, {})
             self._keep(run)
@@ -165,7 +165,7 @@ class WorkingSet:
         return (Closing(run.id, now, tasks),) if tasks else ()
 
     def refresh_share(self, run_id: str, share: float) -> None:
-        """Give a run its new share; shares are worked out again after a restart, never stored."""
+        """Sets a run's share; shares are recomputed after a restart and never stored."""
         run = self._runs[run_id]
         if run.share != share:
             self._keep(run.with_share(share))
@@ -177,7 +177,8 @@ class WorkingSet:
         self.last_seen.note((task.run, task.id), now)
 
     def _mark(self, task: Task) -> None:
-        """Note tasks with excessive losses, since a run may end with too many tasks to look at."""
+        """Notes whether a task has too many crashes or time losses, since a run may end with too
+        many tasks to examine."""
         if task.results.excessive():
             self._excessive.setdefault(task.run, set()).add(task.id)
         elif marked := self._excessive.get(task.run):
@@ -189,11 +190,11 @@ class WorkingSet:
         return run
 
 
-# How tasks and runs end, and what is told about it.
+# How tasks and runs end, and the events of that.
 
 
 def end_task(working: WorkingSet, task: Task, now: datetime, *events: Event) -> Changes:
-    """Make an active task inactive; a task that is not active any more stays as it is."""
+    """Ends an active task; does nothing for a task that is not active any more."""
     if working.task((task.run, task.id)) is None:
         return Changes()
     run, closed = working.close(task)
@@ -208,7 +209,7 @@ def fail_task(working: WorkingSet, task: Task, message: str, now: datetime) -> C
 
 
 def end_dead_task(working: WorkingSet, task: Task, now: datetime) -> Changes:
-    """End a task that nobody has heard of for too long."""
+    """Ends a task that has been silent for too long."""
     run = working.runs()[task.run]
     return end_task(working, task, now, about_task(Action.DEAD_TASK, run, task, now))
 
@@ -220,8 +221,8 @@ def excess_event(run: Run, task: Task, now: datetime) -> Event:
 
 
 def finish_decided(working: WorkingSet, run: Run, now: datetime) -> Changes:
-    """Stop a run that has nothing left to play. Where it is to be purged, that may revive it, and
-    only then is it known whether it has ended."""
+    """Stops a run that has nothing left to play. If a purge is due, the purge may revive it, so its
+    end is not logged yet."""
     stopped = lifecycle.stopped(run)
     stopped = replace(stopped, status=replace(stopped.status, sole=working.sole(run)))
     told = () if is_purge_due(stopped) else (finished_event(stopped, now),)
@@ -236,13 +237,14 @@ def finished_event(run: Run, now: datetime) -> Event:
 
 
 def settle(working: WorkingSet, moved: TransitionResult, now: datetime) -> Changes:
-    """Carry a move of the life cycle out: keep, take up or let go the run, and end its tasks."""
+    """Carries out a transition of the life cycle: keeps, adds or removes the run, and ends its
+    tasks."""
     if not moved.changed:
         return Changes()
     run, before = moved.run, working.runs().get(moved.run.id)
     ended = before is not None and run.status.finished
     if ended:
-        # How long its games are kept counts from here.
+        # The time for which its games are kept counts from here.
         run = replace(run, updated=now)
     elif before is None and not run.status.finished:
         run = working.renewed(run)
@@ -263,18 +265,18 @@ def is_purge_due(run: Run) -> bool:
     return at_rest and run.plan.auto_purge and run.kind.may_purge
 
 
-# What people do to runs. The rules are in `lifecycle` and `purge`; a caller looks the run up in the
-# working set or in the database, asks one of those, and hands the answer to `settle`.
+# People's commands on runs. The rules are in `lifecycle` and `purge`; a caller finds the run in the
+# working set or the database, applies one of those, and passes the result to `settle`.
 
 
 def submit(working: WorkingSet, run: Run, now: datetime) -> Changes:
-    """Take up a new run; it waits for approval."""
+    """Adds a new run, which waits for approval."""
     event = about_run(Action.NEW_RUN, run, run.plan.owner, now)
     return settle(working, TransitionResult(run, (event,)), now)
 
 
 def begin_purge(run: Run, actor: Actor, now: datetime) -> Purging:
-    """The purge that an owner or approver asks for; raises a RunFault."""
+    """Begins a purge that an owner or approver asked for; raises a RunFault."""
     require_owner(run, actor)
     purge.check(run, now)
     return Purging(run.id, actor.name)
@@ -283,7 +285,8 @@ def begin_purge(run: Run, actor: Actor, now: datetime) -> Purging:
 def conclude_purge(
     working: WorkingSet, run: Run, purging: Purging, now: datetime
 ) -> tuple[Purged, Changes]:
-    """Judge the run anew. Where its purge was due at its end, only now is it known to be over."""
+    """Judges the run anew after its purge. If the purge was due at the run's end, only now is it
+    certain that the run is over."""
     purged = purge.conclude(run, purging, now)
     changes = settle(working, TransitionResult(purged.run, purged.events), now)
     over = purging.actor == SYSTEM and purging.revive and not purged.revived
@@ -291,7 +294,7 @@ def conclude_purge(
 
 
 def drop_purge(run: Run, purging: Purging, now: datetime) -> Changes:
-    """A purge that was due and can't be had any more: the run has ended, or plays again."""
+    """Drops a due purge that is no longer possible, because the run is over or continues."""
     over = run.status.finished and purging.revive and purging.actor == SYSTEM
     return _finished_changes(run, now) if over else Changes()
 
