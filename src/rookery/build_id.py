@@ -1,7 +1,7 @@
-"""Which build this is: the version alone says nothing while it is the same for many commits.
+"""Identifies the build, since the version alone stays the same for many commits.
 
-In a checkout it is the commit that is checked out, read from git's own files; elsewhere a digest
-over the files of the package, so that two installations are the same build only if they are.
+In a checkout the build is the commit that is checked out, read from git's files; elsewhere it is a
+digest of the package's files, so that only equal installations have the same build.
 """
 
 import hashlib
@@ -17,15 +17,15 @@ _NO_PART = frozenset({".pyc", ".pyo"})
 
 @cache
 def describe_version() -> str:
-    """Version and build, as in 0.1.0+g0123456789 (a commit) or 0.1.0+f0123456789 (files). Reads
-    files, once."""
+    """The version and the build, such as 0.1.0+g0123456789 (a commit) or 0.1.0+f0123456789 (files).
+    Reads files, once."""
     commit = find_commit(PACKAGE)
     build = f"g{commit[:_CHARACTERS]}" if commit else f"f{digest_files(PACKAGE)[:_CHARACTERS]}"
     return f"{__version__}+{build}"
 
 
 def find_commit(package: Path) -> str:
-    """The commit of the checkout that a package lies in; empty where it lies in none."""
+    """The commit of the checkout that contains the package; empty if there is none."""
     root = package.parent.parent
     if package.parent.name != "src" or not (root / "pyproject.toml").is_file():
         return ""
@@ -36,7 +36,7 @@ def find_commit(package: Path) -> str:
 
 
 def _find_git_folder(place: Path) -> Path:
-    """Of a worktree, `.git` is a file that names the folder."""
+    """The git folder of a checkout; in a worktree, `.git` is a file that names it."""
     if place.is_dir():
         return place
     return place.parent / place.read_text().removeprefix("gitdir:").strip()
@@ -60,7 +60,7 @@ def _read_head(folder: Path) -> str:
 
 
 def digest_files(package: Path) -> str:
-    """Over names and contents of all files of a package that belong to it."""
+    """A digest of the names and contents of all the package's files."""
     found = hashlib.blake2b(digest_size=16)
     for file in sorted(package.rglob("*")):
         if file.is_file() and file.suffix not in _NO_PART:

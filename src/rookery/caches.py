@@ -1,5 +1,5 @@
-"""What is kept in memory for a while, work done once for several callers, and reading again what
-another process changed."""
+"""A cache with expiry, work done once for several callers, and reloading after changes by another
+process."""
 
 import asyncio
 from collections import OrderedDict
@@ -21,16 +21,16 @@ class _CachedValue(Generic[V]):
 
 
 class ExpiringCache(Generic[K, V]):
-    """Values by key, each until a time of its own; of too many the oldest are removed first. Only
-    the event loop writes to it."""
+    """Values by key, each with its own expiry; when there are too many, the oldest are removed
+    first. Only the event loop writes to it."""
 
     def __init__(self, clock: Clock, most: int) -> None:
         self._clock = clock
         self._most = most
         self._kept: OrderedDict[K, _CachedValue[V]] = OrderedDict()
         self.forget_count = 0
-        """Grows with each call of `forget` and `forget_all`: a value read before it may be out of
-        date."""
+        """The number of calls of `forget` and `forget_all`. A value that was read before the number
+        changed may be out of date."""
 
     def get(self, key: K) -> V | None:
         kept = self._kept.get(key)
@@ -76,11 +76,12 @@ class SharedWork(Generic[K, V]):
     def _end(self, key: K, ended: "asyncio.Task[V]") -> None:
         del self._running[key]
         if not ended.cancelled():
-            # Looked at here too: every caller may have left by now.
+            # Retrieve the exception even if every caller has left, or asyncio logs it as never
+            # retrieved.
             ended.exception()
 
 
-# Reading again what another process has changed.
+# Reloading after another process has changed something.
 
 
 class Refresher:

@@ -1,4 +1,4 @@
-"""The one place that reads the clock or draws by chance; everything else is given both."""
+"""The one module that reads the clock or draws random numbers; all other code is given both."""
 
 import secrets
 import time
@@ -26,23 +26,23 @@ class SystemClock:
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-# Chance, as the use cases ask for it: what is drawn for a tune comes from here alone.
+# Random numbers for the use cases; those of tunes come only from here.
 
 _BITS = 53  # of a float's fraction
 
 
 class Chance(Protocol):
     def flips(self, size: int) -> bytes:
-        """So many random bytes."""
+        """`size` random bytes."""
         ...
 
     def numbers(self, count: int) -> tuple[float, ...]:
-        """So many numbers in [0, 1)."""
+        """`count` random numbers in [0, 1)."""
         ...
 
 
 class SystemChance:
-    """The operating system's chance."""
+    """The operating system's random number generator."""
 
     def flips(self, size: int) -> bytes:
         return secrets.token_bytes(size)

@@ -12,11 +12,12 @@ class Complaint(Exception):
 
 
 SHELL_SIGNAL = 128
-"""What shells, and our sandbox, add to the number of the signal that ended a program."""
+"""Shells and our sandbox report a program that was ended by a signal with this plus the signal's
+number."""
 
 
 def describe_exit(code: int) -> str:
-    """How a program ended, in words, by its return code; a negative one is a signal."""
+    """Describes how a program ended by its return code; a negative one is a signal."""
     names = {int(each): each.name for each in signal.Signals}
     if code < 0:
         return f"was killed by signal {names.get(-code, -code)}"
@@ -25,7 +26,7 @@ def describe_exit(code: int) -> str:
 
 
 def make_sentence(words: object) -> str:
-    """An error's words, or others that begin small and end without a stop, as a sentence."""
+    """A text such as an error's message as a sentence, with a capital and a full stop."""
     text = str(words)
     return f"{text[:1].upper()}{text[1:]}."
 

@@ -1,10 +1,11 @@
-"""The one HTTP client, on urllib3: of a worker and its downloads, of commands, and towards GitHub.
+"""The one HTTP client, built on urllib3, for workers and their downloads, for commands, and for
+GitHub.
 
-Every call blocks and belongs into a thread; threads may share a client. Each has a connection of
-its own, time limits and a largest answer. Proxies come from the environment, certificates are
-checked by the system's authorities, and bodies are taken as they come, so that nothing packed
-unfolds here. Redirects are followed by downloads alone, and never with credentials. urllib3 was
-preferred to httpx because it brings no further package to workers and needs no loop.
+Every call blocks and belongs in a thread; threads may share a client. Each call has its own
+connection, time limits and a limit on the answer's size. Proxies come from the environment, and
+certificates are checked against the system's authorities. Bodies are never decompressed, so a small
+answer can't expand. Only downloads follow redirects, and never with credentials. urllib3 was
+preferred to httpx because it adds no further package to workers and needs no event loop.
 """
 
 import base64
@@ -39,8 +40,8 @@ FIRST_REFUSAL = 300
 
 
 class HeldCall:
-    """A call whose answer the server may hold back. Another thread may leave it: the connection is
-    closed, by which the server knows that nobody waits any more."""
+    """A call whose answer the server may hold back. Another thread may abandon it by closing its
+    connection, which tells the server that nobody waits any more."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -57,13 +58,13 @@ class HeldCall:
                 taken.shutdown(socket.SHUT_RDWR)
 
     def wait_at_most(self, seconds: float) -> None:
-        """From now on, for each piece of the answer."""
+        """Sets the time limit for each further piece of the answer."""
         with self._lock:
             if self._socket is not None and not self.left:
                 self._socket.settimeout(seconds)
 
     def watch(self, pool: urllib3.HTTPConnectionPool) -> None:
-        """Know the connection that a pool makes for the call."""
+        """Remembers the connection that the pool opens for the call."""
         make = pool.ConnectionCls
 
         def made(*args: object, **options: object) -> HTTPConnection:
@@ -73,7 +74,7 @@ class HeldCall:
             def connected() -> None:
                 self._check_waiting()
                 connect()
-                # The connection itself forgets its socket once the answer's head is read.
+                # Keep the socket here: the connection drops it once the answer's headers are read.
                 self._take(connection.sock)
 
             connection.connect = connected  # type: ignore[method-assign]
@@ -93,17 +94,17 @@ class HeldCall:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """An answer of whatever status, whole."""
+    """A complete answer, of any status."""
 
     status: int
     phrase: str
     headers: Mapping[str, str]
-    """By name, in whatever case."""
+    """The headers by name, ignoring case."""
     body: bytes
 
 
 class HttpStream:
-    """The body of an answer as it comes, within the time and the size that were set for it."""
+    """The body of an answer as it arrives, with limits on time and size."""
 
     def __init__(self, answer: urllib3.BaseHTTPResponse, most_bytes: int, seconds: float) -> None:
         self._answer = answer
@@ -114,7 +115,7 @@ class HttpStream:
         self.headers: Mapping[str, str] = answer.headers
 
     def pieces(self) -> Iterator[bytes]:
-        """Raises UnsafeAnswer when there is more than was to be."""
+        """The body in pieces; raises UnsafeAnswer if it is larger than allowed."""
         left = self._most_bytes
         while data := self._piece(min(CHUNK_BYTES, left + 1)):
             left -= len(data)
@@ -123,7 +124,7 @@ class HttpStream:
             yield data
 
     def lines(self) -> Iterator[bytes]:
-        """An answer without an end; what is set is the size of a line."""
+        """The lines of a body that may be endless; the size limit applies to a line."""
         rest = b""
         while data := self._piece(CHUNK_BYTES):
             *whole, rest = (rest + data).split(b"\n")
@@ -136,7 +137,8 @@ class HttpStream:
         return b"".join(self.pieces())
 
     def save(self, into: Path) -> None:
-        """Under another name until it is whole; nothing stays of one that is not."""
+        """Saves the body in a file, under a temporary name until it is complete; an incomplete file
+        is removed."""
         into.parent.mkdir(parents=True, exist_ok=True)
         part = into.with_name(f"{into.name}.part")
         try:
@@ -155,16 +157,16 @@ class HttpStream:
 
 @dataclass(frozen=True)
 class HttpClient:
-    """Calls servers, with time limits and a largest answer."""
+    """Calls servers, with limits on the time and size of answers."""
 
     seconds: float = SECONDS
-    """To connect, and for each piece of an answer."""
+    """The time limit for connecting, and for each piece of an answer."""
     largest: int = LARGEST_ANSWER
     agent: str = f"rookery/{__version__}"
     home: str = ""
-    """Where given, a server of this address is asked wherever it is, and else public ones alone."""
+    """If given, only this server may have a private address; all others must be public."""
     connect_seconds: float | None = None
-    """To connect, where it is not the same."""
+    """The time limit for connecting, if it is different."""
 
     def call(
         self,
@@ -175,14 +177,14 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         held: HeldCall | None = None,
     ) -> HttpAnswer:
-        """The answer, of whatever status; raises NoAnswer or UnsafeAnswer."""
+        """Makes a call and returns its answer, of any status; raises NoAnswer or UnsafeAnswer."""
         with self.open(method, url, body=body, headers=headers, held=held) as stream:
             return HttpAnswer(stream.status, stream.phrase, stream.headers, stream.read())
 
     def download(
         self, url: str, into: Path, *, authorization: str = "", most_bytes: int = LARGEST_FILE
     ) -> None:
-        """A file, wherever redirects lead; raises NoAnswer, CallRefused or UnsafeAnswer."""
+        """Downloads a file, following redirects; raises NoAnswer, CallRefused or UnsafeAnswer."""
         headers = {"Authorization": authorization} if authorization else {}
         with self.follow(url, headers, most_bytes) as stream:
             stream.save(into)
@@ -191,7 +193,7 @@ class HttpClient:
     def follow(
         self, url: str, headers: Mapping[str, str] | None = None, most_bytes: int = LARGEST_FILE
     ) -> Iterator[HttpStream]:
-        """What is at an address or where it leads; nobody but the first is shown the headers."""
+        """Fetches an address, following redirects; `headers` are sent to the first server only."""
         at = url
         for _ in range(MOST_REDIRECTS + 1):
             with (
@@ -218,8 +220,8 @@ class HttpClient:
         whole_seconds: float = WHOLE_CALL_SECONDS,
         at: str = "",
     ) -> Iterator[HttpStream]:
-        """An answer of whatever status, to be read. Where the IP address `at` is given, that one
-        is connected to, under the name of the URL and by no proxy."""
+        """Makes a call and yields its answer, of any status, to be read. If an IP address `at` is
+        given, the connection goes there, with the host name of the URL and without a proxy."""
         seconds = self.seconds + (held.seconds if held else 0.0)
         with (
             failing(f"No server answers at {origin_of(url)}"),
@@ -253,11 +255,12 @@ class HttpClient:
             try:
                 yield answer
             finally:
-                # Not given back: each call has a connection of its own.
+                # Not returned to the pool: each call has its own connection.
                 answer.close()
 
     def _direct(self, place: SplitResult, pinned: str = "") -> urllib3.HTTPConnectionPool:
-        """Connects to a place; beyond home to the very address that was looked at."""
+        """A connection pool for a place; for servers other than `home`, it connects to the very
+        address that was checked."""
         host = place.hostname or ""
         at = pinned or host
         if not pinned and self.home and place.netloc != urlsplit(self.home).netloc:
@@ -287,18 +290,18 @@ class HttpClient:
 
 
 def basic(user: str, password: str) -> str:
-    """What shows a name and a password to a server."""
+    """The Authorization header for a name and a password."""
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 class Readable(Protocol):
-    """What bytes come from."""
+    """A source of bytes."""
 
     def read(self, size: int, /) -> bytes: ...
 
 
 def copy_at_most(source: Readable, target: IO[bytes], most_bytes: int) -> None:
-    """Raises UnsafeAnswer when there is more."""
+    """Copies a source into a file; raises UnsafeAnswer if it has more than `most_bytes`."""
     left = most_bytes
     while data := source.read(min(CHUNK_BYTES, left + 1)):
         left -= len(data)

@@ -1,4 +1,4 @@
-"""Why calls over HTTP fail: the errors of the client, and the causes behind the library's own."""
+"""Why HTTP calls fail: the client's errors, and the causes inside urllib3's."""
 
 import contextlib
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ from rookery.errors import Complaint
 
 
 class CallFailed(Complaint):
-    """A call over HTTP that did not bring what it was made for."""
+    """An HTTP call failed."""
 
 
 class NoAnswer(CallFailed):
-    """There is no answer, or none that can be read: another attempt may bring one."""
+    """There is no answer, or no readable one; another attempt may succeed."""
 
     def __init__(self, sentence: str = "", reason: str = "") -> None:
         super().__init__(sentence)
@@ -22,7 +22,7 @@ class NoAnswer(CallFailed):
 
 
 class CallRefused(CallFailed):
-    """The server answered, and the answer is no."""
+    """The server refused the call."""
 
     def __init__(self, sentence: str = "", status: int = 0, text: str = "") -> None:
         super().__init__(sentence)
@@ -32,7 +32,7 @@ class CallRefused(CallFailed):
 
 
 class UnsafeAnswer(CallRefused):
-    """An answer that is not taken: too large, or from this machine's own network."""
+    """The answer is rejected: it is too large, or comes from this machine's own network."""
 
 
 def too_large(most_bytes: int) -> UnsafeAnswer:
@@ -41,7 +41,7 @@ def too_large(most_bytes: int) -> UnsafeAnswer:
 
 @contextlib.contextmanager
 def failing(what: str) -> Iterator[None]:
-    """Whatever goes wrong is NoAnswer, with the cause behind the library's own errors."""
+    """Turns errors of the network or urllib3 in the block into NoAnswer, with their real cause."""
     try:
         yield
     except (OSError, ValueError, urllib3.exceptions.HTTPError) as error:
@@ -50,7 +50,7 @@ def failing(what: str) -> Iterator[None]:
 
 
 def cause_of(error: BaseException) -> BaseException:
-    """What is inside of the library's own error, which says little."""
+    """The cause inside an error of urllib3, whose own message says little."""
     while isinstance(error, urllib3.exceptions.HTTPError):
         inside = (error.__cause__, *reversed(error.args))
         inner = next((each for each in inside if isinstance(each, Exception)), None)

@@ -1,5 +1,5 @@
-"""Where calls over HTTP go: which addresses are of the web, public, or this machine's own; what a
-server or proxy is told of them."""
+"""Checks where HTTP calls may go (web, public or local addresses), finds proxies, and forms request
+targets."""
 
 import ipaddress
 import socket
@@ -12,8 +12,9 @@ ALLOWING = "--allow-private-sources lets it be asked"
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
 """IPv6 addresses that lead to the IPv4 address in their last four bytes."""
 GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
-"""All that IPv6 has given out to the public. Outside of it lie old and local ways to write IPv4
-addresses, such as ::127.0.0.1, ::ffff:0:127.0.0.1 and 64:ff9b:1::/48, and networks of a site."""
+"""The IPv6 addresses that are assigned to the public. Outside of it are obsolete and local ways to
+write IPv4 addresses, such as ::127.0.0.1, ::ffff:0:127.0.0.1 and 64:ff9b:1::/48, and local
+networks."""
 
 
 def is_web_address(address: str) -> bool:
@@ -25,8 +26,8 @@ def is_web_address(address: str) -> bool:
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is one for everybody: not of this machine or of a network around it."""
-    # Without the interface that IPv6 may name.
+    """Whether an IP address is public, not of this machine or a network around it."""
+    # Without the interface name that an IPv6 address may end with.
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
         inner = found.ipv4_mapped or found.sixtofour
@@ -39,7 +40,7 @@ def is_public(address: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host's name can only be this machine's own."""
+    """Whether a host name or address can only be this machine's own."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -47,7 +48,8 @@ def is_loopback(host: str) -> bool:
 
 
 def public_address(host: str, port: int) -> str:
-    """Where a host is: looked up once, so that what is connected to is what was looked at."""
+    """The public IP address of a host. The caller connects to this very address, so that a second
+    lookup can't lead elsewhere."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = [str(entry[4][0]) for entry in found]
     if not all(map(is_public, addresses)):
@@ -63,7 +65,8 @@ def split_web_address(url: str) -> SplitResult:
 
 
 def target_of(place: SplitResult, *, whole: bool) -> str:
-    """A proxy is told the whole address, except of what it can't look into."""
+    """The target of a request; with `whole` it is the complete URL, as proxies need it, except for
+    https."""
     bare = place._replace(path=place.path or "/", fragment="")
     if not (whole and place.scheme == "http"):
         bare = bare._replace(scheme="", netloc="")
@@ -75,7 +78,7 @@ def origin_of(url: str) -> str:
 
 
 def find_proxy(place: SplitResult) -> SplitResult | None:
-    """The proxy that the environment names for a place."""
+    """The proxy that the environment names for a place; None for none."""
     found = getproxies().get(place.scheme)
     if not found or proxy_bypass(place.netloc.rpartition("@")[2]):
         return None

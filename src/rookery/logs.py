@@ -84,12 +84,12 @@ class LogWriter:
             if self._queue.empty():
                 self._out.flush()
         except (OSError, ValueError):
-            # Nobody reads any more (closed pipe, full disk): the work goes on without a log.
+            # The log can't be written any more (closed pipe, full disk): go on without it.
             return
 
 
 class _QueueLogger:
-    """The end of structlog's chain: hands each event to the writer."""
+    """The end of structlog's chain: passes each event to the writer."""
 
     def __init__(self, writer: LogWriter) -> None:
         self._writer = writer
@@ -101,7 +101,7 @@ class _QueueLogger:
 
 
 class _FromStandardLibrary(logging.Handler):
-    """Brings the lines of libraries that use `logging` into the same stream."""
+    """Adds the log lines of libraries that use `logging`."""
 
     def __init__(self, writer: LogWriter) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ _stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
 
 
 def start_logs(out: TextIO | None = None, style: str = "auto", level: str = "info") -> LogWriter:
-    """Starts the writer and points structlog and the standard library at it."""
+    """Starts the writer, and makes structlog and the standard library use it."""
     stream = out or sys.stderr
     writer = LogWriter(stream, _renderer(style, stream))
     structlog.configure(
@@ -152,7 +152,7 @@ def logger() -> Log:
 
 
 def _catch_exception(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """The writer thread has no exception of its own: takes the caller's along."""
+    """Adds the caller's exception to the event, because the writer thread can't see it."""
     if event.get("exc_info") is True:
         event["exc_info"] = sys.exc_info()
     return event

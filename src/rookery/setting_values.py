@@ -1,6 +1,6 @@
 """How the text of a setting becomes its value: a reader for each kind of setting.
 
-A reader raises ValueError with what it takes ("1 or 0"), for a sentence that names the setting.
+A reader raises ValueError with what it accepts ("1 or 0"), for a sentence that names the setting.
 """
 
 import re
@@ -67,7 +67,7 @@ def read_address(text: str) -> str:
 
 
 def read_repository(text: str) -> str:
-    """Empty for none."""
+    """The address of a repository; empty for none."""
     if text == "off":
         return ""
     if not re.fullmatch(r"[a-z]{2,10}://[^\s?#]{1,500}", text):

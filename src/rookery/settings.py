@@ -1,8 +1,8 @@
 """One frozen value with every setting, read from the environment and the command line's flags.
 
 A setting is a field of `Settings` and a row of `SETTINGS`. Its environment variable is `ROOKERY_`
-and the field's name in capitals; a flag of the same name wins. A variable that is not a setting, or
-a value that can't be read, stops the start and is named.
+and the field's name in capitals; a flag of the same name takes precedence. A variable that is no
+setting, or a value that can't be read, stops the start with an error that names it.
 """
 
 import difflib
@@ -30,7 +30,7 @@ from rookery.setting_values import (
 )
 
 PREFIX = "ROOKERY_"
-# Never shown, not even when they can't be read.
+# Settings whose values are never shown, not even when they can't be read.
 SECRET = frozenset({"database_url", "github_token", "ask_api_key", "smtp_password"})
 # Read by the launcher before there is a Python to read settings with.
 LAUNCHER_VARIABLES = frozenset({"ROOKERY_PYTHON", "ROOKERY_NO_APT"})
@@ -39,7 +39,7 @@ CLIENT_VARIABLES = frozenset({"ROOKERY_SERVER", "ROOKERY_TOKEN"})
 # Read by the script that installs a worker, and by the worker it installs.
 WORKER_VARIABLES = frozenset({"ROOKERY_ACCOUNT", "ROOKERY_WORKER_HOME"})
 NOT_SETTINGS = LAUNCHER_VARIABLES | CLIENT_VARIABLES | WORKER_VARIABLES
-# Other tools' ways to ask for several processes; a primary is exactly one.
+# Variables by which other tools ask for several processes, which a server does not support.
 PROCESS_COUNT_VARIABLES = ("WEB_CONCURRENCY", "UVICORN_WORKERS")
 
 
@@ -63,7 +63,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that can be chosen from outside."""
+    """The values of all settings."""
 
     data: Path = field(default_factory=_data_folder)
     database_url: str | None = None
@@ -143,7 +143,8 @@ class Settings:
     def read(
         cls, environment: Mapping[str, str], flags: Mapping[str, str | None] | None = None
     ) -> "Settings":
-        """Settings from a mapping such as `os.environ`; flags that are not None win."""
+        """Reads the settings from a mapping such as `os.environ`; flags that are not None take
+        precedence."""
         _refuse_unknown(environment)
         _refuse_several_processes(environment)
         given = {name: text for name, text in (flags or {}).items() if text is not None}
@@ -324,8 +325,8 @@ def read_settings(flags: Mapping[str, str | None] | None = None) -> Settings:
 
 
 def read_secret_files(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment with secrets in the place of the files that hold them, as containers have
-    them: ROOKERY_SMTP_PASSWORD_FILE stands for ROOKERY_SMTP_PASSWORD."""
+    """The environment with the contents of secret files, as containers provide them:
+    ROOKERY_SMTP_PASSWORD_FILE names the file with ROOKERY_SMTP_PASSWORD."""
     found = dict(environment)
     for name in map(variable_name, sorted(SECRET)):
         path = found.pop(f"{name}_FILE", None)

@@ -1,6 +1,7 @@
-"""Opening books that need no upload: one that comes with the package, and the official ones.
+"""Opening books that need no upload: one that is part of the package, and the official ones.
 
-The official books are known by name, size and hash only; official workers fetch them by themselves.
+Only the names, sizes and hashes of the official books are known here; official workers fetch them
+themselves.
 """
 
 from dataclasses import dataclass
@@ -9,12 +10,13 @@ from importlib import resources
 from pathlib import Path
 
 DEMO = "rookery-demo.epd"
-"""A few dozen level positions out of well-known openings: enough for a first test."""
+"""The name of the book in the package: a few dozen balanced positions from well-known openings,
+enough for a first test."""
 
 
 @dataclass(frozen=True, slots=True)
 class OfficialBook:
-    """`sri` is the hash that official workers check their copy by."""
+    """An official book; `sri` is the hash by which official workers check their copy."""
 
     name: str
     openings: int
@@ -22,13 +24,13 @@ class OfficialBook:
 
 
 def demo_path() -> Path:
-    """Where the book lies that comes with the package."""
+    """The path of the book in the package."""
     return Path(str(resources.files(__name__) / DEMO))
 
 
 @cache
 def official_books() -> dict[str, OfficialBook]:
-    """By name; reads a small file the first time."""
+    """The official books by name; reads a small file the first time."""
     text = (resources.files(__name__) / "official.txt").read_text(encoding="ascii")
     rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
     return {name: OfficialBook(name, int(openings), sri) for name, openings, sri in rows}

@@ -1,1 +1,2 @@
-"""The nouns: run, task, machine, engine, results, kinds of test. One declaration each."""
+"""The nouns of the domain: run, task, machine, engine, results, kinds of test. Each is declared
+once."""

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 LARGEST_COUNT = 2**31 - 1
-"""What a column of the database holds."""
+"""The largest integer that a column of the database holds."""
 LONGEST_MESSAGE = 5120
 """Longer messages are cut, not refused."""
 

@@ -1,4 +1,4 @@
-"""Engine records: the numbers and habits that belong to an engine and not to the platform."""
+"""Engine records: everything that is specific to an engine and not to the platform."""
 
 import math
 import re
@@ -16,10 +16,10 @@ _USUAL_PORTS = {"http": ":80", "https": ":443", "ssh": ":22", "git": ":9418"}
 
 
 def source_address(text: str) -> str:
-    """The one form of a repository's address, so that two which mean the same are the same.
+    """The normal form of a repository's address, so that equivalent addresses are equal.
 
-    Capitals in the host, a port that goes without saying, `.git` and slashes at the end make no
-    difference, nor does git's short form `account@host:path`. What is no address stays as it is.
+    Ignored are capitals in the host, the default port, and `.git` and slashes at the end; git's
+    short form `account@host:path` is expanded. A text that is no address is returned unchanged.
     """
     text = text.strip()
     if "://" not in text and (short := _SHORT.fullmatch(text)):
@@ -38,7 +38,7 @@ def source_address(text: str) -> str:
 
 
 def read_version(text: str) -> Version:
-    """The numbers of a version as a tool prints it; () where there are none."""
+    """The numbers of a version in a tool's output; () if there are none."""
     found = re.search(r"\d{1,9}(\.\d{1,9}){0,5}", text)
     return tuple(map(int, found[0].split("."))) if found else ()
 
@@ -55,22 +55,22 @@ EngineName = Annotated[
         pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{1,49}~)?[A-Za-z0-9][A-Za-z0-9 ._+-]{0,59}\Z",
     ),
 ]
-"""Names that begin with a team's name and `~` are for that team alone, so that nobody learns from
-a refusal which of them are taken."""
+"""The name of an engine. Names that begin with a team's name and `~` are reserved for that team, so
+that a refusal does not reveal which of them are taken."""
 BranchName = Annotated[
     str, Meta(max_length=100, pattern=r"^([A-Za-z0-9_][A-Za-z0-9_./+@#=,-]*)?\Z")
 ]
 BUNDLED = "bundled"
-"""The recipe of the engine that comes with every worker of ours: no stranger's code."""
+"""The recipe of the engine that is part of every worker of ours: it runs no other people's code."""
 BUNDLED_COMMAND = "rookery-fledgling"
 
 
 class RecipeRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """How a source tree becomes a program.
+    """How a program is built from a source tree.
 
-    `make` is OpenBench's (`make EXE= [CC=|CXX=] [EVALFILE=]`), `stockfish` that of Stockfish's
-    Makefile, `commands` are run one after the other, `installed` builds nothing: `output` is a
-    command on the worker.
+    `make` is OpenBench's way (`make EXE= [CC=|CXX=] [EVALFILE=]`), `stockfish` that of Stockfish's
+    Makefile, `commands` runs commands one after the other, and `installed` builds nothing: `output`
+    is a command on the worker.
     """
 
     kind: RecipeKind = "make"
@@ -81,11 +81,11 @@ class RecipeRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tr
     output: Phrase = ""
     compilers: Words = ()
     portable: bool = False
-    """A binary may be shared between machines of one operating system."""
+    """Whether a binary may be shared between machines with the same operating system."""
 
 
 class ToolRecord(Struct, frozen=True, gc=False, omit_defaults=True):
-    """A program a build needs; `version` is the least one, empty for any."""
+    """A program that a build needs; `version` is the oldest one that works, empty for any."""
 
     name: Word
     version: Word = ""
@@ -96,7 +96,8 @@ class ToolRecord(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class MemoryRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """MiB that playing takes: once per machine, and per engine process beside its hash table."""
+    """The memory that playing takes in MiB: once per machine, and per engine process besides its
+    hash table."""
 
     machine: Count = 284
     process: Count = 64
@@ -104,9 +105,9 @@ class MemoryRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tr
 
 
 class SpeedRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """Nodes per second and thread: what times are scaled to, and what is too slow to play.
+    """Nodes per second and thread: the reference to which times are scaled, and the least to play.
 
-    Without a reference the median of the machines seen so far is frozen into each new run.
+    Without a reference, each new run stores the median of the machines seen so far.
     """
 
     reference: Amount | None = None
@@ -114,15 +115,16 @@ class SpeedRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
     relief: Amount = 0.0
 
     def least(self, cores: int) -> float:
-        """The floor for a machine; many busy cores share caches and may be slower each."""
+        """The least speed for a machine with so many cores; busy cores share caches and may be
+        slower."""
         return self.floor / (1 + self.relief * math.tanh((cores - 1) / 8))
 
 
 class BenchRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """How the engine counts nodes: words on its command line, and what to look for in the text.
+    """How the engine counts nodes: the arguments of its command line, and the pattern of the count.
 
-    Without a pattern the usual forms are looked for, see the worker's `bench`. `must_match` says
-    whether the count must be the one of the commit.
+    Without a pattern the usual forms are searched for (see the worker's `bench`). `must_match` says
+    whether the count must equal that of the commit.
     """
 
     command: Phrase = "bench"
@@ -131,35 +133,35 @@ class BenchRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
 
 
 NET_FILES = ("src/evaluate.h", "src/evaluate.cpp", "src/nnue/network.h", "src/nnue/nnue_common.h")
-"""Where engines of Stockfish's kind say which nets they are built with."""
+"""The files in which engines derived from Stockfish name the nets that they are built with."""
 
 
 class NetRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """How networks are handed over; `name` is the build variable or the UCI option."""
+    """How the engine gets its nets; `name` is the build variable or the UCI option."""
 
     use: NetUse = "none"
     name: Word = ""
     pattern: Phrase = ""
     default: Word = ""
     files: Annotated[tuple[Phrase, ...], Meta(max_length=20)] = ()
-    """The files of the sources that name the nets which are built in; none: `NET_FILES`."""
+    """The source files that name the nets to build in; `NET_FILES` if empty."""
 
 
 class PresetRecord(Struct, frozen=True, gc=False, omit_defaults=True):
-    """Named settings of a test, by the names of a submission."""
+    """A named set of settings of a test, by the names of a submission's fields."""
 
     name: Phrase
     settings: Annotated[dict[Word, Paragraph], Meta(max_length=100)] = field(default_factory=dict)
 
 
 class EngineRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """All that belongs to an engine and not to the platform, as people write it, rows keep it and
-    workers are told it. `share` weighs it against the other engines."""
+    """Everything that is specific to an engine, as people write it, rows store it and workers get
+    it. `share` is its weight against the other engines."""
 
     name: EngineName
     source: Phrase = ""
     branch: BranchName = ""
-    """The main branch of its source; empty: the one that the repository calls HEAD."""
+    """The main branch of its source; empty for the repository's HEAD."""
     recipe: RecipeRecord = RecipeRecord()
     tools: Annotated[tuple[ToolRecord, ...], Meta(max_length=50)] = ()
     cpu_flags: Words = ()
@@ -171,27 +173,27 @@ class EngineRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tr
     team: Word = ""
     private: bool = False
     sandboxed: bool = False
-    """Given only to workers that keep engines in namespaces."""
+    """Whether only workers that run engines in a sandbox may play it."""
     presets: Annotated[tuple[PresetRecord, ...], Meta(max_length=100)] = ()
     share: Annotated[float, Meta(gt=0, le=1000)] = 1.0
     history: bool = False
-    """Whether questions find the commits of its source, which are then fetched now and then."""
+    """Whether questions find the commits of its source, which the server then fetches regularly."""
 
     @property
     def repository(self) -> str:
-        """Its source in the form by which addresses are compared."""
+        """The normal form of its source's address."""
         return source_address(self.source)
 
     @property
     def is_bundled(self) -> bool:
-        """Whether it is played by the engine of our own package, whatever the record's name."""
-        # By blanks alone, as a shell parts words too: nothing else may pass for our own command.
+        """Whether it is the engine that is part of our own package, under any name."""
+        # Split at spaces only, as a shell does: no other text may pass for our own command.
         command = self.recipe.output.split(" ")[0]
         return self.recipe.kind == "installed" and command == BUNDLED_COMMAND
 
     @property
     def needed_recipe(self) -> str:
-        """What a worker must be able to do to have its program."""
+        """The recipe that a worker must support to get the program."""
         return BUNDLED if self.is_bundled else self.recipe.kind
 
 
@@ -199,7 +201,8 @@ _UHO = "UHO_Lichess_4852_v1.epd"
 
 
 def _stockfish_preset(name: str, tc: str, hash_mib: int, **others: str) -> PresetRecord:
-    """A preset as fishtest has it: both sides with the same hash, an auto-purge for tests."""
+    """A preset like fishtest's: both sides with the same hash, and auto-purge for sequential
+    tests."""
     options = f"Hash={hash_mib}"
     common = {"tc": tc, "new_options": options, "base_options": options, "base_tag": "master"}
     usual = {"book": _UHO, "threads": "1", "throughput": "100", "auto_purge": "true"}
@@ -209,7 +212,7 @@ def _stockfish_preset(name: str, tc: str, hash_mib: int, **others: str) -> Prese
 _SHORT_BOUNDS, _LONG_BOUNDS = '{"elo0": 0.0, "elo1": 2.0}', '{"elo0": 0.5, "elo1": 2.5}'
 _SIMPLER_BOUNDS = '{"elo0": -1.75, "elo1": 0.25}'
 _FIXED = {"num_games": "60000", "auto_purge": "false", "new_tag": "master", "base_tag": ""}
-"""Of what is measured against a release, which the submitter names."""
+"""The settings of a measurement against a release that the submitter names."""
 STOCKFISH_PRESETS = (
     _stockfish_preset("STC", "10+0.1", 16, sprt=_SHORT_BOUNDS),
     _stockfish_preset("LTC", "60+0.6", 64, sprt=_LONG_BOUNDS),
@@ -233,7 +236,8 @@ STOCKFISH = EngineRecord(
     source="https://github.com/official-stockfish/Stockfish",
     recipe=RecipeRecord(kind="stockfish", directory="src"),
     tools=(ToolRecord("make"),),
-    # 444: 220 runner and book, 2 * 80 binaries, 64 Python; a process 12 + 139, and 31 a thread.
+    # 444 MiB: 220 for runner and book, 2 * 80 for binaries, 64 for Python; a process takes 12 +
+    # 139, and 31 per thread.
     memory=MemoryRecord(machine=444, process=151, thread=31),
     speed=SpeedRecord(reference=628_000, floor=180_000, relief=3.0),
     bench=BenchRecord(command="bench 16 1 13 default depth", pattern=r"Nodes searched\s*:\s*(\d+)"),
@@ -247,13 +251,14 @@ FLEDGLING = EngineRecord(
     speed=SpeedRecord(reference=40_000),
 )
 UPLOADED = EngineRecord(name="uploaded", bench=BenchRecord(must_match=False))
-"""A program of which only its bytes are known: whoever uploads one need not write a record."""
+"""The record of an uploaded program, of which only the bytes are known, so that uploading needs no
+record."""
 BUILT_IN = (STOCKFISH, FLEDGLING, UPLOADED)
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The engines an installation knows, by name; an unknown one gets a modest record."""
+    """The engines that an installation knows, by name; an unknown one gets a minimal record."""
 
     engines: Mapping[str, EngineRecord]
 
@@ -269,7 +274,7 @@ STANDARD = catalogue_of(BUILT_IN)
 
 
 def time_factor(reference_nps: float, machine_nps: float) -> float:
-    """How much longer this machine thinks than the reference; 1 where its speed is unknown."""
+    """How much longer this machine thinks than the reference; 1 if its speed is unknown."""
     return reference_nps / machine_nps if machine_nps > 0 else 1.0
 
 
@@ -280,9 +285,10 @@ PROGRAM_HEADS = (
     *(b"\xfe\xed\xfa\xce", b"\xfe\xed\xfa\xcf", b"\xce\xfa\xed\xfe", b"\xcf\xfa\xed\xfe"),
     b"\xca\xfe\xba\xbe",
 )
-"""How programs begin: Linux's, Windows's, scripts, macOS's for one processor and for several."""
+"""The first bytes of programs: for Linux, Windows, scripts, and macOS for one processor and
+several."""
 
 
 def is_program(head: bytes) -> bool:
-    """Whether a file that begins so can be executed by some system."""
+    """Whether some system can execute a file that begins with `head`."""
     return head.startswith(PROGRAM_HEADS)

@@ -1,4 +1,4 @@
-"""Events: what the action log and those who watch are told, as values."""
+"""Events: the entries of the action log, also sent to subscribers."""
 
 import enum
 import hashlib
@@ -11,12 +11,12 @@ from rookery.model.run import Run
 from rookery.model.task import Task
 
 SYSTEM = "fishtest.system"
-"""Who acts when nobody does; scripts that read the log know it by this name."""
+"""The user name of actions that nobody caused; scripts that read the log expect this name."""
 MOST_CHARACTERS = 5120
 
 
 class Action(enum.StrEnum):
-    """What happened."""
+    """The kinds of events."""
 
     NEW_RUN = "new_run"
     APPROVE_RUN = "approve_run"
@@ -61,11 +61,12 @@ class Action(enum.StrEnum):
 BY_WORKERS = frozenset(
     {Action.FAILED_TASK, Action.DEAD_TASK, Action.CRASH_OR_TIME, Action.TOO_FAST, Action.WORKER_LOG}
 )
-"""What workers alone cause, as often as they like."""
+"""Actions that only workers cause, as often as they like."""
 LINK_MADE = "a link was made"
-"""The message of a password that is not changed yet: somebody was given a link to change it."""
+"""The message of a password event when somebody was only given a link to change the password."""
 NOT_AUTHORIZED = "(not authorized)"
-"""The end of a complaint that stopped nothing, which is one of those, too."""
+"""The end of the message of a complaint that stopped nothing; such an event is caused by a worker,
+too."""
 
 PERSONAL = frozenset(
     {
@@ -76,25 +77,25 @@ PERSONAL = frozenset(
         Action.REVOKE_TOKEN,
     }
 )
-"""What is for the eyes of whom it concerns, and of approvers."""
+"""Actions that only the concerned user and approvers may see."""
 
 
 WORDLESS = frozenset({Action.DEAD_TASK, Action.DELETE_RUN})
-"""Actions that say all by their name; every other one has a message, be it empty."""
+"""Actions without a message; every other action has one, perhaps empty."""
 
 
 class Event(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """One line of the log of actions, as it is written, read and answered; `id` is its number once
-    it is written. `task` and `worker` are there where a task is concerned, `subject` where an
-    account is, `nn` where a net is, `engine` and `team` where those are.
+    """One line of the log of actions, as it is written, read and answered; `id` is its number after
+    it was written. `task` and `worker` are set if it concerns a task, `subject` for an account,
+    `nn` for a net, `engine` and `team` for those.
 
-    A line with a team is for those who know of the team, one with an engine for those who know of
-    the engine."""
+    A line with a team is only shown to people who may know of the team; the same holds for an
+    engine."""
 
     id: str = ""
     at: datetime = field(name="time")
     action: str
-    """One of `Action`, or a word of another version of Rookery."""
+    """One of `Action`, or an action of another version of Rookery."""
     actor: str
     run: str = ""
     run_name: str = ""
@@ -108,7 +109,7 @@ class Event(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
 
 
 def run_name(run: Run) -> str:
-    """A name people recognise that is still unique."""
+    """A name of the run that people recognise and that is still unique."""
     return f"{run.plan.sides[0].tag[:23]}-{_mark(run.id)}"
 
 
@@ -181,6 +182,6 @@ def _said(action: Action, message: str) -> str | None:
 
 
 def is_by_worker(event: Event) -> bool:
-    """Whether it is a worker's to cause it."""
+    """Whether a worker caused the event."""
     complaint = event.action == Action.STOP_RUN and (event.message or "").endswith(NOT_AUTHORIZED)
     return complaint or event.action in BY_WORKERS

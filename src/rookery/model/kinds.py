@@ -1,9 +1,9 @@
 """The kinds of tests: fixed games, SPRT and SPSA, behind one protocol, `Kind`.
 
-A kind says how results come in, when a run ends and what its end means. To add a kind, write a
-frozen class with the methods of `Kind` (`PairedGames` has defaults for games in pairs), name its
-columns in `farm/columns.py` and read its fields of a submission in `kind_of` of
-`farm/submission.py`. Code outside a kind may not assume how many engines play, that games come in
+A kind decides how results are taken in, when a run ends and what its end means. To add a kind,
+write a frozen class with the methods of `Kind` (`PairedGames` has defaults for games in pairs),
+name its columns in `farm/columns.py` and read its fields of a submission in `kind_of` of
+`farm/submission.py`. Code outside a kind must not assume how many engines play, that games come in
 pairs, or that there is a verdict.
 """
 
@@ -34,9 +34,10 @@ K = TypeVar("K")
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a worker says about its task: all results so far, and what its kind asks besides.
+    """A worker's report about its task: all results so far, and what the kind of run needs in
+    addition.
 
-    An official worker reports whole steps of its kind; one of ours, in parts, any whole pairs.
+    Official workers report whole steps of the kind; our own report parts of them, in whole pairs.
     """
 
     results: Results
@@ -46,21 +47,21 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class AfterReport(Generic[K]):
-    """A kind after a report, and what the task must remember from now on."""
+    """The kind after a report, and what the task must remember from then on."""
 
     kind: K
     ticket: object | None = None
 
 
 class Kind(Protocol):
-    """The rules of one kind of run together with where a run of it stands; a frozen value."""
+    """The rules of a kind of run, with the state of one run; a frozen value."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def step(self) -> int:
-        """Tasks, and reports of official workers, come in multiples of this many games."""
+        """Tasks and reports of official workers contain multiples of this many games."""
 
     @property
     def bonus(self) -> float:
@@ -68,49 +69,51 @@ class Kind(Protocol):
 
     @property
     def core_limit(self) -> float:
-        """A run with more cores than this is given no further ones."""
+        """A run with more cores than this gets no further ones."""
 
     @property
     def may_purge(self) -> bool:
-        """Whether results can be taken out again afterwards."""
+        """Whether results can be removed afterwards."""
 
     def needs(self) -> tuple[Need, ...]:
-        """What the kind itself asks of a worker."""
+        """The needs that the kind itself adds."""
 
     def objection(self, before: Results, report: Report) -> str | None:
-        """Why a report can't be true, seen what the same task reported before."""
+        """Why a report can't be true, given the task's earlier results; None if it can."""
 
     def with_report(
         self, results: Results, ticket: object | None, report: Report
     ) -> AfterReport[Self]:
-        """The kind once the run's results are `results`; called once per accepted report."""
+        """The kind after a report, with the run's results `results`; called once per accepted
+        report."""
 
     def rejudged(self, results: Results) -> Self:
-        """The kind after results were taken out."""
+        """The kind, judged anew after results were removed."""
 
     def is_decided(self, results: Results, games: int) -> bool:
-        """Whether a run planned for that many games has nothing left to play."""
+        """Whether a run planned for `games` games has nothing left to play."""
 
     def games_left(self, results: Results, games: int) -> float:
-        """How many games it will probably still take."""
+        """The number of games that the run will probably still take."""
 
     def flag(self, results: Results) -> Flag:
-        """What the end means."""
+        """The colour that shows what the run's end means."""
 
     def resize_objection(self, before: int, after: int) -> str | None:
-        """Why the planned number of games may not change so."""
+        """Why the planned number of games can't be changed like this; None if it can."""
 
     def judge(self, workers: Mapping[str, Results]) -> WorkerTest | None:
-        """Whether the results of one worker differ from those of the others; None for no test."""
+        """Tests whether the results of one worker differ from those of the others; None without a
+        test."""
 
 
-# What the kinds share whose games come in pairs with colours reversed.
+# What kinds have in common whose games are played in pairs with reversed colours.
 
 GAMES_PER_PAIR = 2
 
 
 class PairedGames:
-    """Defaults for kinds whose games come in pairs."""
+    """Defaults for kinds whose games are played in pairs."""
 
     __slots__ = ()
 
@@ -134,7 +137,7 @@ class PairedGames:
         return ()
 
     def objection(self, before: Results, report: Report) -> str | None:
-        """Why these results of pairs can't be true."""
+        """Why these results of pairs can't be true; None if they can."""
         del before
         step = GAMES_PER_PAIR if report.in_parts else self.step
         if report.results.games % step:
@@ -148,7 +151,7 @@ class PairedGames:
         return fixed_games_left(games=results.games, num_games=games)
 
     def judge(self, workers: Mapping[str, Results]) -> WorkerTest | None:
-        """Compare the workers by the pairs they won, lost and halved."""
+        """Compares the workers by the pairs they won, lost and drew."""
         return judge_workers({name: results.pentanomial for name, results in workers.items()})
 
 
@@ -184,13 +187,13 @@ class Fixed(PairedGames):
 # A sequential test of two engines: it ends as soon as the results favour one of two hypotheses.
 
 NEAR_SUCCESS = 2.0
-"""A likelihood ratio from which a test is helped to its end."""
+"""The likelihood ratio from which a test gets a larger share, to finish soon."""
 FRESH = SprtState()
 
 
 @dataclass(frozen=True, slots=True)
 class SprtTest(PairedGames):
-    """The hypotheses and where the test stands; evaluated at every report, in order."""
+    """The hypotheses and the state of the test, which is evaluated at every report, in order."""
 
     spec: Sprt
     state: SprtState = FRESH
@@ -233,22 +236,23 @@ class SprtTest(PairedGames):
         return None
 
 
-# Tuning of an engine's options: two perturbed copies play, and each batch moves the values.
+# Tuning of an engine's options: two perturbed copies play, and the result of each batch moves the
+# values.
 #
-# The ticket of a task holds what was drawn for the batch that is being played. A report with a
-# batch uses it up, so that no batch moves the values twice.
+# The ticket of a task contains the perturbations of the batch that it plays. A report with a batch
+# uses it up, so that no batch moves the values twice.
 
 CORES_FOR_ONE_PARAMETER = 200_000
-"""Too many machines at once move the values by stale results."""
+"""The most cores per parameter; with too many machines the values are moved by stale results."""
 
 Ticket = tuple[Issued, ...]
 Batches = tuple[TuneBatch, ...]
-"""What a report of this kind carries: one entry per perturbation, in the order of the ticket."""
+"""The batches in a report of this kind: one entry per perturbation, in the order of the ticket."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpsaTuning(PairedGames):
-    """A tune and how far it has come."""
+    """A tune with its progress."""
 
     tune: Tune
 
@@ -262,7 +266,7 @@ class SpsaTuning(PairedGames):
 
     @property
     def may_purge(self) -> bool:
-        # The values have moved by the games already; taking games out would not move them back.
+        # The games have already moved the values, and removing them would not undo that.
         return False
 
     def needs(self) -> tuple[Need, ...]:
@@ -314,7 +318,7 @@ class SpsaTuning(PairedGames):
 
 
 def ticket_of(perturbations: Iterable[Perturbation]) -> Ticket:
-    """What a task must remember of the values it was given."""
+    """The ticket with which a task remembers the values that it was given."""
     return tuple(each.issued for each in perturbations)
 
 

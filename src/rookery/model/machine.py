@@ -1,7 +1,7 @@
-"""Machines: what a worker says of itself, what it can do, and the names it goes by.
+"""Machines: what a worker reports about itself, what it can do, and its names.
 
-An official worker can do exactly the classic set. A Rookery worker says more about itself in its
-extension, and the difference decides which runs it may be given.
+An official worker has exactly the classic abilities. A Rookery worker reports more in its
+extension, and that decides which further runs it may get.
 """
 
 import math
@@ -26,7 +26,8 @@ from rookery.model.bounds import (
 from rookery.model.engine import BUNDLED, Version, read_version
 
 SHORT_NAME = re.compile(r"[A-Za-z0-9]{2,50}-[0-9]{1,5}cores-[0-9a-zA-Z]{2,8}", re.ASCII)
-"""User, cores and the first part of the key: the name of a machine over restarts of its worker."""
+"""The pattern of a machine's short name: user, cores and the first part of the key. It stays the
+same over restarts of the worker."""
 ROOKERY_RECIPES = frozenset(
     {"stockfish", "make", "cargo", "cmake", "commands", "installed", BUNDLED}
 )
@@ -37,7 +38,8 @@ Tools = Annotated[dict[Word, Word], Meta(max_length=200)]
 
 
 class ClaimedAbilities(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What a Rookery worker says beyond an official one; sent to a Rookery server only."""
+    """What a Rookery worker reports in addition to an official one; only sent to Rookery
+    servers."""
 
     version: Word = ""
     system: Word = field(default="", name="os")
@@ -47,7 +49,7 @@ class ClaimedAbilities(Struct, frozen=True, gc=False, omit_defaults=True):
     physical_cores: Count = 0
     numa: Count = 0
     tools: Tools = field(default_factory=dict)
-    """Programs that engines are built with, and their versions."""
+    """The programs for building engines, with their versions."""
     runner: Word = ""
     syzygy_men: Men = 0
     noisy: bool = False
@@ -55,21 +57,22 @@ class ClaimedAbilities(Struct, frozen=True, gc=False, omit_defaults=True):
     only: Words = ()
     host: Word = ""
     sandbox: bool = False
-    """Engines are kept in namespaces."""
+    """Whether engines run in a sandbox of namespaces."""
     bundled_only: bool = False
-    """There is no sandbox, and its owner lets no stranger's code run without one."""
+    """Whether it only runs the bundled engine: it has no sandbox, and its owner does not allow
+    other people's code without one."""
 
 
 NO_CLAIMS = ClaimedAbilities()
 
 
 class WorkerInfo(Struct, frozen=True, gc=False, kw_only=True):
-    """A machine in its worker's words: every call but request_version carries them."""
+    """A machine as its worker describes it in every call except request_version."""
 
     uname: Phrase
     """The operating system and its release."""
     architecture: tuple[Word, Word]
-    """Such as 64bit and ELF."""
+    """The architecture in Python's words, such as 64bit and ELF."""
     cores: Cores = field(name="concurrency")
     memory: Count = field(name="max_memory")
     min_threads: Cores
@@ -89,7 +92,8 @@ class WorkerInfo(Struct, frozen=True, gc=False, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What decides whether a worker meets a run's needs; many workers share one value."""
+    """The abilities that decide whether a worker meets a run's needs; many workers share one
+    value."""
 
     rookery: bool = False
     recipes: frozenset[str] = frozenset({"stockfish"})
@@ -112,7 +116,7 @@ OFFICIAL = Abilities()
 def abilities_of(
     claimed: ClaimedAbilities | UnsetType, teams: frozenset[str] = frozenset()
 ) -> Abilities:
-    """The abilities of a worker, from what it says of itself and its owner's teams."""
+    """The abilities of a worker, from its own claims and its owner's teams."""
     if claimed is UNSET:
         return OFFICIAL
     return Abilities(
@@ -129,7 +133,7 @@ def abilities_of(
 
 
 class Profile(NamedTuple):
-    """All that decides which runs a machine may play; many machines share one."""
+    """Everything that decides which runs a machine may play; many machines share one value."""
 
     cores: int
     memory: int
@@ -142,32 +146,34 @@ class Profile(NamedTuple):
 
 
 class Machine(WorkerInfo, frozen=True, gc=True, kw_only=True, omit_defaults=True, dict=True):
-    """One worker process: its words in its last call, and what the server knows of it.
+    """One worker process: its description in its last call, and what the server knows of it.
 
-    A task's row holds its encoding. What is worked out of it is kept with it, since a machine is
-    looked at in every call and seldom says anything new.
+    A task's row contains it in encoded form. Values derived from it are cached in it, since every
+    call needs them and the description seldom changes.
     """
 
     address: str = ""
     country: str = "?"
     teams: frozenset[str] = frozenset()
-    """Those that its owner is in."""
+    """The teams of its owner."""
     near_api_limit: bool = False
-    """It has few calls to GitHub left, and this server minds."""
+    """Whether it has few GitHub calls left, on a server where that matters."""
     seal: str = ""
-    """A keyed digest of the credentials it came with, by which they are known after a restart."""
+    """A keyed digest of its credentials, by which they are recognised after a restart of the
+    server."""
 
     def __repr__(self) -> str:
         return f"Machine({self.long_name})"
 
     @cached_property
     def short_name(self) -> str:
-        """The same over restarts: it names the machine, the key names the process."""
+        """The name of the machine, the same over restarts; the key identifies the process."""
         return f"{self.user}-{self.cores}cores-{self.key.split('-', 1)[0]}"
 
     @cached_property
     def encoded(self) -> bytes:
-        """As JSON, kept because it is published again and again while the machine waits."""
+        """The machine as JSON, cached because it is published repeatedly while the machine
+        waits."""
         return encode(self)
 
     @cached_property
@@ -176,7 +182,7 @@ class Machine(WorkerInfo, frozen=True, gc=True, kw_only=True, omit_defaults=True
 
     @property
     def claimed(self) -> ClaimedAbilities:
-        """What it says beyond an official worker; nothing where it is one."""
+        """Its claims beyond an official worker's; empty for an official one."""
         return NO_CLAIMS if self.rookery is UNSET else self.rookery
 
     @property
@@ -198,11 +204,11 @@ class Machine(WorkerInfo, frozen=True, gc=True, kw_only=True, omit_defaults=True
 
     @property
     def pace_class(self) -> str:
-        """Machines of one class take about equally long over a game."""
+        """The class of machines that take about equally long for a game."""
         octave = round(2 * math.log2(self.nps)) if self.nps >= 1 else "?"
         return f"{self.arch}/{octave}"
 
 
 def long_name(user: str, cores: int, key: str, *, modified: bool) -> str:
-    """The name of a machine's process; a star marks a worker whose files were changed."""
+    """The name of a worker process; a star marks a worker with modified files."""
     return "-".join([f"{user}-{cores}cores", *key.split("-")[:2]]) + ("*" if modified else "")

@@ -1,9 +1,8 @@
-"""Patterns that people write: regular expressions that can't run away.
+"""Regular expressions that people write, executed so that they can't run away.
 
-Python's own engine may search for ever, and nobody can stop it while it does. So whatever a user
-wrote is given to RE2, whose time grows with the length of the text and no faster. It knows neither
-references nor looking ahead or behind. One form of the latter is common in filters of official
-servers and is taken apart here: `^(?!this)that`.
+Python's own engine may search for ever and can't be stopped. So patterns of users are run by RE2,
+whose time is linear in the length of the text. RE2 supports neither backreferences nor lookaround.
+One form of lookahead is common in filters of official servers and is split here: `^(?!this)that`.
 """
 
 import functools
@@ -15,7 +14,7 @@ import re2
 
 MOST_CHARACTERS = 500
 MOST_SUBJECT = 200
-"""Characters of a text that are looked at; no name of a net or an architecture has so many."""
+"""How many characters of a text are searched; names of nets and architectures are shorter."""
 MOST_MEMORY = 2**20
 _NOT = "^(?!"
 
@@ -29,7 +28,7 @@ class BadPattern(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What must be found, and what must not stand at the beginning."""
+    """What must be found, and what the text must not begin with."""
 
     wanted: Any
     unwanted: Any = None
@@ -46,14 +45,15 @@ class Pattern:
 
 
 def check(pattern: str) -> None:
-    """Raise BadPattern unless the server can look for it."""
+    """Raises BadPattern unless the server can search for the pattern."""
     _read(pattern)
 
 
 def check_for_workers(pattern: str) -> None:
-    """Raise BadPattern unless both RE2 and Python know it: workers search with the latter.
+    """Raises BadPattern unless both RE2 and Python accept the pattern, because workers use Python's
+    engine.
 
-    Only what is plain ASCII and known to RE2 reaches Python's compiler, which is quick then.
+    Python's compiler only gets patterns in ASCII that RE2 accepts, which it compiles quickly.
     """
     if not pattern.isascii():
         raise BadPattern("it has other characters than ASCII")
@@ -66,7 +66,7 @@ def check_for_workers(pattern: str) -> None:
 
 @functools.lru_cache(maxsize=4096)
 def is_found(pattern: str, text: str) -> bool:
-    """Whether the pattern occurs in the text; a bad one never does."""
+    """Whether the pattern occurs in the text; false for a bad pattern."""
     try:
         return _read(pattern).found_in(text[:MOST_SUBJECT])
     except BadPattern:
@@ -75,7 +75,7 @@ def is_found(pattern: str, text: str) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def is_whole(pattern: str, text: str) -> bool:
-    """Whether the pattern is all of the text; a bad one never is."""
+    """Whether the pattern matches the whole text; false for a bad pattern."""
     try:
         return len(text) <= MOST_SUBJECT and _read(pattern).is_all_of(text)
     except BadPattern:
@@ -90,7 +90,7 @@ def _read(pattern: str) -> Pattern:
 
 
 def _end_of_group(pattern: str, start: int) -> int:
-    """Where the group ends whose inside starts there."""
+    """The end of the group whose content begins at `start`."""
     depth, place, in_set = 1, start, False
     while place < len(pattern):
         letter = pattern[place]
@@ -100,7 +100,7 @@ def _end_of_group(pattern: str, start: int) -> int:
             in_set = letter != "]"
         elif letter == "[":
             in_set = True
-            # A bracket that comes first in a set is a member of it.
+            # A bracket that is first in a set is a member of it.
             first = place + 1 + pattern.startswith("^", place + 1)
             place = first if pattern.startswith("]", first) else place
         else:

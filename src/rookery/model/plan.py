@@ -1,8 +1,8 @@
-"""What a test asks for: who plays whom, how long, by which rules, on which machines.
+"""What a test consists of: who plays whom, how long, by which rules, on which machines.
 
-`Plan` and `Side` are the one declaration of a run's arguments. The column of a run is their JSON;
-what workers are told, what scripts submit and what people read are views of them with fishtest's
-flat keys (`protocol/runs.py`).
+`Plan` and `Side` are the only declaration of a run's arguments. A run's row stores them as JSON;
+what workers get, scripts submit and people read are views of them with fishtest's flat keys
+(`protocol/runs.py`).
 """
 
 import enum
@@ -31,11 +31,12 @@ Compiler = Literal["", "g++", "clang++"]
 BOOK_NAME = re.compile(
     r"(?:[A-Za-z0-9][A-Za-z0-9_-]{1,49}~)?[A-Za-z0-9][A-Za-z0-9_.+-]{0,150}\.(?:epd|pgn)", re.ASCII
 )
-"""Names that begin with a team's name and `~` are for that team alone."""
+"""The pattern of a book's file name. Names that begin with a team's name and `~` are reserved for
+that team."""
 
 
 class Side(Struct, frozen=True, gc=False):
-    """One engine that plays; what is None is the plan's own."""
+    """One of the engines that play; a value of None means the plan's own."""
 
     tag: Filled
     commit: Word
@@ -43,7 +44,7 @@ class Side(Struct, frozen=True, gc=False):
     signature: Word = ""
     options: Paragraph = "Hash=16"
     uci: UciOptions = ()
-    """Options whose names or values hold spaces, which `options` can't express."""
+    """UCI options whose names or values contain spaces, which `options` can't express."""
     nets: Nets = ()
     repository: Phrase = STOCKFISH.source
     engine: Word = STOCKFISH.name
@@ -51,12 +52,12 @@ class Side(Struct, frozen=True, gc=False):
     tc: Word | None = None
     threads: Cores | None = None
     record: str = ""
-    """The engine's record as it was when the run was submitted, which is what an approver lets
-    onto machines; empty for runs from before that was kept."""
+    """The engine's record when the run was submitted, which is what an approver approves; empty for
+    older runs."""
 
     @property
     def hash_mib(self) -> int:
-        """The hash table its options ask for; 0 where they don't say."""
+        """The size of the hash table in its options; 0 if they don't set one."""
         tokens = (token.partition("=") for token in self.options.split())
         values = {name: value for name, _, value in tokens} | dict(self.uci)
         size = values.get("Hash", "")
@@ -64,7 +65,8 @@ class Side(Struct, frozen=True, gc=False):
 
 
 class Resign(Struct, frozen=True, gc=False):
-    """Lost after so many moves in a row at or below minus so many centipawns."""
+    """Resignation: a side has lost after `moves` moves in a row at or below minus `score`
+    centipawns."""
 
     score: Count
     moves: Positive
@@ -72,7 +74,7 @@ class Resign(Struct, frozen=True, gc=False):
 
 
 class Draw(Struct, frozen=True, gc=False):
-    """Drawn after so many moves in a row within so many centipawns of zero."""
+    """Draw: the game is drawn after `moves` moves in a row within `score` centipawns of zero."""
 
     from_move: Count
     moves: Positive
@@ -80,10 +82,11 @@ class Draw(Struct, frozen=True, gc=False):
 
 
 class Plan(Struct, frozen=True, gc=False):
-    """All a submitter chose. A kind of run says what the sides are; two are new and base.
+    """All that the submitter chose. The kind of run defines the sides; with two, they are new and
+    base.
 
-    A time control is kept as its text. `adjudication` alone stands for the official worker's rules
-    about decided games; a rule of the test's own goes beyond them.
+    Time controls are stored as text. `adjudication` alone means the official worker's rules for
+    decided games; `resign` and `draw` replace them by the test's own.
     """
 
     sides: tuple[Side, ...]
@@ -110,17 +113,18 @@ class Plan(Struct, frozen=True, gc=False):
     arch_filter: Phrase = ""
     compiler: Compiler = ""
     mirrored: bool = False
-    """Sources come from this server, so that a machine out of GitHub calls can play too."""
+    """Whether sources come from this server, so that machines without GitHub calls can play,
+    too."""
     priority: int = 0
     throughput: int = 100
     auto_purge: bool = False
     info: Paragraph = ""
     master_repo: Phrase = ""
-    """Where the branch is kept that a patch is meant for, if not with the official engine."""
+    """The repository for which a patch is meant, if it is not the official engine's."""
 
     @property
     def engine(self) -> str:
-        """The engine whose share of the fleet this run uses: the one under test."""
+        """The engine under test, whose share of the fleet this run uses."""
         return self.sides[0].engine
 
     @property
@@ -133,13 +137,14 @@ class Plan(Struct, frozen=True, gc=False):
 
     @property
     def book_variant(self) -> str:
-        """What the official worker plays from a book of this name."""
+        """The variant that the official worker plays with a book of this name."""
         name = self.book.upper()
         return "chess960" if "FRC" in name or "960" in name else "standard"
 
     @property
     def slot_threads(self) -> int:
-        """Cores that one game occupies; sides of unequal threads take turns on the larger."""
+        """The cores that one game occupies; sides with different threads take turns, so the larger
+        number counts."""
         return max(self.side_threads(side) for side in self.sides)
 
     def side_threads(self, side: Side) -> int:
@@ -150,7 +155,7 @@ class Plan(Struct, frozen=True, gc=False):
 
 
 class Modification(Struct, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=True):
-    """What is to change about a run; what is left out stays as it is."""
+    """Changes to a run; fields that are left out stay as they are."""
 
     games: Count | UnsetType = field(name="num_games", default=UNSET)
     priority: Annotated[int, Meta(ge=-1_000_000, le=1_000_000)] | UnsetType = UNSET
@@ -163,10 +168,10 @@ class Modification(Struct, frozen=True, gc=False, kw_only=True, forbid_unknown_f
         return replace(plan, **given)
 
 
-# Needs: what a run asks of a worker, derived from its plan, with a sentence for each.
+# Needs: what a run requires of a worker, derived from its plan, with a sentence for each.
 
 CLASSIC_SIDES = 2
-"""How many engines an official worker plays with."""
+"""The number of engines with which an official worker plays."""
 
 
 class NeedWord(enum.StrEnum):
@@ -220,7 +225,8 @@ _SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One thing a worker must have; `value` and `version` where the word alone doesn't say."""
+    """One thing that a worker must have; `value` and `version` give details that the word does
+    not."""
 
     word: NeedWord
     value: str = ""
@@ -232,7 +238,7 @@ class Need:
 
     @property
     def sentence(self) -> str:
-        """What is missing, for a person."""
+        """A sentence that tells people what is missing."""
         least = " " + ".".join(map(str, self.version)) if self.version else ""
         return _SENTENCES[self.word].format(value=self.value + least)
 
@@ -267,18 +273,19 @@ class Need:
 
 
 def first_missing(needs: tuple[Need, ...], abilities: Abilities) -> Need | None:
-    """The first need the worker doesn't meet: the reason that is shown."""
+    """The first need that the worker does not meet, which is the reason shown; None if it meets
+    all."""
     return next((need for need in needs if not need.met_by(abilities)), None)
 
 
 def missing_team(needs: tuple[Need, ...], abilities: Abilities) -> Need | None:
-    """The team that the worker's owner is not in."""
+    """The need for a team that the worker's owner is not in; None if there is none."""
     teams = (need for need in needs if need.word is NeedWord.TEAM)
     return next((need for need in teams if not need.met_by(abilities)), None)
 
 
 def needs_of(plan: Plan, catalogue: Catalogue) -> tuple[Need, ...]:
-    """All needs of a plan, each once, in a fixed order (a kind of run may add its own)."""
+    """All needs of a plan, each once, in a fixed order; a kind of run may add more."""
     found = [*_of_sides(plan, catalogue), *_of_rules(plan)]
     return tuple(dict.fromkeys(found))
 
@@ -339,12 +346,12 @@ def _of_rules(plan: Plan) -> Iterator[Need]:
         yield Need(NeedWord.PLAY_RULES)
 
 
-# Demands: the fixed part of a run that a machine is measured against, worked out once.
+# Demands: the fixed properties of a run that a machine is compared with, computed once.
 
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """Runs with equal demands suit the same machines: they form one eligibility class."""
+    """What a run demands of machines; runs with equal demands suit the same machines."""
 
     engine: str
     threads: int = 1
@@ -356,11 +363,11 @@ class Demands:
     needs: tuple[Need, ...] = ()
 
     def slots(self, cores: int) -> int:
-        """How many games such a machine plays at once."""
+        """How many games a machine with so many cores plays at once."""
         return cores // self.threads
 
     def memory_mib(self, cores: int) -> int:
-        """What all games at once take."""
+        """The memory that all simultaneous games take."""
         return self.machine_mib + self.slots(cores) * self.slot_mib
 
 

@@ -1,7 +1,7 @@
 """The presets of an engine's record as the fields of a submission, for commands and forms.
 
-A record keeps each setting as a text. Some fields are texts whatever they look like; those of
-others are JSON.
+A record stores each setting as text. Some fields are plain text whatever they look like; the others
+are JSON.
 """
 
 from collections.abc import Mapping
@@ -11,12 +11,13 @@ import msgspec
 from rookery.model.engine import EngineRecord, PresetRecord
 
 KINDS = frozenset({"sprt", "spsa"})
-"""Fields that say which kind of run it is, and may be given in part."""
+"""Fields that choose the kind of run, and may be given in part."""
 PLAIN_PRESET = "default"
 QUICK_PRESET = "quick"
-"""Known for every engine and for programs, unless a record has one of this name."""
+"""The name of a preset that exists for every engine and for programs, unless a record has one of
+the same name."""
 QUICK = PresetRecord(QUICK_PRESET, {"tc": "1+0.01", "sprt": '{"elo0": 0.0, "elo1": 30.0}'})
-"""For a first look: large differences show within half an hour on two cores."""
+"""The preset for a first trial: large differences show within half an hour on two cores."""
 WORDS = frozenset(
     {
         *("new_tag", "base_tag", "tests_repo", "new_repo", "base_repo", "tc", "new_tc", "book"),
@@ -24,11 +25,11 @@ WORDS = frozenset(
         *("arch_filter", "compiler", "variant", "scaling", "pgn_detail"),
     }
 )
-"""Fields that are texts whatever they look like; those of others are JSON if they can be."""
+"""Fields that are plain text whatever they look like; others are read as JSON if possible."""
 
 
 def list_presets(record: EngineRecord) -> tuple[PresetRecord, ...]:
-    """The presets of an engine in the order of its record, and `quick` where it has none."""
+    """The presets of an engine in the order of its record, with `quick` unless it has one."""
     own = record.presets
     return own if any(each.name == QUICK_PRESET for each in own) else (*own, QUICK)
 
@@ -44,7 +45,8 @@ def read_preset(preset: PresetRecord) -> dict[str, object]:
 
 
 def read_value(text: str) -> object:
-    """Reads JSON; what is no JSON is the text itself, so that few things need quotes."""
+    """Reads a value as JSON; a text that is no JSON stays as it is, so that few values need
+    quotes."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeEncodeError):
@@ -52,8 +54,9 @@ def read_value(text: str) -> object:
 
 
 def lay_over(before: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
-    """The fields with those that are given later. Of a kind of run these may say a part, such as a
-    tune's parameters, and the rest is as it was; another kind goes with all it had."""
+    """The fields `before`, overridden by those `given`. Settings of a kind of run may be given in
+    part, such as a tune's parameters, and the rest stays; a different kind replaces all of the
+    previous one."""
     named = KINDS & given.keys()
     kept = {name: value for name, value in before.items() if not named or name not in KINDS - named}
     parts = {name: _join(kept.get(name), given[name]) for name in named}

@@ -17,7 +17,7 @@ START_SHARE = 100.0
 
 
 class DisplayState(enum.StrEnum):
-    """What a list shows."""
+    """The states of a run that lists show."""
 
     PENDING = "pending"
     PAUSED = "paused"
@@ -27,7 +27,7 @@ class DisplayState(enum.StrEnum):
 
 
 class SoleContributor(enum.StrEnum):
-    """Whose results a verdict stands on, where nearly all are from one."""
+    """The kind of single contributor that nearly all results of a run come from."""
 
     NOBODY = ""
     MACHINE = "machine"
@@ -36,7 +36,7 @@ class SoleContributor(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Where a run stands; only `lifecycle` makes new ones."""
+    """The state of a run in its life cycle; only `lifecycle` creates new ones."""
 
     approver: str = ""
     finished: bool = False
@@ -56,9 +56,9 @@ PENDING = Status()
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One test. `share` is its internal throughput: its weight against other runs.
+    """One test. `share` is its internal throughput, its weight against other runs.
 
-    Ids sort in the order of creation; equal claims on a machine are settled by it.
+    Ids sort in the order of creation, which decides between equal claims on a machine.
     """
 
     id: str
@@ -75,7 +75,7 @@ class Run:
 
     @property
     def remaining(self) -> int:
-        """Games that nobody has been asked to play yet."""
+        """Games that have not been given out yet."""
         return self.plan.games - self.tally.committed
 
     @property
@@ -84,7 +84,7 @@ class Run:
 
     @property
     def game_seconds(self) -> float:
-        """How long a game should last on a machine of reference speed."""
+        """The expected length of a game on a machine of reference speed."""
         return self.plan.time_control.game_seconds(self.reference_nps)
 
     @property
@@ -103,11 +103,11 @@ class Run:
         return self._with(self.kind, self.updated, tally, self.share)
 
     def with_play(self, kind: Kind, tally: Tally, updated: datetime) -> "Run":
-        """After a result was accepted."""
+        """The run after a result was accepted."""
         return self._with(kind, updated, tally, self.share)
 
     def _with(self, kind: Kind, updated: datetime, tally: Tally, share: float) -> "Run":
-        # Spelled out: dataclasses.replace costs several times as much, and this is the hot path.
+        # Not dataclasses.replace, which is several times slower: this is the hot path.
         return Run(
             self.id,
             self.plan,
@@ -155,18 +155,18 @@ STOCKFISH_NPS = STOCKFISH.speed.reference or 0.0
 
 
 def nodes_per_second(tasks: Iterable[Task]) -> float:
-    """Over all cores of the active tasks."""
+    """The nodes per second over all cores of the active tasks."""
     return sum(task.machine.cores * task.machine.nps for task in tasks if task.active)
 
 
 def games_per_minute(run: Run, tasks: Iterable[Task]) -> float:
-    """What the active tasks of a run should get done."""
+    """The games per minute that the active tasks of a run should play."""
     return machines_pace(run, (task.machine for task in tasks if task.active))
 
 
 def machines_pace(run: Run, machines: Iterable[Machine]) -> float:
-    """Games of a run that machines get done in a minute, if they do nothing else: a slow machine
-    is given more time for the same game. One of unknown speed counts as the reference."""
+    """The games of a run per minute on these machines, if they play nothing else. A slower machine
+    gets more time for a game. A machine of unknown speed counts as the reference."""
     scaled, reference = run.plan.is_scaled, run.reference_nps
     slots = sum(
         run.demands.slots(machine.cores) / (time_factor(reference, machine.nps) if scaled else 1.0)
@@ -176,11 +176,11 @@ def machines_pace(run: Run, machines: Iterable[Machine]) -> float:
 
 
 def core_hours(run: Run, games: int) -> float:
-    """The work in that many games of a run, in hours of one core of reference speed."""
+    """The work in `games` games of a run, in hours of one core of reference speed."""
     return games * run.demands.threads * run.game_seconds / 3600
 
 
-# Why a person's wish about a run is refused; the docstring of each class is its message.
+# The reasons why a command on a run is refused; the docstring of each class is its message.
 
 
 class RunFault(Fault):

@@ -19,9 +19,9 @@ Pentanomial = tuple[Count, Count, Count, Count, Count]
 
 
 class Results(Struct, frozen=True, gc=False):
-    """Single games by outcome, and game pairs by pair score 0, 1/2, 1, 3/2, 2: as workers report
-    them, rows and answers hold them, and rules and statistics reckon with them. Whether games and
-    pairs agree is for `contradiction` to say."""
+    """Results of games by outcome, and of pairs by score 0, 1/2, 1, 3/2, 2, as workers report them,
+    rows and answers contain them, and rules and statistics use them. `contradiction` checks whether
+    games and pairs agree."""
 
     wins: Count
     losses: Count
@@ -40,7 +40,7 @@ class Results(Struct, frozen=True, gc=False):
 
     @property
     def trinomial(self) -> tuple[int, int, int]:
-        """Losses, draws, wins: the order in which statistics count outcomes."""
+        """Losses, draws and wins, in the order that statistics use."""
         return self.losses, self.draws, self.wins
 
     def __add__(self, other: Results) -> Results:
@@ -77,7 +77,7 @@ class Results(Struct, frozen=True, gc=False):
         )
 
     def excessive(self) -> bool:
-        """More crashes or time losses than a sound machine produces."""
+        """Whether there are more crashes or time losses than a healthy machine has."""
         return bool(self.crashes or self.time_losses) and excessive(
             games=self.games, crashes=self.crashes, time_losses=self.time_losses
         )
@@ -91,7 +91,7 @@ def total(parts: Iterable[Results]) -> Results:
 
 
 def contradiction(results: Results) -> str | None:
-    """Say how the single games and the pairs disagree; None when they agree."""
+    """How the single games and the pairs disagree; None if they agree."""
     p = results.pentanomial
     if min(*p, *results.trinomial, results.crashes, results.time_losses) < 0:
         return "a count is negative"
@@ -104,18 +104,19 @@ def contradiction(results: Results) -> str | None:
     return None
 
 
-# Tasks: a slice of a run's games on one machine, and what the machine has reported of it.
+# Tasks: a part of a run's games on one machine, and the results reported so far.
 
 TaskKey = tuple[str, int]
-"""Run id and number of a task: how everybody refers to it."""
+"""The run's id and the task's number, which identify a task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Games `start` to `start + games` of a run; no other task of the run overlaps them.
+    """The games from `start` up to `start + games` of a run; no other task of the run overlaps
+    them.
 
-    `ticket` belongs to the kind of run: whatever it must remember until the next report.
-    `reported` is when the last result came in, which a sign of life alone doesn't change.
+    `ticket` belongs to the kind of run and contains what it must remember until the next report.
+    `reported` is the time of the last result; a sign of life does not change it.
     """
 
     run: str
@@ -133,30 +134,32 @@ class Task:
 
     @property
     def committed(self) -> int:
-        """Games that nobody else needs to play: all while it lives, the played ones after."""
+        """The games that nobody else needs to play: all of them while the task is active, the
+        played ones afterwards."""
         return self.games if self.active else self.results.games
 
     def with_results(self, results: Results, ticket: object | None, now: datetime) -> Task:
         return self._with(now, results, ticket, active=self.active)
 
     def flagged(self) -> Task:
-        """Marked as played faster than is possible."""
+        """The task, marked as played faster than is possible."""
         return replace(self, too_fast=True)
 
     def described(self, machine: Machine) -> Task:
-        """With the machine as it describes itself now, at the address the task was given out to."""
+        """The task with the machine's present description, but with the address to which the task
+        was given out."""
         if machine.address != self.machine.address:
             machine = structs.replace(machine, address=self.machine.address)
         return replace(self, machine=machine)
 
     def closed(self) -> Task:
-        """The same task once nobody plays it; closing it twice changes nothing."""
+        """The task after its end; closing it twice changes nothing."""
         return self._with(self.reported, self.results, None, active=False) if self.active else self
 
     def _with(
         self, reported: datetime, results: Results, ticket: object | None, *, active: bool
     ) -> Task:
-        # Spelled out: dataclasses.replace costs several times as much, and this is the hot path.
+        # Not dataclasses.replace, which is several times slower: this is the hot path.
         return Task(
             self.run,
             self.id,
@@ -173,12 +176,13 @@ class Task:
         )
 
 
-# The tally of a run: sums over its tasks, kept up to date in this one place, and who played.
+# The tally of a run: sums over its tasks, maintained only here, and who played them.
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Workers and cores at play, games spoken for and handed out, and the results of all tasks."""
+    """The sums over all tasks of a run: active workers and cores, games committed and given out,
+    and results."""
 
     workers: int = 0
     cores: int = 0
@@ -202,7 +206,7 @@ class Tally:
         return Tally(self.workers, self.cores, self.committed, self.total, self.tasks, results)
 
     def closed(self, task: Task) -> Tally:
-        """After an active task ended; the games it left unplayed are to be had again."""
+        """The tally after an active task ended; its unplayed games can be given out again."""
         assert task.active
         return Tally(
             self.workers - 1,
@@ -214,11 +218,11 @@ class Tally:
         )
 
     def all_closed(self) -> Tally:
-        """After every active task ended at once: what counts is what was played."""
+        """The tally after all active tasks ended at once; only played games count."""
         return Tally(0, 0, self.results.games, self.total, self.tasks, self.results)
 
     def without(self, bad: Iterable[Task]) -> Tally:
-        """After the results of closed tasks were struck out."""
+        """The tally after the results of closed tasks were struck out."""
         struck = total(task.results for task in bad)
         return Tally(
             self.workers,
@@ -234,7 +238,7 @@ EMPTY = Tally()
 
 
 def recounted(tasks: Iterable[Task]) -> Tally:
-    """The tally worked out anew from all tasks of a run, to check the kept one."""
+    """The tally computed anew from all tasks of a run, to check the stored one."""
     tasks = list(tasks)
     active = [task for task in tasks if task.active]
     return Tally(
@@ -254,13 +258,14 @@ class _Played:
 
 
 class Players:
-    """Who played how many of the games that count, by unfinished run; a part of the working set."""
+    """The number of counted games by machine and user, for each unfinished run; part of the working
+    set."""
 
     def __init__(self) -> None:
         self._by_run: dict[str, _Played] = {}
 
     def add(self, run_id: str, machine: str, user: str, games: int) -> None:
-        """Machines go by their short names; games that count no longer are negative."""
+        """Adds games of a machine, given by its short name; negative if games no longer count."""
         played = self._by_run.get(run_id)
         if played is None:
             played = self._by_run[run_id] = _Played()
@@ -272,7 +277,7 @@ class Players:
         return max(played.machines.values(), default=0) if played else 0
 
     def first_user(self, run_id: str) -> tuple[str, int]:
-        """Whose machines played most, and how much."""
+        """The user whose machines played most, and their number of games."""
         played = self._by_run.get(run_id)
         if not played:
             return "", 0
@@ -283,8 +288,8 @@ class Players:
 
 
 class Provenance(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """How games were played, as a worker of ours tells it: by which runner, with which programs,
-    how much the clock was scaled and how late the runner woke up. It can't be found out later."""
+    """How games were played, as a worker of ours reports it: the runner, the programs, how much the
+    clock was scaled, and how late the runner woke up. This can't be found out later."""
 
     runner: Word = ""
     version: Word = msgspec.field(default="", name="runner_version")
@@ -295,7 +300,7 @@ class Provenance(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True
 
 
 class PlayedBatch(Provenance, frozen=True, gc=False, kw_only=True):
-    """Games that a task reported at once, and how they were played."""
+    """Games that a task reported together, and how they were played."""
 
     run: str
     task: int

@@ -1,12 +1,12 @@
-"""Time controls: every written form, one printed form, and how long a game will take.
+"""Time controls: reads all written forms, prints one, and estimates the length of a game.
 
     [moves/]seconds[+increment]    40/60+0.6, 10+0.1, 1:30+1
     N=25000  nodes=25000           fixed nodes
     D=12     depth=12              fixed depth
     MT=100   st=0.1                fixed time per move, in milliseconds or in seconds
 
-Durations are first guesses, made from what engine games are like; a measured game time replaces
-them as soon as there is one (see `pace`).
+Lengths are estimates from typical engine games; a measured length replaces them as soon as there is
+one (`GamePace` in `rules.observations`).
 """
 
 import re
@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 MOVES_PER_GAME = 68
-"""Moves of one side in an ordinary game."""
+"""The moves of one side in a typical game."""
 SHARE_OF_CLOCK = 1.84
-"""How much of the two sides' time such a game uses up."""
+"""The time that a typical game uses, in times of one side's total time."""
 UNKNOWN_DEPTH_SECONDS = 60.0
-"""Nobody can tell how long a game at fixed depth lasts."""
+"""The assumed length of a game at fixed depth, which can't be estimated."""
 
 _NUMBER = r"\d{1,9}(?:\.\d{1,6})?"
 _CLOCK = re.compile(
@@ -38,7 +38,7 @@ class BadTimeControl(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ClockControl:
-    """Time for the game, or for a number of moves, with an increment per move."""
+    """Time for the whole game, or for a number of moves, with an increment per move."""
 
     seconds: float
     increment: float = 0.0
@@ -50,19 +50,19 @@ class ClockControl:
         return f"{head}{_plain(self.seconds)}{tail}"
 
     def scaled(self, factor: float) -> "ClockControl":
-        """The same control on a machine `factor` times as slow (three decimals)."""
+        """The control for a machine that is `factor` times as slow, to three decimals."""
         return ClockControl(
             round(self.seconds * factor, 3), round(self.increment * factor, 3), self.moves
         )
 
     def game_seconds(self, nps: float) -> float:
-        """Expected length of a game; a clock does not depend on the speed."""
+        """The expected length of a game; a clock does not depend on the speed."""
         del nps
         time = self.seconds if self.moves is None else self.seconds * MOVES_PER_GAME / self.moves
         return SHARE_OF_CLOCK * (time + MOVES_PER_GAME * self.increment)
 
     def limit_seconds(self, nps: float) -> float:
-        """How long a game may last before something is wrong."""
+        """The longest time that a game may take before something is wrong."""
         del nps
         limit = 3 * self.seconds + 200 * self.increment
         return limit if self.moves is None else limit * 100 / self.moves
@@ -134,7 +134,8 @@ TimeControl = ClockControl | Nodes | Depth | MoveTime
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> TimeControl:
-    """Read any of the written forms; raises BadTimeControl. Runs keep their text, and many ask."""
+    """Reads any of the written forms; raises BadTimeControl. Cached, because runs store the text
+    and it is parsed often."""
     text = text.strip()
     if found := _CLOCK.fullmatch(text):
         return _clock(text, found)
@@ -144,12 +145,12 @@ def parse(text: str) -> TimeControl:
 
 
 def is_classic(tc: TimeControl) -> bool:
-    """Whether the official worker understands it: it knows clocks only."""
+    """Whether official workers understand it: they only know clocks."""
     return isinstance(tc, ClockControl)
 
 
 def base_seconds(tc: TimeControl) -> float:
-    """The leading time of a control, by which long tests are told from short ones."""
+    """The base time of a control, by which long tests are distinguished from short ones."""
     return tc.seconds if isinstance(tc, ClockControl | MoveTime) else 0.0
 
 
