@@ -1,1 +1,1 @@
-"""SPRT, Elo, residuals, outlook and SPSA: arithmetic alone."""
+"""SPRT, Elo, residuals, outlook and SPSA: pure arithmetic."""

@@ -1,4 +1,5 @@
-"""Elo estimates: of fixed games, of a running SPRT, and how many games an Elo needs to show.
+"""Elo estimates for fixed games and for a running SPRT, and the number of games that a difference
+needs to be seen.
 
 Each comes with its 95 % interval and the likelihood of superiority.
 """
@@ -43,7 +44,7 @@ class EloEstimate:
 
 
 def estimate_elo(bins: Sequence[int]) -> EloEstimate:
-    """Logistic Elo. Pairs share their opening, so their spread is taken pair by pair."""
+    """Logistic Elo. The games of a pair share their opening, so the spread is computed by pairs."""
     counted = moments(bins)
     error = sqrt(counted.variance / counted.samples)
     mean, reach = counted.mean, Z95 * error
@@ -54,11 +55,11 @@ def estimate_elo(bins: Sequence[int]) -> EloEstimate:
     )
 
 
-# The Elo of a running SPRT, not biased by when one looks or by how it stopped.
+# The Elo of a running SPRT, not biased by the moment of looking or by how the test stopped.
 #
-# The plain estimate of a test that just passed is too high: it passed because it was high. The
-# median-unbiased estimate asks instead which true Elo would make this outcome, or a worse one, as
-# likely as not.
+# The plain estimate of a test that just passed is too high: the test passed because it was high.
+# The median-unbiased estimate is the true Elo at which this outcome or a worse one has a
+# probability of one half.
 
 WIDEST_ELO = 1000.0
 SMALLEST_GAP = 1e-12
@@ -87,10 +88,10 @@ def live_elo(
     *,
     within: float = 1e-14,
 ) -> SequentialElo:
-    """`within` is how near to the true values they have to be: a chart does with less."""
+    """The Elo of a running test. `within` is the accuracy in Elo; charts need less of it."""
     counted, plain = moments(bins), estimate_elo(bins)
     worse = _chance_of_worse(spec, counted, score_bounds(spec, counted, bins, trinomial))
-    # The plain estimate is near, unless the test has just ended.
+    # The plain estimate is close, unless the test has just ended.
     reach = max(0.5 * plain.half_width, SMALLEST_REACH)
     return SequentialElo(
         elo=_elo_where(worse, 0.5, plain.elo, reach, within),
@@ -105,8 +106,8 @@ def live_elo(
 
 @lru_cache(maxsize=REMEMBERED)
 def live_elo_on_chart(spec: Sprt, bins: tuple[int, ...]) -> SequentialElo:
-    """The Elo at an earlier point of a test, as near as a chart shows it; remembered, since charts
-    are drawn again and again."""
+    """The Elo at an earlier point of a test, accurate enough for a chart. Cached, since charts are
+    drawn repeatedly."""
     return live_elo(spec, bins, within=CHART_ELO)
 
 
@@ -124,21 +125,21 @@ def score_bounds(
         return score_of(spec.elo0), score_of(spec.elo1)
     games = trinomial if trinomial is not None else unpaired(bins)
     low, high = map(score_of, bayes_bounds(spec.elo0, spec.elo1, games))
-    # Where nearly all games are draws, both bounds become the same double.
+    # If nearly all games are draws, both bounds round to the same double.
     return low, max(high, low + SMALLEST_GAP)
 
 
 def _chance_of_worse(
     spec: Sprt, counted: Moments, bounds: tuple[float, float]
 ) -> Callable[[float], float]:
-    """For each true Elo the chance of an outcome at most as good as the one observed."""
+    """A function of the true Elo: the chance of an outcome at most as good as the observed one."""
     score0, score1 = bounds
     step = (score1 - score0) / counted.variance
     middle, variance = (score0 + score1) / 2.0, (score1 - score0) * step
 
     per_sample = (counted.mean - middle) * step
     time, y = counted.samples, counted.samples * per_sample
-    # A walk past its bound ended there, at the time it needed at its pace.
+    # A walk beyond its bound ended at the bound, at the time that its pace implies.
     if not spec.lower <= y <= spec.upper:
         y = spec.lower if y < 0.0 else spec.upper
         time = y / per_sample
@@ -153,7 +154,7 @@ def _chance_of_worse(
 def _elo_where(
     worse: Callable[[float], float], chance: float, guess: float, reach: float, within: float
 ) -> float:
-    """The Elo at which a worse outcome has this chance, sought around a guess in ever wider
+    """The Elo at which a worse outcome has this chance, searched around a guess in widening
     brackets."""
     while True:
         low, high = max(-WIDEST_ELO, guess - reach), min(WIDEST_ELO, guess + reach)
@@ -167,9 +168,9 @@ def _elo_where(
         reach *= 4.0
 
 
-# What a fixed number of games can show: power, games needed, smallest Elo that shows.
+# What a fixed number of games can show: power, games needed, and the smallest detectable Elo.
 #
-# The test behind it is one-sided: the new version counts as better when its likelihood of
+# The underlying test is one-sided: the new version counts as better if its likelihood of
 # superiority exceeds 1 - alpha.
 
 
@@ -180,7 +181,8 @@ POWER_WANTED = (
 
 @dataclass(frozen=True, slots=True)
 class FixedTest:
-    """How much single games spread, and how often equal engines may look unequal."""
+    """A test of a fixed number of games: the spread of single games, and the accepted rate of false
+    positives."""
 
     sigma_per_game: float = TYPICAL_SIGMA
     alpha: float = 0.05
@@ -190,7 +192,7 @@ class FixedTest:
             raise StatisticsFault(POWER_WANTED)
 
     def power(self, games: float, elo: float) -> float:
-        """The chance to see that a version with this true Elo is better."""
+        """The chance to detect that a version with this true Elo is better."""
         _require(games > 0.0)
         shift = (score_of(elo) - 0.5) * sqrt(games) / self.sigma_per_game
         return cdf(shift - self._threshold)
@@ -201,7 +203,8 @@ class FixedTest:
         return (sigmas * self.sigma_per_game / (score_of(elo) - 0.5)) ** 2
 
     def smallest_elo(self, games: float, power: float) -> float:
-        """The true Elo that shows with this power; large values stop at the end of the scale."""
+        """The true Elo that is detected with this power; large values stop at the end of the
+        scale."""
         _require(games > 0.0 and self.alpha < power < 1.0)
         sigmas = self._threshold + quantile(power)
         return elo_of(0.5 + sigmas * self.sigma_per_game / sqrt(games))

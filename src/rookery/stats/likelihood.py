@@ -1,9 +1,9 @@
 """The generalised log-likelihood ratio of two Elo hypotheses, given counted results.
 
-Under each hypothesis the most likely distribution is the observed one, tilted: each share p
-becomes p / (1 + x * slope), with one tilt x for all bins. Finding x is the hot path of every
-accepted result, hence the plain loops, the warm starts, and the tilt of five bins, where the same
-is written out for pairs of games.
+Under each hypothesis the most likely distribution is the observed one, tilted: each share p becomes
+p / (1 + x * slope), with one tilt x for all bins. Finding x is the hot path of every accepted
+result, hence the plain loops, the warm starts, and a separate unrolled version for the five bins of
+pairs.
 """
 
 from collections.abc import Sequence
@@ -31,11 +31,11 @@ from rookery.stats.numbers import (
     values_of,
 )
 
-# The tilt of a distribution over game pairs, written out for its five bins.
+# The tilt of a distribution over game pairs, unrolled for its five bins.
 #
-# Every accepted report of a sequential test needs one or two of these, and they were its dearest
-# part. Nothing here differs from the loops below, down to the last bit, but the time:
-# less than half. A test holds both against each other.
+# Every accepted report of a sequential test needs one or two of these, and they were its most
+# expensive part. The results equal those of the loops below down to the last bit, in less than half
+# the time. A test compares both.
 
 Five = tuple[float, float, float, float, float]
 
@@ -43,7 +43,7 @@ _EVEN: Five = (0.2, 0.2, 0.2, 0.2, 0.2)
 
 
 def tilt_of_five_to_sigmas(shares: Sequence[float], target: float) -> tuple[float, Five] | None:
-    """Tilt until the mean lies so many sigmas above one half; None where the usual start fails."""
+    """Tilts until the mean is `target` sigmas above one half; None if the usual start fails."""
     p0, p1, p2, p3, p4 = shares
     slopes = _linearised(_EVEN, target)
     if max(slopes) <= 0.0 or min(slopes) >= 0.0:
@@ -68,7 +68,7 @@ def tilt_of_five_to_sigmas(shares: Sequence[float], target: float) -> tuple[floa
 
 
 def _linearised(found: Five, sigmas: float) -> Five:
-    """The condition made linear around a distribution."""
+    """The slopes of the condition, linearised around a distribution."""
     f0, f1, f2, f3, f4 = found
     mean = f1 * 0.25 + f2 * 0.5 + f3 * 0.75 + f4
     off1, off2, off3, off4 = 0.25 - mean, 0.5 - mean, 0.75 - mean, 1.0 - mean
@@ -86,7 +86,7 @@ def _linearised(found: Five, sigmas: float) -> Five:
 
 
 def _tilt(shares: Five, slopes: Five, start: float) -> float:
-    """As `_likelihood_tilt`; here slopes of either sign exist."""
+    """Like `_likelihood_tilt`, but here slopes of both signs exist."""
     p0, p1, p2, p3, p4 = shares
     b0, b1, b2, b3, b4 = slopes
     top, bottom = max(slopes), min(slopes)
@@ -122,7 +122,7 @@ Tilted = tuple[float, Sequence[float]]
 
 
 def logistic_ratio(bins: Sequence[int], elo0: float, elo1: float) -> float:
-    """ln(likelihood at elo1 / likelihood at elo0), Elo being logistic."""
+    """ln(likelihood at elo1 / likelihood at elo0), with logistic Elo."""
     values, counts = values_of(bins), regularised(bins)
     shares = _shares(counts)
     null = _tilt_to_mean(shares, values, score_of(elo0))
@@ -131,7 +131,7 @@ def logistic_ratio(bins: Sequence[int], elo0: float, elo1: float) -> float:
 
 
 def normalised_ratio(bins: Sequence[int], nelo0: float, nelo1: float) -> float:
-    """The same with both hypotheses in normalised Elo."""
+    """The log-likelihood ratio with both hypotheses in normalised Elo."""
     values, counts = values_of(bins), regularised(bins)
     shares = _shares(counts)
     per_sample = sqrt(len(bins) // 2) / NELO_PER_SIGMA
@@ -151,13 +151,14 @@ def shares_at(bins: Sequence[int], nelo: float) -> list[float]:
 def bayes_ratio(
     bins: Sequence[int], elo0: float, elo1: float, trinomial: Sequence[int] | None = None
 ) -> float:
-    """The same with both hypotheses in BayesElo, whose draw rate comes from the single games."""
+    """The log-likelihood ratio with both hypotheses in BayesElo, whose draw rate is taken from the
+    single games."""
     low, high = bayes_bounds(elo0, elo1, trinomial if trinomial is not None else unpaired(bins))
     return logistic_ratio(bins, low, high)
 
 
 def bayes_bounds(elo0: float, elo1: float, trinomial: Sequence[int]) -> tuple[float, float]:
-    """BayesElo bounds as logistic Elo, for games with this share of draws."""
+    """BayesElo bounds converted to logistic Elo, for games with this share of draws."""
     if len(trinomial) != 3:
         raise StatisticsFault(BINS_WANTED)
     losses, draws, wins = regularised(trinomial)
@@ -167,7 +168,7 @@ def bayes_bounds(elo0: float, elo1: float, trinomial: Sequence[int]) -> tuple[fl
 
 
 def unpaired(bins: Sequence[int]) -> Sequence[int]:
-    """Single games out of pairs; a pair that ended even counts as two draws."""
+    """Converts pairs to single games; a drawn pair counts as two draws."""
     if len(bins) == 3:
         return bins
     values_of(bins)
@@ -199,10 +200,10 @@ def _tilt_to_mean(shares: Sequence[float], values: Sequence[float], mean: float)
 
 
 def _tilt_to_sigmas(shares: Sequence[float], values: Sequence[float], sigmas: float) -> Tilted:
-    """Tilt until the mean lies `sigmas` above one half.
+    """Tilts until the mean is `sigmas` above one half.
 
-    Sigma moves with the tilt, so the condition is made linear around the last distribution,
-    solved, and made linear again. From the second round on some slope of either sign exists.
+    Sigma changes with the tilt, so the condition is linearised around the last distribution,
+    solved, and linearised again. From the second round on, slopes of both signs exist.
     """
     if sigmas == 0.0:
         return _tilt_to_mean(shares, values, 0.5)
@@ -249,11 +250,11 @@ def _coin_with(sigmas: float) -> tuple[float, float]:
 
 
 def _likelihood_tilt(shares: Sequence[float], slopes: Sequence[float], start: float) -> float:
-    """The x with sum(p * b / (1 + x * b)) = 0, a sum that falls from one pole to the next.
+    """The x with sum(p * b / (1 + x * b)) = 0; the sum decreases from one pole to the next.
 
-    Newton's method with both poles multiplied out, inside a bracket: no tilted share may
-    exceed one, so 1 + x * b >= p holds for the outermost slopes at the root. Without slopes of
-    either sign no tilt helps.
+    Newton's method with both poles multiplied out, inside a bracket: no tilted share may exceed
+    one, so 1 + x * b >= p holds for the outermost slopes at the root. Without slopes of both signs
+    there is no solution.
     """
     top, bottom = max(slopes), min(slopes)
     if top <= 0.0 or bottom >= 0.0:
@@ -288,7 +289,7 @@ def _likelihood_tilt(shares: Sequence[float], slopes: Sequence[float], start: fl
 
 # Normalised Elo: the score's distance from one half in sigmas, whatever the draw rate.
 #
-# It says how many games a proof needs, so it compares across books and time controls.
+# It determines how many games a proof needs, so it is comparable across books and time controls.
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,13 +302,14 @@ class NormalisedElo:
 
 @dataclass(frozen=True, slots=True)
 class PairingGain:
-    """How much playing each opening twice, with colours reversed, was worth."""
+    """The gain from playing each opening twice, with reversed colours."""
 
     variance_ratio: float
 
     @property
     def games_saved(self) -> float:
-        """The share of games that unpaired play would have needed on top; below zero: lost."""
+        """The share of games that unpaired play would need in addition; negative if pairing
+        lost."""
         return self.variance_ratio - 1.0
 
 
@@ -323,7 +325,7 @@ def normalised_elo(bins: Sequence[int]) -> NormalisedElo:
 
 
 def pairing_gain(trinomial: Sequence[int], pentanomial: Sequence[int]) -> PairingGain:
-    """The spread of the same games taken one by one, against their spread as pairs."""
+    """Compares the spread of the games as single games with their spread as pairs."""
     singles, pairs = moments(trinomial), moments(pentanomial)
     return PairingGain(singles.sigma_per_game**2 / pairs.sigma_per_game**2)
 

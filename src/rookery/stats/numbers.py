@@ -1,4 +1,4 @@
-"""What all statistics here share: distributions, roots, the Elo scales, counted results."""
+"""What all statistics share: distributions, roots, the Elo scales, counted results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _ROOT_TWO_PI = sqrt(2.0 * pi)
 # The two-sided 95 % interval.
 Z95 = _STANDARD.inv_cdf(0.975)
 
-# Below this log-probability exp() leaves the range in which it is exact.
+# Below this log-probability, exp() is no longer exact.
 _SMALLEST_LOG = -690.0
 # From here on the tail's asymptotic series is exact to thirteen digits.
 _FAR = 25.0
@@ -26,7 +26,7 @@ def cdf(z: float) -> float:
 
 
 def quantile(probability: float) -> float:
-    """The z with this much probability below it; 0 and 1 give the far ends that doubles hold."""
+    """The z with this probability below it; 0 and 1 give the largest values that doubles allow."""
     return _STANDARD.inv_cdf(max(1e-300, min(1.0 - 2.0**-53, probability)))
 
 
@@ -76,7 +76,8 @@ def upper_tail(value: float, degrees: int) -> float:
 
 
 def _falling_sum(due: float, first: int, way: int) -> float:
-    """The Poisson chances of `first` events and of ever more (way 1) or fewer (way -1)."""
+    """The sum of the Poisson chances of `first` events and of ever more (way 1) or fewer (way
+    -1)."""
     term = exp(first * log(due) - due - lgamma(first + 1.0))
     total, events = term, first
     while term > NEGLIGIBLE * total:
@@ -119,7 +120,8 @@ def root(
 
 
 def _share(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> float:
-    """How far from a to b the next guess lies: by interpolation if the curve is tame there."""
+    """How far from a to b the next guess is: by interpolation if the curve is smooth enough
+    there."""
     xi = (a - b) / (c - b)
     phi = (fa - fb) / (fc - fb)
     if not (phi * phi < xi and (1.0 - phi) * (1.0 - phi) < 1.0 - xi):
@@ -147,12 +149,12 @@ def score_of(elo: float) -> float:
 
 def elo_of(score: float) -> float:
     bounded = max(MIN_SCORE, min(MAX_SCORE, score))
-    # Taken from zero, so that an even score is 0.0 and not -0.0.
+    # Subtracted from zero, so that an even score is 0.0 and not -0.0.
     return 0.0 - 400.0 * log10(1.0 / bounded - 1.0)
 
 
 class StatisticsFault(ValueError):
-    """Numbers that a statistic can't use; the text says which it wants."""
+    """Numbers that a statistic can't use; the text says what it expects."""
 
 
 BINS_WANTED = (
@@ -214,7 +216,7 @@ def moments(bins: Sequence[int]) -> Moments:
 
 
 def games_in(bins: Sequence[int]) -> int:
-    """The games that were really played; empty bins count nothing here."""
+    """The games that were really played, without the corrections for empty bins."""
     values_of(bins)
     return sum(bins) * (len(bins) // 2)
 

@@ -1,9 +1,9 @@
-"""Will a running SPRT pass, and how many games will it still take?
+"""Forecasts whether a running SPRT will pass, and how many games it will still take.
 
-Plugging the present estimate in is badly wrong early. Here the true Elo has a stated prior, the
-results so far turn it into a posterior, and every forecast is a mean over that posterior. While
-the chance to pass would still be mostly the prior's, none is told: it is too early. How many games
-are left hardly depends on the prior, and its range is told from the first game on.
+Using the present estimate as the true Elo would be very wrong early on. Instead the true Elo has a
+stated prior, the results turn it into a posterior, and every forecast is a mean over that
+posterior. The chance to pass is not given while it would depend mostly on the prior. The number of
+games left hardly depends on the prior, and its range is given from the first game on.
 """
 
 from collections.abc import Sequence
@@ -14,20 +14,21 @@ from rookery.stats.numbers import StatisticsFault, quantile
 from rookery.stats.sprt import Sprt, SprtState
 from rookery.stats.walk import GamesRange, LlrPace, Walk, range_of
 
-# A mean over this many equally likely values stands for the mean over the posterior.
+# How many equally likely values represent the posterior when a mean over it is computed.
 POINTS = 24
 FEW_POINTS = 8
-"""Enough where only a range is told: its ends move by at most a few per cent, at a third of the
-cost. Lists ask it of every test that plays."""
+"""The number of points where only a range is needed: its ends change by a few per cent at most, at
+a third of the cost. Lists compute it for every active test."""
 _SPREADS = {
     points: tuple(quantile((i + 0.5) / points) for i in range(points))
     for points in (FEW_POINTS, POINTS)
 }
 
-# The data carry the answer if moving the prior by its sigma moves the chance by less than this.
+# The data determine the answer if moving the prior by its sigma changes the chance by less than
+# this.
 LITTLE = 0.1
 
-# Priors beyond this say nothing that their squares could hold.
+# Limit of a prior's mean and sigma, so that their squares stay representable.
 WIDEST = 1e6
 
 
@@ -47,7 +48,7 @@ class Belief:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The chances of a running test, and how many games it still takes."""
+    """The chances of a running test, and the range of games that it still takes."""
 
     pass_chance: float
     fail_chance: float
@@ -56,8 +57,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """How long a test still takes, and its chances; no forecast means that it is too early to tell
-    those."""
+    """How long a test still takes, and its chances; no forecast if it is too early to give them."""
 
     prior: Belief
     posterior: Belief
@@ -66,20 +66,21 @@ class Outlook:
 
 
 def usual_prior(spec: Sprt) -> Belief:
-    """Most patches do next to nothing, and bounds are as wide as the effects in mind.
+    """The prior of a test. Most patches have hardly any effect, and bounds are about as wide as the
+    expected effects.
 
-    So: around the point within the bounds that is nearest to zero, give or take their width.
+    So its mean is the point within the bounds that is closest to zero, and its sigma their width.
     """
     return Belief(min(max(0.0, spec.elo0), spec.elo1), spec.elo1 - spec.elo0)
 
 
 def posterior(pace: LlrPace, prior: Belief, llr: float, games: float) -> Belief:
-    """What the walk to `llr` in so many games says about the Elo, together with the prior."""
+    """The belief about the true Elo after a walk to `llr` in `games` games, given the prior."""
     spec = pace.spec
     width = spec.elo1 - spec.elo0
     information = games * pace.variance / width**2
     weight = 1.0 / prior.sigma**2 + information
-    # The walk points at middle + width * llr / (games * variance); multiplied by information.
+    # The walk estimates middle + width * llr / (games * variance); here multiplied by information.
     pointing = information * (spec.elo0 + spec.elo1) / 2.0 + llr / width
     return Belief((prior.mean / prior.sigma**2 + pointing) / weight, sqrt(1.0 / weight))
 
@@ -92,7 +93,7 @@ def sprt_outlook(
     prior: Belief | None = None,
     games_allowed: float | None = None,
 ) -> Outlook:
-    """The outlook of a running test at `llr` after so many games; ask its verdict first."""
+    """The outlook of a running test at `llr` after `games` games; not for a test with a verdict."""
     before = prior or usual_prior(pace.spec)
     if not (abs(before.mean) <= WIDEST and 1.0 / WIDEST <= before.sigma <= WIDEST):
         raise StatisticsFault(
@@ -115,7 +116,7 @@ def forecast(
     *,
     points: int = POINTS,
 ) -> Forecast:
-    """Chances and games left as means over the belief."""
+    """The chances and games left, as means over the belief."""
     walks = [pace.walk(elo, llr) for elo in belief.points(points)]
     if walks[0].is_over:
         passed = 1.0 if walks[0].high <= 0.0 else 0.0
@@ -137,7 +138,7 @@ def _limited(walks: Sequence[Walk], left: GamesRange, games_allowed: float) -> F
 
 
 def _carried_by_data(pace: LlrPace, prior: Belief, llr: float, games: float) -> bool:
-    """Whether the data weigh as much as the prior, or leave it no say in the answer."""
+    """Whether the data weigh as much as the prior, or the prior hardly affects the answer."""
     believed = posterior(pace, prior, llr, games)
     if believed.sigma <= prior.sigma / sqrt(2.0) or pace.walk(prior.mean, llr).is_over:
         return True
@@ -155,13 +156,13 @@ def _mean(numbers: Sequence[float]) -> float:
     return sum(numbers) / len(numbers)
 
 
-# How much work a run probably still needs: the rough figure that lists of runs are sorted by.
+# A rough estimate of the work that a run still needs, by which lists of runs are sorted.
 #
-# The outlook is the careful answer; this one must cost nothing and agree with other farms.
+# The outlook is more accurate; this estimate must be cheap and agree with other farms'.
 
-# What an SPRT takes on average, before it says anything about itself.
+# The average number of games of an SPRT, used before the test's own results count.
 AVERAGE_SPRT_GAMES = 95_000.0
-# By this many pairs a test speaks for itself entirely; Beta(1, 15) says how fast that comes.
+# From this number of pairs on, only the test's own results count; Beta(1, 15) gives the transition.
 PAIRS_OF_FULL_TRUST = 2_632_036
 TRUST_POWER = 15
 SMALLEST_LLR = 0.1

@@ -1,7 +1,8 @@
-"""Do all workers see the same engines? A chi-square test over workers, and who stands out.
+"""Tests whether the results of all workers are consistent, by a chi-square test, and finds
+outliers.
 
-A worker is a row of three counts: pairs won, lost and even. Its residual is how far its row lies
-from what all rows together let expect, in sigmas.
+A worker is a row of three counts: pairs won, lost and drawn. Its residual is the distance of its
+row from the expectation from all rows together, in sigmas.
 """
 
 import enum
@@ -11,22 +12,22 @@ from math import log
 
 from rookery.stats.numbers import BINS_WANTED, StatisticsFault, upper_quantile, upper_tail
 
-# A row that expects fewer in any cell says too little for a chi-square.
+# A row with a smaller expectation in any cell is too small for a chi-square test.
 SMALLEST_EXPECTATION = 5.0
 COLUMNS = 3
 
-# How likely it may be that chance alone makes one of all workers stand out so far.
+# The accepted probability that chance alone makes one of all workers look unusual.
 UNUSUAL = 0.05
 HARDLY_CHANCE = 0.01
 
-# What tasks with excessive crashes or time losses show.
+# The residual that is given to tasks with too many crashes or time losses.
 EXCESS_RESIDUAL = 10.0
 
 Row = tuple[int, int, int]
 
 
 class Colour(enum.Enum):
-    """How far a worker's results lie from what all results let expect."""
+    """How far a worker's results are from the expectation."""
 
     GREEN = "green"
     YELLOW = "yellow"
@@ -35,7 +36,7 @@ class Colour(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class WorkerTest:
-    """The test's outcome; `residuals` holds only the workers with enough results to judge."""
+    """The outcome of the test; `residuals` contains only workers with enough results."""
 
     chi_square: float
     degrees: int
@@ -52,7 +53,7 @@ class WorkerTest:
 
 @dataclass(frozen=True, slots=True)
 class PurgeRule:
-    """How sure one must be before a worker's results are taken out."""
+    """How certain it must be before a worker's results are removed."""
 
     p_value: float
     residual: float
@@ -76,14 +77,14 @@ def judge_workers(workers: Mapping[str, Sequence[int]]) -> WorkerTest | None:
         degrees=degrees,
         p_value=upper_tail(chi_square, degrees),
         residuals={name: _residual(squares[name], sum(rows[name]) / total) for name in rows},
-        # One worker in so many may stand out by chance: the bar rises with their number.
+        # Among many workers one may look unusual by chance: the limit grows with their number.
         yellow_from=upper_quantile(log(UNUSUAL / len(rows))),
         red_from=upper_quantile(log(HARDLY_CHANCE / len(rows))),
     )
 
 
 def bad_worker(test: WorkerTest | None, rule: PurgeRule) -> str | None:
-    """The one worker to take out, if any: the largest residual among those under suspicion."""
+    """The worker to remove, if any: the one with the largest residual among the suspicious ones."""
     if test is None:
         return None
     worst = max(test.residuals, key=lambda name: test.residuals[name])
@@ -105,10 +106,10 @@ def _row(bins: Sequence[int]) -> Row:
 
 
 def _with_enough(rows: Mapping[str, Row]) -> Mapping[str, Row]:
-    """Drops rows that expect too little, again and again, since each drop changes the rest."""
+    """Drops rows with too small expectations, repeatedly, since each drop changes the others."""
     while True:
         columns = _column_sums(rows)
-        # The scarcest outcome decides, so a row's size alone says whether it has enough.
+        # The rarest outcome decides, so a row's size alone tells whether it is large enough.
         scarcest, total = min(columns), sum(columns)
         kept = {
             name: row
@@ -136,6 +137,7 @@ def _square(row: Row, columns: Row, total: int) -> float:
 
 
 def _residual(square: float, share: float) -> float:
-    """The row's square, freed of the worker's own part in the average, as a normal deviate."""
+    """The row's chi-square, corrected for the worker's own part in the average, as a normal
+    deviate."""
     # With two degrees of freedom the chance to exceed x is exp(-x / 2).
     return max(0.0, upper_quantile(-square / (1.0 - share) / 2.0))

@@ -1,10 +1,10 @@
 """The sequential probability ratio test: its specification, and its state after each result.
 
-Results arrive in batches, so the log-likelihood ratio jumps over a bound instead of meeting it.
-The overshoot record estimates the mean jump past a new extreme on either side, and the bounds
-move inwards by it. That works only if every update is evaluated by itself, in order. An update
-may be smaller than a batch: jumps of mixed sizes have a mean, too. One that is larger comes of
-merged updates, tells nothing about the jumps of the others, and starts the record anew.
+Results arrive in batches, so the log-likelihood ratio jumps over a bound instead of hitting it. The
+overshoot record estimates the mean jump past a new extreme on either side, and the bounds are moved
+inwards by it. This requires that every update is evaluated separately, in order. An update may be
+smaller than a batch, since jumps of different sizes have a mean, too. A larger update results from
+merged ones, says nothing about normal jumps, and restarts the record.
 """
 
 import enum
@@ -25,7 +25,7 @@ MAX_RATES = 0.99
 
 
 class EloModel(enum.Enum):
-    """The scale on which elo0 and elo1 are given; the values are their spelling on the wire."""
+    """The Elo scale of elo0 and elo1; the values are the names in the wire formats."""
 
     LOGISTIC = "logistic"
     NORMALISED = "normalized"
@@ -39,7 +39,8 @@ class Verdict(enum.Enum):
 
 
 class Sprt(Struct, frozen=True, gc=False):
-    """Is it elo0 or elo1, with chance alpha to accept wrongly and beta to reject wrongly?"""
+    """The specification of a test between elo0 and elo1, with the chances alpha of wrong acceptance
+    and beta of wrong rejection."""
 
     elo0: float
     elo1: float
@@ -69,7 +70,7 @@ class Sprt(Struct, frozen=True, gc=False):
         return log((1.0 - self.beta) / self.alpha)
 
     def log_ratio(self, bins: Sequence[int], trinomial: Sequence[int] | None = None) -> float:
-        """The log-likelihood ratio; only BayesElo looks at the single games in `trinomial`."""
+        """The log-likelihood ratio; only BayesElo uses the single games in `trinomial`."""
         if self.model is EloModel.NORMALISED:
             return normalised_ratio(bins, self.elo0, self.elo1)
         if self.model is EloModel.LOGISTIC:
@@ -78,7 +79,8 @@ class Sprt(Struct, frozen=True, gc=False):
 
 
 class Overshoot(Struct, frozen=True, gc=False):
-    """Jumps of the ratio to a new low (0) and a new high (1): last extreme, sum, sum of squares."""
+    """The record of jumps to a new low (0) and a new high (1): last extreme, sum, sum of
+    squares."""
 
     last_update: int = 0
     skipped_updates: int = 0
@@ -91,16 +93,17 @@ class Overshoot(Struct, frozen=True, gc=False):
 
     @property
     def low(self) -> float:
-        """By how much the lower bound moves up."""
+        """How far the lower bound moves up."""
         return -self.sq0 / (2.0 * self.m0) if self.m0 else 0.0
 
     @property
     def high(self) -> float:
-        """By how much the upper bound moves down."""
+        """How far the upper bound moves down."""
         return self.sq1 / (2.0 * self.m1) if self.m1 else 0.0
 
     def after(self, llr: float, pairs: int, batch_size: int) -> "Overshoot":
-        """The record after an update to `pairs` pairs in all, which must not have shrunk."""
+        """The record after an update to `pairs` pairs in all, which must not be fewer than
+        before."""
         if pairs == self.last_update:
             return self
         if pairs > self.last_update + batch_size:
@@ -120,19 +123,19 @@ class Overshoot(Struct, frozen=True, gc=False):
 
 
 class SprtState(Struct, frozen=True, gc=False):
-    """Where a test stands. Without an overshoot record the plain bounds decide."""
+    """The state of a test. Without an overshoot record, the plain bounds decide."""
 
     llr: float = 0.0
     verdict: Verdict = field(name="state", default=Verdict.RUNNING)
     overshoot: Overshoot | None = Overshoot()
     lost_samples: int = 0
     illegal_update: int | None = None
-    """Noted by earlier versions, where an update was no whole batch."""
+    """Stored by earlier versions for an update that was no whole batch."""
 
     def after(
         self, spec: Sprt, bins: Sequence[int], trinomial: Sequence[int] | None = None
     ) -> "SprtState":
-        """The state once the results so far are `bins` (cumulative)."""
+        """The state after the results so far are `bins` (cumulative)."""
         pairs = sum(bins)
         llr = spec.log_ratio(bins, trinomial)
         kept = self._without_unusable_overshoot(pairs)
@@ -168,14 +171,14 @@ def _verdict(llr: float, lower: float, upper: float) -> Verdict:
     return Verdict.REJECTED if llr < lower else Verdict.RUNNING
 
 
-# What other bounds would have said about the same results: a thought, never a verdict.
+# What other bounds would have concluded from the same results; this is never a verdict.
 #
-# Bounds chosen after looking at the results have no error rates.
+# Bounds that are chosen after looking at the results have no defined error rates.
 
 
 @dataclass(frozen=True, slots=True)
 class WouldHave:
-    """Where the test would stand, or the first result at which it would have ended."""
+    """The state that the test would have, or the first result at which it would have ended."""
 
     spec: Sprt
     llr: float
@@ -186,7 +189,8 @@ class WouldHave:
 def would_have(
     spec: Sprt, history: Iterable[Sequence[int]], trinomial: Sequence[int] | None = None
 ) -> WouldHave:
-    """Follows cumulative results, oldest first, under the plain bounds; gaps are allowed."""
+    """Applies other bounds to cumulative results, oldest first, without overshoot correction; gaps
+    are allowed."""
     seen = WouldHave(spec, 0.0, Verdict.RUNNING, 0)
     for bins in history:
         state = SprtState(overshoot=None).after(spec, bins, trinomial)
@@ -196,15 +200,17 @@ def would_have(
     return seen
 
 
-# The colour a finished test is remembered by.
+# The colour of a finished test.
 
-# A fixed-games test counts as decided when its likelihood of superiority leaves this corridor.
+# A test of fixed games counts as decided if its likelihood of superiority is above SURE or below
+# HOPELESS.
 SURE = 0.95
 HOPELESS = 0.05
 
 
 class Flag(enum.Enum):
-    """Green: it gained. Yellow: it failed although it won more than it lost."""
+    """The flag of a finished test. Green: it gained. Yellow: it failed although it won more than it
+    lost."""
 
     NONE = "none"
     GREEN = "green"
@@ -212,7 +218,8 @@ class Flag(enum.Enum):
 
 
 class Style(enum.Enum):
-    """How lists colour a test; blue is a passed simplification, which may not lose Elo."""
+    """The colour of a test in lists; blue is a passed simplification, which only must not lose
+    Elo."""
 
     PLAIN = ""
     GREEN = "green"

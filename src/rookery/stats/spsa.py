@@ -1,8 +1,8 @@
-"""A tune: its schedule, its parameters, where they stand and how they got there.
+"""An SPSA tune: its schedule, its parameters, their present values and their history.
 
     set_up -> Tune -> perturb(draw) -> games -> fold(result) -> Tune -> ...
 
-Values are frozen and chance comes in as a draw, so that the same draws and results always give
+Values are frozen and random numbers are passed in, so that the same draws and results always give
 the same tune.
 """
 
@@ -37,12 +37,12 @@ from rookery.stats.spsa_parameters import (
 
 
 def packed_size(count: int) -> int:
-    """How many bytes the flips of that many parameters take."""
+    """The number of bytes for the flips of `count` parameters."""
     return (count + 7) // 8
 
 
 def pack(flips: Sequence[int]) -> bytes:
-    """Flips as bits."""
+    """Packs flips into bits."""
     bits = 0
     for flip in flips:
         bits = bits << 1 | (flip > 0)
@@ -51,7 +51,7 @@ def pack(flips: Sequence[int]) -> bytes:
 
 
 def unpack(packed: bytes, count: int) -> tuple[int, ...]:
-    """The flips of `count` parameters; random bytes serve as a draw."""
+    """Unpacks the flips of `count` parameters; random bytes give random flips."""
     if len(packed) != packed_size(count):
         raise _wrong_draw(len(packed), packed_size(count))
     bits = int.from_bytes(packed, "big") >> (8 * len(packed) - count)
@@ -63,7 +63,8 @@ def _wrong_draw(found: int, wanted: int) -> SpsaFault:
 
 
 def signature(packed: bytes) -> int:
-    """What a worker echoes to show which flips its games were played with."""
+    """The signature of flips, which a worker returns to show which ones its games were played
+    with."""
     return zlib.crc32(packed)
 
 
@@ -73,7 +74,7 @@ def joint_signature(parts: Iterable[bytes]) -> int:
 
 
 class ParameterSample(Struct, frozen=True, gc=False):
-    """One parameter at one moment of the history."""
+    """The value and steps of one parameter at one point of the history."""
 
     theta: float
     r: float = field(name="R")
@@ -82,7 +83,7 @@ class ParameterSample(Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Tune:
-    """Everything a tune is; `thetas` are the present values, in the order of `parameters`."""
+    """A tune with all its state; `thetas` are the present values, in the order of `parameters`."""
 
     schedule: GainSchedule
     parameters: tuple[Parameter, ...]
@@ -92,7 +93,8 @@ class Tune:
 
     @property
     def needs_floats(self) -> bool:
-        """Whether official workers, which round every value, can't play it."""
+        """Whether the tune needs fractional values, so that official workers, which round every
+        value, can't play it."""
         return any(parameter.line.kind is ParameterKind.FLOAT for parameter in self.parameters)
 
     def steps(self, iteration: int, *, final: bool = False) -> tuple[Steps, ...]:
@@ -109,22 +111,24 @@ def new_tune(
     alpha: float = DEFAULT_ALPHA,
     gamma: float = DEFAULT_GAMMA,
 ) -> Tune:
-    """A fresh tune from parameter lines, for that many games; raises SpsaFault."""
+    """A new tune from parameter lines, for `games` games; raises SpsaFault."""
     schedule = schedule_for(games, a_ratio=a_ratio, alpha=alpha, gamma=gamma)
     parameters = tuple(parameter_for(line, schedule) for line in read_lines(text))
     return Tune(schedule, parameters, tuple(each.line.start for each in parameters))
 
 
-# Draws the two sets of values that play one another, and remembers what was drawn.
+# Draws the two sets of values that play against each other, and what must be remembered of them.
 #
-# An official worker gets unrounded values and rounds them itself, each side by its own chance. Our
-# worker gets final values, one perturbation per slot: a common draw rounds both sides of an int,
-# so that rounding adds no noise between them, and `c` is at least one half.
+# An official worker gets unrounded values and rounds them itself, each side with a separate random
+# number. Our worker gets final values, one perturbation per slot: both sides of an int are rounded
+# with the same random number, so that rounding adds no noise between them, and `c` is at least one
+# half.
 
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """What is stored until the games come back: the flips, and the iteration they belong to."""
+    """What is stored until the games are reported: the flips, and the iteration that they belong
+    to."""
 
     iteration: int
     packed_flips: bytes
@@ -137,7 +141,7 @@ class Issued:
 
 @dataclass(frozen=True, slots=True)
 class Perturbation:
-    """Values for the new and the base engine, in the order of the tune's parameters."""
+    """The values for the new and the base engine, in the order of the tune's parameters."""
 
     issued: Issued
     new: tuple[float, ...]
@@ -148,7 +152,8 @@ class Perturbation:
 
 @dataclass(frozen=True, slots=True)
 class PerturbationDraw:
-    """Chance for one perturbation: random bytes for the flips, a number in [0, 1) per parameter."""
+    """The random numbers of one perturbation: bytes for the flips, and a number in [0, 1) per
+    parameter."""
 
     flips: bytes
     rounding: tuple[float, ...]
@@ -181,7 +186,7 @@ def _final(tune: Tune, steps: tuple[Steps, ...], draw: PerturbationDraw) -> Pert
 
 
 def settled(tune: Tune, values: Iterable[float], rounding: Sequence[float]) -> tuple[float, ...]:
-    """Values as engines take them: clipped, and whole where they must be."""
+    """Values as engines accept them: within their limits, and whole where they must be."""
     return tuple(
         parameter.line.settle(value, draw)
         for parameter, value, draw in zip(tune.parameters, values, rounding, strict=True)
@@ -203,20 +208,21 @@ def _clipped(tune: Tune, values: Iterable[float]) -> tuple[float, ...]:
     )
 
 
-# Moves the parameters by the result of a batch, and keeps a thinned history of where they were.
+# Moves the parameters by the result of a batch, and keeps a thinned history of their values.
 #
-# The steps are those of the iteration the batch was issued at, the values those of now: other
-# machines may have moved them in between.
+# The steps are those of the iteration at which the batch was issued; the values that are moved are
+# the present ones, which other machines may have changed since.
 
 MOST_SAMPLES = 100
-"""A history's length for few parameters; the product of both is kept within bounds for many."""
+"""The length of a history with few parameters; with many it is shorter, to limit the total size."""
 MOST_SAMPLE_VALUES = 10_000
 MANY_PARAMETERS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class TuneBatch:
-    """The games of one perturbation, as counted by the new engine, with the echoed signature."""
+    """The games of one perturbation, from the new engine's point of view, with the returned
+    signature."""
 
     games: int
     wins: int
@@ -225,7 +231,7 @@ class TuneBatch:
 
 
 def fold(tune: Tune, issued: Issued | None, batch: TuneBatch) -> Tune:
-    """The tune after a batch; unchanged where nothing was issued or the signature is another."""
+    """The tune after a batch; unchanged if nothing was issued or the signature differs."""
     if issued is None or issued.signature != batch.signature:
         return tune
     steps = tune.steps(issued.iteration, final=issued.final)
@@ -239,7 +245,7 @@ def fold(tune: Tune, issued: Issued | None, batch: TuneBatch) -> Tune:
 
 
 def fold_all(tune: Tune, pairs: Iterable[tuple[Issued, TuneBatch]]) -> Tune:
-    """The tune after several perturbations that were handed out together, in their order."""
+    """The tune after several perturbations that were issued together, in order."""
     for issued, batch in pairs:
         tune = fold(tune, issued, batch)
     return tune
@@ -267,7 +273,7 @@ def _remembered(tune: Tune, steps: tuple[Steps, ...]) -> Tune:
 
 
 def sampling_period(tune: Tune) -> float:
-    """How many iterations lie between two samples of the history."""
+    """The number of iterations between two samples of the history."""
     return tune.schedule.iterations / _samples(len(tune.parameters))
 
 
@@ -277,7 +283,7 @@ def _samples(parameters: int) -> float:
     return MOST_SAMPLE_VALUES / parameters if parameters < MANY_PARAMETERS else 1
 
 
-# What people take away from a tune: its values in the forms that other places want.
+# The results of a tune for people: its values in the formats that other programs need.
 
 LATE_SHARE = 5
 """The mean is taken over the last fifth of the history."""
@@ -302,17 +308,17 @@ def late_mean(tune: Tune) -> tuple[float, ...]:
 
 
 def engine_values(tune: Tune, values: Sequence[float]) -> tuple[float, ...]:
-    """Values as an engine would be given them: whole numbers to the nearest."""
+    """Values as an engine would get them, with whole numbers rounded to the nearest."""
     return settled(tune, values, [0.5] * len(tune.parameters))
 
 
 def as_pairs(tune: Tune, values: Sequence[float]) -> tuple[str, ...]:
-    """`Name Value`, a line each."""
+    """Lines with `Name Value`."""
     return tuple(f"{name} {value}" for name, value in _named(tune, values))
 
 
 def as_options(tune: Tune, values: Sequence[float]) -> str:
-    """`Name=Value` with spaces between, as an official worker takes a test's options."""
+    """`Name=Value` separated by spaces, as in an official worker's options of a test."""
     for parameter in tune.parameters:
         if " " in parameter.line.name:
             raise SpsaFault(
@@ -322,12 +328,12 @@ def as_options(tune: Tune, values: Sequence[float]) -> str:
 
 
 def as_mapping(tune: Tune, values: Sequence[float]) -> dict[str, str]:
-    """Values by name, for a test of ours, whose option names may hold spaces."""
+    """Values by name, for a test of our own workers, whose option names may contain spaces."""
     return dict(_named(tune, values))
 
 
 def as_setoption(tune: Tune, values: Sequence[float]) -> tuple[str, ...]:
-    """Commands for an engine's input, a line each."""
+    """Lines with UCI commands that set the values."""
     return tuple(f"setoption name {name} value {value}" for name, value in _named(tune, values))
 
 

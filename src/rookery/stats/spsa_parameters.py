@@ -1,4 +1,5 @@
-"""The parameters of a tune: how they are written, how their steps shrink, what looks odd."""
+"""The parameters of a tune: how they are written, how their steps decrease, and what looks
+unusual."""
 
 import enum
 import math
@@ -27,7 +28,7 @@ LARGEST_A_RATIO = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Decay:
-    """What the first `c` and the first `a` of every parameter are divided by."""
+    """The divisors of the first `c` and the first `a` of every parameter at some iteration."""
 
     c: float
     a: float
@@ -43,7 +44,7 @@ class GainSchedule:
     gamma: float = DEFAULT_GAMMA
 
     def decay(self, iteration: int) -> Decay:
-        """The decay when `iteration` pairs have been played."""
+        """The decay after `iteration` pairs."""
         k = iteration + 1
         return Decay(math.pow(k, self.gamma), math.pow(self.stability + k, self.alpha))
 
@@ -60,7 +61,7 @@ def schedule_for(
     alpha: float = DEFAULT_ALPHA,
     gamma: float = DEFAULT_GAMMA,
 ) -> GainSchedule:
-    """The schedule of a tune over that many games."""
+    """The schedule of a tune over `games` games."""
     _check_within("num_games", games, 2, 2 * MOST_PAIRS)
     _check_within("A", a_ratio, 0, LARGEST_A_RATIO)
     _check_within("alpha", alpha, 0, LARGEST_EXPONENT)
@@ -74,11 +75,12 @@ def _check_within(field: str, found: float, low: float, high: float) -> None:
 
 
 LEAST_WHOLE_STEP = 0.5
-"""Below it both sides of a whole-number parameter would mostly play the same value."""
+"""The least `c` of a whole-number parameter; below it both sides would mostly play the same
+value."""
 
 
 class ParameterKind(enum.Enum):
-    """What values an option takes."""
+    """The type of an option's values."""
 
     INT = "int"
     FLOAT = "float"
@@ -100,7 +102,8 @@ class ParameterLine:
         return min(max(value, self.minimum), self.maximum)
 
     def settle(self, value: float, draw: float) -> float:
-        """The value an engine is given: a float as it is, an int rounded up or down by the draw."""
+        """The value that an engine gets: a float unchanged, an int rounded up or down by the
+        draw."""
         if self.kind is ParameterKind.FLOAT:
             return self.clip(value)
         low, high = math.ceil(self.minimum), math.floor(self.maximum)
@@ -133,7 +136,7 @@ class Parameter:
 
 
 def parameter_for(line: ParameterLine, schedule: GainSchedule) -> Parameter:
-    """Work back from the last iteration's steps to those of the first."""
+    """Computes the steps of the first iteration from those of the last."""
     a_end = line.r_end * line.c_end**2
     return Parameter(
         line=line,
@@ -148,8 +151,8 @@ def parameter_for(line: ParameterLine, schedule: GainSchedule) -> Parameter:
 #     name,start,min,max,c_end,r_end
 #     name,int|float,start,min,max,c_end,r_end
 #
-# Six-field parameters are whole numbers, because the official worker rounds them. Both forms may
-# stand in one text, and blank lines are passed over.
+# Parameters with six fields are whole numbers, because the official worker rounds them. Both forms
+# may be mixed in a text, and blank lines are ignored.
 
 MOST_PARAMETERS = 10_000
 LARGEST_NUMBER = 1e12
@@ -161,7 +164,7 @@ _NAME = re.compile(r"[^\x00-\x1f\x7f,=]{1,100}")
 
 
 def read_lines(text: str) -> tuple[ParameterLine, ...]:
-    """All parameters of the text, or the fault of the first line that has one."""
+    """All parameters of the text; raises the fault of the first bad line."""
     lines: dict[str, ParameterLine] = {}
     for number, fields in _rows(text):
         line = _read(number, fields)
@@ -231,14 +234,14 @@ def _check(number: int, line: ParameterLine) -> None:
         raise SpsaFault(f"line {number}: no value of {line.name} lies within {low:g} and {high:g}")
 
 
-# What a person should hear before a tune starts: legal, but seldom meant.
+# Warnings before a tune starts, about what is legal but seldom intended.
 
 USUAL_R_END = 0.002
 FAR_FACTOR = 10.0
 
 
 class Concern(enum.Enum):
-    """Why a parameter looks odd."""
+    """The kinds of warnings about a parameter."""
 
     SMALL_STEP = "small_step"
     START_OUTSIDE = "start_outside"
@@ -251,7 +254,7 @@ class Concern(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A concern about one parameter, with the sentence to show."""
+    """A warning about one parameter, with the sentence to show."""
 
     name: str
     concern: Concern
@@ -261,7 +264,7 @@ class Remark:
 def remarks(
     parameters: Iterable[Parameter], options: Collection[str] | None = None
 ) -> tuple[Remark, ...]:
-    """All concerns; `options` are the names the engine offers, None where nobody knows them."""
+    """All warnings; `options` are the names that the engine offers, or None if unknown."""
     known = None if options is None else {name.casefold() for name in options}
     return tuple(
         Remark(parameter.line.name, concern, f"{parameter.line.name}: {text}")

@@ -20,13 +20,14 @@ from rookery.stats.numbers import (
 )
 from rookery.stats.sprt import EloModel, Sprt
 
-# Where a walk is short against its corridor, or its drift decides, the far bound hardly matters.
+# If a walk is this short compared to its corridor, or its drift dominates, the far bound hardly
+# matters.
 SHORT = 0.01
 STEEP = 15.0
 FLAT = 1e-200
 NEGLIGIBLE = 1e-14
 
-# After this many corridor-widths squared the chance to be still inside is below 1e-80.
+# After this many squared corridor widths, the chance to be still inside is below 1e-80.
 CERTAINLY_OVER = 40.0
 
 
@@ -45,12 +46,12 @@ class Walk:
 
     @property
     def pull(self) -> float:
-        """Drift against variance: how strongly the walk leans towards `high`."""
+        """The ratio of drift and variance: how strongly the walk tends towards `high`."""
         return self.drift / self.variance
 
     @property
     def is_over(self) -> bool:
-        """Whether a bound was passed already; then there are no chances left to ask for."""
+        """Whether a bound was passed already; then the chances below are not defined."""
         return self.low >= 0.0 or self.high <= 0.0
 
     def chance_high(self) -> float:
@@ -62,7 +63,7 @@ class Walk:
         if abs(steep) < FLAT:
             return self.high / self.width
         if steep > 0.0:
-            # Multiplied through, so that both exponents are negative.
+            # Rearranged so that both exponents are negative.
             return exp(2.0 * self.pull * self.low) * (
                 expm1(-2.0 * self.pull * self.high) / expm1(-2.0 * steep)
             )
@@ -74,7 +75,7 @@ class Walk:
         return (self.low + self.width * self.chance_high()) / self.drift
 
     def chance_high_by(self, time: float) -> float:
-        """The chance to have ended at `high` by then, by the method of images."""
+        """The chance to have ended at `high` by that time, by the method of images."""
         if time <= 0.0:
             return 0.0
         if self.variance * time > CERTAINLY_OVER * self.width**2:
@@ -84,7 +85,8 @@ class Walk:
         lean, steepness = pull * self.high, abs(pull)
 
         def image(distance: float) -> float:
-            """The chance of a one-sided walk to have gone that far, seen through the real one."""
+            """The chance of a one-sided walk to have covered that distance, weighted for the
+            two-sided walk."""
             way = steepness * distance
             return grown_tail(lean - way, (distance - gone) / spread) + grown_tail(
                 lean + way, (distance + gone) / spread
@@ -126,7 +128,7 @@ class Walk:
         )
 
     def _below_by_waves(self, time: float, y: float) -> float:
-        """Fourier series of the walks still inside."""
+        """`chance_below` by the Fourier series of the walks that are still inside."""
         width, steep = self.width, self.pull * self.width
         start, end = -self.low * pi / width, (y - self.low) * pi / width
         decay = self.variance * time * (pi / width) ** 2 / 2.0
@@ -146,34 +148,35 @@ class Walk:
         return total * exp(self.pull * y - lost)
 
 
-# How fast an SPRT's log-likelihood ratio moves, game by game, for each true Elo.
+# How fast an SPRT's log-likelihood ratio moves per game, for each true Elo.
 #
-# Per game it spreads by `variance` and drifts by pull * variance, where the pull is the distance
-# of the true Elo from the middle of the bounds, counted in widths of the bounds.
+# Per game its variance grows by `variance` and it drifts by pull * variance, where the pull is the
+# distance of the true Elo from the middle of the bounds, in widths of the bounds.
 
 # Pairs of a strong engine at short time control from a book of unbalanced openings, per thousand.
 TYPICAL_PAIRS = (10, 230, 520, 230, 10)
 TYPICAL_SIGMA = moments(TYPICAL_PAIRS).sigma_per_game
 
-# The mean overshoot of a walk in steps, in step sigmas (-zeta(1/2) / sqrt(2 pi)).
+# The mean overshoot of a random walk, in sigmas of a step (-zeta(1/2) / sqrt(2 pi)).
 MEAN_OVERSHOOT = 0.5825971579390107
 
-# An Elo this many widths off decides the test in its first game; more would overflow.
+# The largest pull: an Elo this many widths away decides the test in its first game, and more would
+# overflow.
 STRONGEST_PULL = 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class LlrPace:
-    """How much the log-likelihood ratio of a test varies in one game."""
+    """The variance of a test's log-likelihood ratio per game."""
 
     spec: Sprt
     variance: float
     corrected: bool = True
 
     def walk(self, elo: float, llr: float = 0.0) -> Walk:
-        """The way that is left from `llr` to the bounds; elo is on the scale of the bounds.
+        """The walk that remains from `llr` to the bounds; `elo` is on the scale of the bounds.
 
-        A corrected test ends, on average, on its nominal bounds; an uncorrected one beyond them.
+        A corrected test ends on its nominal bounds on average; an uncorrected one ends beyond them.
         """
         spec = self.spec
         middle, width = (spec.elo0 + spec.elo1) / 2.0, spec.elo1 - spec.elo0
@@ -193,7 +196,8 @@ class LlrPace:
 def pace_of(
     spec: Sprt, sigma_per_game: float = TYPICAL_SIGMA, *, corrected: bool = True
 ) -> LlrPace:
-    """Normalised bounds fix the pace; for the others it depends on how much the games spread.
+    """The pace of a test. Normalised bounds determine it; for the other scales it depends on the
+    spread of games.
 
     A test is `corrected` as long as it keeps its overshoot record.
     """
@@ -204,15 +208,15 @@ def pace_of(
     return LlrPace(spec, step * step, corrected)
 
 
-# How long an SPRT takes and how it ends, if the true Elo were known: what to ask before a test.
+# How long an SPRT takes and how it ends for a known true Elo, for planning a test.
 
 PIECES = 400
-"""By which a mean is summed up; even, as Simpson's rule wants it."""
+"""The number of intervals in Simpson's rule, which must be even."""
 
 
 @dataclass(frozen=True, slots=True)
 class GamesRange:
-    """Games at which one in ten, one in two and nine in ten tests are over."""
+    """The numbers of games at which 10, 50 and 90 % of tests are over."""
 
     early: float
     middle: float
@@ -227,7 +231,8 @@ class GamesRange:
 
 @dataclass(frozen=True, slots=True)
 class TestLength:
-    """Chances and games; with a limit on games some tests end without a verdict."""
+    """The chances and lengths of a test; with a limit on games, some tests end without a
+    verdict."""
 
     elo: float
     pass_chance: float
@@ -255,7 +260,8 @@ def length_at(pace: LlrPace, elo: float, *, max_games: float | None = None) -> T
 
 
 def range_of(over_by: Callable[[float], float], guess: float) -> GamesRange:
-    """Where a distribution of lengths reaches 10, 50 and 90 %, to a thousandth of itself."""
+    """The points at which a distribution of lengths reaches 10, 50 and 90 %, accurate to a
+    thousandth."""
     return GamesRange(*(_reaches(over_by, chance, guess) for chance in (0.1, 0.5, 0.9)))
 
 
@@ -270,7 +276,7 @@ def _reaches(over_by: Callable[[float], float], chance: float, guess: float) -> 
 
 
 def _mean_within(walk: Walk, limit: float) -> float:
-    """The mean of min(length, limit): the area under the chance to be still running."""
+    """The mean of min(length, limit): the integral of the chance to be still running."""
     if walk.chance_over_by(limit) > 1.0 - 1e-9:
         return walk.mean_time()
     step = limit / PIECES
@@ -279,13 +285,13 @@ def _mean_within(walk: Walk, limit: float) -> float:
     return step / 3.0 * (running[0] + 4.0 * odd + 2.0 * even + running[-1])
 
 
-# How much single games spread, by how many are drawn and how far openings favour one side.
+# The spread of single games, from the share of draws and the imbalance of openings.
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreSpread:
-    """The share of drawn games, and the root mean square of what openings favour a side by, in
-    Elo: games of a pair from such an opening cancel one another out."""
+    """The share of drawn games, and the root mean square of the openings' advantage for one side,
+    in Elo; in a pair of games these advantages cancel out."""
 
     draw_ratio: float
     rms_bias: float
@@ -304,13 +310,13 @@ class ScoreSpread:
 
     @property
     def sigma(self) -> float:
-        """Of one game, as far as it tells something."""
+        """The sigma of one game, without the part that cancels out within pairs."""
         return sqrt(self._variance)
 
     def nelo_of(self, elo: float) -> float:
-        """Logistic Elo on the normalised scale."""
+        """Converts logistic Elo to normalised Elo."""
         return (score_of(elo) - 0.5) / self.sigma * NELO_PER_SIGMA
 
     def elo_of(self, nelo: float) -> float:
-        """Normalised Elo on the logistic scale."""
+        """Converts normalised Elo to logistic Elo."""
         return elo_of(0.5 + nelo / NELO_PER_SIGMA * self.sigma)
