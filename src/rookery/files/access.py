@@ -1,9 +1,11 @@
-"""Who may see an uploaded file: a file uploaded for a private engine is visible to its team alone.
+"""Decides who may see an uploaded file: a file uploaded for a private engine is visible to its team
+only.
 
-A file is a net, a program or a book, known by the name under which it is fetched. Its engine is set
-at the first upload. A second upload of the same file by somebody who can see it changes nothing.
-Somebody who can't see it must not learn that it exists: their upload is stored as a RepeatedUpload,
-and from then on they, and the team of the engine they named, see the file as their own.
+A file is a net, a program or a book, identified by the name under which it is fetched. Its engine
+is set at the first upload. A second upload of the same file by somebody who can see it changes
+nothing. Somebody who can't see it must not learn that it exists: their upload is stored as a
+RepeatedUpload, and from then on they, and the team of the engine they named, see the file as their
+own.
 """
 
 from collections import defaultdict
@@ -20,8 +22,8 @@ from rookery.protocol.codec import BadParameter
 
 @dataclass(frozen=True, slots=True)
 class RepeatedUpload:
-    """An upload of a file that was there already, by somebody who could not see it; the engine is
-    empty where none was named."""
+    """An upload of an existing file by somebody who could not see it; `engine` is empty if none was
+    named."""
 
     file: str
     engine: str
@@ -32,7 +34,7 @@ class RepeatedUpload:
 
 @dataclass(frozen=True, slots=True)
 class StoredUsage:
-    """The bytes that a user keeps here, and how many they may; None for no limit."""
+    """The bytes that a user has stored, and the user's limit; None for no limit."""
 
     used: int
     allowed: int | None
@@ -40,7 +42,8 @@ class StoredUsage:
 
 @dataclass(frozen=True, slots=True)
 class FileSight:
-    """What somebody may not see of files, and what they see through their own uploads alone."""
+    """The files that a viewer may not see, and those that they only see through their own
+    uploads."""
 
     hidden: tuple[str, ...]
     repeats: Mapping[str, RepeatedUpload]
@@ -67,7 +70,8 @@ class FileAccessRows(Table):
             await write("engines_changed", "")
 
     async def load_usage(self, user: str, limit: int | None) -> StoredUsage:
-        """`limit` is what the site allows everybody."""
+        """The usage of a user; `limit` is the site's limit for users without a quota of their
+        own."""
         found = await self._one(StoredUsage, "uploads_of", user, limit)
         assert found is not None
         return found
@@ -77,8 +81,8 @@ class FileAccessRows(Table):
         return await self._many(RepeatedUpload, "repeated_uploads_all")
 
     async def add_repeat(self, repeat: RepeatedUpload, *, limit: int | None = None) -> None:
-        """Counts towards the user's quota; raises QuotaExceeded. Does nothing where it is there
-        already."""
+        """Adds a repeated upload, which counts towards the user's quota; raises QuotaExceeded. Does
+        nothing if it exists already."""
         async with self._writing() as write:
             await lock_quota(write, repeat.user, limit)
             if await write("repeated_uploads_add", *columns(repeat)) is not None:
@@ -114,7 +118,7 @@ class FileAccess:
         self._repeats = {file: tuple(repeats) for file, repeats in found.items()}
 
     def see(self, viewer: str | None) -> FileSight:
-        """For lists that are searched and paged by the database."""
+        """What the viewer may see, for lists that the database searches and pages."""
         secret = [file for file in self._engine_of if not self._may_see_first(viewer, file)]
         repeats = {file: found for file in secret if (found := self.visible_repeat(viewer, file))}
         return FileSight(tuple(file for file in secret if file not in repeats), repeats)
@@ -160,7 +164,7 @@ class FileAccess:
             await self.load()
 
     async def add_repeat(self, repeat: RepeatedUpload, *, limit: int | None = None) -> None:
-        """Raises QuotaExceeded."""
+        """Adds a repeated upload; raises QuotaExceeded."""
         await self.rows.add_repeat(repeat, limit=limit)
         await self.load()
 
@@ -169,7 +173,7 @@ class FileAccess:
         await self.load()
 
     async def remove(self, file: str) -> None:
-        """Forgets a file that was removed: its name may be given to another one later."""
+        """Forgets a removed file, whose name may be given to another one later."""
         if file in self._engine_of or file in self._repeats:
             await self.rows.remove(file)
             await self.load()

@@ -4,11 +4,11 @@
     FOLDER/rookery-20300102-030405.files   the files that its rows name: kind, key, size, SHA-256
     FOLDER/files/KIND/..                   the files of all backups in the folder, each once
 
-Theory of operation. The dump and the list of files are read from one snapshot; every file that is
-in the list is then copied, unless an earlier backup has it: files never change. Servers go on
-meanwhile. They remove rows, and no files while the backup holds its lock (`FileRows.forget`); those
-that are left over go with the next sweep. The dump gets its name last, once the list is on the
-disk too, so that one that is there has all its files.
+Theory of operation. The dump and the list of files are read from one snapshot. Then every listed
+file is copied unless an earlier backup has it, since files never change. Servers keep running: they
+may remove rows, but no files while the backup holds its lock (`FileRows.forget`); the next sweep
+removes what is left over. The dump gets its final name last, after the list is on disk, so every
+dump with that name has all its files.
 """
 
 import asyncio
@@ -42,13 +42,13 @@ DUMP, LIST, FILES = ".dump", ".files", "files"
 NAME = "rookery-%Y%m%d-%H%M%S"
 WAIT_SECONDS = 60
 COUNT = "count"
-"""Begins the last line of a list, which has as many words as the others: an earlier version takes
-it for a file of a kind that it does not know, and leaves it alone."""
+"""The first word of a list's last line. That line has as many words as the others, so that an
+earlier version takes it for a file of an unknown kind and ignores it."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackupReport:
-    """What a backup holds, and what it took."""
+    """What a backup contains, and what making it took."""
 
     name: str
     seconds: float
@@ -57,17 +57,17 @@ class BackupReport:
     file_bytes: int
     copied: int
     lost: tuple[str, ...]
-    """Files that rows name and that were not there to be copied."""
+    """Files that rows name but that did not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileList:
-    """The list of a backup's files, as it was read."""
+    """The list of a backup's files as read from the folder."""
 
     files: dict[tuple[str, str], CopiedBlob]
-    """By kind and key."""
+    """The files by kind and key."""
     count: int | None
-    """How many were written; None in lists of earlier versions."""
+    """The number of files that were written; None in lists of earlier versions."""
 
     @property
     def is_whole(self) -> bool:
@@ -75,7 +75,7 @@ class FileList:
 
 
 class BackupFolder:
-    """A folder with backups; its methods block."""
+    """A folder with backups. Its methods block."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -88,8 +88,8 @@ class BackupFolder:
         return sorted(path.stem for path in self.path.glob(f"rookery-*{DUMP}"))
 
     def read_list(self, name: str) -> FileList:
-        """The list of a backup. One that was cut short in the middle of a line has no count, and
-        a line that is none."""
+        """The list of a backup. A list that was cut short has no count, perhaps after a broken
+        line."""
         files, count = dict[tuple[str, str], CopiedBlob](), None
         for line in (self.path / f"{name}{LIST}").read_text("ascii").splitlines():
             words = line.split()
@@ -116,8 +116,9 @@ class BackupFolder:
         sync(self.path)
 
     def prune(self, keep: int) -> int:
-        """Removes all but the newest so many, and the files that only those named; gives their
-        number. Where a list is damaged nobody knows whose files are left, and all of them stay."""
+        """Removes all but the newest `keep` backups, and the files that only those named; returns
+        the number of removed backups. If a list is damaged, nobody knows which files are still
+        needed, so all files stay."""
         names = self.names()
         old = names[: max(0, len(names) - keep)]
         for name in old:
@@ -132,14 +133,15 @@ class BackupFolder:
         return len(old)
 
     def make(self) -> None:
-        """Raises BackupFailed. Nobody else may look into it."""
+        """Creates the folder, readable for this account only; raises BackupFailed."""
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise BackupFailed(reason=f"{self.path}: {error.strerror}") from None
 
     def place(self, threads: Threads, clock: Clock) -> FilePlace:
-        """Its files, which leave no reserve: what they are for is elsewhere."""
+        """The place of the backup's files. No disk space is kept in reserve there, because the
+        database is elsewhere."""
         folder = self.path / FILES
         health = StorageHealth(str(folder), threads, clock)
         return FilePlace(
@@ -149,7 +151,7 @@ class BackupFolder:
 
 @dataclass(frozen=True, slots=True)
 class BackupTools:
-    """What backing up and restoring work with."""
+    """The connections and objects that backing up and restoring need."""
 
     target: Target
     queries: Queries
@@ -196,7 +198,8 @@ async def back_up(tools: BackupTools, folder: BackupFolder, *, keep: int = 0) ->
 
 @asynccontextmanager
 async def hold_files(tools: BackupTools) -> AsyncIterator[OwnConnection]:
-    """A connection of its own; as long as it is open, no server removes a file."""
+    """Holds the lock of backups on a separate connection: no server removes a file until the block
+    ends."""
     connection = await connect(tools.target, seconds=CONNECT_SECONDS)
     try:
         await connection.execute("SET idle_in_transaction_session_timeout = 0")
@@ -215,7 +218,7 @@ async def _list_all(tools: BackupTools, connection: OwnConnection, kind: str) ->
 
 
 def _read_known(folder: BackupFolder) -> dict[tuple[str, str], CopiedBlob]:
-    """What earlier backups know of their files, so that those are not read again."""
+    """The files of earlier backups, which need not be read again."""
     known: dict[tuple[str, str], CopiedBlob] = {}
     for name in folder.names():
         known |= folder.read_list(name).files
@@ -230,7 +233,7 @@ async def _copy_kind(
     known: dict[tuple[str, str], CopiedBlob],
     counts: CopyCounts,
 ) -> list[CopiedBlob]:
-    """Copies what the folder lacks; gives all that it has of these."""
+    """Copies the files that the folder lacks; returns all of `keys` that it has then."""
     threads = tools.threads
     place = folder.place(threads, tools.clock)
     copier = Copier(kind, tools.files, place, threads, counts, tools.note)
@@ -255,7 +258,7 @@ async def put_back(
     known: Sequence[Migration],
     force: bool = False,
 ) -> CopyCounts:
-    """Restores a backup: first its files, each compared with its digest, then the database."""
+    """Restores a backup: first its files, each checked against its digest, then the database."""
     threads, counts = tools.threads, CopyCounts()
     await check_place(tools.target, force=force)
     listed = await threads.io(folder.read_list, name)
@@ -278,8 +281,8 @@ async def put_back(
 
 
 async def take_files(tools: BackupTools) -> None:
-    """After a restore into a place without a mark: it is this database's from now on. Raises
-    ForeignFiles where another one has it, of which nothing is removed then."""
+    """Marks a place without a mark as this database's, after a restore. Raises ForeignFiles if it
+    belongs to another database; then nothing in it is removed."""
     connection = await connect(tools.target, seconds=CONNECT_SECONDS)
     try:
         database = await load_database_name(connection, tools.queries)
@@ -289,7 +292,7 @@ async def take_files(tools: BackupTools) -> None:
 
 
 def choose_backup(folder: BackupFolder, name: str = "") -> str:
-    """The one of that name, or the newest; raises RestoreFailed."""
+    """The backup of that name, or the newest one; raises RestoreFailed."""
     names = folder.names()
     wanted = name.removesuffix(DUMP) or (names[-1] if names else "")
     if wanted not in names:

@@ -1,6 +1,6 @@
 """Blobs: the bytes of games, logs and uploads, stored under random keys.
 
-The port has three stores: a folder, the same folder shared by several servers, and S3-compatible
+There are three implementations: a folder, a folder shared by several servers, and S3-compatible
 storage (`bucket.py`). Everything here blocks: call it in a thread.
 """
 
@@ -22,7 +22,7 @@ FOLDER_CHARACTERS = 2
 """Files are spread over folders named by the first characters of the keys."""
 UNFINISHED = ".part"
 RESERVE = 256 * 10**6
-"""Bytes that are left free for the database, which stops on a full disk."""
+"""Bytes on the disk that are kept free for the database, which stops on a full disk."""
 
 
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -30,7 +30,7 @@ NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class UnknownBlob(Exception):
-    """There is no blob of that key."""
+    """There is no blob with that key."""
 
 
 class DiskNearlyFull(Exception):
@@ -38,12 +38,12 @@ class DiskNearlyFull(Exception):
 
 
 class StorageAway(Exception):
-    """The storage of files can't be used right now; the text says why."""
+    """The storage of files can't be used at the moment; the text says why."""
 
 
 class DoubtfulCall(StorageAway):
-    """A call of the storage failed for a reason that may be the call's own: a probe decides whether
-    the storage is away. Whoever called is answered as if it were."""
+    """A call of the storage failed for a reason that may concern only this call: a probe decides
+    whether the storage is away. The caller is answered as if it were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,14 @@ class ListedBlob:
 
 
 class Draft(Protocol):
-    """A blob that is being written; it has no key before `keep`."""
+    """A blob that is being written; it gets its key by `keep`."""
 
     def write(self, data: bytes) -> None:
-        """Raises DiskNearlyFull or StorageAway."""
+        """Appends bytes; raises DiskNearlyFull or StorageAway."""
         ...
 
     def open(self) -> BinaryIO:
-        """A file of this machine with what was written so far, to be read before `keep`."""
+        """A local file with what was written so far; only before `keep`."""
         ...
 
     def keep(self) -> str:
@@ -75,20 +75,19 @@ class Draft(Protocol):
 
 
 class Blobs(Protocol):
-    """A store of blobs. A blob is durable before its key is known to anybody, and never changes.
-    Every call may raise StorageAway."""
+    """A store of blobs. A blob is durable before its key is given out, and never changes. Every
+    call may raise StorageAway."""
 
     def draft(self, key: str = "") -> Draft:
-        """Begins a new blob; of this key where one is given, which only copies of blobs do."""
+        """Begins a new blob; only copies of blobs give a key."""
         ...
 
     def open(self, key: str, start: int = 0) -> BinaryIO:
-        """A file with the bytes from `start` on, read as they are wanted; raises UnknownBlob."""
+        """A file with the bytes from `start` on, read on demand; raises UnknownBlob."""
         ...
 
     def fetch(self, key: str) -> BinaryIO:
-        """A file of this machine with all bytes, which nothing more is waited for; raises
-        UnknownBlob."""
+        """A local file with all bytes, so that reading it waits for nothing; raises UnknownBlob."""
         ...
 
     def has(self, key: str) -> bool: ...
@@ -98,11 +97,11 @@ class Blobs(Protocol):
         ...
 
     def list_all(self, *, older_than_seconds: float = 0.0) -> Iterator[ListedBlob]:
-        """All blobs, or those of that age."""
+        """All blobs, or those of at least that age."""
         ...
 
     def sign(self, key: str, seconds: int) -> str:
-        """An address at which anybody can fetch the blob for so long; empty where there is none."""
+        """A URL at which anybody can fetch the blob for `seconds`; empty if the store has none."""
         ...
 
 
@@ -127,15 +126,15 @@ def make_key() -> str:
 
 
 def check_key(key: str) -> str:
-    """The key itself; raises UnknownBlob for text that is none."""
+    """Returns a valid key; raises UnknownBlob for a text that is none."""
     if len(key) != 2 * KEY_BYTES or not key.isalnum() or not key.isascii():
         raise UnknownBlob(key)
     return key
 
 
 def check_free_space(descriptor: int, reserve: int, size: int) -> None:
-    """Raises DiskNearlyFull where that many bytes more would use up the reserve of the disk that
-    holds an open file."""
+    """Raises DiskNearlyFull if `size` more bytes would leave less than the reserve on the disk of
+    an open file."""
     disk = os.fstatvfs(descriptor)
     if disk.f_bavail * disk.f_frsize < reserve + size:
         raise DiskNearlyFull
@@ -143,7 +142,8 @@ def check_free_space(descriptor: int, reserve: int, size: int) -> None:
 
 @contextlib.contextmanager
 def refusing_when_full() -> Iterator[None]:
-    """Raises DiskNearlyFull for a write that found no space: others were faster than the check."""
+    """Turns the error of a write on a full disk into DiskNearlyFull, since other writes may have
+    used the space after the check."""
     try:
         yield
     except OSError as error:
@@ -153,8 +153,8 @@ def refusing_when_full() -> Iterator[None]:
 
 
 class FolderBlobs:
-    """Blobs as files in a folder, which several servers may share: a name appears with all its
-    bytes or not at all, and nobody writes to a file of another's."""
+    """Blobs as files in a folder, which several servers may share: a file appears complete or not
+    at all, and no server writes to another's file."""
 
     def __init__(self, folder: Path, clock: Clock, *, reserve: int = RESERVE) -> None:
         self._folder = folder
@@ -190,7 +190,7 @@ class FolderBlobs:
         self.path(key).unlink(missing_ok=True)
 
     def list_all(self, *, older_than_seconds: float = 0.0) -> Iterator[ListedBlob]:
-        """With an age, also removes unfinished files of that age."""
+        """All blobs. With an age, it also removes unfinished files of that age."""
         before = self._clock.now().timestamp() - older_than_seconds
         for path in self._folder.glob("*/*"):
             try:
@@ -214,16 +214,16 @@ class FolderBlobs:
 
 
 class FolderDraft:
-    """A file with the suffix `.part`, renamed to its key once it is complete. Its name has a part
-    of its own, so that two copies of one blob do not meet."""
+    """A file with the suffix `.part`, renamed to its key when it is complete. Its temporary name is
+    unique, so that two copies of one blob do not collide."""
 
     def __init__(self, path: Path, reserve: int) -> None:
         self._path = path
         self._reserve = reserve
         self._unfinished = path.with_name(f"{path.name}-{secrets.token_hex(4)}{UNFINISHED}")
         self._file = self._unfinished.open("xb")
-        # Held while somebody writes it; a process that dies lets go of it. Where a shared folder
-        # knows no locks, unfinished files go by their age alone.
+        # The lock shows that the file is being written, and is released if the process dies. On a
+        # shared folder without locks, unfinished files are removed by age alone.
         with contextlib.suppress(OSError):
             fcntl.flock(self._file, fcntl.LOCK_EX)
 
@@ -253,8 +253,8 @@ class FolderDraft:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Removes the unfinished files of processes that died, in all folders of blobs in `folder`,
-    which is on a disk of this machine."""
+    """Removes the unfinished files of dead processes in all folders of blobs below `folder`, which
+    must be on a local disk."""
     for path in folder.glob(f"*/*/*{UNFINISHED}"):
         with contextlib.suppress(OSError), path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Opening books: those that people upload, and the one that comes with the package."""
+"""Stores opening books: those that people upload, and the one in the package."""
 
 import asyncio
 import base64
@@ -30,7 +30,7 @@ from rookery.model.run import Run, RunFault
 from rookery.rules.lifecycle import Actor
 
 PACKAGE_USER = "rookery"
-"""The user who is shown for the books that come with the package."""
+"""The user shown for the books in the package."""
 
 
 class BookTaken(RunFault):
@@ -39,8 +39,8 @@ class BookTaken(RunFault):
 
 @dataclass(frozen=True, slots=True)
 class StoredBook:
-    """The row of a book; one without a blob comes with the package. `sri` is the hash by which
-    official workers check it."""
+    """The row of a book; a book in the package has no blob. `sri` is the hash by which official
+    workers check it."""
 
     name: str
     blob: str
@@ -78,8 +78,8 @@ class BookStore(UserFileStore[BookRows]):
 
     @property
     def official(self) -> Mapping[str, OfficialBook]:
-        """The official books by name: as their repository lists them, or as the package knew them
-        where that was not read yet."""
+        """The official books by name: as listed in their repository, or as known to the package
+        until that was read."""
         return self._official or books.official_books()
 
     @official.setter
@@ -87,7 +87,8 @@ class BookStore(UserFileStore[BookRows]):
         self._official = found
 
     async def upload(self, pieces: AsyncIterator[bytes], name: str, user: str) -> StoredBook:
-        """Raises FileRefused, BookTaken or QuotaExceeded; the same book again is no fault."""
+        """Stores a book; the same book again is no error. Raises FileRefused, BookTaken or
+        QuotaExceeded."""
         if BOOK_NAME.fullmatch(name) is None:
             raise FileRefused("A book's name is a file name that ends in .epd or .pgn.")
         if name in await self.load_shipped():
@@ -109,7 +110,7 @@ class BookStore(UserFileStore[BookRows]):
         return tuple(sorted(kept, key=lambda book: book.name))
 
     async def remove(self, name: str, actor: Actor, unfinished: Iterable[Run]) -> StoredBook:
-        """Raises UnknownFile, NotYourFile or FileInUse."""
+        """Removes a book; raises UnknownFile, NotYourFile or FileInUse."""
         book = await self.by_name(name)
         if book is None:
             raise UnknownFile(kind="book", name=name)
@@ -129,7 +130,7 @@ class BookStore(UserFileStore[BookRows]):
         return file
 
     async def load_shipped(self) -> dict[str, StoredBook]:
-        """The books that come with the package, by name; read once."""
+        """The books in the package, by name; read once."""
         async with self._load_lock:
             if not self._shipped:
                 self._shipped = await self._threads.io(_read_shipped)
@@ -137,7 +138,7 @@ class BookStore(UserFileStore[BookRows]):
 
 
 def _read_shipped() -> dict[str, StoredBook]:
-    # Caches these, too: reading a file on the event loop would block it.
+    # This caches the official ones, too: reading a file on the event loop would block it.
     books.official_books()
     data, reader = books.demo_path().read_bytes(), BookReader(books.DEMO)
     reader.feed(data)
@@ -148,14 +149,14 @@ def _read_shipped() -> dict[str, StoredBook]:
     return {book.name: book}
 
 
-# Checks of a book while it is uploaded. Every line is counted; positions are checked by the rules
-# of chess at the start and then now and again, because a book may have millions.
+# Checks a book while it is uploaded. Every line is counted. The first positions are checked by the
+# rules of chess, and later only some, because a book may have millions.
 
 CHECKED_AT_START = 200
-"""So many positions from the start are checked, and after that one of CHECKED_EVERY."""
+"""The number of positions at the start that are all checked; after them, one of CHECKED_EVERY."""
 CHECKED_EVERY = 1000
 GAME_HEAD = 100_000
-"""The games in so many characters of a PGN book are checked."""
+"""The length of the beginning of a PGN book, in characters, whose games are checked."""
 LONGEST_LINE = 10_000
 _GAME = re.compile(r'^\[Event "', re.MULTILINE)
 
@@ -165,13 +166,13 @@ def is_960(name: str) -> bool:
 
 
 class BookReader:
-    """Counts and checks the openings of a book piece by piece, with one line in memory."""
+    """Counts and checks the openings of a book piece by piece, with only one line in memory."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.openings = 0
         self.sri = ""
-        """The hash of the text with normalised line ends; empty before `finish`."""
+        """The hash of the text with normalised line ends; empty until `finish`."""
         self._rest = ""
         self._head = ""
         self._digest = hashlib.sha384()
@@ -229,7 +230,7 @@ def _check_position(line: str, number: int, name: str) -> None:
 
 
 def _check_games(head: str, name: str) -> None:
-    """Plays through the games that are complete in the head of a book; raises FileRefused."""
+    """Replays the complete games at the beginning of a book; raises FileRefused."""
     import chess.pgn
 
     marks = [found.start() for found in _GAME.finditer(head)]
@@ -237,7 +238,7 @@ def _check_games(head: str, name: str) -> None:
     text, number = io.StringIO(whole), 1
 
     class MainLine(chess.pgn.BaseVisitor[bool]):
-        """Checks the moves and builds no tree, which could be as deep as the text is long."""
+        """Checks the moves without building a tree, which could be as deep as the text is long."""
 
         def begin_variation(self) -> chess.pgn.SkipType:
             return chess.pgn.SKIP

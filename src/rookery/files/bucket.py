@@ -1,8 +1,9 @@
-"""Blobs in S3-compatible storage, by obstore.
+"""Blobs in S3-compatible storage, using obstore.
 
-A new blob is spooled on this machine while it arrives and put when it is whole, in parts where it
-is large: what is refused or breaks off never reaches the storage, and a slow uploader holds no
-connection to it. A blob is read by ranges, a request each, so that a slow reader holds none either.
+A new blob is spooled on this machine while it arrives, and uploaded when it is complete, in parts
+if it is large. So a refused or interrupted upload never reaches the storage, and a slow uploader
+holds no connection to it. A blob is read by ranges, one request each, so that a slow reader holds
+no connection either.
 """
 
 import contextlib
@@ -33,19 +34,19 @@ if TYPE_CHECKING:
     from obstore.store import S3Store
 
 PART = 5 * 2**20
-"""Bytes of one request where a blob is put in parts: the least that S3 takes."""
+"""Bytes per request when a blob is uploaded in parts: the least that S3 accepts."""
 PARTS_AT_ONCE = 2
 PUT_SIZES = (2**14, 2**18, 2**20, PART)
-"""Requests that put up to so many bytes have a time limit in common."""
+"""Size classes of uploads; requests of one class share a time limit."""
 LEAST_RATE = 64 * 1024
-"""Bytes a second that one request may put at the least, for the slow uplinks of homes."""
+"""The slowest accepted upload rate in bytes per second, for the uplinks of homes."""
 RANGE = 2**20
-"""Bytes of one request where a blob is read."""
+"""Bytes per request when a blob is read."""
 IN_MEMORY = 256 * 1024
-"""A draft of more bytes is spooled to a file."""
+"""The largest draft that is kept in memory; larger ones are spooled to a file."""
 CONNECT_SECONDS = 3
 WHOLE_SECONDS = 3600
-"""For one request that reads a whole blob, where the storage gives no ranges."""
+"""The time limit for a request that reads a whole blob, if the storage does not support ranges."""
 PROBE = "probe"
 
 
@@ -60,7 +61,8 @@ class NoStorageClient(Complaint):
 
 @dataclass(frozen=True, slots=True)
 class BucketAddress:
-    """Where a bucket is; credentials are the environment's (AWS_ACCESS_KEY_ID and others)."""
+    """The address of a bucket; credentials are in the environment (AWS_ACCESS_KEY_ID and
+    others)."""
 
     bucket: str
     prefix: str = ""
@@ -76,16 +78,16 @@ class BucketAddress:
 
 
 class Bucket:
-    """The calls of one bucket, each with a time limit. Every error that is no missing object is a
+    """The calls to one bucket, each with a time limit. Every error except a missing object is a
     StorageAway."""
 
     def __init__(self, address: BucketAddress, *, seconds: int = 8) -> None:
-        """`seconds` is what the storage may take for one request, besides the time that the bytes
-        of an upload need; a few are repeated once."""
+        """`seconds` is the time limit for the storage's answer to one request, in addition to the
+        time for sending an upload; some requests are repeated once."""
         self._address = address
         self._store = _make_store(address, seconds, whole=3 * seconds)
         self._patient_store = _make_store(address, seconds, whole=WHOLE_SECONDS)
-        # The time limit of a client also counts while a body is being sent.
+        # A client's time limit also includes the time of sending a body.
         self._put_stores = {
             size: _make_store(address, limit, whole=limit)
             for size, limit in ((size, seconds + size // LEAST_RATE) for size in PUT_SIZES)
@@ -93,7 +95,8 @@ class Bucket:
         self._has_ranges = True
 
     def put(self, path: str, file: BinaryIO, headers: dict[str, str]) -> None:
-        """The whole file. Raises DoubtfulCall where it took too long: the uplink may be slow."""
+        """Uploads the whole file. Raises DoubtfulCall if it took too long, since the uplink may be
+        slow."""
         import obstore
 
         size = file.seek(0, io.SEEK_END)
@@ -111,7 +114,7 @@ class Bucket:
             )
 
     def read(self, path: str, start: int) -> bytes | None:
-        """Up to RANGE bytes from `start` on, empty at the end; None where the storage gives no
+        """Up to RANGE bytes from `start` on, empty at the end; None if the storage does not support
         ranges. Raises FileNotFoundError."""
         import obstore
 
@@ -123,7 +126,7 @@ class Bucket:
                     self._store, path, options={"range": (start, start + RANGE)}
                 ).bytes()
             except Exception as error:
-                # Some servers send the range that was asked for and call it the whole.
+                # Some servers send the requested range but declare it as the whole object.
                 if "non-partial response" in str(error):
                     self._has_ranges = False
                     return None
@@ -161,7 +164,7 @@ class Bucket:
             obstore.delete(self._store, path)
 
     def list_all(self, folder: str) -> Iterator[Any]:
-        """What obstore tells of each object in a folder."""
+        """The metadata that obstore gives for each object in a folder."""
         import obstore
 
         with translated_errors(missing_is_away=True):
@@ -175,7 +178,7 @@ class Bucket:
             return str(obstore.sign(self._store, "GET", path, timedelta(seconds=seconds)))
 
     def probe(self, writes: bool) -> None:
-        """Asks for a small object, or writes it before; raises StorageAway."""
+        """Reads a small object, or with `writes` writes it first; raises StorageAway."""
         if writes:
             self.put(PROBE, io.BytesIO(b"rookery"), {})
         self.has(PROBE)
@@ -206,7 +209,7 @@ def _make_store(address: BucketAddress, seconds: int, *, whole: int) -> "S3Store
 
 
 class BucketBlobs:
-    """The blobs of one kind in a bucket, below a prefix of their own."""
+    """The blobs of one kind in a bucket, below their own prefix."""
 
     def __init__(
         self,
@@ -219,7 +222,7 @@ class BucketBlobs:
         reserve: int = RESERVE,
         headers: dict[str, str] | None = None,
     ) -> None:
-        """`headers` are sent by the storage with every blob that is fetched from it directly."""
+        """The storage sends `headers` with every blob that is fetched from it directly."""
         self._bucket = bucket
         self._name = name
         self._health = health
@@ -250,7 +253,7 @@ class BucketBlobs:
         return cast("BinaryIO", io.BufferedReader(_PiecedFile(first, pieces), RANGE))
 
     def _read_ranges(self, path: str, start: int, *, last: int) -> Iterator[bytes]:
-        """The ranges from `start` on; one that is short was the last of the object."""
+        """The ranges from `start` on; a short one is the last of the object."""
         while last == RANGE:
             with self._health.watch("get"):
                 piece = self._bucket.read(path, start) or b""
@@ -302,7 +305,7 @@ class BucketBlobs:
 
 
 class BucketDraft:
-    """Spooled in memory or in a file without a name, which the end of the process removes."""
+    """A draft spooled in memory or in an unnamed file, which disappears with the process."""
 
     def __init__(self, blobs: BucketBlobs, key: str, spool: Path, reserve: int) -> None:
         self._blobs = blobs
@@ -339,13 +342,13 @@ class BucketDraft:
 
 
 def _open_spool(folder: Path) -> BinaryIO:
-    """A new file without a name."""
+    """Creates an unnamed file."""
     folder.mkdir(parents=True, exist_ok=True)
     return cast("BinaryIO", tempfile.TemporaryFile(dir=folder))
 
 
 class _PiecedFile(io.RawIOBase):
-    """An object whose pieces are asked for as they are wanted."""
+    """An object as a file; its pieces are fetched on demand."""
 
     def __init__(self, first: bytes, pieces: Iterator[bytes]) -> None:
         self._data = memoryview(first)

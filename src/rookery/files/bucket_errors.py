@@ -1,5 +1,5 @@
-"""What the errors of S3-compatible storage mean: whether it is away, perhaps away, or lacks an
-object. obstore tells nearly all of them as one error whose text has the whole request."""
+"""Interprets errors of S3-compatible storage: it is away, it may be away, or an object is missing.
+obstore reports nearly all of them as one error class whose text contains the whole request."""
 
 import contextlib
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from rookery.files.blobs import DoubtfulCall, StorageAway
 def translated_errors(
     *, missing_is_away: bool = False, slow_is_doubtful: bool = False
 ) -> Iterator[None]:
-    """Turns what obstore raises into StorageAway; a missing object stays FileNotFoundError."""
+    """Turns obstore's errors into StorageAway; a missing object remains FileNotFoundError."""
     from obstore.exceptions import BaseError
 
     try:
@@ -28,12 +28,13 @@ def translated_errors(
 
 
 DENIED = "it denies access"
-"""Also what S3 says of an object that is not there to those who may not list the bucket."""
+"""S3 also gives this answer for a missing object to clients that may not list the bucket."""
 LATE = "it does not answer in time"
 
 
 def explain(error: Exception) -> str:
-    """Why a call failed, in few words: obstore tells the whole request and its inner errors."""
+    """Why a call failed, in a few words, without the request and inner errors that obstore
+    includes."""
     text = str(error)
     for sign, words in (
         ("NoSuchBucket", "there is no such bucket"),

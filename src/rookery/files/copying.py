@@ -1,7 +1,8 @@
-"""Copies of files from one place to another, each read again and compared: for moves and backups.
+"""Copies files from one place to another, for moves and backups; each copy is read again and
+compared.
 
-A copy appears whole or not at all, so that whoever was interrupted begins again and goes on where
-it stopped: what the target lists with the right size is not copied twice.
+A copy appears complete or not at all. An interrupted run can be repeated and continues where it
+stopped: files that the target lists with the right size are not copied again.
 """
 
 import asyncio
@@ -22,11 +23,11 @@ T = TypeVar("T")
 
 PIECE = 2**20
 AT_ONCE = 8
-"""Files that are copied at a time."""
+"""The number of files that are copied at the same time."""
 ROWS_AT_A_TIME = 1000
 TRIES = 60
 PAUSE_SECONDS = 5.0
-"""Storage that is away is waited for, so often and so long."""
+"""The pause between attempts while storage is away."""
 TABLES: Mapping[str, str] = {
     "games": "pgns",
     "logs": "worker_logs",
@@ -35,7 +36,7 @@ TABLES: Mapping[str, str] = {
     "binaries": "binaries",
     "documents": "ask_uploads",
 }
-"""Whose rows name the files of a kind: the first word of its queries."""
+"""For each kind of file, the first word of the queries of the rows that name its files."""
 
 
 class CopyFailed(Complaint):
@@ -53,14 +54,14 @@ class CopiedBlob:
 
 @dataclass(slots=True)
 class CopyCounts:
-    """What was done so far."""
+    """Counts of what was done so far."""
 
     copied: int = 0
     copied_bytes: int = 0
     there: int = 0
-    """Files that the target had before."""
+    """Files that the target had already."""
     lost: list[str] = field(default_factory=list)
-    """Files that rows name and that the source does not have, as kind/key."""
+    """Files that rows name but that the source lacks, as kind/key."""
 
 
 async def list_named(
@@ -122,7 +123,7 @@ class Copier:
         counts: CopyCounts,
         note: Callable[[CopyCounts], object],
     ) -> None:
-        """`note` is called after each file."""
+        """`note` is called with the counts after each file."""
         self.kind = kind
         self._places = source, target
         self._source = source.blobs(kind)
@@ -134,12 +135,12 @@ class Copier:
         self._at_target: dict[str, int] = {}
 
     async def look(self) -> None:
-        """Lists both places, for what need not be copied."""
+        """Lists both places, to find files that need not be copied."""
         self._at_source = await self._insist(list_sizes, self._source)
         self._at_target = await self._insist(list_sizes, self._target)
 
     async def copy(self, keys: Iterable[str]) -> list[CopiedBlob]:
-        """Copies those that the target lacks, or has in another size."""
+        """Copies those of the files that the target lacks or has in another size."""
         missing = [key for key in keys if not self._is_there(key)]
         copied: list[CopiedBlob] = []
         for start in range(0, len(missing), AT_ONCE):
@@ -168,7 +169,8 @@ class Copier:
         return done
 
     async def _insist(self, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Does it in a thread, again and again while a place is away; raises CopyFailed."""
+        """Calls `act` in a thread, repeatedly while a place is away; raises CopyFailed in the
+        end."""
         for _ in range(TRIES):
             try:
                 return await self._threads.files(act, *args, **kwargs)
@@ -188,8 +190,8 @@ async def move_files(
     threads: Threads,
     note: Callable[[CopyCounts], object],
 ) -> CopyCounts:
-    """Copies every file that a row names, while servers go on: again from the start until there
-    was nothing new."""
+    """Copies every file that a row names, while servers keep running: repeats until there is
+    nothing new."""
     counts = CopyCounts()
     before = -1
     while before != counts.copied:
@@ -204,7 +206,8 @@ async def move_files(
 
 
 async def forget_removed(pool: Pool, queries: Queries, kind: str, counts: CopyCounts) -> None:
-    """A file that is gone with its row was removed meanwhile, which is no loss."""
+    """Removes files from the lost ones whose rows are gone too: they were removed in the
+    meantime."""
     gone = [name.partition("/")[2] for name in counts.lost if name.startswith(f"{kind}/")]
     if gone:
         found = await pool.fetch(queries[f"{TABLES[kind]}_known"], gone)
@@ -214,7 +217,7 @@ async def forget_removed(pool: Pool, queries: Queries, kind: str, counts: CopyCo
         ]
 
 
-# What the store and the rows do not agree on.
+# Differences between the stored files and the rows.
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +228,7 @@ class CheckedKind:
     named: int
     bytes: int
     missing: tuple[str, ...]
-    """Files that a row names and that are not there."""
+    """Files that a row names but that do not exist."""
     orphans: tuple[str, ...]
     """Old files that no row names; the sweep removes them."""
 
@@ -233,8 +236,8 @@ class CheckedKind:
 async def check_files(
     pool: Pool, queries: Queries, place: FilePlace, threads: Threads, orphan_seconds: float
 ) -> AsyncIterator[CheckedKind]:
-    """Compares rows and files, kind by kind. Rows are read first: a file is stored before its row
-    is there, so that what comes in meanwhile is never missing."""
+    """Compares rows and files, kind by kind. Rows are read first: a file is stored before its row,
+    so files that arrive in the meantime never look missing."""
     for kind in TABLES:
         blobs = place.blobs(kind)
         named = {key async for page in list_named(pool, queries, kind) for key in page}
@@ -248,7 +251,7 @@ async def check_files(
 async def _still_missing(
     pool: Pool, queries: Queries, kind: str, keys: Collection[str], blobs: Blobs, threads: Threads
 ) -> tuple[str, ...]:
-    """Those that are named and not there, also when looked at once more, one by one."""
+    """Those of the files that are still named and missing when checked again, one by one."""
     rows = await pool.fetch(queries[f"{TABLES[kind]}_known"], list(keys)) if keys else ()
     missing = [row["blob"] for row in rows if not await threads.files(blobs.has, row["blob"])]
     return tuple(sorted(missing))

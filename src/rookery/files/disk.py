@@ -2,10 +2,10 @@
 
     enough --less than the reserve--> low --nothing to write with, or a write failed--> full
 
-Low: uploads are refused, because what is left belongs to the database. Full: the database may fail
-at any write. Either ends by itself when there is space again. A disk that has files alone is never
-worse than low: everything but uploads goes on. What an external database has left is not known
-before one of its writes fails, nor when there is space again before a commit succeeds.
+Low: uploads are refused, because the remaining space is reserved for the database. Full: any write
+of the database may fail. Both states end when there is space again. A disk with nothing but files
+is at most low, since everything except uploads continues. The free space of an external database is
+unknown: it counts as full when one of its writes fails, until commits succeed again.
 """
 
 import enum
@@ -22,18 +22,19 @@ from rookery.logs import Log, SilentLog
 
 MB = 10**6
 LEAST_FREE = 32 * MB
-"""PostgreSQL takes its log in portions of 16 MB, and stops where it can't have the next."""
+"""The least free space that PostgreSQL needs: it extends its log by 16 MB at a time, and stops if
+it can't."""
 FAILED_SECONDS = 10.0
-"""A failed write counts as a full disk for this long: that of an external database can't be
+"""How long a failed write counts as a full disk, for an external database, whose disk can't be
 measured."""
 SETTLED_SECONDS = 2.0
-"""And for this long after the last one that failed, though commits succeed: on a full disk small
-ones still do now and then."""
+"""How long after the last failed write the disk counts as full although commits succeed: on a full
+disk small ones still do at times."""
 NO_SPACE_MESSAGES = ("No space left on device", "DiskFullError", "Disk quota exceeded")
 
 
 class DiskSpace(enum.Enum):
-    """Whether there is enough free space."""
+    """The states of free space."""
 
     ENOUGH = "enough"
     LOW = "low"
@@ -44,7 +45,7 @@ _ORDER = tuple(DiskSpace)
 
 
 def unlimited(_path: Path) -> int:
-    """The measure for a site that stores nothing on a disk."""
+    """A measure of free space for a site that stores nothing on a disk."""
     return 2**62
 
 
@@ -91,7 +92,7 @@ class Disk:
 
     @property
     def free(self) -> int:
-        """The free bytes where they are fewest, as they were measured last."""
+        """The free bytes on the tightest disk, as last measured."""
         return self._free
 
     @property
@@ -109,7 +110,7 @@ class Disk:
         self._update_state()
 
     def _find_tightest(self) -> tuple[WatchedFolder, int]:
-        """The disk in the worst state, and of these the one with the least space; blocks."""
+        """The disk in the worst state, and among these the one with the least space; blocks."""
         found = [(each, self._measure(each.path)) for each in self._folders]
         return max(found, key=lambda one: (_ORDER.index(self._judge(*one)), -one[1]))
 
@@ -119,13 +120,13 @@ class Disk:
         return DiskSpace.LOW if free < self._reserve else DiskSpace.ENOUGH
 
     def note_error(self, error: BaseException) -> bool:
-        """Whether an error means that the disk is full; if so, the state says so for a while."""
+        """Returns whether an error means a full disk, and if so sets the state for a while."""
         if isinstance(error, OSError) and error.errno in NO_SPACE:
             return self.note_message(NO_SPACE_MESSAGES[0])
         return isinstance(error, DiskNearlyFull) or self.note_message(repr(error))
 
     def note_message(self, message: str) -> bool:
-        """Like `note_error`, for a message of PostgreSQL."""
+        """Like `note_error`, for a log message of PostgreSQL."""
         if not any(each in message for each in NO_SPACE_MESSAGES):
             return False
         self._failed = self._clock.seconds()
@@ -134,10 +135,10 @@ class Disk:
         return True
 
     def begin(self, sequence: int) -> None:
-        """A new term of the primary; says nothing about the disk."""
+        """Does nothing: a new term of the primary says nothing about the disk."""
 
     def add(self, sequence: int, runs: Iterable[str]) -> None:
-        """A commit has succeeded: there is space again, if no other fails."""
+        """Notes a successful commit: there is space again, unless another one fails."""
         self._has_written = True
 
     def describe_trouble(self) -> str:

@@ -1,5 +1,5 @@
-"""Nets and programs that people upload for their engines: their rows, their stores, and the checks
-of an upload. A net is named by its hash and stored compressed; a program is known by its SHA-256.
+"""Stores nets and programs that people upload for their engines: rows, stores and checks. A net is
+named after its hash and stored compressed; a program is identified by its SHA-256.
 """
 
 import hashlib
@@ -32,14 +32,15 @@ from rookery.rules.lifecycle import Actor
 LARGEST_NET = 200_000_000
 NAME = re.compile(r"nn-([0-9a-f]{12})\.nnue", re.ASCII)
 WHOLE_NAME = re.compile(r"([0-9a-f]{64})(?:\.[A-Za-z0-9]{1,10})?", re.ASCII)
-"""The form of a net's name for engines other than Stockfish: its whole hash, with any ending."""
+"""The pattern of a net's name for engines other than Stockfish: its whole hash, with any
+extension."""
 LEVEL = 6
 GZIP = 16 + zlib.MAX_WBITS
 
 
 @dataclass(frozen=True, slots=True)
 class StoredNet:
-    """A net; `size` is that of the gzip stream that is kept."""
+    """The row of a net; `size` is that of the stored gzip stream."""
 
     name: str
     blob: str
@@ -51,22 +52,22 @@ class StoredNet:
 
 @dataclass(frozen=True, slots=True)
 class NetSearch:
-    """Which nets a list asks for, the newest first."""
+    """Selects nets for a list, newest first."""
 
     text: str = ""
-    """Found in their names, and in the names of those who gave them."""
+    """Searched in the names of nets and of their uploaders."""
     user: str = ""
-    """Found in the names of those who gave them."""
+    """Searched in the names of uploaders."""
     hidden: tuple[str, ...] = ()
     """Nets that the reader may not know of."""
     repeated: tuple[str, ...] = ()
-    """Nets that the reader may not know the first giver of."""
+    """Nets whose first uploader the reader may not know."""
     first: int = 0
     limit: int = 50
 
 
 class NetRows(UserFileRows[StoredNet]):
-    """All nets, the newest first."""
+    """The rows of nets, newest first."""
 
     name = "nets"
     kind = StoredNet
@@ -81,13 +82,13 @@ class NetRows(UserFileRows[StoredNet]):
         return await self._many(StoredNet, "nets_page", *given)
 
     async def note_downloads(self, counts: Mapping[str, int]) -> None:
-        """Adds to the counts, by name."""
+        """Adds to the download counts, by name."""
         await self._write("nets_note_downloads", list(counts), list(counts.values()))
 
 
 class NetStore(UserFileStore[NetRows]):
-    """Stores each net once, whoever uploads it. Downloads are counted in memory and written in
-    batches."""
+    """Stores each net once, however often it is uploaded. Downloads are counted in memory and
+    written in batches."""
 
     def __init__(
         self,
@@ -104,7 +105,8 @@ class NetStore(UserFileStore[NetRows]):
     async def upload(
         self, pieces: AsyncIterator[bytes], file_name: str, user: str
     ) -> tuple[StoredNet, bool]:
-        """The net that is kept, and whether it is new; raises FileRefused or QuotaExceeded."""
+        """Stores a net; returns the stored one and whether it is new. Raises FileRefused or
+        QuotaExceeded."""
         reader = NetReader(file_name)
         found = await receive(pieces, self.blobs, self._threads, reader, computing=True)
         new = StoredNet(reader.name, found.blob, reader.packed, user, self._clock.now())
@@ -112,7 +114,8 @@ class NetStore(UserFileStore[NetRows]):
         return kept, kept.blob == new.blob
 
     async def remove(self, name: str, actor: Actor, unfinished: Iterable[Run]) -> StoredNet:
-        """Only its uploader or an approver may; raises UnknownFile, NotYourFile or FileInUse."""
+        """Removes a net; only its uploader or an approver may. Raises UnknownFile, NotYourFile or
+        FileInUse."""
         net = await self.rows.get(name)
         if net is None:
             raise UnknownFile(kind="net", name=name)
@@ -139,7 +142,7 @@ def is_net_used(name: str, run: Run) -> bool:
 
 
 def list_used_nets(run: Run) -> frozenset[str]:
-    """All that may be nets of a run: those that it names, and the values of its options."""
+    """All possible nets of a run: those that it names, and the values of its options."""
     found: set[str] = set()
     for side in run.plan.sides:
         found.update(side.nets, dict(side.uci).values())
@@ -189,12 +192,12 @@ def net_name(file_name: str, digits: str) -> str:
     return named if WHOLE_NAME.fullmatch(named) else digits
 
 
-# Programs, which are played as they are.
+# Uploaded programs, which are played without being built.
 
 
 @dataclass(frozen=True, slots=True)
 class StoredProgram:
-    """A program; `name` is what its file was called, for people to read."""
+    """The row of a program; `name` is its file name, shown to people."""
 
     sha256: str
     blob: str
@@ -205,21 +208,21 @@ class StoredProgram:
 
 
 class ProgramRows(UserFileRows[StoredProgram]):
-    """All programs, by the SHA-256 of their bytes."""
+    """The rows of programs, by the SHA-256 of their bytes."""
 
     name = "binaries"
     kind = StoredProgram
 
     async def list_of_user(self, user: str, limit: int) -> tuple[StoredProgram, ...]:
-        """The programs that a user gave, the latest first."""
+        """The programs that a user uploaded, latest first."""
         return await self._many(StoredProgram, "binaries_of_user", user, limit)
 
 
 class ProgramStore(UserFileStore[ProgramRows]):
-    """Stores each program once, whoever uploads it."""
+    """Stores each program once, however often it is uploaded."""
 
     async def upload(self, pieces: AsyncIterator[bytes], name: str, user: str) -> StoredProgram:
-        """Raises FileRefused or QuotaExceeded."""
+        """Stores a program; raises FileRefused or QuotaExceeded."""
         found = await receive(pieces, self.blobs, self._threads, ProgramReader())
         now = self._clock.now()
         return await self._add(StoredProgram(found.sha256, found.blob, found.size, name, user, now))

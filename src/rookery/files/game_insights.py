@@ -1,7 +1,7 @@
-"""What the games of a run tell besides their results: how long they were, which openings decide
-them, which ended badly, and how fast the engines searched in each phase.
+"""What the games of a run show besides their results: their lengths, openings that decide them, bad
+endings, and how fast the engines searched in each phase.
 
-It is worked out from the latest games alone, so that it costs the same however many there are.
+It is computed from the latest games only, so that its cost does not depend on their number.
 """
 
 from collections import defaultdict
@@ -26,35 +26,35 @@ UPLOADS_LOOKED_AT = 200
 MOST_GAMES = 20_000
 MOST_LISTED = 20
 UPLOADS_READ = 5
-"""Whose first games tell how fast the engines searched."""
+"""The number of uploads from whose first games the search speed is computed."""
 POSITIONS_READ = 8
-"""Lopsided openings whose positions are read from a game."""
+"""The number of lopsided openings whose positions are read from a game."""
 REMEMBERED_SECONDS = 60.0
 MOST_REMEMBERED = 100
 LENGTH_STEP = 20
-"""Moves that one column of the lengths stands for."""
+"""The moves per column of the chart of lengths."""
 LENGTH_COLUMNS = 11
 BAD_ENDINGS = frozenset(
     {Ending.TIME_FORFEIT, Ending.ABANDONED, Ending.ILLEGAL_MOVE, Ending.STALLED}
 )
 PHASES = ((0, 20), (20, 40), (40, 10_000))
-"""From one number of moves of the game to another."""
+"""The phases of a game, as ranges of move numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class LopsidedOpening:
-    """An opening that one colour won whenever it was played; `sample` is one of its games."""
+    """An opening that the same colour won each time; `sample` is one of its games."""
 
     games: int
     winner: Outcome
     sample: IndexedGame
     position: str = ""
-    """Its FEN or first moves, where the sample itself is here."""
+    """Its FEN or first moves, if the sample's text is stored here."""
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseSpeed:
-    """How a side searched in one phase of the game: per move, on average."""
+    """A side's search in one phase of the game: averages per move."""
 
     first_move: int
     is_new: bool
@@ -66,11 +66,12 @@ class PhaseSpeed:
 
 @dataclass(frozen=True, slots=True)
 class GameInsights:
-    """What is known of the latest `games` games."""
+    """The insights from the latest `games` games."""
 
     games: int = 0
     lengths: tuple[int, ...] = ()
-    """Games by their moves, in columns of LENGTH_STEP; the last has all longer ones."""
+    """The number of games by length, in columns of LENGTH_STEP moves; the last column has all
+    longer ones."""
     openings: int = 0
     """Openings that were played at least twice."""
     white_always: int = 0
@@ -79,11 +80,11 @@ class GameInsights:
     bad: tuple[IndexedGame, ...] = ()
     phases: tuple[PhaseSpeed, ...] = ()
     timed_games: int = 0
-    """From how many of them the phases are."""
+    """The number of games from which the phases were computed."""
 
 
 class GameInsightsReader:
-    """Works insights out in a thread, once for all who ask, and keeps them for a moment."""
+    """Computes insights in a thread, once for all callers, and caches them for a moment."""
 
     def __init__(self, games: GameStore, threads: Threads, clock: Clock) -> None:
         self._games = games
@@ -115,7 +116,7 @@ class GameInsightsReader:
     async def _add_positions(
         self, lopsided: Sequence[LopsidedOpening]
     ) -> tuple[LopsidedOpening, ...]:
-        """The first few with where they begin; reading more would take long."""
+        """The openings, the first few with their positions; reading more would take long."""
         found = [await self._add_position(each) for each in lopsided[:POSITIONS_READ]]
         return (*found, *lopsided[POSITIONS_READ:])
 
@@ -129,14 +130,14 @@ class GameInsightsReader:
 
 
 def describe_opening(text: str) -> str:
-    """Where a game began: the FEN that it was given, else its first moves."""
+    """The start of a game: its FEN, else its first moves."""
     game = parse_game_text(text)
     fen = " ".join(game.tags.get("FEN", "").split()[:4])
     return fen or " ".join(move.san for move in game.moves[:OPENING_MOVES])
 
 
 def find_insights(games: Sequence[IndexedGame], texts: Sequence[str]) -> GameInsights:
-    """Takes some milliseconds for each thousand games."""
+    """Computes the insights; takes some milliseconds per thousand games."""
     found = _compare_openings(games)
     return replace(
         found,
@@ -177,7 +178,7 @@ def _compare_openings(games: Iterable[IndexedGame]) -> GameInsights:
 
 
 def _choose_sample(games: Sequence[IndexedGame]) -> IndexedGame:
-    """One whose text is here, and near the beginning of its upload, if there is one."""
+    """A game whose text is stored here, preferably near the beginning of its upload."""
     return min(games, key=lambda each: (not each.blob, each.game.offset))
 
 
@@ -187,8 +188,8 @@ def is_lopsided(games: Sequence[IndexedGame]) -> bool:
     return len(outcomes) == 1 and outcomes <= {Outcome.WHITE, Outcome.BLACK}
 
 
-# How fast the engines searched, from what the runner wrote behind each move:
-# `+0.35/14 0.254s, n=12345` has a score, a depth, seconds and nodes.
+# The engines' search speed, from the comments that the runner wrote after each move: `+0.35/14
+# 0.254s, n=12345` has a score, a depth, seconds and nodes.
 
 
 @dataclass(slots=True)
@@ -201,7 +202,7 @@ class _Searched:
 
 
 def measure_phases(texts: Iterable[str]) -> tuple[PhaseSpeed, ...]:
-    """Per phase and side, where the runner wrote down how long moves took."""
+    """The speeds by phase and side, if the runner noted how long moves took."""
     sums: dict[tuple[int, bool], _Searched] = defaultdict(_Searched)
     for text in texts:
         _add_game(sums, text)
@@ -219,7 +220,7 @@ def measure_phases(texts: Iterable[str]) -> tuple[PhaseSpeed, ...]:
 
 
 def _phase_place(pair: tuple[tuple[int, bool], _Searched]) -> tuple[int, bool]:
-    """In the order of the game, and of each phase the new side first."""
+    """A sort key: in the order of the game, with the new side first in each phase."""
     (start, is_new), _ = pair
     return start, not is_new
 
@@ -243,7 +244,7 @@ def _add_game(sums: dict[tuple[int, bool], _Searched], text: str) -> None:
 
 
 def read_search(comment: str) -> tuple[float | None, int, int]:
-    """Seconds, depth and nodes in a comment; no seconds in one that is about something else."""
+    """The seconds, depth and nodes in a comment; no seconds in another kind of comment."""
     seconds, depth, nodes = None, 0, 0
     for word in comment.replace(",", " ").split()[:10]:
         score, slash, rest = word.partition("/")

@@ -1,4 +1,4 @@
-"""The games that workers upload, as gzip streams of PGN; a task may have several uploads."""
+"""Stores the games that workers upload, as gzip streams of PGN; a task may have several uploads."""
 
 import struct
 from collections import Counter
@@ -25,17 +25,18 @@ from rookery.protocol.games import (
 )
 
 MOST_UPLOADS = 50
-"""Uploads per task; the games of no more than these are listed."""
+"""The most uploads of a task, and the most whose games are listed."""
 KEPT_AFTER_END, KEPT_LONG_GAMES = timedelta(days=1), timedelta(days=10)
-"""How long games are here after the end of their run; those of deleted runs are as long ones."""
+"""How long games are stored after the end of their run; long games, and those of deleted runs, for
+the second time."""
 KEPT_AT_PLAY = timedelta(days=50)
-"""After their upload, while the run goes on."""
+"""How long games are stored after their upload while their run continues."""
 LONG_GAMES_SECONDS = 20
-"""From this base time on games have much time."""
+"""The base time from which games count as long."""
 GAMES_LOOKED_AT = 40
-"""Of an upload, where somebody asks how fast the engines searched."""
+"""The number of games of an upload that are read to measure search speed."""
 LARGEST, LARGEST_GAME = 10_000_000, 20_000
-"""Compressed bytes that all uploads of a task may have: in any case, and more for each game."""
+"""The most compressed bytes of all uploads of a task: a fixed part, and a part for each game."""
 
 
 class TooManyGames(RunFault):
@@ -61,12 +62,12 @@ class IndexedGame:
     number: int
     game: Game
     blob: str = ""
-    """What holds its text, where that was looked for and is here."""
+    """The blob with its text, if that was looked up and exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredGame:
-    """A game of the index, and the blob that holds its text; empty where that is gone."""
+    """A game of the index, and the blob with its text; empty if that was removed."""
 
     game: Game
     blob: str
@@ -74,7 +75,7 @@ class StoredGame:
 
 @dataclass(frozen=True, slots=True)
 class GameSum:
-    """How many games of a run ended in one way, and their half moves together."""
+    """The number of games of a run that ended in one way, and the sum of their half moves."""
 
     outcome: Outcome
     ending: Ending
@@ -88,7 +89,7 @@ def game_sum_of(outcome: int, ending: int, new_is_white: bool, games: int, plies
 
 
 def add_up_games(games: Iterable[Game]) -> tuple[GameSum, ...]:
-    """The games by the way they ended."""
+    """Sums the games by the way they ended."""
     counts: Counter[tuple[Outcome, Ending, bool]] = Counter()
     plies: Counter[tuple[Outcome, Ending, bool]] = Counter()
     for game in games:
@@ -99,7 +100,7 @@ def add_up_games(games: Iterable[Game]) -> tuple[GameSum, ...]:
 
 
 def transpose_sums(sums: Sequence[GameSum]) -> tuple[list[int], ...]:
-    """A list for each column, as `unnest` takes them."""
+    """The sums as a list per column, as `unnest` needs them."""
     return (
         [int(each.outcome) for each in sums],
         [int(each.ending) for each in sums],
@@ -124,7 +125,8 @@ class GameRows(FileRows[GameUpload]):
                 await write("pgns_sum", upload.run, *transpose_sums(add_up_games(games)))
 
     async def list_sums(self, run_id: str) -> tuple[GameSum, ...]:
-        """How the games of a run ended, the most frequent first; also of those that are gone."""
+        """How the games of a run ended, most frequent first; includes games whose texts were
+        removed."""
         return await self._many(game_sum_of, "pgns_sums", run_id)
 
     async def list_latest(self, run_id: str, uploads: int) -> tuple[IndexedGame, ...]:
@@ -140,7 +142,7 @@ class GameRows(FileRows[GameUpload]):
         return tuple(chain.from_iterable(found))
 
     async def find_game(self, run_id: str, task_id: int, number: int) -> StoredGame | None:
-        """A game of a task by its number; without a blob where the game itself is gone."""
+        """A game of a task by its number; without a blob if the game's text was removed."""
 
         def unpack_upload(blob: str | None, **columns: Any) -> tuple[str, tuple[Game, ...]]:
             return blob or "", unpack_games(**columns)
@@ -156,12 +158,11 @@ class GameRows(FileRows[GameUpload]):
         return None
 
     async def find_latest(self, run_id: str, count: int = 1) -> tuple[GameUpload, ...]:
-        """The latest uploads of a run that are here."""
+        """The latest uploads of a run that are still stored."""
         return await self._many(GameUpload, "pgns_latest", run_id, count)
 
     async def list_games(self, run_id: str, task_id: int) -> tuple[Game, ...]:
-        """The indexed games of a task in the order of its uploads, also of those that were
-        removed."""
+        """The indexed games of a task in the order of its uploads, including removed ones."""
         found = await self._many(unpack_games, "pgns_indexed", run_id, task_id, MOST_UPLOADS)
         return tuple(chain.from_iterable(found))
 
@@ -194,11 +195,11 @@ class GameRows(FileRows[GameUpload]):
         return await self._many(GameUpload, "pgns_of_run", run_id)
 
     async def find_tasks(self, run_id: str, tasks: Collection[int]) -> frozenset[int]:
-        """Those of these tasks whose games are here."""
+        """Those of these tasks whose games are still stored."""
         return frozenset(await self._column("pgns_of_tasks", run_id, list(tasks)))
 
     async def find_expired(self, now: datetime, limit: int) -> tuple[GameUpload, ...]:
-        """A batch of uploads that have been stored for as long as the worker protocol demands."""
+        """A batch of uploads that were stored for as long as the worker protocol requires."""
         spans = KEPT_AFTER_END, KEPT_LONG_GAMES, KEPT_AT_PLAY
         return await self._many(GameUpload, "pgns_expired", now, limit, *spans, LONG_GAMES_SECONDS)
 
@@ -223,10 +224,10 @@ class DecodingReader:
 
 
 class GameStore(FileStore[GameRows]):
-    """Stores uploaded games, and removes them when their time is up."""
+    """Stores uploaded games, and removes them after their time."""
 
     async def upload(self, task: Task, data: bytes) -> None:
-        """Stores games of a task, which has usually ended by now; raises TooManyGames."""
+        """Stores games of a task, which usually has ended by then; raises TooManyGames."""
         await self._check(task, len(data))
         games = await self._threads.cpu(scan_games, data)
         blob = await self._threads.files(write_blob, self.blobs, data)
@@ -236,7 +237,7 @@ class GameStore(FileStore[GameRows]):
     async def receive(
         self, pieces: AsyncIterator[bytes], text: GamesDecoder
     ) -> AsyncIterator[Draft]:
-        """Writes games that arrive in pieces into a draft, which goes where nobody keeps it."""
+        """Writes games that arrive in pieces into a draft, which is dropped unless it is kept."""
         async with open_draft(self.blobs, self._threads) as draft:
             await write_pieces(pieces, draft, self._threads, DecodingReader(text))
             yield draft
@@ -272,7 +273,7 @@ class GameStore(FileStore[GameRows]):
         return await self._threads.cpu(_read_beginning, file)
 
 
-# What computes reads files of this machine alone: waiting for storage holds no place in `cpu`.
+# Computations only read local files, so that waiting for storage does not occupy a thread of `cpu`.
 
 
 def _read_text(file: BinaryIO, offset: int) -> str:

@@ -1,14 +1,14 @@
-"""Whose a place of files is: a mark in it names the database whose rows name its files.
+"""Records who owns a place of files: a mark in it names the database whose rows refer to its files.
 
     no mark --the primary looks--> the mark of its database
     the mark of another database --`rookery files claim`--> the mark of this one
 
 Theory of operation. The sweep removes files that no row names. A server on a copy of a database
-that was given the files of the original, such as in a drill of a restore, would so remove whatever
-came in after the copy. A restored copy is another database, in another cluster or under another
-number, so that the mark is not its own: it removes nothing then, neither by a sweep nor where
-somebody removes a row, and says so. A physical copy of a whole cluster is the same database for
-all that can be seen from here.
+that uses the original's files, such as in a test of a restore, would thus remove every file that
+arrived after the copy. A restored copy is a different database, in another cluster or under another
+number, so the mark is not its own: the server then removes nothing, neither by a sweep nor when a
+row is removed, and reports this. A physical copy of a whole cluster can't be told from the
+original.
 """
 
 from collections.abc import Iterator
@@ -36,28 +36,28 @@ class ForeignFiles(Complaint):
 
 
 class Mark(Protocol):
-    """The mark of a place; both calls block and may raise StorageAway."""
+    """The mark of a place. Both calls block and may raise StorageAway."""
 
     def read(self) -> str:
-        """The name of a database; empty where there is no mark."""
+        """The name of the owning database; empty if there is no mark."""
         ...
 
     def write(self, owner: str) -> None: ...
 
 
 class NoMark:
-    """Of a place that is nobody's in particular, such as a folder of backups."""
+    """The mark of a place that belongs to no particular database, such as a folder of backups."""
 
     def read(self) -> str:
         return ""
 
     def write(self, owner: str) -> None:
-        """Leaves it so."""
+        """Does nothing."""
 
 
 def take_place(place: str, mark: Mark, database: str) -> None:
-    """Marks a place that has no mark, such as one that files are moved to; blocks. Raises
-    ForeignFiles, or StorageAway."""
+    """Marks a place without a mark, such as the target of a move; blocks. Raises ForeignFiles or
+    StorageAway."""
     owner = mark.read()
     if not owner and database:
         mark.write(database)
@@ -66,14 +66,14 @@ def take_place(place: str, mark: Mark, database: str) -> None:
 
 
 class FileOwner:
-    """What a process knows of the mark of one place; any thread may ask."""
+    """What a process knows about the mark of one place. Usable from any thread."""
 
     def __init__(
         self, place: str, mark: Mark, database: str, log: Log, *, is_first: bool = True
     ) -> None:
-        """`database` is empty where PostgreSQL does not tell: then no place is marked, and those
-        without a mark are ours. `is_first` tells the place that files are written to from the other
-        one of a move."""
+        """`database` is empty if PostgreSQL does not reveal it: then no place is marked, and places
+        without a mark count as ours. `is_first` distinguishes the place that files are written to
+        from the other one of a move."""
         self._place = place
         self._mark = mark
         self._database = database
@@ -83,8 +83,9 @@ class FileOwner:
         self._lock = Lock()
 
     def look(self, *, writes: bool = False) -> str:
-        """The owner, as the mark says now; blocks, and raises StorageAway. `writes` marks a place
-        that has no mark, which only the primary does, and only with the place for new files."""
+        """The owner according to the mark; blocks, and raises StorageAway. With `writes` a place
+        without a mark is marked; only the primary does this, and only for the place of new
+        files."""
         owner = self._mark.read()
         if not owner and writes and self._is_first and self._database:
             self._mark.write(self._database)
@@ -103,12 +104,12 @@ class FileOwner:
         return owner
 
     def may_sweep(self) -> bool:
-        """Whether all that no row names is left over; blocks."""
+        """Whether files that no row names may be removed; blocks."""
         return self._find() == self._database
 
     def may_remove(self) -> bool:
-        """Whether a file whose row is gone may go; blocks. A place for new files that has no mark
-        yet is not another's."""
+        """Whether a file may be removed after its row; blocks. A place for new files without a mark
+        belongs to nobody else."""
         return self._find() in ({"", self._database} if self._is_first else {self._database})
 
     def _find(self) -> str:
@@ -116,7 +117,7 @@ class FileOwner:
         return self.look() if owner is None else owner
 
     def describe_trouble(self) -> str:
-        """A sentence for operators; empty where the files are ours, or where nobody knows yet."""
+        """A sentence for operators; empty if the files are ours or the owner is unknown."""
         if self._owner in {None, "", self._database}:
             return ""
         return f"{ForeignFiles(self._place, self._owner or '')} Nothing is removed there."
@@ -132,7 +133,7 @@ class FileOwners:
         self._owners: list[FileOwner] = []
 
     def add(self, place: str, mark: Mark) -> FileOwner:
-        """The first one that is added is the place for new files."""
+        """Adds a place; the first one is the place for new files."""
         is_first = not self._owners
         owner = FileOwner(place, mark, self._database, self._log, is_first=is_first)
         self._owners.append(owner)
@@ -140,7 +141,7 @@ class FileOwners:
 
     @runs(Domain.THREAD, "reads a mark from the storage in a thread")
     async def look(self, *, writes: bool) -> None:
-        """What the marks say now. Storage that is away is noticed elsewhere, and asked again."""
+        """Reads the marks. Storage that is away is reported elsewhere, and asked again later."""
         for owner in self._owners:
             try:
                 await self._threads.files(partial(owner.look, writes=writes))
@@ -152,7 +153,7 @@ class FileOwners:
 
 
 class OwnedBlobs:
-    """Blobs of which nothing is removed while their place is another database's."""
+    """Blobs from which nothing is removed while another database owns their place."""
 
     def __init__(self, blobs: Blobs, owner: FileOwner) -> None:
         self._blobs = blobs
@@ -175,7 +176,8 @@ class OwnedBlobs:
             self._blobs.remove(key)
 
     def list_all(self, *, older_than_seconds: float = 0.0) -> Iterator[ListedBlob]:
-        """Only sweeps ask by age, and also remove by it what was never finished."""
+        """All blobs. Only sweeps give an age, which also removes unfinished files, so they need the
+        right to remove."""
         if older_than_seconds and not self._owner.may_sweep():
             return
         yield from self._blobs.list_all(older_than_seconds=older_than_seconds)

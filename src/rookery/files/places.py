@@ -1,4 +1,4 @@
-"""Where files are: in the data folder, in a folder that several servers share, or in a bucket."""
+"""Opens the place of files: the data folder, a folder that servers share, or a bucket."""
 
 import io
 import secrets
@@ -31,11 +31,11 @@ from rookery.logs import Log
 from rookery.settings import Settings, SettingsError
 
 FOLDER = "blobs"
-"""Of files in the data folder."""
+"""The folder of files within the data folder."""
 SPOOL = "spool"
-"""Of what is on its way to a bucket or from it."""
+"""The folder of files on their way to or from a bucket."""
 PACKED_KINDS = frozenset({"games", "nets"})
-"""Stored as gzip streams and fetched from a bucket by others, who have to be told."""
+"""Kinds stored as gzip streams, which clients that fetch them from a bucket must be told."""
 BUCKET_OPTIONS = frozenset({"endpoint", "region", "style"})
 
 
@@ -72,10 +72,10 @@ class FilePlace:
         mark: Mark | None = None,
     ) -> None:
         self.name = name
-        """For people; without secrets."""
+        """A name for people, without secrets."""
         self.health = health
         self.mark = mark or NoMark()
-        """Whose the place is."""
+        """The mark of the place's owner."""
         self._open_blobs = open_blobs
 
     def blobs(self, kind: str) -> Blobs:
@@ -86,7 +86,7 @@ class FilePlace:
 def open_place(
     place: Path | BucketAddress, settings: Settings, threads: Threads, clock: Clock, log: Log
 ) -> FilePlace:
-    """Opens a place; asks nothing of it yet."""
+    """Opens a place without accessing it."""
     reserve = settings.disk_reserve_mb * MB
     name = str(place)
     if isinstance(place, Path):
@@ -112,7 +112,7 @@ def open_place(
 def _open_folder(
     folder: Path, settings: Settings, threads: Threads, clock: Clock, log: Log
 ) -> FilePlace:
-    """Our own folder is on the disk that everything else is on, too; another one may go away."""
+    """Our own folder is on the same disk as everything else; another one may become unavailable."""
     reserve = settings.disk_reserve_mb * MB
 
     def open_blobs(kind: str) -> FolderBlobs:
@@ -134,8 +134,8 @@ def _open_folder(
 def open_files(
     settings: Settings, threads: Threads, clock: Clock, log: Log, owners: FileOwners | None = None
 ) -> FilePlace:
-    """The files of a site, which reads what is not there from the other place of a move. With
-    `owners` nothing is removed from a place of another database."""
+    """The files of a site; during a move, files that are missing are read from the other place.
+    With `owners`, nothing is removed from a place of another database."""
     place = open_place(find_place(settings), settings, threads, clock, log)
     place = _guard(place, owners)
     if settings.files_old_url is None:
@@ -152,7 +152,7 @@ def open_files(
 
 
 def _guard(place: FilePlace, owners: FileOwners | None) -> FilePlace:
-    """The place as one from which nothing is removed while it is another database's."""
+    """The place, protected from removals while another database owns it."""
     if owners is None:
         return place
     owner = owners.add(place.name, place.mark)
@@ -162,21 +162,21 @@ def _guard(place: FilePlace, owners: FileOwners | None) -> FilePlace:
 
 
 def find_place(settings: Settings) -> Path | BucketAddress:
-    """Where the settings say that files are; raises SettingsError."""
+    """The place of files according to the settings; raises SettingsError."""
     if settings.files_url is None:
         return settings.data / FOLDER
     return read_place(settings.files_url)
 
 
 def shared_folders(settings: Settings) -> tuple[Path, ...]:
-    """The folders outside of our own in which files are, or were before."""
+    """The folders outside of our own that have files now or had them before."""
     urls = (settings.files_url, settings.files_old_url)
     places = [read_place(url) for url in urls if url is not None]
     return tuple(place for place in places if isinstance(place, Path))
 
 
 def watched_folders(settings: Settings) -> tuple[WatchedFolder, ...]:
-    """Where database and files are, as far as their disks can be measured from here."""
+    """The folders of the database and files whose disks can be measured from here."""
     embedded, place = settings.database_url is None, find_place(settings)
     folders = [WatchedFolder(settings.data, embedded)]
     if embedded:
@@ -187,15 +187,15 @@ def watched_folders(settings: Settings) -> tuple[WatchedFolder, ...]:
 
 
 def make_folder(place: Path | BucketAddress) -> None:
-    """Makes a folder for files before it is used for the first time. Later nobody does: one that is
-    gone may not be mounted."""
+    """Creates a folder for files before its first use. Later it is never created: a missing one may
+    just not be mounted."""
     if isinstance(place, Path):
         place.mkdir(parents=True, exist_ok=True)
 
 
 def tidy_up(settings: Settings) -> None:
-    """At the start: removes what processes that died have left in our own folder. A shared one may
-    be on a file system without locks, and is tidied up by age."""
+    """Removes, at the start, what dead processes left in our own folder. A shared one may lack
+    locks, so it is cleaned by age."""
     make_folder(find_place(settings))
     if settings.files_url is None:
         remove_unfinished(settings.data / FOLDER)
@@ -205,8 +205,8 @@ PROBE = ".probe"
 
 
 def probe_folder(folder: Path, writes: bool) -> None:
-    """Looks at a shared folder, or writes a file into it; blocks, and raises StorageAway. A folder
-    that is not there is not made: it may be one that was not mounted."""
+    """Reads a shared folder, or writes a file into it; blocks, and raises StorageAway. A missing
+    folder is not created: it may just not be mounted."""
     with translated_errors():
         folder.stat()
         if not writes:
@@ -218,8 +218,8 @@ def probe_folder(folder: Path, writes: bool) -> None:
 
 @contextmanager
 def translated_errors() -> Iterator[None]:
-    """Turns errors of a file system that can't be used into StorageAway; a full one is told as
-    such."""
+    """Turns errors of an unavailable file system into StorageAway; a full one is reported as
+    full."""
     try:
         yield
     except OSError as error:
@@ -229,11 +229,11 @@ def translated_errors() -> Iterator[None]:
 
 
 MARK = "owner"
-"""The name of the object, or of the file behind a dot, that says whose a place is."""
+"""The name of the object, or with a leading dot of the file, that names a place's owner."""
 
 
 class FolderMark:
-    """A small file in the folder."""
+    """A mark in a small file in the folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -254,7 +254,7 @@ class FolderMark:
 
 
 class SharedMark:
-    """The same in a folder of another machine, which may not answer."""
+    """A mark in a folder of another machine, which may not answer."""
 
     def __init__(self, folder: Path, health: StorageHealth) -> None:
         self._folder = folder
@@ -273,7 +273,7 @@ class SharedMark:
 
 
 class BucketMark:
-    """A small object in the bucket."""
+    """A mark in a small object in the bucket."""
 
     def __init__(self, bucket: Bucket, health: StorageHealth) -> None:
         self._bucket = bucket
@@ -336,7 +336,7 @@ class SharedBlobs:
 
 
 class SharedDraft:
-    """A draft in such a folder."""
+    """A draft in a folder of another machine."""
 
     def __init__(self, draft: Draft, health: StorageHealth) -> None:
         self._draft = draft
@@ -360,10 +360,10 @@ class SharedDraft:
 
 
 class MovingBlobs:
-    """Blobs on their way from one store to another: written to one, read from either.
+    """Blobs during a move from one store to another: written to one, read from both.
 
-    Servers write to the old store until all of them read from both, and to the new one from then
-    on, so that none of them is ever asked for what it can't find.
+    Servers write to the old store until all of them read from both, and then to the new one, so
+    that every server always finds every file.
     """
 
     def __init__(self, new: Blobs, old: Blobs) -> None:
@@ -393,7 +393,7 @@ class MovingBlobs:
         self._old.remove(key)
 
     def list_all(self, *, older_than_seconds: float = 0.0) -> Iterator[ListedBlob]:
-        """Of the new store alone: what is left in the old one is its operator's to remove."""
+        """All blobs of the new store only; the operator removes what is left in the old one."""
         return self._new.list_all(older_than_seconds=older_than_seconds)
 
     def sign(self, key: str, seconds: int) -> str:

@@ -1,16 +1,16 @@
-"""Whether the storage of files answers; while it does not, nobody waits for it.
+"""Tracks whether the storage of files answers; while it does not, calls fail at once.
 
     there --a call fails--> away --a probe succeeds--> there
     there --a call fails, perhaps of itself, and so does a probe--> away
 
-A call that fails has waited for its time limit already. From then on every other call is refused at
-once, so that uploads are told to try again and threads stay free, until a probe, which a job makes
-every few seconds, has written something. Each change is logged once. A probe of storage that is
-there only asks, which notices that it went away before somebody else does.
+A call that fails has already waited for its time limit. From then on every other call is refused at
+once, so that uploads are told to try again and threads stay free, until a probe succeeds in writing
+something. A job probes every few seconds. Each change of state is logged once. While the storage
+answers, the probe only reads, which detects a failure before a user's call does.
 
-Some calls fail of themselves (`DoubtfulCall`): an upload that is too slow for its uplink, an object
-that we may not read. A probe that writes is made at once, and only where it fails too is the
-storage away for everybody.
+Some calls fail for reasons of their own (`DoubtfulCall`): an upload over a slow uplink, an object
+that we may not read. Then a probe writes at once, and only if it fails too, the storage counts as
+away.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ LONGEST_REASON = 200
 
 @dataclass(frozen=True, slots=True)
 class StorageStats:
-    """Of one process since its start; calls and failures by what was asked for."""
+    """The statistics of a process since its start; calls and failures by operation."""
 
     is_away: bool
     calls: dict[str, int]
@@ -38,11 +38,11 @@ class StorageStats:
 
 
 def _need_nothing(_writes: bool) -> None:
-    """The probe of storage that never goes away."""
+    """The probe of a storage that is always available."""
 
 
 class StorageHealth:
-    """One per process; any thread may write to it."""
+    """The state of the storage. One per process; usable from any thread."""
 
     def __init__(
         self,
@@ -53,8 +53,8 @@ class StorageHealth:
         *,
         probe: Callable[[bool], None] = _need_nothing,
     ) -> None:
-        """`probe` asks the storage for something, or writes to it where it is told to; it blocks,
-        and raises StorageAway."""
+        """`probe` reads something from the storage, or with True writes to it; it blocks, and
+        raises StorageAway."""
         self._place = place
         self._threads = threads
         self._clock = clock
@@ -69,7 +69,7 @@ class StorageHealth:
 
     @contextmanager
     def watch(self, call: str) -> Iterator[None]:
-        """A call of the storage; raises StorageAway at once while it is away, and remembers one
+        """Wraps a call of the storage: raises StorageAway at once while it is away, and notes one
         that the block raises."""
         with self._lock:
             if self._reason:
@@ -85,7 +85,7 @@ class StorageHealth:
             raise
 
     def include(self, other: "StorageHealth") -> None:
-        """Probes another place along with this one, and tells its troubles."""
+        """Probes another place together with this one, and reports its trouble."""
         self._others.append(other)
 
     def describe_trouble(self) -> str:
@@ -102,11 +102,12 @@ class StorageHealth:
 
     @runs(Domain.THREAD, "writes to the storage in a thread")
     async def probe(self) -> None:
-        """Finds out whether the storage answers. A job calls it every few seconds."""
+        """Probes the storage; a job calls this every few seconds."""
         await self._threads.files(self.probe_now)
 
     def probe_now(self) -> None:
-        """The same; blocks. Storage that was away has to show that it can be written to."""
+        """Probes the storage; blocks. Storage that was away must prove that it can be written
+        to."""
         for other in self._others:
             other.probe_now()
         is_away = bool(self._reason)
@@ -121,8 +122,8 @@ class StorageHealth:
             self._note_success()
 
     def _note_doubtful(self, call: str, reason: str) -> None:
-        """Whether more is wrong than this call is found out by writing something; blocks. Where
-        somebody has found out meanwhile, there is nothing to ask."""
+        """Finds out by a write whether the storage is away or only this call failed; blocks. Does
+        nothing if another call has found out in the meantime."""
         if self._reason:
             self._note_failure(call, self._reason)
             return

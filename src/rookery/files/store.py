@@ -1,7 +1,7 @@
 """The store of all kinds of files: bytes in blobs, rows that refer to them, quotas, and the sweep.
 
-Order of writes. A blob is whole on the disk before its row is written, and a row is removed before
-its blob. A crash in between leaves a blob without a row, which the sweep removes once it is a day
+Order of writes. A blob is complete on disk before its row is written, and a row is removed before
+its blob. A crash in between leaves a blob without a row, which the sweep removes when it is a day
 old; there is never a row without its blob. While a backup copies blobs, none is removed.
 
 Each kind of file (nets, books, programs, games, logs) derives its rows and its store from these
@@ -27,10 +27,10 @@ from rookery.model.run import RunFault
 
 MB = 10**6
 GATHERED_BYTES = 2**20
-"""Pieces of an upload are joined up to this size, so that a thread is needed less often."""
+"""Pieces of an upload are joined up to this size, so that fewer calls into threads are needed."""
 ROWS_AT_A_TIME = 200
 ORPHAN_SECONDS = 86_400.0
-"""A blob of this age without a row is left over from a crash."""
+"""The age from which a blob without a row counts as left over from a crash."""
 
 
 class FileRefused(Complaint):
@@ -65,7 +65,7 @@ def _mb(size: int) -> str:
     return f"{size / MB:,.1f}".removesuffix(".0")
 
 
-# Uploads: bytes that arrive in pieces, written and hashed in threads as they arrive.
+# Uploads: bytes that arrive in pieces, and are written and hashed in threads as they arrive.
 
 
 class ContentReader(Protocol):
@@ -82,7 +82,7 @@ class ContentReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """An upload that is on the disk; `sha256` and `size` are those of the uploaded bytes."""
+    """A completed upload; `sha256` and `size` are those of the uploaded bytes."""
 
     blob: str
     sha256: str
@@ -90,7 +90,7 @@ class Received:
 
 
 class _Receiving:
-    """An upload under way; several threads write it, one after the other."""
+    """An upload in progress; several threads write it, one after the other."""
 
     def __init__(self, draft: Draft, reader: ContentReader) -> None:
         self._draft = draft
@@ -99,7 +99,7 @@ class _Receiving:
         self._size = 0
 
     def read(self, data: bytes) -> bytes:
-        """What is to be written for this piece."""
+        """The bytes to write for this piece."""
         self._digest.update(data)
         self._size += len(data)
         return self._reader.feed(data)
@@ -108,7 +108,7 @@ class _Receiving:
         self._draft.write(self.read(data))
 
     def keep(self) -> Received:
-        """Completes the blob; raises FileRefused where the reader refuses the whole."""
+        """Completes the blob; raises FileRefused if the reader refuses the whole upload."""
         self._draft.write(self._reader.finish())
         return Received(self._draft.keep(), self._digest.hexdigest(), self._size)
 
@@ -121,7 +121,7 @@ async def receive(
     *,
     computing: bool = False,
 ) -> Received:
-    """Writes an upload into a blob; one that breaks off or is refused leaves nothing behind.
+    """Writes an upload into a blob; an interrupted or refused one leaves nothing behind.
     `computing` runs the reader in the threads for computation."""
     async with open_draft(blobs, threads) as draft:
         receiving = await write_pieces(pieces, draft, threads, reader, computing=computing)
@@ -183,7 +183,7 @@ class StoredFile(Protocol):
 
 
 class UserFile(StoredFile, Protocol):
-    """The row of a file that somebody has uploaded; its first field is its key."""
+    """The row of a file that a user uploaded; its first field is its key."""
 
     @property
     def user(self) -> str: ...
@@ -207,24 +207,25 @@ class FileRows(Table, Generic[F]):
         return frozenset(await self._column(f"{self.name}_known", list(blobs)))
 
     async def forget(self, blobs: Collection[str]) -> bool:
-        """Removes the rows of these blobs; gives whether the blobs may be removed now. While a
-        backup copies files they may not, and the sweep does it later."""
+        """Removes the rows of these blobs; returns whether the blobs may be removed now. While a
+        backup copies files they may not, and the sweep removes them later."""
         async with self._writing() as write:
             await write(f"{self.name}_forget", list(blobs))
             return bool(await write("files_may_go"))
 
     async def may_remove_files(self) -> bool:
-        """Whether blobs without a row may be removed: a backup may know a row of theirs."""
+        """Whether blobs without a row may be removed: a running backup may contain a row for
+        them."""
         return bool(await self._write("files_may_go"))
 
 
 class UserFileRows(FileRows[U]):
-    """The rows of a kind that users upload and that counts for their quota."""
+    """The rows of a kind that users upload and that counts towards their quota."""
 
     async def add(self, file: U, *, limit: int | None = None) -> U:
-        """Returns the stored row: the older one where there was one of that key. Raises
-        QuotaExceeded where the user would exceed `limit` bytes, or the quota set for this user;
-        without a limit nothing is counted."""
+        """Adds a file and returns the stored row, which is an older one if that has the same key.
+        Raises QuotaExceeded if the user would exceed `limit` bytes or their own quota; without a
+        limit nothing is counted."""
         row = columns(file)  # type: ignore[arg-type]
         async with self._writing() as write:
             await lock_quota(write, file.user, limit)
@@ -256,7 +257,7 @@ async def lock_quota(write: Transaction, user: str, limit: int | None) -> None:
 
 
 async def check_quota(write: Transaction, new: HasSize, limit: int | None) -> None:
-    """Raises QuotaExceeded, which undoes the transaction that has written the row of `new`."""
+    """Raises QuotaExceeded, which rolls back the transaction that has written the row of `new`."""
     if limit is None:
         return
     found = await write.one(dict[str, int], "uploads_of", new.user, limit)
@@ -286,17 +287,17 @@ class FileStore(Generic[R]):
         self._clock = clock
 
     async def discard(self, *blobs: str) -> None:
-        """Removes blobs that have no row. Those that can't be reached are left to the sweep."""
+        """Removes blobs that have no row; the sweep removes those that can't be reached now."""
         with suppress(StorageAway):
             await self._threads.files(_remove_blobs, self.blobs, blobs)
 
     async def _find_expired(self) -> Collection[StoredFile]:
-        """A batch of files whose time is up; empty when there are none left."""
+        """A batch of expired files; empty when there are none left."""
         return ()
 
     @runs(Domain.THREAD, "files are listed and removed in threads, rows are awaited")
     async def sweep(self) -> None:
-        """Removes files whose time is up, and old blobs without a row."""
+        """Removes expired files, and old blobs without a row."""
         while expired := [file.blob for file in await self._find_expired()]:
             if await self.rows.forget(expired):
                 await self.discard(*expired)
@@ -325,8 +326,8 @@ class UserFileStore(FileStore[UR]):
         self._limit = limit
 
     async def _add(self, new: U) -> U:
-        """Returns the stored row; where that is an older one of the same key, the new blob is
-        removed. Raises QuotaExceeded."""
+        """Adds a file and returns the stored row; if that is an older one with the same key, the
+        new blob is removed. Raises QuotaExceeded."""
         try:
             kept: U = await self.rows.add(new, limit=self._limit)
         except QuotaExceeded:

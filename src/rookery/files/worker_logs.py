@@ -1,4 +1,4 @@
-"""The logs that workers send when a task fails, stored for those who look for the cause."""
+"""Stores the logs that workers send when a task fails, for people who look for the cause."""
 
 import gzip
 from collections.abc import Collection
@@ -16,15 +16,15 @@ from rookery.rules.machines import HourlyCounts
 
 KEPT = timedelta(days=50)
 MOST_OF_A_TASK = 8
-"""Limits the disk space that a machine which fails again and again can take."""
+"""The most logs per task, to limit the disk space that a machine which keeps failing can use."""
 MOST_OF_A_USER = 100
-"""Logs of a user's machines per hour, over all tasks."""
+"""The most logs of a user's machines per hour, over all tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredLog:
-    """The row of a log; `call` is the endpoint that it was sent to, `size` its bytes
-    uncompressed."""
+    """The row of a log; `call` is the endpoint that it was sent to, `size` the uncompressed
+    bytes."""
 
     id: int
     run: str
@@ -50,7 +50,7 @@ class LogRows(FileRows[StoredLog]):
         return int(await self._value("worker_logs_count", run_id, task_id))
 
     async def of_run(self, run_id: str, first: int, count: int) -> tuple[StoredLog, ...]:
-        """A page of a run's logs, the newest first."""
+        """A page of a run's logs, newest first."""
         return await self._many(StoredLog, "worker_logs_of_run", run_id, count, first)
 
     async def of_tasks(self, tasks: Collection[tuple[str, int]]) -> tuple[StoredLog, ...]:
@@ -62,7 +62,7 @@ class LogRows(FileRows[StoredLog]):
         return await self._many(StoredLog, "worker_logs_of_tasks", runs, numbers)
 
     async def find_expired(self, before: datetime, limit: int) -> tuple[StoredLog, ...]:
-        """A batch of logs from before a time, the oldest first."""
+        """A batch of logs from before a time, oldest first."""
         return await self._many(StoredLog, "worker_logs_expired", before, limit)
 
 
@@ -74,8 +74,8 @@ class LogStore(FileStore[LogRows]):
         self._by_user = HourlyCounts()
 
     async def store(self, call: HeldTask, endpoint: str, text: str) -> None:
-        """Stores a log about the caller's task; does nothing where the task or its user has too
-        many, or the storage is away."""
+        """Stores a log about the caller's task; does nothing if the task or its user has too many,
+        or if the storage is away."""
         user, now = call.machine.user, self._clock.now()
         if not text or self._by_user.of(user, now) >= MOST_OF_A_USER:
             return
