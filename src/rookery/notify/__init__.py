@@ -1,1 +1,1 @@
-"""What people are told outside of the pages: an outbox, mail, webhooks."""
+"""Notifications to people outside of the pages: an outbox, mail, webhooks."""

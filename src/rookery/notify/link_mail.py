@@ -1,8 +1,8 @@
-"""Mail with links that people asked for: to confirm an address, and to a new password.
+"""Sends mail with links that people asked for: to confirm an address, or to set a new password.
 
-What is kept is who asked for what, in a table of its own; the link is signed when its mail is
-sent. So no secret is stored, whatever ends a process loses nothing, and the link is bound to the
-address and the password of that moment. Any process may put one there; the primary sends it.
+A table stores who asked for which link; the link is signed when its mail is sent. So no secret is
+stored, no request is lost in a crash, and the link is bound to the address and password at that
+moment. Any process may add a request; the primary sends the mail.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from rookery.people.users import User, Users
 
 AT_ONCE = 20
 BACK_OFF = (10, 30, 60, 300, 900, 1800)
-"""Seconds until the next attempt after so many; the last from then on."""
+"""The seconds until the next attempt after each failed one; the last value is repeated."""
 CONFIRMATION = """\
 Somebody gave this address for the account {user.name} at Rookery. If that was you, open
 
@@ -40,7 +40,7 @@ as it was.
 
 @dataclass(frozen=True, slots=True)
 class LinkMailForm:
-    """What mail for a purpose says, and where its link leads."""
+    """The text of mail for a purpose, and where its link leads."""
 
     subject: str
     text: str
@@ -55,7 +55,7 @@ FORMS = {
 
 @dataclass(frozen=True, slots=True)
 class WantedLinkMail:
-    """Mail that somebody asked for and has not got yet."""
+    """Mail that somebody asked for and that has not been sent yet."""
 
     purpose: LinkPurpose
     user_name: str
@@ -63,7 +63,8 @@ class WantedLinkMail:
     attempts: int
 
     def is_late(self, now: datetime) -> bool:
-        """Whether it is of no use any more: whoever asked has waited as long as a link lasts."""
+        """Whether the mail is no longer useful, because it has waited as long as a link is
+        valid."""
         return now - self.asked > min(LASTING[self.purpose], timedelta(days=1))
 
 
@@ -71,14 +72,14 @@ class LinkMailRows(Table):
     """The rows of mail that waits: one for each purpose and user."""
 
     async def put(self, purpose: LinkPurpose, user: str, now: datetime) -> None:
-        """Has mail sent; what waits is sent at once."""
+        """Requests mail; a request that already waits becomes due at once."""
         await self._write("letters_put", purpose.value, user, now)
 
     async def list_due(self, now: datetime, most: int) -> tuple[WantedLinkMail, ...]:
         return await self._many(_decode_wanted, "letters_due", now, most)
 
     async def end(self, wanted: WantedLinkMail) -> None:
-        """Unless it was asked for once more since then."""
+        """Removes a request, unless it was repeated since."""
         await self._write("letters_end", wanted.purpose.value, wanted.user_name, wanted.asked)
 
     async def retry(self, wanted: WantedLinkMail, error: str, until: datetime) -> None:
@@ -91,7 +92,7 @@ def _decode_wanted(purpose: str, user_name: str, asked: datetime, attempts: int)
 
 
 class LinkMails:
-    """Puts mail into the table, and sends what waits there."""
+    """Adds requests for mail to the table, and sends those that wait there."""
 
     def __init__(
         self,
@@ -104,7 +105,7 @@ class LinkMails:
         clock: Clock,
         log: Log,
     ) -> None:
-        """`address` is that of the site, for its links."""
+        """`address` is the site's address, for its links."""
         self.server = server
         self.links = links
         self._address = address
@@ -115,11 +116,11 @@ class LinkMails:
         self.log = log
 
     async def post_confirmation(self, user: User) -> None:
-        """Has a user asked whether the address is theirs, where there is mail at all."""
+        """Requests mail that asks a user to confirm an address, if mail is configured."""
         await self._post(LinkPurpose.CONFIRM, user)
 
     async def post_reset(self, user: User) -> None:
-        """Has a user sent the link to a new password."""
+        """Requests mail with a link to a new password."""
         await self._post(LinkPurpose.RESET, user)
 
     async def _post(self, purpose: LinkPurpose, user: User) -> None:
@@ -128,7 +129,7 @@ class LinkMails:
 
     @runs(Domain.THREAD, "mail is handed in by SMTP in io threads")
     async def flush(self) -> None:
-        """Sends what is due; what is not taken is tried again after a growing while."""
+        """Sends due mail; refused mail is tried again after increasing pauses."""
         if not self.server.is_set_up:
             return
         for wanted in await self._rows.list_due(self.clock.now(), AT_ONCE):

@@ -1,4 +1,4 @@
-"""Mail by SMTP: how a mail is made, and how it is handed to the operator's mail server."""
+"""Mail by SMTP: makes mail, and hands it to the operator's mail server."""
 
 import smtplib
 import ssl
@@ -15,7 +15,7 @@ from rookery.settings import Settings
 
 SMTP_SECONDS = 20.0
 PERMANENT = 500
-"""From here on an answer of a mail server is meant for good."""
+"""The SMTP codes from which on an answer is permanent."""
 LONGEST_SUBJECT = 150
 
 
@@ -29,7 +29,7 @@ class MailRefused(Complaint):
 
 @dataclass(frozen=True, slots=True)
 class MailServer:
-    """Where mail is handed in. Without a host or a sender there is no mail."""
+    """The operator's mail server. Without a host or a sender, no mail is sent."""
 
     host: str = ""
     port: int = 587
@@ -54,7 +54,7 @@ class MailServer:
         return bool(self.host and self.sender)
 
     def send(self, mail: EmailMessage) -> None:
-        """Hands a mail in. Blocks, for a limited time; raises MailRefused."""
+        """Hands mail to the server. Blocks, for a limited time; raises MailRefused."""
         try:
             with self._connect() as connection:
                 if self.tls == "starttls":
@@ -73,12 +73,12 @@ class MailServer:
 
 
 def refuse_unforeseen(error: Exception) -> MailRefused:
-    """The refusal of what failed in a way that nobody foresaw: it would do so again."""
+    """The refusal for an unexpected error, which would occur again."""
     return MailRefused(f"it can't be sent: {type(error).__name__}", for_good=True)
 
 
 def describe_refusal(error: Exception) -> str:
-    """Why a mail was not taken, in a few words without addresses."""
+    """Why mail was not accepted, in a few words without addresses."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         codes = {code for code, _ in error.recipients.values()}
         return f"the mail server refuses the address ({', '.join(map(str, sorted(codes)))})"
@@ -90,8 +90,8 @@ def describe_refusal(error: Exception) -> str:
 
 
 def is_for_good(error: Exception) -> bool:
-    """Whether the recipient is refused for ever. Other answers, such as to a wrong password, are
-    about this server and may be put right."""
+    """Whether the recipient is refused permanently. Other answers, such as to a wrong password,
+    concern this server and may be corrected."""
     if not isinstance(error, smtplib.SMTPRecipientsRefused):
         return False
     return all(code >= PERMANENT for code, _ in error.recipients.values())
@@ -105,9 +105,9 @@ def make_mail(
     text: str,
     more: Mapping[str, str] | None = None,
 ) -> EmailMessage:
-    """A mail in plain text; what strangers wrote can't add a header or a second recipient.
-    Raises MailRefused for good where the address isn't that of one recipient, or the mail can't
-    be written down."""
+    """Makes mail in plain text; text from strangers can't add a header or a second recipient.
+    Raises a permanent MailRefused if the address is not that of exactly one recipient, or if the
+    mail can't be encoded."""
     mail = EmailMessage()
     mail["From"] = server.sender
     local, _, domain = to.rpartition("@")
@@ -126,13 +126,13 @@ def make_mail(
 
 
 def _defuse(line: str) -> str:
-    """A line without beginnings of encoded words, which the library decodes, and some of which it
-    can't encode again."""
+    """A line without encoded words, which the library would decode, and some of which it can't
+    encode again."""
     return line.replace("=?", "= ?")
 
 
 def _read_recipient(local: str, domain: str) -> Address:
-    """The recipient; raises MailRefused unless mail programs read exactly this one address."""
+    """The recipient; raises MailRefused unless mail programs read it as exactly one address."""
     try:
         address = Address(username=local, domain=domain)
         mail = EmailMessage()
@@ -151,5 +151,5 @@ def to_line(text: str) -> str:
 
 
 def sender_domain(server: MailServer) -> str:
-    """What the ids of mail end with."""
+    """The domain at the end of message ids."""
     return parseaddr(server.sender)[1].rpartition("@")[2] or "localhost"

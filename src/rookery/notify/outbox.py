@@ -1,8 +1,9 @@
-"""Channels by which people want to be told, who follows which run, and the outbox: values and rows.
+"""The channels of users' notifications, the runs that they follow, and the outbox: values and rows.
 
 A notification is written to the outbox in the commit that causes it (`farm/writing.py` for runs,
-`people/users.py` for accounts). It is spread to channels after that, and each channel is sent what
-waits for it; nothing is forgotten before it was taken or given up, whatever ends the process.
+`people/users.py` for accounts). Then it is distributed to channels as deliveries, and each channel
+gets its waiting deliveries. None is removed before it was accepted or given up, even if the process
+crashes.
 """
 
 import enum
@@ -18,7 +19,7 @@ from rookery.rules.notifications import FOR_APPROVERS, Notification, Notificatio
 
 
 class ChannelForm(enum.StrEnum):
-    """What a channel is, and in which form it takes what it is sent."""
+    """The kinds of channels, which determine the format of what they are sent."""
 
     MAIL = "mail"
     JSON = "json"
@@ -27,7 +28,7 @@ class ChannelForm(enum.StrEnum):
 
 
 class DeliveryState(enum.StrEnum):
-    """What came of telling one thing to one channel."""
+    """The state of a delivery of one notification to one channel."""
 
     WAITING = "waiting"
     SENT = "sent"
@@ -37,8 +38,8 @@ class DeliveryState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NotificationChannel:
-    """A way to tell a user of the kinds they chose. `address` and `secret` are those of a webhook.
-    `failures` counts since something was last taken."""
+    """A channel by which a user gets the kinds of notifications that they chose. `address` and
+    `secret` are those of a webhook. `failures` counts since the last success."""
 
     id: int
     user_name: str
@@ -54,7 +55,7 @@ class NotificationChannel:
 
 @dataclass(frozen=True, slots=True)
 class DueDelivery:
-    """A notification that waits for a channel, with the engines of its run."""
+    """A notification that waits for delivery to a channel, with the engines of its run."""
 
     id: int
     told: Notification
@@ -63,7 +64,8 @@ class DueDelivery:
 
 @dataclass(frozen=True, slots=True)
 class DueBatch:
-    """All that is sent to a channel at once; `email` is the user's address if it is confirmed."""
+    """Everything that is sent to a channel together; `email` is the user's address if it is
+    confirmed."""
 
     channel: NotificationChannel
     email: str
@@ -95,14 +97,15 @@ class Channels(Table):
         return await self._many(_decode_channel, "channels_of_user", user)
 
     async def add(self, channel: NotificationChannel) -> int:
-        """Adds a channel and returns its number; mail takes the place of what was there."""
+        """Adds a channel and returns its number; a mail channel replaces the previous one."""
         texts = (channel.user_name, channel.form.value, clean(channel.address), channel.secret)
         kinds = sorted(channel.kinds)
         found = await self._write("channels_add", *texts, kinds, channel.active, channel.created)
         return int(found)
 
     async def change(self, channel: NotificationChannel) -> bool:
-        """Stores what a channel of a user is told and whether at all; False where there is none."""
+        """Stores which notifications a user's channel gets, and whether it is on; False if it does
+        not exist."""
         values = (sorted(channel.kinds), channel.active, channel.next_at)
         found = await self._write("channels_change", channel.id, channel.user_name, *values)
         return found is not None
@@ -111,36 +114,38 @@ class Channels(Table):
         return await self._write("channels_remove", channel, user) is not None
 
     async def silence_mail(self, user: str) -> bool:
-        """Sends a user no more mail; False where none was sent anyway."""
+        """Switches a user's mail off; False if it was off already."""
         return await self._write("channels_silence_mail", user) is not None
 
 
 class Subscriptions(Table):
-    """The rows of who follows which run."""
+    """The rows of which users follow which runs."""
 
     async def put(self, run: str, user: str, *, following: bool) -> None:
         await self._write("subscriptions_put", run, user, following)
 
     async def list_followed(self, user: str, since: datetime, most: int) -> frozenset[str]:
-        """The runs that a user follows and that have not ended, or changed last after a time."""
+        """The runs that a user follows that have not ended, or changed since `since`."""
         return frozenset(await self._column("subscriptions_of_user", user, since, most))
 
     async def follows(self, run: str, user: str) -> bool:
-        """Whether a user follows a run; owners do unless they said no."""
+        """Whether a user follows a run; owners do unless they opted out."""
         return bool(await self._value("subscriptions_of", run, user))
 
 
 class Outbox(Table):
-    """The rows of what is to be told, and of what came of it."""
+    """The rows of notifications and their deliveries."""
 
     async def spread(self, most: int) -> int:
-        """Makes the deliveries of new notifications; how many notifications there were."""
+        """Creates the deliveries of new notifications; returns how many notifications there
+        were."""
         kinds = sorted(FOR_APPROVERS)
         async with self._writing() as write:
             return len(await write.column("outbox_spread", most, kinds, APPROVERS))
 
     async def due(self, now: datetime, channels: int, each: int) -> tuple[DueBatch, ...]:
-        """What may be sent now, by channel: to so many channels, so much to each."""
+        """The deliveries that may be sent now, for at most `channels` channels and `each` for each
+        of them."""
         rows = await self._many(_decode_due, "deliveries_due", now, channels, each)
         batches: dict[int, DueBatch] = {}
         for channel, email, delivery in rows:
@@ -152,19 +157,19 @@ class Outbox(Table):
     async def end(
         self, deliveries: Collection[int], state: DeliveryState, error: str, at: datetime
     ) -> None:
-        """Deliveries that need no further attempt."""
+        """Marks deliveries that need no further attempt."""
         await self._write("deliveries_end", list(deliveries), state.value, clean(error), at)
 
     async def postpone(
         self, channel: NotificationChannel, deliveries: Sequence[int], error: str, until: datetime
     ) -> None:
-        """A channel that did not take deliveries; it is left alone until then."""
+        """Notes that a channel did not accept deliveries; it is not tried again before `until`."""
         async with self._writing() as write:
             await write("deliveries_retry", list(deliveries), clean(error))
             await write("channels_pause", channel.id, until, channel.failures + 1)
 
     async def rest(self, channel: NotificationChannel, until: datetime) -> None:
-        """A channel that has taken something is left alone until then."""
+        """Notes that a channel has accepted something; it gets nothing more before `until`."""
         await self._write("channels_pause", channel.id, until, 0)
 
     async def forget(self, before: datetime) -> None:

@@ -1,13 +1,13 @@
-"""The job that spreads new notifications and sends to each channel what waits for it.
+"""The job that distributes new notifications and sends each channel its waiting deliveries.
 
     waiting --taken--> sent
     waiting --not taken--> waiting, and its channel is left alone for a growing while
     waiting --not taken for three days, or no attempt can help--> failed
     waiting --its user may not know of it, or has no confirmed address--> dropped
 
-What waits for a channel goes together, and a channel that has just taken something rests, so that
-nobody is flooded. A delivery is marked after it was sent: whatever ends the process in between has
-it sent once more, never not at all.
+Deliveries that wait for a channel are sent together, and a channel rests after each success, so
+that nobody is flooded. A delivery is marked after it was sent: a crash in between has it sent
+twice, but never lost.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ SPREAD_AT_ONCE = 200
 CHANNELS_AT_ONCE = 8
 EACH_AT_ONCE = 25
 BACK_OFF = (30, 120, 600, 1800, 3600, 7200, 14400)
-"""Seconds for which a channel is left alone after so many failures; the last from then on."""
+"""The seconds for which a channel is not tried after each failure; the last value is repeated."""
 REST_SECONDS = {ChannelForm.MAIL: 300.0}
 WEBHOOK_REST_SECONDS = 5.0
 GIVEN_UP = timedelta(days=3)
@@ -54,7 +54,7 @@ NO_MAIL = "this server sends no mail"
 
 
 class Sender:
-    """Sends what the outbox holds; the job of the primary alone."""
+    """Sends what is in the outbox; a job of the primary only."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Sender:
 
     @runs(Domain.THREAD, "SMTP and webhooks are called in io threads")
     async def send_due(self) -> None:
-        """Spreads what is new and sends what is due."""
+        """Distributes new notifications and sends due deliveries."""
         if not self._is_primary():
             return
         await self._link_mails.flush()
@@ -87,7 +87,7 @@ class Sender:
 
     @runs(Domain.LOOP, "awaits one write")
     async def forget_old(self) -> None:
-        """Removes what the log need not show any more."""
+        """Removes entries that are too old for the log."""
         if self._is_primary():
             await self._outbox.forget(self._clock.now() - KEPT)
 
@@ -111,13 +111,13 @@ class Sender:
         await self._outbox.rest(channel, now + timedelta(seconds=rest))
 
     def _split(self, batch: DueBatch) -> tuple[list[DueDelivery], list[DueDelivery]]:
-        """What the user may know of, and what not."""
+        """Splits deliveries into those that the user may know of and the others."""
         hidden = self._privacy.hidden(batch.channel.user_name)
         shown = [each for each in batch.deliveries if not each.engines & hidden]
         return shown, [each for each in batch.deliveries if each.engines & hidden]
 
     def _find_obstacle(self, batch: DueBatch) -> str:
-        """Why no mail goes to a user; empty where it does."""
+        """Why a user can't get mail; empty if they can."""
         if not self._mail.is_set_up:
             return NO_MAIL
         return "" if batch.email else NO_ADDRESS
@@ -125,8 +125,8 @@ class Sender:
     async def send(
         self, channel: NotificationChannel, email: str, deliveries: Sequence[DueDelivery]
     ) -> None:
-        """Sends deliveries to a channel in one go; raises MailRefused or WebhookRefused, for good
-        where what is sent fails in a way that nobody foresaw."""
+        """Sends deliveries to a channel together; raises MailRefused or WebhookRefused, permanently
+        for unexpected errors."""
         user = await self._users.by_name(channel.user_name)
         try:
             if channel.form is ChannelForm.MAIL and user is not None:

@@ -1,8 +1,8 @@
-"""Webhooks: what they are sent, how it is signed, and where they may lead.
+"""Webhooks: what is sent to them, how it is signed, and where they may lead.
 
-The address is a stranger's choice. As with git, the name is resolved once, every address of it must
-be public unless the operator allows the host, the connection goes to the very address that was
-looked at, and redirects are not followed.
+Users choose the addresses. As with git, the name is resolved once, all its IP addresses must be
+public unless the operator allows the host, the connection goes to an address that was checked, and
+redirects are not followed.
 """
 
 import hashlib
@@ -65,7 +65,7 @@ class WebhookBody(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Webhooks:
-    """Calls webhooks; `inside` are the hosts of this network that the operator allows."""
+    """Calls webhooks; `inside` are hosts of the internal network that the operator allows."""
 
     server: str
     inside: frozenset[str]
@@ -73,7 +73,8 @@ class Webhooks:
     resolve: Resolve = resolve_host
 
     def check(self, address: str) -> str:
-        """The IP address to connect to; raises WebhookRefused. Blocks."""
+        """Checks an address and returns the IP address to connect to; raises WebhookRefused.
+        Blocks."""
         try:
             host = urlsplit(address).hostname or ""
             schemes = {"https", "http"} if host in self.inside else {"https"}
@@ -117,13 +118,13 @@ class Webhooks:
 
 
 def sign_body(secret: str, body: bytes, seconds: int) -> Mapping[str, str]:
-    """The headers by which a receiver knows that a body is from here, and how old it is."""
+    """The headers that prove to a receiver that a body is from this server, and how old it is."""
     signed = hmac.new(secret.encode(), f"{seconds}.".encode() + body, hashlib.sha256)
     return {TIME_HEADER: str(seconds), SIGNATURE_HEADER: f"sha256={signed.hexdigest()}"}
 
 
 def encode_body(form: ChannelForm, told: Sequence[Notification], server: str) -> bytes:
-    """What a webhook of this form takes."""
+    """The body for a channel of this form."""
     return _ENCODERS[form](told, server)
 
 
@@ -146,7 +147,7 @@ def _encode_json(told: Sequence[Notification], server: str) -> bytes:
 def _encode_discord(told: Sequence[Notification], server: str) -> bytes:
     lines = [f"{describe_notification(each)}\n<{link_to(each, server)}>" for each in told]
     text = _join(lines, DISCORD_CHARACTERS)
-    # Whoever is named in a branch is not called by it.
+    # Names in branches must not notify the people of those names.
     return msgspec.json.encode({"content": text, "allowed_mentions": {"parse": []}})
 
 
@@ -162,7 +163,7 @@ def _escape_slack(text: str) -> str:
 
 
 def _join(lines: Sequence[str], most: int) -> str:
-    """As many lines as fit, and how many are left out."""
+    """As many lines as fit, and the number of those left out."""
     kept: list[str] = []
     for line in lines:
         if sum(map(len, kept)) + len(kept) + len(line) > most - 20:

@@ -1,8 +1,4 @@
-"""Who makes a request, by a token or by a login, and what they may do.
-
-Tokens are cached for a few seconds, so that many calls of a script cost one query; a revoked token
-or a blocked user is refused after that time at the latest.
-"""
+"""Finds out who makes a request, by a token or by a login, and what they may do."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -33,7 +29,7 @@ from rookery.settings import Settings
 BEARER_SECONDS = 5.0
 MOST_BEARERS = 20_000
 IN_PERSON = frozenset(Scope) - {Scope.WORKER}
-"""The scopes of somebody who has logged in by password; their groups still limit what they may
+"""The scopes of a user who has logged in with a password; their groups still limit what they may
 do."""
 
 
@@ -58,14 +54,14 @@ class Bearer:
 
     @property
     def actor(self) -> Actor:
-        """Who acts, for the rules: an approver only with the scope to approve."""
+        """The actor for the rules: an approver only with the scope to approve."""
         may_approve = is_approver(self.user) and Scope.APPROVE in self.scopes
         return Actor(self.user.name, approver=may_approve)
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A token and its owner as the database has them, or nothing."""
+    """A token and its owner as stored in the database, or nothing."""
 
     token: Token | None = None
     user: User | None = None
@@ -161,8 +157,8 @@ def forget_changed_accounts(
 # Whether a worker may stop a run of another user (stop_run of the worker protocol).
 #
 # Workers of approvers, and of users who have contributed enough core hours, stop a run at once.
-# Complaints of other users stop it together. Anybody can sign up, so that complaints of accounts
-# that are too young or have contributed next to nothing do not count.
+# Complaints of other users stop it together. Since anybody can sign up, complaints of accounts that
+# are too new or have contributed next to nothing do not count.
 
 TRUST_SECONDS = 600.0
 MOST_TRUSTED = 10_000
@@ -185,7 +181,7 @@ class TrustRequirements:
 
     @classmethod
     def of_settings(cls, settings: Settings) -> "TrustRequirements":
-        """Whose word about a run counts on this site."""
+        """The requirements that this site's settings define."""
         return cls(
             stop_hours=float(settings.stop_run_cpu_hours),
             count_hours=float(settings.complaint_cpu_hours),
@@ -194,7 +190,7 @@ class TrustRequirements:
 
 
 class TrustedUsers:
-    """Decides whether a user's worker stops a run, counts as a complaint, or is only noted. Core
+    """Decides whether a complaint of a user's worker stops a run, counts, or is only noted. Core
     hours are cached for ten minutes."""
 
     def __init__(

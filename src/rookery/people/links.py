@@ -1,4 +1,4 @@
-"""Links that are mailed to people: signed, bound to what they are for, and valid for a while.
+"""Links that are mailed to people: signed, bound to their purpose, and valid for a limited time.
 
 Nothing is stored for them. A link to a new password is signed over the present one, so that it
 works once; a link that confirms an address is signed over that address.
@@ -22,7 +22,7 @@ LONGEST_LINK = 1000
 
 
 class LinkPurpose(enum.StrEnum):
-    """What a link is for; one is never taken for another."""
+    """The purpose of a link; a link for one is not accepted for another."""
 
     RESET = "reset"
     CONFIRM = "confirm"
@@ -55,7 +55,7 @@ class ClockSigner(itsdangerous.TimestampSigner):
 
 
 class SignedLink(msgspec.Struct, frozen=True, array_like=True):
-    """What a link says: whose it is, and a digest of what it is bound to."""
+    """The content of a link: the user's name, and a digest of what it is bound to."""
 
     user: str
     bound: str
@@ -75,11 +75,11 @@ class LinkSigner:
         return self._signer(purpose).sign(payload).decode("ascii")
 
     def read_name(self, purpose: LinkPurpose, token: str) -> str:
-        """Whose link it is; raises LinkRefused where it is not ours or too old."""
+        """The name of a link's user; raises LinkRefused if it is not ours or too old."""
         return self._open(purpose, token).user
 
     def check(self, purpose: LinkPurpose, token: str, user: User | None) -> User:
-        """The user; raises LinkRefused where what the link is bound to has changed since."""
+        """Returns the user; raises LinkRefused if what the link is bound to has changed."""
         link = self._open(purpose, token)
         if user is None or user.name != link.user or user.blocked:
             raise LinkRefused

@@ -54,7 +54,8 @@ HOUR = 3600.0
 PASSWORDS_PER_ADDRESS = Frequency(30, 600.0)
 PASSWORDS_PER_NAME = Frequency(6, 300.0)
 LOGINS_PER_NAME = Frequency(60, HOUR)
-"""Each may be logged out of, which is remembered for as long as its cookie lasts."""
+"""The limit of logins per name. Each session may be logged out of, which is stored for as long as
+its cookie lasts."""
 SIGN_UPS_PER_ADDRESS = Frequency(5, HOUR)
 RESETS_PER_ADDRESS = Frequency(10, HOUR)
 RESETS_PER_NAME = Frequency(3, HOUR)
@@ -62,7 +63,7 @@ RESETS_PER_NAME = Frequency(3, HOUR)
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """How full a leaky bucket was at a time."""
+    """The level of a leaky bucket at some time."""
 
     fill: float
     at: float
@@ -100,7 +101,7 @@ class Throttle:
 
 
 class LoginAttempts:
-    """Limits wrong passwords: some per address, few per address and name."""
+    """Limits wrong passwords per address, and more strictly per address and name."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -129,7 +130,7 @@ class Login:
         self._logins = Throttle(*LOGINS_PER_NAME)
 
     async def check(self, name: str, password: str, client: str) -> User:
-        """The user of this name and password, who logs in by it; raises LoginRefused."""
+        """Logs a user in by name and password; raises LoginRefused."""
         self._attempts.charge(client, name)
         user = await self._users.by_name(name)
         hashed = user.password_hash if user else NOBODYS_HASH
@@ -146,7 +147,7 @@ class Login:
 
 
 def check_active(user: User) -> User:
-    """The same user; raises AccountBlocked, with the reason, or AccountPending."""
+    """Returns the user if active; raises AccountBlocked, with the reason, or AccountPending."""
     if user.blocked:
         raise AccountBlocked(describe_block(user))
     if user.pending:
@@ -155,7 +156,7 @@ def check_active(user: User) -> User:
 
 
 def describe_block(user: User) -> str:
-    """What a blocked user is told."""
+    """The message to a blocked user."""
     reason = user.block_reason.strip().rstrip(".")
     return f"This account is blocked: {reason}." if reason else "This account is blocked."
 
@@ -228,7 +229,7 @@ async def _check_free(applicant: Application, users: Users) -> None:
 
 
 class PasswordResets:
-    """Who is meant by a wish for a new password; a few per address, and per name."""
+    """Finds the user who asks for a new password; limited per address and per name."""
 
     def __init__(self, users: Users, clock: Clock) -> None:
         self._users = users
@@ -237,8 +238,8 @@ class PasswordResets:
         self._per_name = Throttle(*RESETS_PER_NAME)
 
     async def find_user(self, text: str, client: str) -> User | None:
-        """The user of a name or of a confirmed address, who may be sent a link; raises Throttled.
-        None where there is nobody, of which whoever asks is told nothing."""
+        """The user with this name or confirmed address, who may be sent a link; raises Throttled.
+        None if there is none, which the caller must not reveal."""
         now = self._clock.seconds()
         self._per_origin.charge(origin_of(client), now)
         try:

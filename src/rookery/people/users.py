@@ -62,7 +62,7 @@ class User:
     upload_mb: int | None = None
     """The quota of nets, programs and books; None for that of the site."""
     block_reason: str = ""
-    """What a blocked user is told."""
+    """The message to a blocked user."""
     verified_email: str = ""
     """The address that the user has shown to be theirs."""
     repositories: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -101,11 +101,11 @@ class Users(Table):
         return await self._one(_decode_user, "users_by_name", name)
 
     async def by_names(self, names: Sequence[str]) -> tuple[User, ...]:
-        """Those of them that there are."""
+        """The users of these names that exist."""
         return await self._many(_decode_user, "users_by_names", list(names))
 
     async def add(self, user: User) -> None:
-        """Raises UserExists when the name is taken."""
+        """Adds a user; raises UserExists if the name is taken."""
         if not await self._store("users_add", user):
             raise UserExists(user.name)
 
@@ -116,8 +116,9 @@ class Users(Table):
             raise UnknownUser(user.name)
 
     async def change(self, name: str, decide: Callable[[User], User]) -> tuple[User, User]:
-        """Changes a user as decided over the row of that moment, which nobody else changes
-        meanwhile; gives the user before and after. Raises UnknownUser, or what `decide` does."""
+        """Changes a user by `decide`, which gets the locked row, so that nobody else changes it at
+        the same time; returns the user before and after. Raises UnknownUser, or what `decide`
+        raises."""
         async with self._writing() as write:
             before = await write.one(_decode_user, "users_lock", name)
             if before is None:
@@ -130,14 +131,14 @@ class Users(Table):
 
     async def remove(self, name: str, check: Callable[[User], object]) -> None:
         """Removes a user with their tokens and memberships in teams; raises UnknownUser, or what
-        `check` does for the row of that moment."""
+        `check` raises for the locked row."""
         async with self._writing() as write:
             found = await write.one(_decode_user, "users_lock", name)
             if found is None:
                 raise UnknownUser(name)
             check(found)
             await write("users_remove", name)
-            # Processes have the teams in memory.
+            # All processes have the teams in memory and must reload them.
             await write("engines_changed", "")
             await write("users_changed", name)
 
@@ -153,7 +154,7 @@ class Users(Table):
         return await self._many(_decode_user, "users_all")
 
     async def page(self, wanted: UserQuery) -> tuple[User, ...]:
-        """Those who wait come first, then by name."""
+        """A page of users, pending ones first, then by name."""
         return await self._many(
             _decode_user,
             "users_page",
@@ -269,7 +270,7 @@ class Token:
         return self.revoked is None and (self.expires is None or now < self.expires)
 
     def shown(self, now: datetime, *, current: bool = False) -> TokenEntry:
-        """What its owner may know of it; `current` where it came with the call."""
+        """What its owner may see of it; `current` if it came with the call."""
         return TokenEntry(
             id=self.id,
             scopes=shown_scopes(self.scopes),
@@ -294,7 +295,7 @@ class Tokens(Table):
         return await self._one(_decode_token, "tokens_by_digest", digest)
 
     async def add(self, token: Token) -> None:
-        """Raises UnknownUser when nobody has that name."""
+        """Adds a token; raises UnknownUser if its owner does not exist."""
         if await self._write("tokens_add", *columns(token)) is None:
             raise UnknownUser(token.user)
 

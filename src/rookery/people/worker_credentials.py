@@ -1,10 +1,4 @@
-"""The credentials of workers: sent with every call, and checked each time almost without hashing.
-
-A seal is a keyed digest of a name, a password and the stored hash of that password. Once the
-password was found to be right, its seal is valid for as long as the stored hash stays the same;
-only the user's row is read again now and then. The seal is stored with each task, so that a new
-primary knows the credentials of all workers with a task without hashing any.
-"""
+"""Checks the credentials of workers, which come with every call, mostly without hashing."""
 
 import hashlib
 from collections.abc import Iterable
@@ -25,7 +19,8 @@ TOKEN_SECONDS = 60.0
 WRONG_SECONDS = 30.0
 REREAD_SECONDS = 30.0
 REREADS_PER_SPAN = 6
-"""A worker beats every two minutes: whose has called in so many times is read again."""
+"""How many calls of a user's workers within a span cause the user's row to be read again; a worker
+gives a sign of life every two minutes."""
 ROWS_AT_A_TIME = 500
 MOST_SEALS = 50_000
 
@@ -109,8 +104,8 @@ class WorkerCredentials:
 
     @runs(Domain.LOOP, "reads the rows of 500 users by one query")
     async def reread_callers(self) -> None:
-        """The job: reads the rows again of users whose workers called lately. Otherwise each would
-        be read by itself in the midst of a call, when it has expired."""
+        """The periodic job: rereads the rows of users whose workers called recently. Otherwise each
+        row would be read separately in the middle of a call, when it has expired."""
         names = sorted(self._called | self._called_before)
         self._rereads += 1
         if self._rereads % REREADS_PER_SPAN == 0:
@@ -168,7 +163,8 @@ class WorkerCredentials:
         return right
 
     def _count_changes(self) -> int:
-        """Grows with each change of users or tokens: what was read before is out of date then."""
+        """The number of changes of users or tokens; values read before it grew may be out of
+        date."""
         return self._rows.forget_count + self._right_tokens.forget_count
 
     def _remember(self, user: User, seal: str, *, is_token: bool, fresh: bool) -> None:

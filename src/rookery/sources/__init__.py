@@ -1,1 +1,2 @@
-"""Engines' sources: git, GitHub, mirrors, archives, and who may use the server's credentials."""
+"""Engines' sources: git, GitHub, mirrors, archives, and the repositories that the server's
+credentials may open."""

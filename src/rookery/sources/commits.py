@@ -1,5 +1,5 @@
-"""Finding the commit of a branch or a tag, and making archives of source trees: limits and checks
-around the code that talks to other servers.
+"""Finds the commit of a branch or tag, and makes archives of source trees: limits and checks around
+the code that talks to other servers.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ class SourceError(Exception):
 
 
 class HostNotFound(SourceError):
-    """No name service knows the host just now, which may pass."""
+    """No name service knows the host at the moment; this may be temporary."""
 
     def __init__(self, host: str) -> None:
         super().__init__(f"there is no host {host}")
@@ -40,7 +40,7 @@ class UnknownRevision(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit and its whole message, which is empty where it can't be read."""
+    """A commit and its whole message, empty if it can't be read."""
 
     sha: str
     message: str = ""
@@ -50,13 +50,14 @@ class Finder(Protocol):
     """Finds commits on other servers; blocks for seconds."""
 
     def find(self, repository: str, revision: str, *, known: bool) -> Commit:
-        """Raises SourceError. The server uses its own credentials only where `known` is set: a
-        submitter may name any repository, and must not read what only the server may."""
+        """Finds a commit; raises SourceError. The server uses its own credentials only if `known`
+        is set: a submitter may name any repository, and must not read what only the server may
+        read."""
         ...
 
 
 class Commits:
-    """Finds commits in threads, a few at a time; more than that are refused at once."""
+    """Finds commits in threads, a few at a time; further requests are refused at once."""
 
     def __init__(self, finder: Finder, threads: Threads, gate: Gate, *, seconds: float) -> None:
         self.gate = gate
@@ -85,7 +86,7 @@ def check_revision(revision: str) -> None:
         raise SourceError(f"{revision[:60]!r} can't be the name of a branch, tag or commit")
 
 
-# Archives of source trees, which workers download from this server instead of from elsewhere.
+# Archives of source trees, which workers download from this server instead of elsewhere.
 
 PREFIX = "/src"
 MADE_AT_ONCE = 2
@@ -122,17 +123,17 @@ class Archiver(Protocol):
     """Fetches commits and packs their files; blocks, at times for a minute or two."""
 
     def archive(self, repository: str, commit: str, *, known: frozenset[str]) -> Archive:
-        """Raises SourceError. The server uses its own credentials only for the `known`
-        repositories, also for those of submodules."""
+        """Packs the files of a commit; raises SourceError. The server uses its own credentials only
+        for the `known` repositories, including submodules."""
         ...
 
     def forget_archives(self, days: int) -> None:
-        """Removes archives that were not used for so many days."""
+        """Removes archives that were not used for `days` days."""
         ...
 
 
 class Archives:
-    """Makes archives in threads; one that several callers want at the same time is made once."""
+    """Makes archives in threads; simultaneous requests for one archive share the work."""
 
     def __init__(self, archiver: Archiver, threads: Threads, log: Log | None = None) -> None:
         self._archiver = archiver

@@ -1,7 +1,7 @@
 """The change that a run tests, as a diff between the sources of its two sides.
 
-Both commits are fetched within limits of time and size and forgotten again; the text is kept in
-memory, so that many who look at one run ask git once.
+Both commits are fetched with limits on time and size, and then removed; the diff is cached in
+memory, so that many readers of a run cause one call of git.
 """
 
 import asyncio
@@ -18,15 +18,15 @@ from rookery.sources.survey import GitSurvey, SourcePlace
 
 LARGEST_DIFF = 1_000_000
 DIFF_SECONDS = 10.0
-"""For both commits and the comparison together."""
+"""The time limit for fetching both commits and comparing them."""
 PATIENCE_SECONDS = 5.0
-"""So much longer a page waits, since a thread may have to be waited for."""
+"""How much longer a page waits, because it may have to wait for a thread."""
 TOO_LONG = f"git takes longer than {DIFF_SECONDS:.0f} s"
 MADE_AT_ONCE = 2
 MOST_REMEMBERED = 30
 REMEMBERED_SECONDS = 86_400.0
 REFUSED_SECONDS = 120.0
-"""So long nobody tries again what could not be had."""
+"""How long a failed diff is not tried again."""
 NO_COMMIT = "0" * 40
 
 
@@ -40,7 +40,7 @@ class Differ(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GitDiff:
-    """Diffs by git, in a folder that is removed again."""
+    """Makes diffs with git, in a temporary folder."""
 
     survey: GitSurvey
     clock: Clock
@@ -79,7 +79,7 @@ def _read_diff(file: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SecondsLeft:
-    """How long until the time of several steps together is over; raises SourceError once it is."""
+    """The time left for several steps together; raises SourceError when it is used up."""
 
     clock: Clock
     end: float
@@ -100,7 +100,8 @@ class FoundDiff:
 
 
 class Diffs:
-    """Makes diffs in threads, a few at a time, each once for all who ask."""
+    """Makes diffs in threads, a few at a time; simultaneous requests for one diff share the
+    work."""
 
     def __init__(self, differ: Differ, threads: Threads, clock: Clock) -> None:
         self.gate = Gate("diffs", MADE_AT_ONCE)
@@ -112,7 +113,7 @@ class Diffs:
         self._making: SharedWork[tuple[SourcePlace, SourcePlace], FoundDiff] = SharedWork()
 
     async def get(self, new: SourcePlace, base: SourcePlace) -> FoundDiff:
-        """The diff of two commits; raises GateFull where others are being made already."""
+        """The diff of two commits; raises GateFull while too many others are being made."""
         known = self._known.get((new, base))
         if known is not None:
             return known
@@ -137,7 +138,7 @@ class Diffs:
 
 
 def place_side(side: Side, granted: frozenset[str]) -> SourcePlace | None:
-    """Where the sources of a side are; None for a program that is not built from any."""
+    """The place of a side's sources; None for a program that is not built from sources."""
     if side.binary or not side.repository or side.commit == NO_COMMIT:
         return None
     return SourcePlace(side.repository, side.commit, known=side.repository in granted)

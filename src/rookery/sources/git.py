@@ -1,5 +1,5 @@
-"""Running git as a child process on addresses that users choose: without prompts, with limits, and
-only to hosts that the operator allows.
+"""Runs git as a child process on addresses that users choose: without prompts, with limits, and
+only on hosts that the operator allows.
 """
 
 import os
@@ -25,7 +25,7 @@ from rookery.sources.commits import HostNotFound, SourceError, UnknownRevision
 
 Resolve = Callable[[str], tuple[str, ...]]
 PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
-# Strict, so that we and git can't read different hosts out of the same address.
+# Strict, so that we and git can't find different hosts in the same address.
 _HOST = re.compile(
     r"(?:[^@/\\\s]*@)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?",
     re.ASCII,
@@ -40,7 +40,7 @@ def resolve_host(host: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryHost:
-    """The host of a repository; without addresses git resolves it itself."""
+    """The host of a repository; if it has no addresses, git resolves the name itself."""
 
     scheme: str
     host: str = ""
@@ -53,7 +53,7 @@ NOWHERE = RepositoryHost("none")
 
 @dataclass(frozen=True, slots=True)
 class FetchPolicy:
-    """Where the operator lets git connect to; `inside` are allowed hosts of the internal
+    """The operator's rules for where git may connect; `inside` are allowed hosts of the internal
     network."""
 
     schemes: frozenset[str] = frozenset({"https"})
@@ -61,8 +61,8 @@ class FetchPolicy:
     resolve: Resolve = resolve_host
 
     def check(self, repository: str) -> RepositoryHost:
-        """The host to connect to; raises HostNotFound, or another SourceError where it is not
-        allowed. Blocks."""
+        """Checks a repository and returns the host to connect to; raises HostNotFound, or another
+        SourceError if it is not allowed. Blocks."""
         parts = urlsplit(repository)
         if parts.scheme not in self.schemes:
             allowed = ", ".join(sorted(self.schemes)) or "none"
@@ -157,17 +157,17 @@ def _bracket(address: str) -> str:
 
 
 SAFE = (
-    # A redirect could lead to where the address itself may not.
+    # A redirect could lead to a host that the address itself may not name.
     *("-c", "http.followRedirects=false"),
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.fsmonitor=false"),
     *("-c", "protocol.version=2"),
     *("-c", "credential.helper="),
     *("-c", "gc.auto=0"),
-    # Larger files are never whole in memory, and their lines aren't compared: two of 39 MB took
-    # more than 1.5 GB.
+    # Larger files are never completely in memory and are not compared line by line: comparing two
+    # files of 39 MB took more than 1.5 GB.
     *("-c", "core.bigFileThreshold=1m"),
-    # What is mapped counts as memory, and so does what each thread reserves.
+    # Mapped files count as memory, and so does what each thread reserves.
     *("-c", "core.packedGitWindowSize=64m"),
     *("-c", "core.packedGitLimit=512m"),
     *("-c", "pack.threads=2"),
@@ -183,9 +183,9 @@ LATEST = "HEAD"
 """The name of a repository's default branch."""
 BLOCK = 512
 LARGEST_MEMORY = 2_000_000
-"""In kB. All of Stockfish's history is fetched with less than 300,000."""
+"""The memory limit in kB. Fetching all of Stockfish's history takes less than 300,000."""
 LARGEST_OUTPUT = 64 * 10**6
-"""In bytes. All messages of Stockfish's history together have an eighth of it."""
+"""The limit of git's output in bytes. All messages of Stockfish's history take an eighth of it."""
 PIECE = 65_536
 LONGEST_WORDS = 300
 
@@ -205,8 +205,8 @@ class Git:
     """The checked host that git is pinned to."""
 
     def pin_host(self, repository: str) -> "Git":
-        """The same, pinned to the host of this repository; raises SourceError where it is not
-        allowed."""
+        """A copy of these settings, pinned to the host of this repository; raises SourceError if it
+        is not allowed."""
         return replace(self, place=self.policy.check(repository))
 
     def without_credentials(self) -> "Git":
@@ -219,7 +219,7 @@ class Git:
         names += [revision] if revision == LATEST else []
         said = asked.run("ls-remote", "--quiet", "--", repository, *names)
         found = dict(line.split("\t", 1)[::-1] for line in said.splitlines() if "\t" in line)
-        # Of a tag that is an object of its own, the commit it stands for.
+        # For an annotated tag, prefer the commit that it points to.
         for name in (names[0], names[2], names[1], *names[3:]):
             if name in found:
                 return found[name]
@@ -279,8 +279,8 @@ def _home() -> str:
 
 
 def _read_output(process: "subprocess.Popen[bytes]", seconds: float) -> tuple[bytes, bytes]:
-    """What git writes until it ends, and its errors; raises TimeoutExpired, or SourceError where
-    it writes too much. What it packs a thousandfold would fill this process's memory."""
+    """Git's output until it ends, and its errors; raises TimeoutExpired, or SourceError if there is
+    too much output, because highly compressed data could fill this process's memory."""
     assert process.stdout is not None
     assert process.stderr is not None
     end, output, errors = monotonic() + seconds, bytearray(), bytearray()

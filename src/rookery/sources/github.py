@@ -1,4 +1,5 @@
-"""Commits and their files from other servers: by GitHub's API within its quota, else by git."""
+"""Gets commits and their files from other servers: by GitHub's API within its quota, else by
+git."""
 
 import re
 import urllib.parse
@@ -81,7 +82,7 @@ class GitHub:
         self._http = HttpClient(SECONDS, LARGEST)
 
     def quota(self) -> QuotaDocument:
-        """The quota of the latest answer; a full one once its period is over."""
+        """The quota according to the latest answer; a full one after its period is over."""
         known = self._quota
         if known.uninitialized or self._clock.now().timestamp() < known.reset:
             return known
@@ -168,11 +169,11 @@ class _NotFound(Exception):
     """GitHub has no such commit, or does not show it."""
 
 
-# GitHub or git, whichever can answer.
+# Uses GitHub's API or git, whichever can answer.
 
 
 class SourceAccess(Finder, Archiver, Surveyor, Differ, Protocol):
-    """Where commits and their files come from; blocks."""
+    """A source of commits and their files; blocks."""
 
     def quota(self) -> QuotaDocument:
         """The quota of calls to GitHub."""
@@ -181,8 +182,8 @@ class SourceAccess(Finder, Archiver, Surveyor, Differ, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RemoteSources:
-    """Commits and files of any repository. Those on GitHub are found by its API, and by git once
-    the quota is used up."""
+    """Commits and files of any repository. GitHub's are found by its API, or by git when the quota
+    is used up."""
 
     mirrors: Mirrors
     github: GitHub
@@ -233,7 +234,8 @@ class RemoteSources:
         try:
             return Commit(sha, self.mirrors.read_message(git, repository, sha))
         except SourceError:
-            # Some servers do not allow fetching a single commit; its hash is known all the same.
+            # Some servers do not allow fetching a single commit; for a complete hash, that is no
+            # error.
             if whole:
                 raise
             return Commit(sha, "")

@@ -1,9 +1,8 @@
-"""Repositories that the server may fetch with its own credentials, and for which teams.
+"""The repositories that the server may fetch with its own credentials, and for which teams.
 
-An engine's record names its source, and anybody with a team may write a record. For which
-repositories the credentials are used is therefore decided by the operator or an approver: a
-repository is granted to a team, or to everybody who may submit runs. All others are fetched without
-credentials.
+An engine's record names its source, and any member of a team may write a record. So the operator or
+an approver decides for which repositories the credentials are used: a repository is granted to a
+team, or to everybody who may submit runs. All others are fetched without credentials.
 """
 
 import asyncio
@@ -21,10 +20,11 @@ from rookery.protocol.people import GrantedRepository
 from rookery.rules.lifecycle import Actor
 
 EVERYBODY = ""
-"""Instead of a team's name, for a grant to all users."""
+"""Stands for a team's name in a grant to all users."""
 LONGEST = 500
 ALWAYS_GRANTED = frozenset({STOCKFISH.source})
-"""Public repositories for which credentials are used because GitHub's quota is larger with them."""
+"""Public repositories for which credentials are always used, because they give a larger quota at
+GitHub."""
 
 
 class NotGranted(RunFault):
@@ -39,13 +39,13 @@ class GrantRows(Table):
         return await self._many(GrantedRepository, "repositories_all")
 
     async def add(self, new: GrantedRepository) -> None:
-        """Adds a grant; does nothing where it is there already."""
+        """Adds a grant; does nothing if it exists."""
         async with self._writing() as write:
             await write("repositories_add", *columns(new))
             await write("engines_changed", new.repository)
 
     async def remove(self, repository: str, team: str) -> bool:
-        """Removes a grant; whether there was one."""
+        """Removes a grant; returns whether it existed."""
         async with self._writing() as write:
             gone = await write("repositories_remove", repository, team)
             await write("engines_changed", repository)
@@ -78,8 +78,7 @@ class GrantedRepositories:
         return ALWAYS_GRANTED.union(*(self._of_team.get(team, ()) for team in teams))
 
     def list_granted_to(self, team: str) -> frozenset[str]:
-        """The repositories that the server fetches with its credentials for all of a team; for
-        everybody where the team is empty."""
+        """The repositories granted to a team; those granted to everybody if `team` is empty."""
         teams = {EVERYBODY, team}
         return ALWAYS_GRANTED.union(*(self._of_team.get(each, ()) for each in teams))
 
@@ -123,8 +122,8 @@ class GrantedRepositories:
         )
 
     async def _write_audit(self, action: Action, granted: GrantedRepository, actor: Actor) -> None:
-        """Logs a change. Only the team reads a line about a team; a line about everybody is public
-        and does not contain the address."""
+        """Logs a change. A line about a team is visible to that team only; a line about everybody
+        is public and does not contain the address."""
         message = granted.repository if granted.team else "for everybody"
         now = self._clock.now()
         await self._audit.write(about_team(action, granted.team, actor.name, now, message))

@@ -1,4 +1,4 @@
-"""Bare clones of repositories with the requested commits alone, and zip archives of these."""
+"""Keeps bare clones of repositories, with only the requested commits, and zip archives of these."""
 
 import copy
 import hashlib
@@ -20,9 +20,9 @@ from rookery.sources.git import Git
 
 # Submodules: which ones a commit has, and how their files get into its archive.
 #
-# The author of a commit chooses their addresses, so that these are checked as any other. They are
-# fetched without credentials unless they are granted. A submodule that can't be fetched is left
-# out and listed as missing: many engines are built without theirs.
+# The author of a commit chooses their addresses, so these are checked like any other. They are
+# fetched without credentials unless they are granted. A submodule that can't be fetched is left out
+# and listed as missing, because many engines are built without theirs.
 
 DEEPEST = 5
 MOST_MODULES = 50
@@ -74,7 +74,7 @@ def _read_urls(git: Git, mirror: Path, commit: str) -> dict[str, str]:
 
 
 def resolve_address(url: str, parent: str) -> str:
-    """The address of a submodule in normal form; `../x` is relative to its parent's address."""
+    """The normal form of a submodule's address; `../x` is relative to its parent's address."""
     if not url.startswith(("./", "../")):
         return source_address(url)
     base = parent.rstrip("/")
@@ -97,7 +97,7 @@ class SubmodulePacker:
     """The repositories for which the server may use its credentials."""
     clock: Clock
     bytes_left: int
-    """Unpacked bytes that further submodules may have."""
+    """The unpacked bytes that further submodules may still have."""
     modules: int = MOST_MODULES
     missing: list[str] = field(default_factory=list)
     """The submodules that were left out, and why."""
@@ -114,7 +114,7 @@ class SubmodulePacker:
         modules: tuple[Submodule, ...],
         depth: int = 1,
     ) -> None:
-        """Adds these submodules and those within them; notes the ones that can't be fetched."""
+        """Adds these submodules and their own submodules; notes the ones that can't be fetched."""
         for module in modules:
             place = f"{top}/{module.path}"
             try:
@@ -170,7 +170,7 @@ def _append(piece: Path, archive: Path) -> None:
 def _list_new_entries(
     source: zipfile.ZipFile, target: zipfile.ZipFile
 ) -> Iterator[zipfile.ZipInfo]:
-    """The entries that the archive lacks: the empty folder of a submodule is in it already."""
+    """The entries that the archive lacks; the empty folder of a submodule is in it already."""
     known = set(target.namelist())
     return (info for info in source.infolist() if info.filename not in known)
 
@@ -181,7 +181,8 @@ ARCHIVES = "packs"
 
 @dataclass(frozen=True, slots=True)
 class Mirrors:
-    """Mirrors as subfolders of a folder; a lock for each lets one thread fetch at a time."""
+    """Mirrors in subfolders of a folder; with a lock for each, so that one thread fetches at a
+    time."""
 
     folder: Path
     git: Git
@@ -258,7 +259,8 @@ class Mirrors:
         asked.run(*words, "--", repository, commit, folder=mirror)
 
     def _mirror_folder(self, git: Git, repository: str) -> Path:
-        """The folder of a mirror; what was fetched with credentials is apart from what was not."""
+        """The folder of a mirror; commits fetched with credentials are separate from those fetched
+        without."""
         name = f"{'known' if git.known else 'open'} {repository}"
         return self.folder / hashlib.sha256(name.encode()).hexdigest()[:32]
 

@@ -1,7 +1,7 @@
-"""Keeps the list of official books current: which there are, how large, and their hashes.
+"""Keeps the list of official books current: their names, sizes and hashes.
 
-Official workers fetch these books by themselves, from the repository that says so in `books.json`.
-What the package knows counts until the list was read once.
+Official workers fetch these books themselves, from the repository whose `books.json` lists them.
+Until the list is first read, the package's own list is used.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -24,11 +24,11 @@ from rookery.sources.survey import SourcePlace, Surveyor
 LIST = "books.json"
 MOST_BOOKS = 2000
 ALL = ""
-"""What the one document is about."""
+"""The subject of the only document."""
 
 
 class ListedBook(msgspec.Struct, frozen=True):
-    """A book as `books.json` has it; further fields are of no concern here."""
+    """A book in `books.json`; other fields are ignored."""
 
     total: int
     sri: str
@@ -36,7 +36,8 @@ class ListedBook(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class OfficialBookList:
-    """One per process: the primary reads the repository, all read what it kept."""
+    """The list of official books. One per process: the primary reads the repository, all processes
+    read what it stored."""
 
     books: BookStore
     rows: FindingRows
@@ -46,24 +47,24 @@ class OfficialBookList:
     log: Log
     is_primary: Callable[[], bool]
     repository: str
-    """Empty where the operator wants none to be asked."""
+    """The repository; empty if the operator wants none to be read."""
 
     async def load(self) -> None:
-        """Takes over what was read last."""
+        """Loads the stored list."""
         kept = await self.rows.load(FindingKind.BOOKS, [ALL], dict[str, ListedBook])
         if ALL in kept:
             self.books.official = dict(list_books(kept[ALL]))
 
     @runs(Domain.THREAD, "the list is fetched in a thread, rows are awaited")
     async def keep_current(self) -> None:
-        """The job."""
+        """The periodic job: the primary reads the repository, the others the stored list."""
         found = await self.threads.io(self._read)
         if found is not None and self.is_primary():
             await self.rows.save(FindingKind.BOOKS, ALL, found, self.clock.now())
         await self.load()
 
     def _read(self) -> dict[str, ListedBook] | None:
-        """What the repository says now; None where it says nothing that can be read. Blocks."""
+        """Reads the list from the repository; None if it has no readable list. Blocks."""
         if not (self.repository and self.is_primary()):
             return None
         try:
@@ -75,7 +76,7 @@ class OfficialBookList:
 
 
 def list_books(listed: Mapping[str, ListedBook]) -> Iterator[tuple[str, OfficialBook]]:
-    """Those that a run can name, without what no book is called or hashed like."""
+    """The books that a run can name, without entries with impossible names or hashes."""
     for name, entry in list(listed.items())[:MOST_BOOKS]:
         try:
             yield book("name", name), OfficialBook(name, entry.total, book_sri("sri", entry.sri))

@@ -1,4 +1,4 @@
-"""Keeps engines' progress current: what their accepted tests add up to along their main branch."""
+"""Keeps engines' progress current: the sum of their accepted tests along their main branch."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ TREES_AT_A_TIME = 10
 
 @dataclass(slots=True)
 class ProgressKeeping:
-    """The job that works progress out. One per process; the primary does it."""
+    """The job that computes progress. One per process; runs in the primary."""
 
     rows: FindingRows
     surveyor: Surveyor
@@ -47,23 +47,23 @@ class ProgressKeeping:
     log: Log
     is_primary: Callable[[], bool]
     _asked_trees: set[str] = field(default_factory=set)
-    """Runs whose tree was asked for in vain or found, since this process was started."""
+    """Runs whose tree was looked up since the start of this process, found or not."""
 
     async def load(self, engine: str) -> EngineProgress | None:
-        """What is known of an engine, by one query."""
+        """The stored progress of an engine."""
         found = await self.rows.load(FindingKind.PROGRESS, [engine], EngineProgress)
         return found.get(engine)
 
     @runs(Domain.THREAD, "histories are fetched and Elo is worked out in threads")
     async def keep_current(self) -> None:
-        """The job: looks at the main branch of every engine that has one."""
+        """The periodic job: reads the main branch of every engine that has one."""
         if not self.is_primary():
             return
         for record in await self.threads.cpu(self._list_engines):
             await self._look_at(record)
 
     def _list_engines(self) -> list[EngineRecord]:
-        """Engines whose main branch lies in a repository."""
+        """Engines whose main branch is in a repository."""
         return [each for each in self.engines.catalogue.engines.values() if each.repository]
 
     async def _look_at(self, record: EngineRecord) -> None:
@@ -87,8 +87,8 @@ class ProgressKeeping:
     async def _add_trees(
         self, branch: Sequence[BranchCommit], tests: Sequence[CommitTest], granted: frozenset[str]
     ) -> list[CommitTest]:
-        """The tests with the trees of what passed but is not in the branch as it was tested. Most
-        are known since the run was looked at for approval; a few others are asked for each time."""
+        """The tests, with trees added for those that passed but whose commit is not in the branch.
+        Most trees were stored when the run was reviewed; a few others are looked up each time."""
         unplaced = await self.threads.cpu(list_unplaced, branch, tests)
         wanted = [test.run for test in unplaced]
         facts = await self.rows.load(FindingKind.REVIEW, wanted, ReviewFacts) if wanted else {}
@@ -105,7 +105,7 @@ class ProgressKeeping:
     async def _find_tree(
         self, test: CommitTest, facts: Mapping[str, ReviewFacts], granted: frozenset[str]
     ) -> str:
-        """The tree of what a run has tested, which is kept; empty where it can't be had."""
+        """Finds and stores the tree of the commit that a run tested; empty if it can't be found."""
         self._asked_trees.add(test.run)
         place = SourcePlace(test.repository, test.new, known=test.repository in granted)
         try:

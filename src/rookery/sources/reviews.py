@@ -1,5 +1,5 @@
-"""Looks at the sources of runs once, so that whoever approves them finds what they should know, and
-an approver who submits one reads it too."""
+"""Reads the sources of each run once, so that its approver, or an approver who submits it, gets the
+facts about it."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,15 +25,16 @@ from rookery.sources.grants import GrantedRepositories
 from rookery.sources.survey import NetPattern, SourcePlace, Surveyor
 
 AGAIN_SECONDS = 1800.0
-"""After which a run that still waits for approval is looked at again: a net may have come."""
+"""The interval after which a run that still waits for approval is reviewed again, since a missing
+net may have been uploaded."""
 RUNS_AT_A_TIME = 5
 SCRATCH_SECONDS = 3600.0
-"""Longer than any look at sources takes."""
+"""The age at which scratch folders are removed; no review takes this long."""
 
 
 @dataclass(slots=True)
 class Reviews:
-    """The facts about unfinished runs. One per process; the primary gathers them."""
+    """The reviews of unfinished runs. One per process; the primary gathers them."""
 
     rows: FindingRows
     surveyor: Surveyor
@@ -47,16 +48,16 @@ class Reviews:
     log: Log
     is_primary: Callable[[], bool]
     nets_elsewhere: bool = False
-    """Whether workers get nets from another place."""
+    """Whether workers get nets from elsewhere."""
     _looked: dict[str, float] = field(default_factory=dict)
 
     async def load(self, run_ids: Collection[str]) -> Mapping[str, ReviewFacts]:
-        """What is known of these runs, by one query."""
+        """The stored facts about these runs, in one query."""
         return await self.rows.load(FindingKind.REVIEW, run_ids, ReviewFacts)
 
     async def count_earlier(self, owner: str, before: str = "g") -> int:
-        """The runs that somebody submitted before one, as far as it matters whether there are
-        any."""
+        """The number of a user's runs before a given one, counted only as far as needed to know
+        whether there are any."""
         active = await self.fleet.views.active()
         own = sum(run.plan.owner == owner and run.id < before for run in active)
         asked = FinishedRunsQuery(page_size=1, owner=owner)
@@ -64,7 +65,7 @@ class Reviews:
 
     @runs(Domain.THREAD, "sources are fetched in threads, rows are awaited")
     async def look_at_unfinished(self) -> None:
-        """The job: looks at runs, a few at a time, those that wait for approval first."""
+        """The periodic job: reviews runs, a few at a time, those that wait for approval first."""
         if not self.is_primary():
             return
         oldest = self.clock.now().timestamp() - SCRATCH_SECONDS
@@ -77,8 +78,9 @@ class Reviews:
             await self.fleet.commands.show_anew(run.id)
 
     async def _list_due(self, active: Sequence[Run]) -> list[Run]:
-        """The runs to be looked at, those that wait before the others and these from the newest
-        on. One that may be played is looked at once: it was approved before the job came by."""
+        """The runs to review: first those that wait for approval, then the others from the newest
+        on. A run that is already approved is reviewed once: it was approved before the job reached
+        it."""
         now, ids = self.clock.seconds(), {run.id for run in active}
         self._looked = {run: when for run, when in self._looked.items() if run in ids}
         due = [
@@ -94,8 +96,8 @@ class Reviews:
         ]
 
     async def gather(self, run: Run) -> ReviewFacts:
-        """Everything about a run that can't be seen in itself. Commits stay what they are: sources
-        that were read before and can't be read now are as they were."""
+        """Gathers all facts about a run that are not in the run itself. Commits do not change, so
+        facts about sources that were read before are kept if they can't be read now."""
         found = await self._read_sources(run)
         if found.trouble:
             before = (await self.load([run.id])).get(run.id, NO_FACTS).sources
@@ -126,7 +128,7 @@ class Reviews:
             return SourceFacts(trouble=str(why))
 
     async def _add_nets(self, run: Run, facts: SourceFacts) -> SourceFacts:
-        """Which of the nets are not here, not for everybody, or not in a side's own list."""
+        """Adds the nets that are missing here, private, or not in a side's own list."""
         sides = run.plan.sides[:2]
         listed = [net for side in sides for net in side.nets]
         named = dict.fromkeys((*facts.all_nets, *listed))
@@ -147,7 +149,7 @@ class Reviews:
         )
 
     async def _find_missing(self, names: Collection[str], owner: str) -> AsyncIterator[str]:
-        """A net that the owner may not see is to them as one that is not there."""
+        """The missing nets; a net that the owner may not see counts as missing."""
         for name in () if self.nets_elsewhere else names:
             kept = await self.nets.rows.get(name)
             if kept is None or not self.file_access.may_see(owner, name):
@@ -159,7 +161,7 @@ def _place(side: Side, granted: frozenset[str]) -> SourcePlace:
 
 
 def make_net_search(record: EngineRecord) -> NetPattern:
-    """How nets are found in sources; an engine that is not built with them has none there."""
+    """The pattern of nets in sources; empty for an engine that is not built with nets."""
     if record.nets.use != "embedded":
         return NetPattern()
     return NetPattern(record.nets.pattern, record.nets.files or NET_FILES)

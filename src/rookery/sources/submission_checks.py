@@ -1,5 +1,5 @@
-"""Lookups and remarks for a submission: commits, sources, books and programs that it names, how
-long the run will take, and warnings for its submitter."""
+"""Looks up what a submission names (commits, sources, books, programs), estimates how long the run
+will take, and warns its submitter."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,7 +22,8 @@ from rookery.stats.walk import TestLength, length_at, pace_of
 # How many games a new run will take.
 
 EDGES = (0.0, 0.5, 1.0)
-"""Where lengths are computed: at the lower bound, in the middle, at the upper bound."""
+"""The true Elo values for which lengths are computed, between the bounds: the lower one, the
+middle, the upper one."""
 
 
 def expected_lengths(run: Run) -> tuple[TestLength, ...]:
@@ -46,7 +47,7 @@ def find_able_machines(run: Run, machines: Iterable[Machine]) -> list[Machine]:
 
 
 def expected_games(run: Run) -> float:
-    """The mean length of a sequential test at the middle of its bounds, where it takes longest."""
+    """The mean length of a sequential test at the middle of its bounds, where it is longest."""
     most = float(run.plan.games)
     if not isinstance(run.kind, SprtTest):
         return most
@@ -58,7 +59,7 @@ def expected_games(run: Run) -> float:
 
 MOST_REMARKS = 20
 LARGE_PART = 0.8
-"""The share of a book from which on repeated openings make results worth less."""
+"""The part of a book from which on repeated openings make results less valuable."""
 
 
 def list_remarks(run: Run, book: KnownBook | None = None) -> tuple[str, ...]:
@@ -87,7 +88,7 @@ def _make_remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
 
 
 def _make_book_remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
-    """Warnings about the size of the book, where that is known."""
+    """Warnings about the size of the book, if it is known."""
     if book is None:
         return
     needed = expected_games(run) / 2
@@ -100,12 +101,12 @@ def _make_book_remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
 
 NO_COMMIT, NO_BENCH = "0" * 40, "1"
 CLOSED = ("username", "password", "authentication", "permission", "access rights", "not found")
-"""Words in git's messages where a repository needs credentials."""
+"""Words in git's messages that suggest that a repository needs credentials."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubmissionLookup:
-    """Looks up what a submission names; what it states itself costs no call."""
+    """Looks up what a submission names; values that it states itself need no call."""
 
     books: BookStore
     programs: ProgramStore
@@ -146,7 +147,7 @@ class SubmissionLookup:
         return tuple(warnings)[:MOST_REMARKS]
 
     async def find_book(self, name: str) -> KnownBook | None:
-        """A book that is stored here, or one of the official books; None for others."""
+        """A book that is stored here, or an official one; None for any other."""
         kept, official = await self.books.by_name(name), self.books.official.get(name)
         if kept is not None:
             return KnownBook(kept.openings, kept.sri, official=official is not None)

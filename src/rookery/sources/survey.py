@@ -1,9 +1,9 @@
-"""What the server reads in sources by itself: an engine's main branch, and how the two sides of a
-run lie to it and to one another.
+"""Reads sources for the server itself: an engine's main branch, and the relation of a run's two
+sides to it and to each other.
 
-Of histories the commits alone are fetched, without their files; the files of the two sides come
-without their history, into a folder that is removed again. Whatever repository somebody names is
-fetched within limits of time and size, and to hosts that the operator allows.
+Histories are fetched without files, and the files of the two sides without history, into a
+temporary folder. All repositories are fetched with limits on time and size, and only from hosts
+that the operator allows.
 """
 
 import hashlib
@@ -41,8 +41,8 @@ _STAT = re.compile(r"(\d{1,9}|-)\t(\d{1,9}|-)\t", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """A commit in a repository, and whether the server may show who it is there. Of a main branch
-    the name takes the commit's place; an empty one is what the repository calls HEAD."""
+    """A commit in a repository, and whether the server may use its credentials there. For a main
+    branch, `commit` is the branch's name; an empty one stands for the repository's HEAD."""
 
     repository: str
     commit: str = ""
@@ -52,7 +52,7 @@ class SourcePlace:
 
 @dataclass(frozen=True, slots=True)
 class NetPattern:
-    """By which pattern nets are known in sources, and in which files; an empty one looks for
+    """The pattern of nets in sources, and the files to search; an empty pattern searches for
     none."""
 
     pattern: str = ""
@@ -61,8 +61,8 @@ class NetPattern:
 
 @dataclass(frozen=True, slots=True)
 class MainCommit:
-    """A commit of a main branch; `time` is when it was committed, in UNIX seconds. `runs` are the
-    words of its message that look like the id of a run."""
+    """A commit of a main branch; `time` is its commit time in UNIX seconds. `runs` are the words of
+    its message that look like run ids."""
 
     sha: str
     time: int
@@ -77,29 +77,29 @@ class Surveyor(Protocol):
     def compare(
         self, main: SourcePlace, new: SourcePlace, base: SourcePlace, nets: NetPattern
     ) -> SourceFacts:
-        """How two commits lie to one another and to the main branch of their engine."""
+        """Compares two commits with each other and with their engine's main branch."""
         ...
 
     def list_main(self, main: SourcePlace) -> tuple[MainCommit, ...]:
-        """The commits of a repository's main branch, each after those that it comes from."""
+        """The commits of a repository's main branch, parents first."""
         ...
 
     def find_tree(self, place: SourcePlace) -> str:
-        """What the tree of a commit is called."""
+        """The hash of a commit's tree."""
         ...
 
     def read_file(self, main: SourcePlace, path: str) -> str:
-        """A file of the main branch as it is now."""
+        """The present content of a file on the main branch."""
         ...
 
     def forget_scratch(self, before: float) -> None:
-        """Removes what a process that died left behind before then, in UNIX seconds."""
+        """Removes what dead processes left behind before the time `before`, in UNIX seconds."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class GitSurvey:
-    """Surveys by git, on bare clones beside the mirrors of archives."""
+    """Surveys with git, on bare clones beside the mirrors of archives."""
 
     mirrors: Mirrors
 
@@ -116,8 +116,8 @@ class GitSurvey:
 
     def list_main(self, main: SourcePlace) -> tuple[MainCommit, ...]:
         clone = self._refresh_main(main)
-        # By the graph and not by dates, which rebasing and wrong clocks leave in any order. All
-        # that the branch contains, not its first parents alone: what was tested may be merged.
+        # Ordered by the graph instead of dates, which are unreliable after rebasing and with wrong
+        # clocks. All commits, not only first parents, because tested commits may have been merged.
         order = ("--topo-order", "--reverse", f"--max-count={MOST_COMMITS}")
         words = ("log", *order, "--format=%x00%H %T %ct %s%n%B", MAIN, "--")
         said = self._git(main).run(*words, folder=clone)
@@ -153,8 +153,8 @@ class GitSurvey:
         *,
         find_seconds: Callable[[], float] = lambda: SECONDS,
     ) -> Path:
-        """A clone with the files of two commits, without their history. `find_seconds` tells before
-        each step how long it may take."""
+        """A clone with the files of two commits, without their history. `find_seconds` returns the
+        time limit of each step."""
         self._begin(clone)
         for side in (new, base):
             self._fetch(side, side.commit, clone, "--depth=1", seconds=find_seconds())
@@ -188,7 +188,7 @@ class GitSurvey:
         return tuple(dict.fromkeys(names))
 
     def _show(self, git: Git, clone: Path, commit: str, path: str) -> str:
-        """The beginning of a file; empty where there is none."""
+        """The beginning of a file; empty if it does not exist."""
         try:
             size = git.run("cat-file", "-s", f"{commit}:{path}", folder=clone)
             if int(size) > LARGEST_FILE:
@@ -229,7 +229,7 @@ class GitSurvey:
         return git.run(*words, "--", folder=clone).strip() == "0"
 
     def _refresh_main(self, main: SourcePlace) -> Path:
-        """The clone with the commits of a main branch as it is now."""
+        """Updates and returns the clone with the commits of a main branch."""
         name = f"{'known' if main.known else 'open'} {main.repository}"
         name += f" {main.branch}" if main.branch else ""
         clone = self.folder / hashlib.sha256(name.encode()).hexdigest()[:32]
@@ -263,7 +263,7 @@ class GitSurvey:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A folder that is removed again."""
+        """A temporary folder for the length of the block."""
         self.folder.mkdir(parents=True, exist_ok=True)
         made = Path(mkdtemp(prefix=SCRATCH, dir=self.folder))
         try:
@@ -273,7 +273,8 @@ class GitSurvey:
 
 
 def count_lines(numstat: str) -> tuple[int, int, int]:
-    """Files, lines added and lines removed; a binary file counts as a file alone."""
+    """The numbers of files, added lines and removed lines; a binary file counts as a file without
+    lines."""
     rows = [found for line in numstat.splitlines() if (found := _STAT.match(line))]
     added = sum(int(row[1]) for row in rows if row[1] != "-")
     removed = sum(int(row[2]) for row in rows if row[2] != "-")
@@ -281,7 +282,7 @@ def count_lines(numstat: str) -> tuple[int, int, int]:
 
 
 def find_nets(text: str, pattern: str) -> Iterator[str]:
-    """The names of nets in a source: words, mostly between quotes, that are as the record says."""
+    """The names of nets in a source file: words, usually in quotes, that match the pattern."""
     for word in text.replace('"', " ").replace("'", " ").split():
         try:
             if is_whole(pattern, word):
@@ -300,7 +301,7 @@ def parse_commit(text: str) -> MainCommit:
 
 
 def _main_ref(main: SourcePlace) -> str:
-    """What to fetch as the main branch; raises SourceError for what can't be a branch."""
+    """The ref to fetch as the main branch; raises SourceError for an impossible branch name."""
     if not main.branch:
         return LATEST
     check_revision(main.branch)
