@@ -1,4 +1,5 @@
-"""Ask as a site has it: its parts made from the settings, its gates, and answers on their way."""
+"""Ask as a part of a site: creates its parts from the settings, limits requests, and tracks running
+answers."""
 
 import secrets
 from collections.abc import AsyncGenerator, Callable
@@ -28,8 +29,8 @@ HOUR_SECONDS = 3600.0
 
 
 class Ask:
-    """One per site. `gate` bounds the answers on their way, `similar_gate` the looks for what was
-    tried before."""
+    """Ask of a site. `gate` limits the running answers, `similar_gate` the searches for similar
+    tests."""
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class Ask:
         log: Log,
         bridge: Callable[[], Bridge | None],
     ) -> None:
-        """Raises Complaint for settings that do not go together."""
+        """Raises Complaint for settings that contradict each other."""
         without_model = ExtractiveAnswerer(stop_words)
         self.answerer = make_answerer(settings) or without_model
         self.chats = ChatSessions(rows, clock, read_chat_limits(settings), secrets.token_hex)
@@ -68,12 +69,12 @@ class Ask:
         return self.health.stats(model_works=self.answerer.works)
 
     def begin(self, question: Question) -> RunningAnswer:
-        """An answer that is made while it is read."""
+        """Begins an answer, which is made while it is read."""
         held = HeldCall(0.0)
         return RunningAnswer(self._follow(question, held), held)
 
     async def _follow(self, question: Question, held: HeldCall) -> AsyncGenerator[AskEvent, None]:
-        """Counts how it went."""
+        """Runs the pipeline, and counts the outcome."""
         began, outcome = self._clock.seconds(), AnswerOutcome.LEFT
         try:
             outcome_if_whole, first = AnswerOutcome.ANSWERED, True
@@ -99,7 +100,7 @@ class Ask:
 
 
 def make_answerer(settings: Settings) -> ModelAnswerer | None:
-    """The model that the settings name, or None; raises Complaint where they name half of one."""
+    """The model of the settings, or None; raises Complaint if its settings are incomplete."""
     dialect = DIALECTS.get(settings.ask_backend)
     if dialect is None:
         return None
@@ -121,7 +122,7 @@ def make_answerer(settings: Settings) -> ModelAnswerer | None:
 
 
 def read_chat_limits(settings: Settings) -> ChatLimits:
-    """How much of conversations is kept on this site."""
+    """The limits on stored conversations of this site."""
     days = settings.ask_retention_days
     return ChatLimits(
         sessions=settings.ask_sessions,

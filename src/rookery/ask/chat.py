@@ -1,10 +1,10 @@
-"""Ask itself: a question is condensed with its history, looked up, answered and remembered.
+"""The steps of Ask: a question is condensed with its history, looked up, answered and stored.
 
     recall --> search --> sources --> choose who answers --> pieces --> remember --> done
 
-`AskSteps` has what touches the database, as coroutines. The direct pipeline awaits them on the
-loop; the ones in threads (`ask/pipeline.py`) call them over the bridge. Either way an answer that
-fails or is left half-way is not remembered.
+`AskSteps` has the steps that use the database, as coroutines. The direct pipeline awaits them on
+the loop; pipelines in threads (`ask/pipeline.py`) call them over the bridge. In both cases a failed
+or abandoned answer is not stored.
 """
 
 import asyncio
@@ -35,14 +35,14 @@ from rookery.protocol.ask import (
 SOURCES = 10
 SIMILAR = 6
 HISTORY = 20
-"""Messages of a conversation that a new question is seen with."""
+"""The number of messages of a conversation that are considered with a new question."""
 QUOTA_NOTE = (
     "Your questions to the language model are used up for today; this was found without it."
 )
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody asks; an empty `session` begins a conversation, unless a visitor asks."""
+    """A question; an empty `session` begins a conversation, except for visitors."""
 
     text: str
     asker: Asker
@@ -56,22 +56,23 @@ class Recalled(msgspec.Struct, frozen=True, kw_only=True):
 
     session: ChatSession | None = None
     begin: bool = False
-    """Whether it is written with its first messages."""
+    """Whether the conversation is new, so that it is stored with its first messages."""
     messages: tuple[ChatMessage, ...] = ()
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
-    """Who answers, and why not the model where it is not asked."""
+    """The answerer for a question, and a note on why it is not the model."""
 
     answerer: Answerer
     note: str = ""
 
 
 class AskSteps:
-    """What an answer needs of the database, and who writes it. On the loop alone.
+    """The steps of an answer that use the database, and the choice of the answerer. Used only on
+    the event loop.
 
-    `connections` is Ask's share of the pool: so many of its calls run at once, however many
-    questions there are, and the farm has the rest.
+    `connections` is Ask's share of the pool: at most this many of its calls run at once, so that
+    the rest is free for the farm.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class AskSteps:
         self._share = asyncio.Semaphore(connections)
 
     async def recall(self, question: Question) -> Recalled:
-        """Raises UnknownSession."""
+        """The conversation of a question; raises UnknownSession."""
         user = question.asker.name
         if not user:
             return Recalled()
@@ -106,7 +107,8 @@ class AskSteps:
         return Recalled(session=session, messages=messages)
 
     async def search(self, question: Question, recalled: Recalled) -> tuple[FoundPassage, ...]:
-        """The best passages; words of the question that this one leans on count too."""
+        """The best passages; if the question refers to an earlier one, that one's rare words count
+        too."""
         earlier = find_leaned_on(question.text, recalled.messages)
         async with self._measured():
             terms = (
@@ -121,14 +123,15 @@ class AskSteps:
     async def find_similar(
         self, title: str, asker: Asker, engine: str = ""
     ) -> tuple[FoundPassage, ...]:
-        """The nearest runs and commits to what somebody is typing, without their text."""
+        """The runs and commits most similar to what somebody is typing, without their text."""
         wanted = PassageFilter(engine=engine, kinds=(PassageKind.RUN, PassageKind.COMMIT))
         async with self._measured():
             found = await self._retriever.search(title, asker, wanted, limit=SIMILAR)
         return tuple(msgspec.structs.replace(each, text="") for each in found)
 
     async def choose_answerer(self, question: Question) -> Chosen:
-        """Strangers can't spend the operator's money; others have a quota a day."""
+        """Chooses who answers. Visitors can't use the model, which may cost money; users have a
+        daily quota."""
         user, answerer = question.asker.name, self._answerer
         if not answerer.asks_model:
             return Chosen(answerer=answerer)
@@ -148,7 +151,8 @@ class AskSteps:
         answer: str,
         passages: tuple[FoundPassage, ...],
     ) -> str:
-        """Writes both messages and touches the conversation; gives its id, or an empty text."""
+        """Stores question and answer in the conversation; returns its id, or an empty text if
+        nothing was stored."""
         session = recalled.session
         if session is None:
             return ""
@@ -159,7 +163,7 @@ class AskSteps:
         return session.id if written else ""
 
     async def clear(self, question: Question) -> None:
-        """Forgets what was said in the question's conversation; raises UnknownSession."""
+        """Removes the messages of the question's conversation; raises UnknownSession."""
         async with self._share:
             await self._chats.clear(question.session, question.asker.name)
 
@@ -171,13 +175,13 @@ class AskSteps:
         self._health.note_search(self._clock.seconds() - began)
 
 
-# Pipelines: the same steps, awaited on the loop or taken in a thread.
+# Pipelines: the same steps, awaited on the loop or called from a thread.
 
 
 @dataclass(slots=True)
 class RunningAnswer:
-    """An answer on its way. Whoever stops reading it early calls `leave` first, so that no thread
-    goes on waiting for a model."""
+    """A running answer. A reader that stops early must call `leave` first, so that no thread keeps
+    waiting for a model."""
 
     events: AsyncGenerator[AskEvent, None]
     held: HeldCall
@@ -190,7 +194,7 @@ Pipeline = Callable[[Question, HeldCall], AsyncGenerator[AskEvent, None]]
 
 
 class DirectPipeline:
-    """Awaits everything on the loop; a thread is used for what computes or waits for a model."""
+    """Runs the steps on the loop; only computing and waiting for a model are done in threads."""
 
     def __init__(self, steps: AskSteps, threads: Threads) -> None:
         self._steps = steps
@@ -237,5 +241,5 @@ def make_grounds(
 
 
 def write_checked(answerer: Answerer, grounds: Grounds, held: HeldCall) -> Iterator[str]:
-    """The pieces of an answer, with citations of what is there alone; blocks."""
+    """The pieces of an answer, with checked citations; blocks."""
     return check_citations(answerer.write(grounds, held), len(grounds.passages))

@@ -1,8 +1,9 @@
-"""Turns what Ask knows into documents: runs, lines of the log, commits, pages of our docs, uploads.
+"""Converts what Ask can find into documents: runs, lines of the log, commits, pages of our docs,
+uploads.
 
-All of it is pure. A document holds nothing that depends on who asks or on which engines are private
-at the moment: it names its engines, and what an asker may not see is decided when they ask. So a
-document changes only when its own source does.
+All functions are pure. A document does not depend on who asks or which engines are private: it
+names its engines, and visibility is decided at the time of a question. So a document changes only
+when its source does.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,11 +22,12 @@ from rookery.stats.elo import estimate_elo, live_elo
 from rookery.stats.sprt import Style, Verdict, fixed_verdict, style
 
 LONG_SECONDS = 40.0
-"""The base time from which a test is long, as in the lists of runs (`protocol/user_queries.py`)."""
+"""The base time from which a test counts as long, as in the lists of runs
+(`protocol/user_queries.py`)."""
 VERY_LONG_SECONDS = 120.0
 LONGEST_TITLE = 200
 LONGEST_TEXT = 200_000
-"""Of one document, in characters; what goes beyond is not indexed."""
+"""The longest text of a document in characters; the rest is not indexed."""
 WIDEST_ELO = 1000.0
 USUAL_OPTIONS = Side(tag="-", commit="").options
 
@@ -46,9 +48,8 @@ _OUTCOMES = {
 def describe_run(run: Run) -> Document | None:
     """The document of a run; None for a deleted one.
 
-    What authors wrote in commits that no approver has let onto machines yet is left out, since it
-    is for the run's people alone. So are the figures of a run that still plays: they would be old
-    the moment they are read.
+    Commit messages of unapproved runs are left out, since only insiders may read them. So are the
+    figures of active runs, which would be outdated when they are read.
     """
     if run.status.deleted:
         return None
@@ -84,7 +85,7 @@ def _paragraphs(run: Run, outcome: str) -> Iterator[str]:
 
 
 def _conditions(run: Run, outcome: str) -> Iterator[str]:
-    """What was asked, how it was played and what came of it, in words that people search for."""
+    """What was tested, how it was played and the result, in words that people search for."""
     plan = run.plan
     yield _question(run.kind)
     length = classify_time(plan.tc).upper()
@@ -117,7 +118,7 @@ def _question(kind: Kind) -> str:
 
 
 def _list_options(side: Side) -> str:
-    """Options that say something: the size of a hash table alone does not."""
+    """The options worth mentioning; the size of a hash table alone is not."""
     spaced = (f"{name}={value}" for name, value in side.uci)
     plain = "" if side.options == USUAL_OPTIONS else side.options
     return " ".join(filter(None, (plain, *spaced)))
@@ -128,7 +129,8 @@ def _list_engines(run: Run) -> tuple[str, ...]:
 
 
 def find_outcome(run: Run) -> str:
-    """`passed`, `failed`, `positive` or `stopped`; empty while it plays, and for a whole tune."""
+    """The outcome: `passed`, `failed`, `positive` or `stopped`; empty for an active run and a
+    complete tune."""
     if not run.status.finished:
         return ""
     if run.status.failed:
@@ -144,7 +146,7 @@ def find_outcome(run: Run) -> str:
 
 
 def format_elo(run: Run) -> str:
-    """Elo with its error and the games it stands on: `+2.31 ± 1.45 (40,000 games)`."""
+    """Elo with its error and number of games: `+2.31 ± 1.45 (40,000 games)`."""
     results = run.tally.results
     if not results.pairs or isinstance(run.kind, SpsaTuning):
         return ""
@@ -154,14 +156,15 @@ def format_elo(run: Run) -> str:
     else:
         fixed = estimate_elo(results.pentanomial)
         middle, half_width = fixed.elo, fixed.half_width
-    # Also false for what is no number, which a few pairs can give.
+    # Also false for NaN, which few pairs can give.
     known = abs(middle) < WIDEST_ELO and half_width < WIDEST_ELO
     figures = f"{middle:+.2f} ± {half_width:.2f} " if known else ""
     return f"{figures}({results.games:,} games)"
 
 
 def classify_time(tc: str) -> str:
-    """`stc`, `ltc` or `vltc`; empty for games that are not played on a clock."""
+    """The class of a time control: `stc`, `ltc` or `vltc`; empty for games that are not played on a
+    clock."""
     try:
         seconds = base_seconds(parse(tc))
     except BadTimeControl:
@@ -181,8 +184,8 @@ LOGGED = frozenset(
     for action in Action
     if action.endswith("_run") and action not in _WORDLESS and action not in BY_WORKERS
 )
-"""What people do to a run and may say something about. What workers cause, as often as they like,
-is no history of anything."""
+"""Actions of people on runs, which may have a message. Actions of workers are left out, since they
+can be caused at will and are not part of the history."""
 _DONE = {
     Action.APPROVE_RUN: "approval",
     Action.MODIFY_RUN: "modification",
@@ -193,8 +196,8 @@ _DONE = {
 
 
 def describe_action(event: Event, engines: Sequence[str]) -> Document | None:
-    """The document of a line of the log about a run of these engines; None where it says nothing
-    that the run itself does not."""
+    """The document of a log line about a run of these engines; None if it adds nothing to the run's
+    document."""
     if event.action not in LOGGED or is_by_worker(event) or not event.message:
         return None
     return Document(
@@ -214,7 +217,7 @@ def describe_action(event: Event, engines: Sequence[str]) -> Document | None:
 
 
 class KnownCommit(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A commit of a history that is indexed; the engine is empty where the history is of none."""
+    """A commit of an indexed history; `engine` is empty for a history that belongs to none."""
 
     engine: str
     hash: str
@@ -229,7 +232,7 @@ class KnownCommit(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 def describe_commit(commit: KnownCommit) -> Document:
-    """The title is the first line of its message, as everywhere."""
+    """The document of a commit; its title is the first line of the message."""
     subject, _, rest = commit.message.strip().partition("\n")
     return Document(
         key=commit.key,
@@ -246,7 +249,7 @@ def describe_commit(commit: KnownCommit) -> Document:
 
 
 def find_commit_address(repository: str, commit: str) -> str:
-    """Where a person can look at a commit; empty where no browser leads there."""
+    """The web address of a commit; empty if there is none."""
     if not repository.startswith(("https://", "http://")):
         return ""
     between = "/-/commit/" if "gitlab" in repository.split("/")[2] else "/commit/"
@@ -259,15 +262,15 @@ PICTURE = "!["
 
 
 class DocPage(msgspec.Struct, frozen=True, gc=False):
-    """A page of Rookery's own docs: the name of its file without its ending, and its Markdown."""
+    """A page of Rookery's own docs: its file name without extension, and its Markdown."""
 
     name: str
     text: str
 
 
 def describe_doc_page(page: DocPage) -> Document:
-    """Without its blocks of code and the words below its pictures: a page that shows how to ask
-    would answer its own examples."""
+    """The document of a docs page, without code blocks and captions of pictures: otherwise a page
+    about asking questions would match its own examples."""
     lines = "".join(page.text.split("```")[::2]).splitlines()
     text = "\n".join(line for line in lines if not line.startswith(PICTURE))
     head, _, rest = text.partition("\n")
@@ -285,7 +288,7 @@ def describe_doc_page(page: DocPage) -> Document:
 
 
 class UploadedText(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """The text of something that was uploaded, and whose it is."""
+    """The text of an upload, and its owner."""
 
     id: str
     name: str
@@ -296,7 +299,7 @@ class UploadedText(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 def describe_upload(upload: UploadedText) -> Document:
-    """For its uploader alone, unless they share it."""
+    """The document of an upload, visible to its uploader only, unless shared."""
     return Document(
         key=f"{UPLOAD_PREFIX}{upload.id}",
         kind=PassageKind.UPLOAD,

@@ -1,6 +1,7 @@
-"""How Ask does: questions by outcome, how long searches and answers take, whether the model works.
+"""Statistics of Ask: questions by outcome, durations of searches and answers, and whether the model
+works.
 
-The event loop alone writes here; /metrics shows a snapshot.
+Only the event loop writes here; /metrics shows a snapshot.
 """
 
 from collections import Counter
@@ -19,10 +20,10 @@ class AnswerOutcome(StrEnum):
 
     ANSWERED = "answered"
     UNFOUND = "unfound"
-    """Answered, though nothing was found."""
+    """The question was answered, but nothing was found."""
     FAILED = "failed"
     LEFT = "left"
-    """Whoever asked went away."""
+    """The user abandoned the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,11 @@ class AskStats:
     model_calls: int
     model_failures: int
     model_works: bool
-    """Whether it answered the last time that it was asked."""
+    """Whether the model's last answer succeeded."""
 
 
 class AskHealth:
-    """Counts; one per site."""
+    """Collects the statistics. One per site."""
 
     def __init__(self, answerer: str) -> None:
         self._answerer = answerer
@@ -53,7 +54,7 @@ class AskHealth:
         self._searches = self._searches.with_one(seconds)
 
     def note_first_piece(self, seconds: float) -> None:
-        """How long somebody waited until the answer began."""
+        """Notes how long a user waited for the first piece of an answer."""
         self._first = self._first.with_one(seconds)
 
     def note_answer(self, outcome: AnswerOutcome, seconds: float) -> None:

@@ -1,9 +1,9 @@
-"""Commit histories of repositories: read by git within limits, stored as rows, kept up to date.
+"""Commit histories of repositories: read by git with limits, stored as rows, and kept up to date.
 
-Of a repository only its commits are fetched, no files, where its server can do that. They are read
-from git's output in a file, whose size is limited, and stored a few hundred to a transaction. The
-head of a history is written last: a look that is cut off is repeated from the head before, and
-commits that are there already are passed over.
+Only the commits of a repository are fetched, without files, if its server supports that. They are
+read from git's output in a file of limited size, and stored in transactions of a few hundred. The
+head of a history is written last: an interrupted update is repeated from the previous head, and
+commits that are stored already are skipped.
 """
 
 import asyncio
@@ -29,19 +29,19 @@ from rookery.sources.commits import LONGEST_MESSAGE, SourceError
 from rookery.sources.git import Git
 
 MOST_COMMITS = 200_000
-"""Of one repository; the latest ones."""
+"""The most commits of a repository that are stored, the latest ones."""
 LARGEST_LOG = 500 * 10**6
 FETCH_SECONDS = 600.0
 COMMITS_AT_A_TIME = 200
 LONGEST_AUTHOR = 100
 LOOK_AGAIN = timedelta(hours=6)
 HISTORY_SECONDS = 900.0
-"""Between two looks of the job, of which most find nothing due."""
+"""The interval of the job, which usually finds nothing due."""
 FOLDER = "histories"
 _LAST_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 _FIELDS = 4
 _FORMAT = "--format=tformat:%H%x00%an%x00%at%x00%B"
-# The mailmap lies in a file of the repository, which was not fetched.
+# No mailmap: it is in a file of the repository, which was not fetched.
 _LOG = ("-c", "log.mailmap=false", "-c", "log.showSignature=false", "log", "-z", _FORMAT)
 
 
@@ -50,7 +50,7 @@ _LOG = ("-c", "log.mailmap=false", "-c", "log.showSignature=false", "log", "-z",
 
 @dataclass(frozen=True, slots=True)
 class ReadCommit:
-    """A commit as git tells it."""
+    """A commit as read from git's output."""
 
     hash: str
     author: str
@@ -59,17 +59,17 @@ class ReadCommit:
 
 
 class CommitLog:
-    """The commits of a repository that are new since a head, read from a file of git's output."""
+    """The commits of a repository since a head, read from a file with git's output."""
 
     def __init__(self, head: str, file: IO[bytes], *, rewritten: bool) -> None:
         self.head = head
         self.rewritten = rewritten
-        """Whether the head before is no part of this history any more."""
+        """Whether the previous head is no longer part of this history."""
         self._file = file
         self._commits = parse_log(_chunks(file))
 
     def next_batch(self) -> list[ReadCommit]:
-        """Up to so many at a time, empty at the end."""
+        """The next batch of commits; empty at the end."""
         return list(islice(self._commits, COMMITS_AT_A_TIME))
 
     def close(self) -> None:
@@ -77,11 +77,11 @@ class CommitLog:
 
 
 class HistoryReader(Protocol):
-    """Where histories come from; blocks, at times for minutes."""
+    """Reads histories; blocks, at times for minutes."""
 
     def read(self, repository: str, head: str, *, known: bool) -> CommitLog:
-        """The commits since `head`, all where that is empty; raises SourceError. The server uses
-        its own credentials only where `known` is set."""
+        """The commits since `head`, or all if it is empty; raises SourceError. The server uses its
+        own credentials only if `known` is set."""
         ...
 
 
@@ -101,11 +101,11 @@ class GitHistories:
         return read_log(git, clone, head, "refs/heads/history")
 
     def read_local(self, clone: Path, head: str) -> CommitLog:
-        """The history of a clone on this machine, which its operator names."""
+        """The history of a local clone, named by the operator."""
         return read_log(replace(self.git, seconds=FETCH_SECONDS), clone, head, "HEAD")
 
     def find_origin(self, clone: Path) -> str:
-        """The address that a clone on this machine was made from; empty where it has none."""
+        """The address that a local clone was made from; empty if it has none."""
         try:
             return self.git.run("config", "--get", "remote.origin.url", folder=clone).strip()
         except SourceError:
@@ -124,7 +124,7 @@ def _fetch(git: Git, repository: str, clone: Path) -> None:
 
 
 def read_log(git: Git, clone: Path, since: str, name: str) -> CommitLog:
-    """What a clone has since a commit; raises SourceError."""
+    """The commits of a clone since a given one; raises SourceError."""
     head = git.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", folder=clone).strip()
     rewritten = bool(since) and not _is_ancestor(git, clone, since, head)
     wanted = head if rewritten or not since else f"{since}..{head}"
@@ -153,7 +153,7 @@ def _chunks(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def parse_log(chunks: Iterable[bytes]) -> Iterator[ReadCommit]:
-    """Commits of git's output, in its order; of a very long message the beginning."""
+    """Parses commits from git's output, in its order; very long messages are cut."""
     fields: list[str] = []
     for field in _split_at_zeros(chunks):
         fields.append(field)
@@ -163,7 +163,8 @@ def parse_log(chunks: Iterable[bytes]) -> Iterator[ReadCommit]:
 
 
 def _split_at_zeros(chunks: Iterable[bytes]) -> Iterator[str]:
-    """A field is let grow to its limit and no further, however long it is."""
+    """Splits the output at zero bytes; a field beyond its limit is cut, so that memory is
+    bounded."""
     longest = 4 * LONGEST_MESSAGE
     held = b""
     for chunk in chunks:
@@ -175,7 +176,8 @@ def _split_at_zeros(chunks: Iterable[bytes]) -> Iterator[str]:
 
 
 def _read_commit(commit: str, author: str, seconds: str, message: str) -> ReadCommit:
-    """Authors date commits as they like: what no calendar knows is moved to its ends."""
+    """A commit from its fields; dates beyond the calendar's range, which authors can choose, are
+    moved to its ends."""
     told = float(seconds) if seconds.lstrip("-").isdecimal() and len(seconds) < 20 else 0.0
     at = datetime.fromtimestamp(min(max(0.0, told), _LAST_TIME), UTC)
     return ReadCommit(
@@ -200,7 +202,8 @@ class IndexedHistory:
 
 
 class HistoryRows(Table):
-    """Histories and their commits; what changes is noted for the index in the same transaction."""
+    """The rows of histories and commits; changes are noted for the index in the same
+    transaction."""
 
     async def list_all(self) -> tuple[IndexedHistory, ...]:
         return await self._many(IndexedHistory, "ask_histories_all")
@@ -210,7 +213,7 @@ class HistoryRows(Table):
         await self._write("ask_histories_put", *row, found.problem)
 
     async def add_commits(self, commits: Sequence[KnownCommit]) -> int:
-        """How many of them are new."""
+        """Stores commits; returns how many of them are new."""
         rows = [
             (each.engine, each.hash, each.repository, each.author, each.at, each.message)
             for each in commits
@@ -223,7 +226,8 @@ class HistoryRows(Table):
         return len(keys)
 
     async def remove(self, history: IndexedHistory, *, keep: bool = False) -> None:
-        """Removes all commits of a history, a few at a time, and then itself unless it is kept."""
+        """Removes all commits of a history in batches, and then the history itself unless `keep` is
+        set."""
         removed, place = COMMITS_AT_A_TIME, (history.engine, history.repository)
         while removed == COMMITS_AT_A_TIME:
             async with self._writing() as write:
@@ -239,11 +243,11 @@ Tell = Callable[[int], object]
 
 
 def tell_nobody(_commits: int) -> None:
-    """For the job, whose progress is in the log."""
+    """Ignores progress: the job's progress is in the log."""
 
 
 class Histories:
-    """Brings histories up to date."""
+    """Updates histories."""
 
     def __init__(self, rows: HistoryRows, threads: Threads, clock: Clock) -> None:
         self.rows = rows
@@ -256,8 +260,8 @@ class Histories:
         read: Callable[[str], CommitLog],
         tell: Tell = tell_nobody,
     ) -> int:
-        """Stores what is new since the last look, and gives its number; raises SourceError, which
-        is written down as well. `read` blocks and takes the head of that look."""
+        """Stores new commits since the last update, and returns their number; raises SourceError,
+        which is also stored. `read` blocks and gets the previous head."""
         try:
             log = await self._threads.io(read, history.head)
         except SourceError as why:
@@ -295,13 +299,13 @@ class Histories:
         return added
 
 
-# The job: what engines' records ask for
+# The job: histories that engines' records ask for
 
 
 @dataclass(frozen=True, slots=True)
 class WantedHistory:
-    """The history that an engine's record asks for; `known` where the server's credentials may
-    open the repository for all who may see the engine."""
+    """The history that an engine's record asks for; `known` if the server may use its credentials
+    for it, because they are granted to all who may see the engine."""
 
     engine: str
     repository: str
@@ -318,7 +322,7 @@ def list_wanted(
 def find_unwanted(
     stored: Iterable[IndexedHistory], wanted: Iterable[WantedHistory], engines: Iterable[str]
 ) -> tuple[IndexedHistory, ...]:
-    """Those of engines that are gone, and those that a record asked for and does no more."""
+    """The histories of engines that no longer exist, and those that records no longer ask for."""
     asked = {(each.engine, each.repository) for each in wanted}
     present = {"", *engines}
     return tuple(
@@ -331,7 +335,7 @@ def find_unwanted(
 
 @runs(Domain.LOOP, "awaits rows, and git in threads where something is due")
 class HistoryKeeping:
-    """Fetches what engines' records ask for now and then, and removes what none asks for."""
+    """Periodically fetches the histories that engines' records ask for, and removes the others."""
 
     def __init__(
         self,

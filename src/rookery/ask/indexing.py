@@ -1,15 +1,16 @@
-"""The index job: follows the rows with cursors of its own and keeps the index of Ask up to date.
+"""The index job: follows changes of rows with its own cursors and keeps the index of Ask up to
+date.
 
-Theory of operation. Runs carry the number of the group commit that changed them last, and commits
-come one after the other: whoever has seen all runs up to a commit and run is missing none before
-it. Lines of the log about runs are written by the same commits, so that their own numbers do as a
-cursor. Everything else (commits of histories, uploads, pages of our docs) is rare: who changes it
-writes its key into `ask_changes` in the same transaction. Nothing of this happens inside a group
+Theory of operation. A run's row has the number of the group commit that changed it last, and
+commits are sequential: a reader that has seen all runs up to a commit and run id has missed none
+before it. Log lines about runs are written by the same commits, so their own numbers serve as a
+cursor. Everything else (commits of histories, uploads, pages of our docs) changes rarely: the
+transaction that changes it writes its key into `ask_changes`. None of this adds work to a group
 commit.
 
-A slice and its cursor are one transaction. A process that is killed anywhere leaves the index as
-its cursor says, and whoever comes next goes on there. A cursor is moved from where it was found, so
-that of two processes that index at the same time one gives its slice up.
+A slice and its cursor are written in one transaction. If the process is killed, the index agrees
+with its cursor, and the next process continues there. A cursor is only moved from the position
+where it was read, so if two processes index at the same time, one drops its slice.
 """
 
 import asyncio
@@ -50,22 +51,24 @@ from rookery.farm.rows import run_of
 from rookery.model.run import Run
 
 DOCUMENTS_AT_A_TIME = 25
-"""Of a slice: a few hundredths of a second for the database, and less for a thread."""
+"""The documents of a slice, which take the database some hundredths of a second, and a thread
+less."""
 SLICE_CHARACTERS = 100_000
 PAUSES = 3
-"""A pause is so many times as long as the slice before it: indexing takes a quarter of the time."""
+"""The length of a pause relative to the slice before it, so that indexing takes a quarter of the
+time."""
 LONGEST_PAUSE_SECONDS = 1.0
 INDEX_SECONDS = 10.0
-"""Between two looks of the job."""
+"""The interval of the job."""
 
 
 class CursorMoved(Exception):
-    """Another process has indexed in the meantime; the next look goes on from there."""
+    """Another process has indexed in the meantime; the next call continues from its position."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexCursor:
-    """A place in what the index follows; `mark` tells apart what has the same number."""
+    """A position in a sequence of changes; `mark` distinguishes entries with the same number."""
 
     number: int = 0
     mark: str = ""
@@ -73,7 +76,7 @@ class IndexCursor:
 
 @dataclass(frozen=True, slots=True)
 class IndexLag:
-    """What the index has not seen yet: group commits, and documents that others noted."""
+    """What is not indexed yet: the number of group commits, and of noted documents."""
 
     commits: int = 0
     documents: int = 0
@@ -81,8 +84,8 @@ class IndexLag:
 
 @dataclass(frozen=True, slots=True)
 class IndexStats:
-    """The index job in figures: the group commit up to which it has seen everything, how long ago
-    that was, what others noted that waited then, and all that was written."""
+    """Figures of the index job: the group commit up to which everything is indexed, the seconds
+    since then, the noted documents that waited at that time, and all documents written."""
 
     commit: int
     seconds: float
@@ -91,7 +94,7 @@ class IndexStats:
 
 
 class CorpusRows(Table):
-    """What is indexed, as it is read and noted; any process may."""
+    """The rows that are indexed, and notes of their changes; any process may use it."""
 
     async def cursor(self, name: str) -> IndexCursor:
         found = await self._one(IndexCursor, "ask_cursor", name)
@@ -103,17 +106,17 @@ class CorpusRows(Table):
         return int(await self._value("commits_sequence"))
 
     async def changed_runs(self, after: IndexCursor, most: int) -> list[asyncpg.Record]:
-        """Rows of runs, to be decoded in a thread; in the order of commits."""
+        """Rows of changed runs in the order of commits, to be decoded in a thread."""
         sql = self._queries["ask_runs_changed"]
         return await self._pool.fetch(sql, after.number, after.mark, most)
 
     async def actions_after(self, number: int, most: int) -> list[asyncpg.Record]:
-        """Lines of the log with the engines of their run."""
+        """Log lines, with the engines of their runs."""
         sql = self._queries["ask_actions_after"]
         return await self._pool.fetch(sql, number, sorted(LOGGED), most)
 
     async def next_changes(self, most: int) -> dict[str, int]:
-        """Keys to look at again, each with its present number."""
+        """Keys of changed documents, each with the number of its latest change."""
         found: tuple[dict[str, Any], ...] = await self._many(dict, "ask_changes_next", most)
         return {each["key"]: each["number"] for each in found}
 
@@ -132,13 +135,13 @@ class CorpusRows(Table):
         return found
 
     async def note_docs(self, keys: Sequence[str], before: IndexCursor, digest: str) -> None:
-        """Has all pages of the docs looked at again; raises CursorMoved."""
+        """Notes all pages of the docs for indexing; raises CursorMoved."""
         async with self._writing() as write:
             await write("ask_changes_add", list(keys))
             await move_cursor("docs", before, IndexCursor(0, digest), write)
 
     async def begin_anew(self) -> None:
-        """Empties the index and has everything indexed again."""
+        """Empties the index and notes everything for indexing."""
         async with self._writing() as write:
             await write("ask_lock")
             await write("ask_index_clear")
@@ -154,7 +157,8 @@ def index_version() -> str:
 async def move_cursor(
     name: str, before: IndexCursor, after: IndexCursor, write: Transaction
 ) -> None:
-    """Raises CursorMoved. Nobody waits for the disk: a slice that is lost is indexed again."""
+    """Moves a cursor; raises CursorMoved. The commit does not wait for the disk: a lost slice is
+    indexed again."""
     await write("commits_lightly")
     places = (before.number, before.mark, after.number, after.mark)
     if await write("ask_cursor_move", name, *places) is None:
@@ -162,18 +166,19 @@ async def move_cursor(
 
 
 async def strike_off(done: dict[str, int], write: Transaction) -> None:
-    """What was looked at need not be looked at again, unless it was noted anew meanwhile."""
+    """Removes notes of documents that were indexed, unless these were noted again in the
+    meantime."""
     await write("commits_lightly")
     await write("ask_changes_done", list(done), list(done.values()))
 
 
-# Pages of our own docs, which the wheel carries along
+# Pages of our own docs, which are part of the wheel
 
 PACKAGE = Path(rookery.__file__).parent
 
 
 def read_doc_pages() -> tuple[DocPage, ...]:
-    """Those of the installation or of the checkout that this runs in; blocks."""
+    """The pages of this installation or checkout; blocks."""
     for folder in (PACKAGE / "docs", PACKAGE.parents[1] / "docs"):
         if folder.is_dir():
             files = sorted(folder.glob("*.md"))
@@ -181,12 +186,12 @@ def read_doc_pages() -> tuple[DocPage, ...]:
     return ()
 
 
-# What a slice is made of; computed in threads.
+# The contents of a slice, computed in threads.
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedSlice:
-    """Documents to write, keys to remove, and the place up to which that is all."""
+    """Documents to write, keys to remove, and the position up to which they are complete."""
 
     documents: tuple[Document, ...]
     removed: tuple[str, ...]
@@ -196,7 +201,7 @@ class DescribedSlice:
 
 
 def describe_runs(rows: Sequence[asyncpg.Record]) -> DescribedSlice:
-    """Of the rows as many as one slice may have."""
+    """Describes as many of the rows as one slice may contain."""
     found: list[tuple[Run, Document | None]] = []
     size = 0
     for row in rows:
@@ -216,7 +221,7 @@ def describe_runs(rows: Sequence[asyncpg.Record]) -> DescribedSlice:
 
 
 def cut_to_slice(documents: Sequence[Document]) -> list[Document]:
-    """The first ones, as many as one slice may have."""
+    """The first documents, as many as one slice may contain."""
     size = 0
     for place, document in enumerate(documents):
         size += len(document.body)
@@ -239,12 +244,12 @@ Tell = Callable[[int], object]
 
 
 def tell_nobody(_documents: int) -> None:
-    """For the job, whose progress is in the metrics."""
+    """Ignores progress: the job's progress is in the metrics."""
 
 
 @runs(Domain.THREAD, "documents are made and cut in threads, rows are awaited")
 class Indexer:
-    """The index job. One per process, and at work in the primary alone."""
+    """The index job. One per process, active in the primary only."""
 
     def __init__(
         self,
@@ -264,7 +269,8 @@ class Indexer:
         self._is_primary = is_primary
         self._pages: dict[str, DocPage] | None = None
         self._known: dict[str, Document] = {}
-        """Runs that play, as they were indexed last: their results change, their words do not."""
+        """The documents of active runs as last indexed: their results change, but rarely their
+        words."""
         self._left = IndexCursor()
         self._lag = IndexLag()
         self._caught_up = clock.seconds()
@@ -279,7 +285,8 @@ class Indexer:
         return IndexStats(self._left.number, seconds, self._lag.documents, self._written)
 
     async def catch_up(self, tell: Tell = tell_nobody) -> None:
-        """Indexes all that has changed; raises CursorMoved where another process does."""
+        """Indexes everything that has changed; raises CursorMoved if another process does the
+        same."""
         self._lag = await self.rows.lag()
         began = self._clock.seconds()
         await self._begin()
@@ -289,7 +296,7 @@ class Indexer:
         self._lag, self._caught_up = await self.rows.lag(), began
 
     async def _begin(self) -> None:
-        """Begins anew after an update that cuts passages differently; notes changed docs."""
+        """Starts over after an update that cuts passages differently, and notes changed docs."""
         version = await self.rows.cursor("index")
         if version.mark != index_version():
             await self.rows.begin_anew()
@@ -311,8 +318,8 @@ class Indexer:
         at = await self.rows.cursor("runs")
         if at != self._left:
             self._known.clear()
-        # What the last commit changed comes again: a new primary that puts sums right does so under
-        # its number.
+        # Read the runs of the last commit again: a new primary that corrects sums does so under its
+        # number.
         after, newest = IndexCursor(at.number), await self.rows.last_commit()
         while found := await self.rows.changed_runs(after, DOCUMENTS_AT_A_TIME):
             part = await self._threads.cpu(describe_runs, found)
@@ -327,7 +334,7 @@ class Indexer:
                 # Runs that are played change all the time: later changes are for the next look.
                 break
         if at.number < newest:
-            # Commits after the last run's own changed none.
+            # Later commits than the last run's changed no runs.
             self._left = IndexCursor(newest)
             await self._write((), (), partial(move_cursor, "runs", at, self._left))
 
@@ -357,7 +364,7 @@ class Indexer:
             tell(len(done))
 
     async def _load(self, keys: Sequence[str]) -> list[Document]:
-        """The documents of these keys, as far as there is something under them."""
+        """The documents of these keys that exist."""
         pages = await self.load_pages()
         commits = await self.rows.commits([key for key in keys if key.startswith(COMMIT_PREFIX)])
         uploads = await self.rows.uploads([key for key in keys if key.startswith(UPLOAD_PREFIX)])
@@ -373,7 +380,7 @@ class Indexer:
         removed: Sequence[str],
         then: Callable[[Transaction], Awaitable[None]],
     ) -> None:
-        """One slice; then a pause, in which the farm has the database alone."""
+        """Writes a slice, then pauses, so that the database is free for the farm."""
         began = self._clock.seconds()
         await self.index.apply(documents, removed, then=then)
         self._written += len(documents)

@@ -1,9 +1,9 @@
-"""Ask on LlamaIndex: its chat engine over our conversations, our retriever and our answerers.
+"""Ask on LlamaIndex: its chat engine with our conversations, our retriever and our answerers.
 
-Needs the extra `llamaindex`; chosen by ROOKERY_ASK_PIPELINE, and imported only then. Blocking code
-for threads, like `ask/pipeline.py`: the database is reached over the bridge alone, from whichever
-thread LlamaIndex happens to use. The adapters' async methods are for the loop itself, and refuse
-any other.
+Needs the extra `llamaindex`; it is imported only if ROOKERY_ASK_PIPELINE selects it. This is
+blocking code for threads, like `ask/pipeline.py`: the database is reached only over the bridge,
+from any thread that LlamaIndex uses. The adapters' async methods are for the event loop itself, and
+refuse any other loop.
 
     query_rag_stream (a thread of `io`)      CondensePlusContextChatEngine.stream_chat
       store.get_messages  --bridge--> recall
@@ -12,8 +12,8 @@ any other.
       llm.stream_complete --bridge--> who answers, then its pieces --> queue --> our thread
       store.add_message   --bridge--> remember
 
-An answer that fails or is left is marked so in `AnswerState`, which keeps it from being remembered:
-the engine's thread may be at the end of an answer of which nobody has read a word.
+A failed or abandoned answer is marked in `AnswerState`, so that it is not stored: the engine's
+thread may have finished an answer of which nobody has read a word.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,17 +45,21 @@ from rookery.protocol import ask
 from rookery.protocol.ask import AskEvent, DoneEvent, SourceList, TokenEvent
 
 CONTEXT_TOKENS = 10**9
-"""Our answerers keep to a budget of their own: the engine is not to split what it hands them."""
+"""The context size that the engine is told: our answerers have their own limits, and the engine
+must not split their input."""
 NOTHING = "nothing"
-"""The id of the node that stands for no passage: the engine asks nobody about an empty list."""
+"""The id of a placeholder node for no passages, because the engine asks no LLM about an empty
+list."""
 LOOK_AGAIN_SECONDS = 0.02
 LEAVE_SECONDS = 20.0
-"""More than the bridge's own limit, which ends the writing of an answer that was read."""
+"""How long to wait for the engine's thread; more than the bridge's limit, which bounds storing an
+answer."""
 READ_SECONDS = 900.0
 
 
 class AnswerState:
-    """What the adapters of one answer share. Each field is written by one thread at a time."""
+    """The state that the adapters of one answer share. Each field is written by one thread at a
+    time."""
 
     def __init__(self, steps: BridgedSteps, question: Question, held: HeldCall) -> None:
         self.steps = steps
@@ -67,19 +71,19 @@ class AnswerState:
         self.written = Event()
         """Set when the last piece is in the engine's queue."""
         self.read = Event()
-        """Set when whoever asked has read the last piece, or has left."""
+        """Set when the reader has read the last piece, or has left."""
         self.left = False
         self.session = ""
 
     def await_reader(self) -> bool:
-        """In the engine's thread, which may be far ahead: whether the answer came to its end and
-        was read to it."""
+        """Waits, in the engine's thread, for the reader, who may be far behind; returns whether the
+        answer was completed and read to its end."""
         return self.read.wait(READ_SECONDS) and self.failure is None and not self.left
 
 
 class PostgresChatStore(BaseChatStore):
-    """A conversation in PostgreSQL as LlamaIndex's chat store. A question is written with its
-    answer, once that is whole."""
+    """LlamaIndex's chat store for a conversation in PostgreSQL. A question is stored together with
+    its complete answer."""
 
     _state: AnswerState = PrivateAttr()
 
@@ -128,7 +132,7 @@ class PostgresChatStore(BaseChatStore):
         return gone
 
     def set_messages(self, key: str, messages: Sequence[ChatMessage]) -> None:
-        """Only to empty a conversation: what was said is not rewritten."""
+        """Can only empty a conversation; messages are never rewritten."""
         _refuse_rewriting(messages)
         self.delete_messages(key)
 
@@ -172,7 +176,8 @@ def _convert_message(message: ask.ChatMessage) -> ChatMessage:
 
 
 class BM25Retriever(BaseRetriever):
-    """The site's retriever as LlamaIndex's; what it found last is in the state."""
+    """LlamaIndex's interface to the site's retriever; the passages it found last are in the
+    state."""
 
     def __init__(self, state: AnswerState) -> None:
         super().__init__()
@@ -184,7 +189,7 @@ class BM25Retriever(BaseRetriever):
         return _list_nodes(state.passages)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """The argument must have this name: LlamaIndex gives it by name."""
+        """The argument must have this name, because LlamaIndex passes it by name."""
         state = self._state
         state.passages = await state.steps.on_loop.search(state.question, state.recalled)
         return _list_nodes(state.passages)
@@ -201,10 +206,10 @@ def _make_node(passage: FoundPassage) -> TextNode:
 
 
 class AnswererLLM(CustomLLM):
-    """Whoever answers on this site (sentences found, or a model behind HTTP) as an LLM.
+    """LlamaIndex's interface to the site's answerer (quotations, or a model behind HTTP).
 
-    The engine's prompt is not used: our answerers are given the question and the passages, quote
-    them as data that strangers wrote, and have their citations checked.
+    The engine's prompt is not used: our answerers get the question and the passages, treat these as
+    untrusted text, and have their citations checked.
     """
 
     _state: AnswerState = PrivateAttr()
@@ -229,7 +234,8 @@ class AnswererLLM(CustomLLM):
             yield CompletionResponse(text=said, delta=piece)
 
     def _write(self) -> Iterator[str]:
-        """Ends instead of failing: the engine's thread would print what is raised in it."""
+        """The pieces of the answer. On an error it ends instead of raising, because the engine's
+        thread would print the exception."""
         state = self._state
         try:
             chosen = state.steps.choose_answerer(state.question)
@@ -245,8 +251,8 @@ class AnswererLLM(CustomLLM):
 
 
 class WholePrompt(PromptHelper):
-    """Hands all text on in one piece. LlamaIndex's own counts tokens first, for which it starts an
-    event loop in the calling thread."""
+    """Passes all text on in one piece. LlamaIndex's own helper counts tokens first, for which it
+    starts an event loop in the calling thread."""
 
     def repack(self, prompt: Any, text_chunks: Sequence[str], **more: Any) -> list[str]:
         return ["\n\n".join(text_chunks)]
@@ -256,14 +262,14 @@ class WholePrompt(PromptHelper):
 
 
 def prepare_library() -> None:
-    """What LlamaIndex keeps for the whole process; nothing else of ours uses it."""
+    """Sets LlamaIndex's global settings, which nothing else of ours uses."""
     set_global_tokenizer(str.split)  # the default would read a vocabulary of a megabyte
     Settings.prompt_helper = WholePrompt()
 
 
 def make_engine(state: AnswerState) -> CondensePlusContextChatEngine:
-    """The chat engine of one answer. Condensing is the retriever's: words of the question that
-    this one leans on are looked for with it, so that both pipelines find the same."""
+    """The chat engine of one answer. The retriever does the condensing: it adds words of the
+    question that this one refers to, so that both pipelines find the same."""
     memory = ChatMemoryBuffer(
         token_limit=CONTEXT_TOKENS,
         tokenizer_fn=str.split,
@@ -278,8 +284,8 @@ def make_engine(state: AnswerState) -> CondensePlusContextChatEngine:
 def query_rag_stream(
     steps: BridgedSteps, question: Question, held: HeldCall | None = None
 ) -> Iterator[AskEvent]:
-    """Sources, pieces of the answer, and the end; blocks between them, and leaves nothing
-    remembered where it is closed early."""
+    """Yields sources, pieces of the answer, and the end; blocks in between. If it is closed early,
+    nothing is stored."""
     state = AnswerState(steps, question, held or HeldCall(0.0))
     response = make_engine(state).stream_chat(question.text)
     try:
@@ -301,7 +307,7 @@ def query_rag_stream(
 def query_rag(
     steps: BridgedSteps, question: Question, held: HeldCall | None = None
 ) -> ask.AskAnswer:
-    """The whole answer; blocks."""
+    """The complete answer; blocks."""
     state = AnswerState(steps, question, held or HeldCall(0.0))
     state.read.set()
     response = make_engine(state).chat(question.text)
@@ -318,8 +324,8 @@ def list_sources(response: Any, state: AnswerState) -> tuple[FoundPassage, ...]:
 
 
 def read_pieces(response: StreamingAgentChatResponse, state: AnswerState) -> Iterator[str]:
-    """What the engine's thread puts into its queue. LlamaIndex's own `response_gen` asks for it
-    without a pause, and takes a processor for each stream that waits."""
+    """The pieces that the engine's thread puts into its queue. LlamaIndex's own `response_gen`
+    polls without a pause, and so uses a processor for each waiting stream."""
     thread = response.write_response_to_history_thread
     while True:
         ended = state.written.is_set() or not thread.is_alive()

@@ -1,15 +1,15 @@
-"""The index of passages in PostgreSQL: what is put into it, and what is taken out.
+"""The index of passages in PostgreSQL: adds and removes documents.
 
-What others call:
+The interface:
 
 - the index job and uploads: `PassageIndex.put(documents)`, `.remove(keys)`, or `.apply` for both in
   one transaction; `then` is called with that transaction before it is committed, which is where a
   cursor is written. `.list_keys` pages through what is indexed, `.measure` counts it.
 
 Theory of operation. A passage belongs to a scope: its kind, its engines, its owner. Sums and
-frequencies are kept by scope and added up over the scopes that an asker may see (`retrieval`).
-Hence a hidden passage is neither found nor felt in a score. All writers take turns, so that sums
-stay exact.
+frequencies are kept by scope and added up over the scopes that an asker may see (`retrieval`). So a
+hidden passage is neither found nor affects a score. Writers exclude one another, so that sums stay
+exact.
 """
 
 import hashlib
@@ -32,17 +32,18 @@ from rookery.db.table import Table, Transaction
 from rookery.farm.published import InThread, inline
 
 DIGEST_VERSION = b"1"
-"""To be counted up when the same text gives other passages or terms: all is indexed anew then."""
+"""To be incremented when the same text gives other passages or terms; everything is then indexed
+anew."""
 MOST_COUNTED = 1_000
 
 Then = Callable[[Transaction], Awaitable[object]]
 
 
 async def do_nothing(_write: Transaction) -> None:
-    """What belongs into the transaction of most changes."""
+    """The default for `then`: adds nothing to the transaction."""
 
 
-# What a document becomes
+# What a document is converted to
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class CutDocument:
 
 
 def cut_document(document: Document, stop_words: frozenset[str]) -> CutDocument:
-    """Cleans and cuts a document; a word of its title counts in each of its passages."""
+    """Cleans and cuts a document; words of its title count in each of its passages."""
     clean = clean_text(document.body)
     document = _normalise(document)
     passages = tuple(
@@ -86,7 +87,7 @@ def cut_document(document: Document, stop_words: frozenset[str]) -> CutDocument:
 
 
 def _normalise(document: Document) -> Document:
-    """Texts without control characters, engines in order."""
+    """The document with texts without control characters, and its engines sorted."""
     texts = {
         name: drop_control_characters(value)
         for name, value in msgspec.structs.asdict(document).items()
@@ -97,7 +98,7 @@ def _normalise(document: Document) -> Document:
 
 
 def _digest(document: Document, clean: CleanText) -> bytes:
-    """Changes with all that the rows of passages and postings are made from."""
+    """A digest of everything from which the rows of passages and postings are made."""
     scope = (document.kind, document.engine, document.engines, document.owner)
     parts = (*scope, document.title, clean.text)
     return hashlib.sha256(DIGEST_VERSION + msgspec.json.encode(parts)).digest()
@@ -105,15 +106,15 @@ def _digest(document: Document, clean: CleanText) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class IndexRows:
-    """Documents and their passages in JSON: one text each, so that the loop need not touch what
-    they hold. Everything else is made from these rows in the database."""
+    """Documents and their passages as two JSON texts, so that the loop need not process them; the
+    database makes all other rows from them."""
 
     documents: str
     passages: str
 
 
 def make_rows(documents: Iterable[Document], stop_words: frozenset[str]) -> IndexRows:
-    """All the computing there is, for a thread."""
+    """Does all the computing; to be called in a thread."""
     cut = [cut_document(document, stop_words) for document in documents]
     passages = [
         {
@@ -153,7 +154,7 @@ class IndexSize:
 
 
 class PassageIndex(Table):
-    """What can be found, kept with the sums that scores are made from."""
+    """The documents that can be found, with the sums for scores."""
 
     def __init__(
         self,
@@ -167,11 +168,11 @@ class PassageIndex(Table):
         self._in_thread = in_thread
 
     async def put(self, documents: Iterable[Document], *, then: Then = do_nothing) -> None:
-        """Indexes documents, in the place of what stood under their keys."""
+        """Indexes documents, replacing those with the same keys."""
         await self.apply(documents, (), then=then)
 
     async def remove(self, keys: Iterable[str], *, then: Then = do_nothing) -> None:
-        """Forgets documents; keys that are not indexed are ignored."""
+        """Removes documents; unknown keys are ignored."""
         await self.apply((), keys, then=then)
 
     async def apply(
@@ -181,9 +182,10 @@ class PassageIndex(Table):
         *,
         then: Then = do_nothing,
     ) -> None:
-        """Both in one transaction, in which `then` is called last. A key that is both removed and
-        put stays; of two documents with one key the later counts. Up to about 100 or half a
-        megabyte at a time, so that no statement takes long."""
+        """Puts and removes documents in one transaction, and calls `then` at its end. A key that is
+        both removed and put stays; of two documents with the same key the later one counts. Call it
+        with up to about 100 documents or half a megabyte at a time, so that no statement takes
+        long."""
         latest = {document.key: document for document in documents}
         gone = set(removed) - latest.keys()
         rows = await self._in_thread(lambda: make_rows(latest.values(), self._stop_words))
@@ -198,7 +200,8 @@ class PassageIndex(Table):
             await then(write)
 
     async def list_keys(self, prefix: str, *, after: str = "", limit: int = 1_000) -> list[str]:
-        """Keys of indexed documents that begin so, in order; the next page is after the last."""
+        """Keys of indexed documents with this prefix, in order; the next page begins after the last
+        one."""
         return await self._column("ask_keys", prefix, after, limit)
 
     async def measure(self) -> IndexSize:

@@ -1,8 +1,9 @@
-"""What Ask finds: passages of the history, the filters of a question and the port of retrieval.
+"""What Ask finds: passages of the history, the filters of a question, and the interface of
+retrieval.
 
 A document (a run, a commit, an action, a page of our docs, an uploaded text) is cut into passages
-of about 200 words. A passage keeps the fields of its document, so that filters and privacy are
-decided by the passage alone. Passages and filters are the wire's own types.
+of about 200 words. A passage has the fields of its document, so that filters and visibility depend
+on the passage only. Passages and filters have the types of the wire format.
 """
 
 from collections.abc import Sequence
@@ -17,24 +18,24 @@ __all__ = ["Asker", "Document", "FoundPassage", "PassageFilter", "PassageKind", 
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """What is indexed as one: its title and body are cut into passages, which keep its fields.
+    """A unit of indexing: its title and body are cut into passages, which have its fields.
 
-    Two equal documents leave the same rows behind, whatever was indexed before.
+    Equal documents give equal rows, whatever was indexed before.
     """
 
     key: str
-    """Unique: the kind, and what tells it from others of the kind (`run:ID`, `commit:HASH`)."""
+    """The unique key: the kind and an id (`run:ID`, `commit:HASH`)."""
     kind: PassageKind
     title: str
     body: str
-    """As it was written; the index drops statistics lines and links, and keeps them beside it."""
+    """The text as written; the index separates statistics lines and links from it."""
     url: str
     engine: str = ""
-    """The engine under test, by which questions are filtered."""
+    """The engine under test, by which questions can be filtered."""
     engines: tuple[str, ...] = ()
-    """All engines that it tells of: hidden from everybody who may not see each of them."""
+    """All engines that it is about; it is visible only to those who may see all of them."""
     owner: str = ""
-    """Who alone may see it; empty for everybody."""
+    """The only user who may see it; empty for everybody."""
     user: str = ""
     time: datetime | None = None
     tc: str = ""
@@ -45,10 +46,10 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks, and what they must not see.
+    """The user who asks, and what they must not see.
 
-    `name` is empty for a visitor. Passages of the engines in `hidden` do not exist for them, nor
-    do the uploads of others that were not shared.
+    `name` is empty for a visitor. Passages about engines in `hidden` are invisible to them, and so
+    are other people's uploads that are not shared.
     """
 
     name: str = ""
@@ -56,7 +57,7 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Retriever(Protocol):
-    """The port of retrieval: the best passages for a question, best first."""
+    """The interface of retrieval: the best passages for a question, best first."""
 
     async def search(
         self,
@@ -67,9 +68,10 @@ class Retriever(Protocol):
         limit: int = 10,
         extra_terms: Sequence[str] = (),
     ) -> tuple[FoundPassage, ...]:
-        """`extra_terms` are words of earlier questions that the new one leans on."""
+        """Searches for passages; `extra_terms` are words of an earlier question that this one
+        refers to."""
         ...
 
     async def find_rare_terms(self, question: str, asker: Asker, *, limit: int = 5) -> list[str]:
-        """The words of a question that say most, for a later one that leans on it."""
+        """The most significant words of a question, for a later one that refers to it."""
         ...

@@ -1,7 +1,7 @@
-"""Reads the text out of a PDF: a program of its own, because strangers' files are hostile.
+"""Extracts the text of a PDF. This is a separate program, because uploaded files may be hostile.
 
-It is started by `ask/uploads.py` as a child process with the file as its input. It limits its own
-memory and time before it looks at the file, needs nothing of Rookery, and writes UTF-8.
+`ask/uploads.py` starts it as a child process with the file as its input. It limits its own memory
+and time before it reads the file, imports nothing of Rookery, and writes UTF-8.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ LOCKED = 4
 
 
 def limit_resources() -> None:
-    """For the rest of this process: no files written, no other processes, bounded memory."""
+    """Limits the rest of this process: no files written, no other processes, bounded memory."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
@@ -28,7 +28,7 @@ def limit_resources() -> None:
 
 
 def read_pages() -> Iterator[str]:
-    """The text of each page; one that can't be read is passed over."""
+    """The text of each page; unreadable pages are skipped."""
     from pypdf import PdfReader
 
     reader = PdfReader(sys.stdin.buffer)
@@ -37,7 +37,7 @@ def read_pages() -> Iterator[str]:
     for number, page in enumerate(reader.pages):
         if number >= MOST_PAGES:
             return
-        # Whatever is wrong with a page of a stranger's file, the others may be well.
+        # Any error may occur on a page of an untrusted file; the others may still be readable.
         with contextlib.suppress(Exception):
             yield page.extract_text()
 

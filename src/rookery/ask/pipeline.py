@@ -1,8 +1,8 @@
 """Ask as plain blocking code: `query_rag` and `query_rag_stream`, for threads.
 
-Everything of the loop (sessions, store, retriever) is reached over the one bridge, never by a loop
-of its own: connections belong to the loop that opened them. On the loop's thread the bridge
-refuses at once. What waits for a model waits here, in the thread.
+Everything on the loop (sessions, store, retriever) is reached over the bridge, never by another
+loop, because connections belong to the loop that opened them. The bridge refuses calls from the
+loop's own thread at once. Waiting for a model happens here, in the thread.
 
 `ROOKERY_ASK_PIPELINE` chooses: `direct` (ask/chat.py), `threaded` (this module) or `llamaindex`,
 whose module has a `query_rag_stream` of the same shape.
@@ -32,7 +32,8 @@ from rookery.http_client import HeldCall
 from rookery.protocol.ask import AskAnswer, AskEvent, DoneEvent, SourceList, TokenEvent
 
 BRIDGE_SECONDS = 15.0
-"""More than the database's own time limits, so that those end a call first."""
+"""The time limit of a call over the bridge; it is longer than the database's own limits, so that
+those apply first."""
 
 
 class BridgedSteps:
@@ -82,8 +83,8 @@ class BridgedSteps:
 def query_rag_stream(
     steps: BridgedSteps, question: Question, held: HeldCall | None = None
 ) -> Iterator[AskEvent]:
-    """Sources, pieces of the answer, and the end; blocks between them. Closing it early leaves
-    nothing remembered."""
+    """Yields sources, pieces of the answer, and the end; blocks in between. If it is closed early,
+    nothing is stored."""
     recalled = steps.recall(question)
     passages = steps.search(question, recalled)
     yield SourceList(sources=passages)
@@ -98,7 +99,7 @@ def query_rag_stream(
 
 
 def query_rag(steps: BridgedSteps, question: Question, held: HeldCall | None = None) -> AskAnswer:
-    """The whole answer; blocks."""
+    """The complete answer; blocks."""
     return reduce(AskAnswer.with_event, query_rag_stream(steps, question, held), AskAnswer())
 
 
@@ -125,7 +126,8 @@ class ThreadedPipeline:
 def choose_pipeline(
     name: str, steps: AskSteps, threads: Threads, bridge: Callable[[], Bridge | None]
 ) -> Pipeline:
-    """Raises Complaint where LlamaIndex is chosen and not installed; imports it then, so blocks."""
+    """The pipeline of that name. It imports LlamaIndex if chosen, which blocks; raises Complaint if
+    it is not installed."""
     if name == "direct":
         return DirectPipeline(steps, threads)
     run = query_rag_stream if name == "threaded" else load_llamaindex()
@@ -133,7 +135,7 @@ def choose_pipeline(
 
 
 def load_llamaindex() -> SyncPipeline:
-    """The pipeline on LlamaIndex's chat engine, which only some sites have installed."""
+    """Imports the pipeline on LlamaIndex's chat engine, which only some sites have installed."""
     try:
         module = importlib.import_module("rookery.ask.llamaindex")
     except ModuleNotFoundError as missing:

@@ -1,7 +1,7 @@
 """The search for passages by BM25, in SQL.
 
-Chat, pages and commands call `Bm25Retriever.search` (the port in `ask/passages.py`) and
-`.find_rare_terms`, for questions that lean on an earlier one.
+Chat, pages and commands call `Bm25Retriever.search` (the interface is in `ask/passages.py`), and
+`.find_rare_terms` for questions that refer to an earlier one.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,16 +15,16 @@ from rookery.db.pool import Pool, Queries
 from rookery.db.table import Table
 
 MOST_QUESTION_CHARACTERS = 4_000
-"""What is looked at of a question; the rest is ignored."""
+"""The characters of a question that are used; the rest is ignored."""
 MOST_TERMS = 64
 MOST_FOUND = 50
 COMMON_SHARE = 0.15
-"""A term that stands in more of the passages is not looked for where others are."""
+"""A term that is in a larger part of the passages is ignored if there are others."""
 EARLIER_WEIGHT = 0.5
-"""What a word of an earlier question counts beside those of the present one."""
+"""The weight of a word of an earlier question relative to those of the present one."""
 
 Widen = Callable[[Sequence[str]], Widened]
-"""Turns the terms of a question into what is looked for."""
+"""Turns the terms of a question into the terms to search for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class FoundRow:
 
 
 class Bm25Retriever(Table):
-    """Lucene's BM25 (k1 1.2, b 0.75) in one statement, which reads the postings' index alone until
-    the best are known. Any of the terms suffices."""
+    """Lucene's BM25 (k1 1.2, b 0.75) in one statement, which only reads the index of postings until
+    the best passages are known. A passage needs only one of the terms."""
 
     def __init__(
         self,
@@ -131,8 +131,8 @@ class Bm25Retriever(Table):
         return list_terms(text, self._stop_words)[:MOST_TERMS]
 
     async def find_rare_terms(self, question: str, asker: Asker, *, limit: int = 5) -> list[str]:
-        """The terms of a question that say most, rarest first: those that stand in fewest of the
-        passages that the asker may see, without those that stand in none."""
+        """The most significant terms of a question, rarest first: those in the fewest passages that
+        the asker may see, without those that are in none."""
         terms, name = self._list_asked(question), drop_control_characters(asker.name)
         return (await self._column("ask_frequencies_of", terms, list(asker.hidden), name))[:limit]
 

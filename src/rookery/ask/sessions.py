@@ -1,11 +1,11 @@
-"""Conversations with Ask: kept per user, seen by nobody else, and forgotten after a while.
+"""Conversations with Ask: stored per user, visible to nobody else, and removed after a while.
 
     begun without a title --> temporary --(given a title)--> lasting
     temporary: swept some hours after its last use
     lasting:   swept some days after its last use, where the site says so
 
-A question and its answer are written in one transaction, after the answer is whole: an answer that
-broke off leaves nothing behind. Somebody else's conversation is answered as one that never was.
+A question and its answer are written in one transaction after the answer is complete, so an
+interrupted answer leaves nothing behind. Other people's conversations are treated as nonexistent.
 """
 
 import secrets
@@ -46,17 +46,18 @@ class TooManySessions(Complaint):
 
 
 class ChatRows(Table):
-    """The rows of conversations and messages. Each call names the user whose they must be."""
+    """The rows of conversations and messages. Each call names the user that they must belong to."""
 
     async def of(self, user: str, *, archived: bool | None = False) -> tuple[ChatSession, ...]:
-        """A user's conversations, the last used first; None for archived ones too."""
+        """A user's conversations, last used first; with `archived` None, archived ones too."""
         return await self._many(ChatSession, "chats_of", user, archived)
 
     async def get(self, session: str, user: str) -> ChatSession | None:
         return await self._one(ChatSession, "chats_get", session, user)
 
     async def add(self, session: ChatSession, user: str, most: int) -> bool:
-        """Whether there was room; the least used temporary ones make some."""
+        """Adds a conversation if there is room, for which the least recently used temporary ones
+        are removed; returns whether there was."""
         async with self._writing() as write:
             return await _begin(write, session, user, most)
 
@@ -73,7 +74,7 @@ class ChatRows(Table):
         return await self._write("chats_remove", session, user) is not None
 
     async def messages(self, session: str, most: int) -> tuple[ChatMessage, ...]:
-        """The last ones, oldest first."""
+        """The last messages, oldest first."""
         return await self._many(_decode_message, "chat_messages_of", session, most)
 
     async def remember(
@@ -85,8 +86,8 @@ class ChatRows(Table):
         most_sessions: int,
         most_messages: int,
     ) -> bool:
-        """Writes messages and touches their conversation, which is begun where `most_sessions` is
-        not 0; False where it has gone meanwhile or there is no room."""
+        """Stores messages and updates their conversation, which is created if `most_sessions` is
+        not 0; False if it no longer exists or there is no room."""
         async with self._writing() as write:
             if most_sessions:
                 found = await _begin(write, session, user, most_sessions)
@@ -106,7 +107,7 @@ class ChatRows(Table):
         return True
 
     async def clear(self, session: str, user: str, now: datetime) -> bool:
-        """Forgets the messages; the conversation stays."""
+        """Removes the messages; the conversation remains."""
         async with self._writing() as write:
             if await write("chats_touch", session, user, now) is None:
                 return False
@@ -114,12 +115,12 @@ class ChatRows(Table):
         return True
 
     async def sweep(self, temporary: datetime, lasting: datetime | None, limit: int) -> int:
-        """Removes some that were last used before these times; gives how many."""
+        """Removes conversations that were last used before these times; returns how many."""
         async with self._writing() as write:
             return len(await write.column("chats_sweep", temporary, lasting, limit))
 
     async def count_use(self, user: str, day: date, most: int) -> bool:
-        """Counts a question to a model; False where the day's quota is used up."""
+        """Counts a question to a model; False if the day's quota is used up."""
         return await self._write("model_uses_count", user, day, most) is not None
 
     async def forget_uses(self, before: date) -> None:
@@ -127,7 +128,8 @@ class ChatRows(Table):
 
 
 async def _begin(write: Transaction, session: ChatSession, user: str, most: int) -> bool:
-    """Several at once may find the same room: then there are a few too many for a while."""
+    """Creates a conversation if there is room. Several at once may use the same room: then there
+    are a few too many for a while."""
     row = (session.id, user, clean(session.title), session.created, session.temporary, most)
     if await write("chats_add", *row) is not None:
         return True
@@ -142,7 +144,7 @@ def _decode_message(sources: str, **row: Any) -> ChatMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatLimits:
-    """How much is kept, and for how long; None is for ever, and a quota of 0 is none."""
+    """How much is stored and for how long; None means for ever, and a quota of 0 means no limit."""
 
     sessions: int = 100
     messages: int = 200
@@ -167,7 +169,7 @@ class ChatSessions:
         self._chance = chance
 
     def draft(self, title: str, *, temporary: bool) -> ChatSession:
-        """A conversation that is written with its first messages."""
+        """A conversation that is stored with its first messages."""
         now, words = self._clock.now(), " ".join(title.split())
         short = words if len(words) <= TITLE_LENGTH else words[: TITLE_LENGTH - 1].rstrip() + "…"
         return ChatSession(
@@ -181,14 +183,14 @@ class ChatSessions:
         )
 
     async def create(self, user: str, title: str, *, temporary: bool) -> ChatSession:
-        """Raises TooManySessions."""
+        """Creates a conversation; raises TooManySessions."""
         made = self.draft(title, temporary=temporary)
         if not await self._rows.add(made, user, self._limits.sessions):
             raise TooManySessions(self._limits.sessions)
         return made
 
     async def of(self, user: str, *, archived: bool | None = False) -> tuple[ChatSession, ...]:
-        """The last used first; None for archived ones too."""
+        """A user's conversations, last used first; with `archived` None, archived ones too."""
         return await self._rows.of(user, archived=archived)
 
     async def get(self, session: str, user: str) -> ChatSession:
@@ -201,8 +203,8 @@ class ChatSessions:
     async def history(
         self, session: str, asker: Asker, most: int | None = None
     ) -> tuple[ChatSession, tuple[ChatMessage, ...]]:
-        """A conversation and its last messages; raises UnknownSession. What tells of an engine
-        that has become private is withheld."""
+        """A conversation and its last messages, without those about engines that have become
+        private; raises UnknownSession."""
         found = await self.get(session, asker.name)
         messages = await self._rows.messages(session, most or self._limits.messages)
         return found, tuple(_shown(each, asker.hidden) for each in messages)
@@ -239,8 +241,8 @@ class ChatSessions:
         *,
         begin: bool,
     ) -> bool:
-        """Writes a question and its answer, and begins the conversation where it is a draft; False
-        where it was deleted meanwhile, or a new one finds no room."""
+        """Stores a question and its answer, and creates the conversation if it is a draft; False if
+        it was deleted in the meantime, or there is no room for a new one."""
         now = self._clock.now()
         bare = tuple(msgspec.structs.replace(each, text="", snippet="") for each in sources)
         return await self._rows.remember(
@@ -255,13 +257,14 @@ class ChatSessions:
         )
 
     async def take_model_question(self, user: str) -> bool:
-        """Whether this user may put one question more to a model today."""
+        """Uses up one question to a model of the user's daily quota; False if there is none
+        left."""
         most = self._limits.model_questions
         return not most or await self._rows.count_use(user, self._clock.now().date(), most)
 
     @runs(Domain.LOOP, "awaits deletions of a few hundred rows each")
     async def sweep(self) -> None:
-        """Removes what nobody has used for long enough, and old days of the quota."""
+        """Removes conversations that were not used for long enough, and old days of the quota."""
         now, limits = self._clock.now(), self._limits
         lasting = None if limits.lasting is None else now - limits.lasting
         while await self._rows.sweep(now - limits.temporary, lasting, SWEPT_AT_ONCE):

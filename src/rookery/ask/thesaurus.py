@@ -1,7 +1,7 @@
-"""The words of the field: widens the terms of a question by others that mean the same.
+"""The domain's synonyms: widens the terms of a question by others with the same meaning.
 
-A question is written in somebody's own words and a commit in another's. What is added weighs less
-than what was asked for, so that a passage with the very words comes first.
+A question and a commit may use different words for the same thing. Added terms weigh less than the
+question's own, so that a passage with the exact words comes first.
 """
 
 import math
@@ -19,9 +19,9 @@ LONGEST_PHRASE = 4
 SYNONYM_WEIGHT = 0.6
 INFLECTED_WEIGHT = 0.6
 COVERAGE = 0.5
-"""How much it counts that a passage holds something of each thing that was asked for."""
+"""How much it counts that a passage contains something of every concept of the question."""
 LITERAL = 0.2
-"""How much it counts that it says so in the same words. All four were tuned on
+"""How much it counts that a passage uses the question's own words. All four values were tuned on
 benchmarks/ask_tuning.txt."""
 MOST_ALTERNATIVES = 600
 
@@ -29,40 +29,42 @@ Phrase = tuple[str, ...]
 
 
 class Alternative(NamedTuple):
-    """A term to look for. Those with one concept stand for one another, the best match counts."""
+    """A term to search for. Terms of one concept are alternatives, of which the best match
+    counts."""
 
     term: str
     concept: int
     weight: float
-    """1 for a word of the question itself."""
+    """The weight of the term; 1 for a word of the question itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Widened:
-    """What a question is looked up by."""
+    """The terms and weights that a question is searched by."""
 
     alternatives: tuple[Alternative, ...]
     coverage: float = 0.0
-    """The power to which the share of concepts that a passage holds is a factor of its score."""
+    """The exponent of the share of the concepts that a passage contains, which is a factor of its
+    score."""
     literal: float = 0.0
-    """What the very words of the question count once more."""
+    """The additional weight of the question's own words."""
 
 
 def weigh_equally(terms: Sequence[str]) -> Widened:
-    """Adds nothing to the terms of a question: BM25 as it is written in books."""
+    """The terms of a question without additions: standard BM25."""
     unique = dict.fromkeys(terms)
     return Widened(tuple(Alternative(term, place, 1.0) for place, term in enumerate(unique)))
 
 
 @dataclass(frozen=True, slots=True)
 class Thesaurus:
-    """What each word or phrase widens to."""
+    """The synonyms of words and phrases."""
 
     synonyms: dict[Phrase, frozenset[Phrase]] = field(default_factory=dict)
 
     def widen(self, terms: Sequence[str]) -> Widened:
-        """The terms of a question, and others that mean the same with less weight. Each word is a
-        concept, and so is each phrase that is known."""
+        """The terms of a question, with others of the same meaning at less weight. Each word is a
+        concept, and so is each known phrase."""
         asked = weigh_equally(terms).alternatives
         added: dict[tuple[str, int], float] = {}
         for term, concept, _ in asked:
@@ -80,7 +82,7 @@ class Thesaurus:
         return Widened((*asked, *others)[:MOST_ALTERNATIVES], COVERAGE, LITERAL)
 
     def _find(self, phrase: Phrase) -> list[Phrase]:
-        """What a phrase widens to, also where its last word is inflected."""
+        """The synonyms of a phrase, also if its last word is inflected."""
         forms = [phrase, *((*phrase[:-1], form) for form in inflect(phrase[-1]))]
         return sorted({found for form in forms for found in self.synonyms.get(form, ())})
 
@@ -90,7 +92,7 @@ def _raise(weights: dict[tuple[str, int], float], term: str, concept: int, weigh
 
 
 def _list_phrases(terms: Sequence[str]) -> Iterator[Phrase]:
-    """All runs of up to four words, the shortest first."""
+    """All sequences of up to four words, shortest first."""
     for length in range(1, LONGEST_PHRASE + 1):
         for first in range(len(terms) - length + 1):
             yield tuple(terms[first : first + length])
@@ -114,7 +116,7 @@ def inflect(word: str) -> set[str]:
 
 
 def _list_stems(word: str) -> set[str]:
-    """What may stand in the dictionary for this word."""
+    """The possible base forms of a word."""
     stems = {word}
     for ending in ("ing", "ed", "es", "s"):
         stem = word.removesuffix(ending)
@@ -150,14 +152,14 @@ class BadThesaurus(Fault, Complaint):
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """The word lists of Ask: what is no term, and what means the same."""
+    """The word lists of Ask: stop words and synonyms."""
 
     stop_words: frozenset[str]
     thesaurus: Thesaurus
 
 
 def read_lexicon(extra: Path | None = None) -> Lexicon:
-    """Our lists, and the groups of an operator's file besides; it blocks."""
+    """Reads our lists, and additional groups from an operator's file; blocks."""
     stop_words = read_stop_words()
     lines = [*read_word_lists(THESAURUS), *(() if extra is None else _read_extra(extra))]
     return Lexicon(stop_words, make_thesaurus(lines, stop_words))
@@ -171,7 +173,7 @@ def _read_extra(path: Path) -> list[str]:
 
 
 def make_thesaurus(lines: Iterable[str], stop_words: frozenset[str]) -> Thesaurus:
-    """Reads groups, one a line: `lmr, late move reduction` or `castle > rook`."""
+    """Reads groups, one per line: `lmr, late move reduction` or `castle > rook`."""
     synonyms: defaultdict[Phrase, set[Phrase]] = defaultdict(set)
     for line in lines:
         left, directed, right = line.partition(">")

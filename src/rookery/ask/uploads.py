@@ -1,8 +1,8 @@
 """Texts that people upload for Ask: plain text, Markdown, and the text of PDF files.
 
-An upload is for its uploader alone unless they share it. It is stored at once and read later by a
-job, since reading a PDF may take long: until then its state is `waiting`, then `read`, `indexed`
-once questions find it, or `refused` with the reason.
+An upload is visible to its uploader only, unless shared. It is stored at once and read later by a
+job, since reading a PDF may take long. Its state is `waiting` until then, `read` afterwards, and
+`indexed` when questions can find it; or `refused`, with the reason.
 """
 
 import codecs
@@ -34,9 +34,9 @@ from rookery.files.store import (
 LARGEST_UPLOAD = 20 * MB
 LONGEST_NAME = 200
 READING_SECONDS = 60.0
-"""For one PDF, by the clock; its processor time is limited as well."""
+"""The time limit for reading one PDF; its processor time is limited as well."""
 READ_SECONDS = 5.0
-"""Between two looks for new uploads."""
+"""The interval of the job that reads new uploads."""
 UPLOADS_AT_A_TIME = 10
 PDF_HEAD = b"%PDF-"
 MARKDOWN_ENDINGS = (".md", ".markdown", ".mdown")
@@ -64,24 +64,24 @@ class StoredUpload:
 
 
 class UploadRows(UserFileRows[StoredUpload]):
-    """The rows of uploads; what changes is noted for the index in the same transaction."""
+    """The rows of uploads; changes are noted for the index in the same transaction."""
 
     name = "ask_uploads"
     kind = StoredUpload
 
     async def list_seen_by(self, user: str, first: int, most: int) -> tuple[StoredUpload, ...]:
-        """Own uploads and those that are shared, newest first."""
+        """The user's own uploads and shared ones, newest first."""
         return await self._many(self.kind, "ask_uploads_seen_by", user, most, first)
 
     async def list_waiting(self, most: int) -> tuple[StoredUpload, ...]:
         return await self._many(self.kind, "ask_uploads_waiting", most)
 
     async def text_of(self, upload_id: str) -> str:
-        """What was read out of an upload so far."""
+        """The text that was read from an upload so far."""
         return str(await self._value("ask_uploads_text", upload_id) or "")
 
     async def settle(self, upload: StoredUpload, text: str, problem: str = "") -> None:
-        """Stores what came of reading an upload."""
+        """Stores the result of reading an upload."""
         state = "refused" if problem else "read"
         async with self._writing() as write:
             await write("ask_uploads_settle", upload.id, state, problem, clean(text))
@@ -99,11 +99,11 @@ class UploadRows(UserFileRows[StoredUpload]):
             return bool(await write("files_may_go"))
 
 
-# What is checked while an upload arrives
+# Checks while an upload arrives
 
 
 class UploadReader:
-    """Tells a PDF from text by its first bytes, and refuses what is neither."""
+    """Distinguishes PDF from text by the first bytes, and refuses anything else."""
 
     def __init__(self, name: str) -> None:
         self.format = "markdown" if name.lower().endswith(MARKDOWN_ENDINGS) else "text"
@@ -136,7 +136,7 @@ class UploadReader:
             raise FileRefused("This is neither a PDF nor a text in UTF-8.")
 
 
-# What is read out of an upload, in a thread
+# Reading the text of an upload, in a thread
 
 
 def read_text(upload: StoredUpload, blobs: Blobs) -> str:
@@ -181,11 +181,11 @@ Unindex = Callable[[Sequence[str]], Awaitable[object]]
 
 
 async def unindex_nothing(_keys: Sequence[str]) -> None:
-    """Where there is no index."""
+    """The default for `unindex`, where there is no index."""
 
 
 class Uploads(UserFileStore[UploadRows]):
-    """Stores uploads; each user has a given file once."""
+    """Stores uploads; each user stores a given file once."""
 
     def __init__(
         self,
@@ -197,7 +197,7 @@ class Uploads(UserFileStore[UploadRows]):
         limit: int | None = None,
         unindex: Unindex = unindex_nothing,
     ) -> None:
-        """`unindex` has questions find these documents no more, at once."""
+        """`unindex` removes documents from the index at once."""
         super().__init__(rows, blobs, threads, clock, limit=limit)
         self._unindex = unindex
 
@@ -242,7 +242,7 @@ class Uploads(UserFileStore[UploadRows]):
         await self._unindex([upload.key])
 
     async def share(self, upload: StoredUpload, *, shared: bool) -> StoredUpload:
-        """Shows an upload to everybody, or to its uploader alone."""
+        """Makes an upload visible to everybody, or to its uploader only."""
         await self.rows.share(upload, shared)
         if not shared:
             await self._unindex([upload.key])

@@ -1,9 +1,9 @@
 """Cuts text into passages and words, for the index and for questions alike.
 
-A term is a lower-cased word of letters, digits and `_`. A name such as `futilityMargin` or
-`reduction_table` gives its parts as well as itself. Stop words are no terms.
+A term is a lower-case word of letters, digits and `_`. A name such as `futilityMargin` or
+`reduction_table` gives its parts in addition to itself. Stop words are not terms.
 
-Texts come from strangers: every pattern here takes time in proportion to the text.
+Texts are untrusted: every pattern here takes linear time.
 """
 
 import re
@@ -14,13 +14,13 @@ from pathlib import Path
 
 STOP_WORDS = Path(__file__).parent / "stop_words.txt"
 LONGEST_TERM = 64
-"""A longer word is noise, such as a line of an encoded file."""
+"""The longest word that is indexed; longer ones are noise, such as a line of an encoded file."""
 PASSAGE_WORDS = 200
 LONGEST_PASSAGE = 300
 LONGEST_LINE = 1_200
 TITLE_WEIGHT = 3
 MARK, UNMARK = "\ue000", "\ue001"
-"""What stands around matched words in a snippet; no text keeps these characters."""
+"""The marks around matched words in a snippet; they are removed from all texts."""
 
 WORD = re.compile(r"\w+")
 CASE_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -32,12 +32,12 @@ STATISTICS = re.compile(
     re.IGNORECASE,
 )
 LINK_WORDS = frozenset(("close", "closes", "closed", "fix", "fixes", "fixed", "see", "also", "pr"))
-# Everything below a blank but tab and line feed, and the two marks of snippets.
+# All control characters except tab and line feed, and the two marks of snippets.
 UNPRINTED = dict.fromkeys([*range(9), *range(11, 32), 127, ord(MARK), ord(UNMARK)], " ")
 
 
 def read_word_lists(path: Path) -> Iterator[str]:
-    """The lines of a file of words, without comments and empty ones; it blocks."""
+    """The lines of a word list, without comments and empty ones; blocks."""
     for line in path.read_text(encoding="utf-8").splitlines():
         words = line.partition("#")[0].strip()
         if words:
@@ -45,7 +45,7 @@ def read_word_lists(path: Path) -> Iterator[str]:
 
 
 def read_stop_words(path: Path = STOP_WORDS) -> frozenset[str]:
-    """Our list of stop words; it blocks."""
+    """Reads our list of stop words; blocks."""
     return frozenset(word for line in read_word_lists(path) for word in line.split())
 
 
@@ -53,7 +53,7 @@ def read_stop_words(path: Path = STOP_WORDS) -> frozenset[str]:
 
 
 def split_word(word: str) -> list[str]:
-    """The terms of one word as it was written: itself, then its parts where it has several."""
+    """The terms of one word as written: itself, and its parts if it has several."""
     whole = word.lower()
     if "_" not in word and (whole == word or word[1:] == whole[1:]):
         return [whole]
@@ -63,7 +63,7 @@ def split_word(word: str) -> list[str]:
 
 
 def list_terms(text: str, stop_words: frozenset[str]) -> list[str]:
-    """All terms of a text, in order and as often as they stand there."""
+    """All terms of a text, in order and with repetitions."""
     return [
         term
         for word in WORD.findall(text)
@@ -74,7 +74,8 @@ def list_terms(text: str, stop_words: frozenset[str]) -> list[str]:
 
 
 def count_terms(title: str, text: str, stop_words: frozenset[str]) -> Counter[str]:
-    """How often each term stands in a passage; a word of the title counts for three."""
+    """The number of occurrences of each term in a passage; a word of the title counts three
+    times."""
     counts = Counter(list_terms(text, stop_words))
     for term in list_terms(title, stop_words):
         counts[term] += TITLE_WEIGHT
@@ -86,7 +87,7 @@ def count_terms(title: str, text: str, stop_words: frozenset[str]) -> Counter[st
 
 @dataclass(frozen=True, slots=True)
 class CleanText:
-    """A text without its statistics lines and links, which are kept beside it."""
+    """A text without its statistics lines and links, which are stored separately."""
 
     text: str
     statistics: tuple[str, ...]
@@ -94,7 +95,7 @@ class CleanText:
 
 
 def clean_text(raw: str) -> CleanText:
-    """What is left is what somebody wrote in words."""
+    """Removes statistics lines and links from a text, so that only prose remains."""
     lines: list[str] = []
     statistics: list[str] = []
     links: list[str] = []
@@ -109,13 +110,13 @@ def clean_text(raw: str) -> CleanText:
 
 
 def drop_control_characters(text: str) -> str:
-    """A text that a column and a page can hold: no control characters, no halves of characters."""
+    """A text that can be stored and shown: without control characters and lone surrogates."""
     plain = text.replace("\r\n", "\n").translate(UNPRINTED)
     return plain if plain.isascii() else plain.encode("utf-8", "replace").decode()
 
 
 def _only_points_elsewhere(words: str) -> bool:
-    """Whether a line without its link says no more than `closes` or nothing at all."""
+    """Whether a line without its link contains nothing but words such as `closes`."""
     return all(word.lower() in LINK_WORDS for word in WORD.findall(words))
 
 
@@ -123,7 +124,8 @@ def _only_points_elsewhere(words: str) -> bool:
 
 
 def cut_passages(text: str) -> list[str]:
-    """Passages of about 200 words that end where a paragraph does; an empty text is one too."""
+    """Passages of about 200 words that end with a paragraph; an empty text gives one empty
+    passage."""
     passages: list[str] = []
     held: list[str] = []
     size = 0
@@ -138,12 +140,12 @@ def cut_passages(text: str) -> list[str]:
 
 
 def count_words(text: str) -> int:
-    """Words, or what would be words if a long row of other signs had any."""
+    """The number of words; a long sequence of other characters counts as several."""
     return max(len(WORD.findall(text)), len(text) // 20)
 
 
 def _list_pieces(text: str) -> Iterator[str]:
-    """The paragraphs; one that is too long comes in several pieces."""
+    """The paragraphs; long ones are split into several pieces."""
     for paragraph in BLANK_LINE.split(text):
         if count_words(paragraph) > LONGEST_PASSAGE:
             yield from _split_long(paragraph)
@@ -152,7 +154,7 @@ def _list_pieces(text: str) -> Iterator[str]:
 
 
 def _split_long(paragraph: str) -> Iterator[str]:
-    """Ends a piece with a line."""
+    """Splits a paragraph into pieces at the ends of lines."""
     held: list[str] = []
     size = 0
     for line in paragraph.split("\n"):
@@ -167,7 +169,7 @@ def _split_long(paragraph: str) -> Iterator[str]:
 
 
 def _split_line(line: str) -> Iterator[str]:
-    """A line that is too long to be one ends after a word, or anywhere where there is none."""
+    """Splits a very long line after a word, or anywhere if there is no space."""
     first = 0
     while len(line) - first > LONGEST_LINE:
         end = line.rfind(" ", first + 1, first + LONGEST_LINE)
@@ -184,7 +186,7 @@ LEAD = 6
 
 
 def make_snippet(text: str, terms: frozenset[str]) -> str:
-    """The part of a text in which most different terms stand, with the matched words marked."""
+    """The part of a text with the most different terms, with the matched words marked."""
     words = list(WORD.finditer(text))
     hits = {place: hit for place, word in enumerate(words) if (hit := _match(word[0], terms))}
     first = _find_densest(hits)
@@ -202,7 +204,7 @@ def make_snippet(text: str, terms: frozenset[str]) -> str:
 
 
 def _match(word: str, terms: frozenset[str]) -> str:
-    """The term for which a word stands, or nothing."""
+    """The term that a word matches; empty if none."""
     whole = word.lower()
     if whole in terms:
         return whole
@@ -212,7 +214,8 @@ def _match(word: str, terms: frozenset[str]) -> str:
 
 
 def _find_densest(hits: dict[int, str]) -> int:
-    """Where to begin 40 words that hold most different terms, with a few words before the first."""
+    """The beginning of the 40 words with the most different terms, including a few words before the
+    first."""
     held: Counter[str] = Counter()
     waiting = deque(hits.items())
     best, most = 0, 0

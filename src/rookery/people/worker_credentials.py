@@ -19,8 +19,8 @@ TOKEN_SECONDS = 60.0
 WRONG_SECONDS = 30.0
 REREAD_SECONDS = 30.0
 REREADS_PER_SPAN = 6
-"""How many calls of a user's workers within a span cause the user's row to be read again; a worker
-gives a sign of life every two minutes."""
+"""The number of rereads in a span. Users whose workers called in this span or the previous one are
+reread; a worker gives a sign of life every two minutes."""
 ROWS_AT_A_TIME = 500
 MOST_SEALS = 50_000
 

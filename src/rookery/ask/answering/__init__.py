@@ -1,1 +1,1 @@
-"""Answers from passages: without a model, or by one behind an HTTP endpoint."""
+"""Answers from passages: without a model, or by a model behind an HTTP endpoint."""

@@ -1,7 +1,7 @@
-"""A question that leans on the one before it: "and at long time control?", "did it pass?".
+"""Recognises questions that refer to the previous one: "and at long time control?", "did it pass?".
 
-No model is asked: where a question is short or begins with a pronoun, the rare words of the
-question before it are looked for as well.
+No model is used: if a question is short or begins with a pronoun, the rare words of the previous
+question are searched for as well.
 """
 
 from collections.abc import Sequence
@@ -11,20 +11,20 @@ from rookery.protocol.ask import ChatMessage
 FEW_WORDS = 4
 EARLIER_TERMS = 5
 POINTING = frozenset({"it", "its", "that", "them", "they", "this", "those", "these", "same"})
-"""Words that may mean something said before."""
+"""Words that may refer to something said before."""
 LEANING = POINTING | {
     "and", "any", "but", "did", "does", "he", "her", "his", "how", "or", "she", "so", "their",
     "then", "was", "were", "what", "which", "why",
 }  # fmt: skip
-"""First words of questions that may go on with another one."""
+"""First words of questions that may continue an earlier one."""
 
 
 def find_leaned_on(question: str, history: Sequence[ChatMessage]) -> str:
-    """The earlier question that this one leans on, or an empty text."""
+    """The earlier question that this one refers to, or an empty text."""
     earlier = [message.text for message in history if message.role == "user"]
     if not earlier or not is_leaning(question):
         return ""
-    # A chain of short questions leans on the last one that stood by itself.
+    # A chain of short questions refers to the last complete one.
     whole = [text for text in earlier if not is_leaning(text)]
     return (whole or earlier)[-1]
 

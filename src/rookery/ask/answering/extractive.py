@@ -1,7 +1,7 @@
 """Answers without a model: the best sentence of each good passage, with its number.
 
-Nothing is made up: every sentence stands in a passage as it is quoted here. What cited runs
-measured is told below, from their fields.
+Nothing is made up: every sentence is quoted from a passage. The measurements of cited runs are
+listed below, from their fields.
 """
 
 import math
@@ -17,14 +17,15 @@ from rookery.http_client import HeldCall
 
 MOST_CITED = 5
 LEAST_SHARE = 0.5
-"""A passage that scores less, as a share of the best one, is a source but not quoted."""
+"""The least score, as a part of the best one, at which a passage is quoted; others are only listed
+as sources."""
 LONGEST_SENTENCE = 320
 MOST_SENTENCES = 60
 USUAL_TERMS = 12
 TITLE_BONUS = 1.2
 LEAST_WEIGHT = 0.1
 UNTOLD = ("bench",)
-"""Lines of statistics that tell nothing about how a test went."""
+"""Lines of statistics that say nothing about the result of a test."""
 NOTHING = "Nothing was found for this. Other words may help, or fewer filters."
 NOUNS = {
     PassageKind.RUN: ("run", "runs"),
@@ -36,11 +37,11 @@ NOUNS = {
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _BULLETS = ("-", "*", "•")
 _MARKUP = ("|", "```", "#")
-"""Lines of Markdown that are no sentences: tables, code and headings."""
+"""The beginnings of Markdown lines that are no sentences: tables, code and headings."""
 
 
 Numbered = tuple[int, FoundPassage]
-"""A passage with its place among the sources, from 1 on."""
+"""A passage with its number among the sources, from 1 on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Sentence:
 
 
 class ExtractiveAnswerer:
-    """Quotes; needs no model."""
+    """Answers by quoting passages, without a model."""
 
     name = "extractive"
     asks_model = False
@@ -69,7 +70,8 @@ class ExtractiveAnswerer:
         if not grounds.passages:
             yield NOTHING
             return
-        # In two pieces, because each costs a turn of the loop and they are all there at once.
+        # In two pieces only, because each costs a turn of the loop and all of them are available at
+        # once.
         cited = _list_good(grounds.passages)
         chosen = zip(self._choose(grounds.question, cited), cited, strict=True)
         quoted = [f"\n• {_quote(best, passage)} [{n}]" for best, (n, passage) in chosen]
@@ -94,7 +96,8 @@ class ExtractiveAnswerer:
 
 
 def split_sentences(text: str) -> Iterator[str]:
-    """Lines of a paragraph belong together, unless they begin with a bullet."""
+    """Splits a text into sentences. Lines of a paragraph are joined, unless they begin with a
+    bullet."""
     for paragraph in text.split("\n\n"):
         held: list[str] = []
         for line in paragraph.split("\n"):
@@ -112,21 +115,23 @@ def _end_sentences(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _weigh_terms(asked: frozenset[str], passages: Sequence[Sequence[Sentence]]) -> dict[str, float]:
-    """A word that few of the passages hold says more; one that all hold says next to nothing."""
+    """The weights of the question's terms: a word that is in few of the passages weighs more, and
+    one that is in all hardly counts."""
     terms = [frozenset[str]().union(*(each.terms for each in group)) for group in passages]
     found = Counter(term for each in terms for term in each & asked)
     return {term: LEAST_WEIGHT + math.log(len(terms) / n) for term, n in found.items()}
 
 
 def _rate(sentence: Sentence, weights: dict[str, float]) -> float:
-    """What a sentence says of the question; long ones have it easier, and titles sum up."""
+    """The rating of a sentence by its terms; long sentences are rated lower, since they contain
+    more terms by chance, and titles higher, since they summarise."""
     said = sum(weights.get(term, 0.0) for term in sentence.terms)
     length = 1 + max(0, len(sentence.terms) - USUAL_TERMS) / 40
     return said / length * (TITLE_BONUS if sentence.title else 1.0)
 
 
 def _list_good(passages: Sequence[FoundPassage]) -> list[Numbered]:
-    """What is worth quoting, with its number; of a run and what was done to it the better one."""
+    """The passages to quote, with their numbers; of several with the same address only the best."""
     good: list[Numbered] = []
     told: set[str] = set()
     for number, passage in enumerate(passages, 1):
@@ -138,7 +143,7 @@ def _list_good(passages: Sequence[FoundPassage]) -> list[Numbered]:
 
 
 def _count_kinds(passages: Sequence[FoundPassage]) -> str:
-    """As "2 runs and 1 commit match; the best say:"."""
+    """An introduction such as "2 runs and 1 commit match; the best say:"."""
     kinds = Counter(passage.kind for passage in passages)
     words = [f"{count} {NOUNS[kind][count > 1]}" for kind, count in kinds.most_common()]
     listed = f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
@@ -155,7 +160,7 @@ def _quote(sentence: Sentence, passage: FoundPassage) -> str:
 
 
 def _make_plain(text: str) -> str:
-    """What is quoted may not look like a citation of ours."""
+    """A quoted text without brackets, which would look like our citations."""
     return " ".join(text.replace("[", "(").replace("]", ")").split())
 
 
@@ -171,7 +176,7 @@ def _tell_numbers(passages: Sequence[Numbered]) -> Iterator[str]:
 
 
 def describe_run(passage: FoundPassage) -> str:
-    """Verdict, Elo, time control and statistics of a run, as far as they are known."""
+    """The verdict, Elo, time control and statistics of a run, as far as they are known."""
     elo = f"Elo {passage.elo}" if passage.elo and "elo" not in passage.elo.lower() else passage.elo
     told = [line for line in passage.statistics if not line.lower().startswith(UNTOLD)]
     parts = [passage.outcome, elo, f"at {passage.tc}" if passage.tc else "", *told]

@@ -1,7 +1,7 @@
-"""What an answer is made from, the port of those who make one, and the check of citations.
+"""What an answer is made from, the interface of answerers, and the check of citations.
 
-An answer cites passages by their number in brackets: [1] is the first. Numbers that no passage has
-are removed on the way, because a model may invent them.
+An answer cites passages by their number in brackets: [1] is the first. Numbers without a passage
+are removed from the stream, because a model may invent them.
 """
 
 import re
@@ -29,34 +29,36 @@ class AnswerFailed(Complaint):
 
 
 class Grounds(msgspec.Struct, frozen=True, kw_only=True):
-    """What an answer is made from: the question, what was found, and what was said before."""
+    """What an answer is made from: the question, the passages found, and the earlier
+    conversation."""
 
     question: str
     passages: tuple[FoundPassage, ...]
     history: tuple[ChatMessage, ...] = ()
     note: str = ""
-    """What the answer begins with, such as why it was made without the model."""
+    """A note at the beginning of the answer, such as why it was made without the model."""
 
 
 class Answerer(Protocol):
-    """Makes answers; one per site."""
+    """Makes answers. One per site."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def asks_model(self) -> bool:
-        """Whether it waits for a model, which may cost something; if not, it computes a moment."""
+        """Whether it calls a model, which takes time and may cost money; otherwise it only computes
+        for a moment."""
         ...
 
     @property
     def works(self) -> bool:
-        """Whether the last answer came to its end, but for those that were left."""
+        """Whether the last answer was completed; abandoned answers do not count."""
         ...
 
     def write(self, grounds: Grounds, held: HeldCall) -> Iterator[str]:
-        """The answer piece by piece; blocks. Raises AnswerFailed. Another thread may leave the
-        call."""
+        """The answer piece by piece; blocks. Raises AnswerFailed. Another thread may abandon it
+        through `held`."""
         ...
 
 
@@ -64,7 +66,7 @@ class Answerer(Protocol):
 
 
 def check_citations(pieces: Iterable[str], count: int) -> Iterator[str]:
-    """The pieces without citations of passages that are not there."""
+    """The pieces, without citations of passages that do not exist."""
     held = ""
     for piece in pieces:
         ready, held = _split(held + piece)
@@ -75,7 +77,7 @@ def check_citations(pieces: Iterable[str], count: int) -> Iterator[str]:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """What can be given out, and the beginning of what may become a citation."""
+    """Splits a text into the part that is complete, and the beginning of a possible citation."""
     start = text.rfind("[")
     if start < 0 or len(text) - start > LONGEST_CITATION:
         return text, ""

@@ -1,16 +1,16 @@
 """Answers by a language model behind HTTP: any OpenAI-compatible endpoint, or Ollama.
 
-Passages are data that strangers wrote. They are put between marks that nobody can guess, as
-quotations, and the model is told never to follow what they say; whatever it answers is text that
-is escaped, with citations that are checked.
+Passages are untrusted text. They are sent as quotations between unguessable marks, and the model is
+told never to follow instructions in them. Its answer is treated as plain text: it is escaped, and
+its citations are checked.
 
     connect --> first token --> next token --> ... --> end mark --> whole
        each with a time limit of its own, and one for all together
     no end mark, garbage alone, an error, silence --> AnswerFailed
 
-Tokens are read by the one HTTP client in a thread. httpx was weighed for the loop: it would add
-four packages to the server and a second client for the pipelines that run in threads anyway, while
-a gate bounds the threads that wait here.
+Tokens are read in a thread by the common HTTP client. httpx on the loop was considered: it would
+add four packages to the server and a second client beside the one for pipelines in threads, while a
+gate already limits the threads that wait here.
 """
 
 import secrets
@@ -29,9 +29,9 @@ from rookery.http_failures import CallFailed, NoAnswer
 from rookery.protocol.ask import ChatMessage
 
 CHARACTERS_PER_TOKEN = 3
-"""Cautious: English has four."""
+"""The assumed characters per token, a cautious value: English has four."""
 HISTORY_SHARE = 4
-"""Earlier messages may take one in so many tokens of the context."""
+"""Earlier messages may use one part in this many of the context."""
 LONGEST_LINE = 2**20
 MOST_GARBAGE = 50
 LONGEST_DETAIL = 300
@@ -61,7 +61,7 @@ class ModelLimits:
 
 @dataclass(frozen=True, slots=True)
 class ModelPart:
-    """What one line of an answer brings."""
+    """The content of one line of an answer."""
 
     text: str = ""
     ended: bool = False
@@ -69,7 +69,7 @@ class ModelPart:
 
 
 class Dialect(Protocol):
-    """How one kind of endpoint is asked and how it answers."""
+    """The format of requests and answers of one kind of endpoint."""
 
     name: str
     path: str
@@ -77,7 +77,8 @@ class Dialect(Protocol):
     def make_body(self, model: str, messages: Sequence[Any], limits: ModelLimits) -> bytes: ...
 
     def read_line(self, line: bytes) -> ModelPart | None:
-        """None for a line that says nothing; raises ValueError or msgspec's errors for garbage."""
+        """Parses a line; None for one without content. Raises ValueError or msgspec's errors for
+        garbage."""
         ...
 
 
@@ -99,7 +100,7 @@ class _OpenAiLine(msgspec.Struct):
 
 
 class OpenAiDialect:
-    """Server-sent events, each with a piece of the first choice."""
+    """OpenAI-compatible endpoints: server-sent events, each with a piece of the first choice."""
 
     name = "openai"
     path = "/chat/completions"
@@ -144,7 +145,7 @@ class _OllamaLine(msgspec.Struct):
 
 
 class OllamaDialect:
-    """A line of JSON for each piece."""
+    """Ollama: a line of JSON for each piece."""
 
     name = "ollama"
     path = "/api/chat"
@@ -172,7 +173,8 @@ DIALECTS: Mapping[str, Dialect] = {each.name: each for each in (OpenAiDialect(),
 
 
 def make_messages(grounds: Grounds, limits: ModelLimits, mark: str) -> list[dict[str, str]]:
-    """What the model is told: instructions, what was said before, quotations and the question."""
+    """The messages to the model: instructions, the earlier conversation, quotations and the
+    question."""
     instructions = INSTRUCTIONS.format(mark=mark)
     room = limits.context_tokens * CHARACTERS_PER_TOKEN
     room -= len(instructions) + len(grounds.question)
@@ -189,7 +191,7 @@ def make_messages(grounds: Grounds, limits: ModelLimits, mark: str) -> list[dict
 
 
 def _fit_history(messages: Sequence[ChatMessage], room: int) -> list[ChatMessage]:
-    """The latest messages that find room."""
+    """The latest messages that fit."""
     kept: list[ChatMessage] = []
     for message in reversed(messages):
         room -= len(message.text)
@@ -200,7 +202,7 @@ def _fit_history(messages: Sequence[ChatMessage], room: int) -> list[ChatMessage
 
 
 def _fit_quotations(passages: Sequence[FoundPassage], mark: str, room: int) -> str:
-    """As many as find room, the best first; the last may be cut."""
+    """As many passages as fit, best first; the last one may be cut."""
     told: list[str] = []
     for number, passage in enumerate(passages, 1):
         text = _describe_passage(number, passage).replace(mark, "")
@@ -228,7 +230,7 @@ def _describe_passage(number: int, passage: FoundPassage) -> str:
 
 
 class ModelAnswerer:
-    """Asks one model; each answer is one call with a connection of its own."""
+    """Asks one model; each answer is a call on its own connection."""
 
     asks_model = True
 
@@ -242,7 +244,7 @@ class ModelAnswerer:
     ) -> None:
         self.name = dialect.name
         self.works = True
-        """Written by whichever thread ended a call last."""
+        """Whether the last call succeeded; set by the thread of each call."""
         self._dialect = dialect
         self._url = url.rstrip("/") + dialect.path
         self._model = model
@@ -310,7 +312,7 @@ class ModelAnswerer:
             raise AnswerFailed("The model answered nothing.")
 
     def _read_line(self, line: bytes, garbage: int) -> tuple[ModelPart, int]:
-        """Garbage is skipped, as long as there is little of it."""
+        """Parses a line; garbage is skipped, up to a limit."""
         try:
             return self._dialect.read_line(line) or ModelPart(), garbage
         except (ValueError, msgspec.MsgspecError):
@@ -322,7 +324,7 @@ class ModelAnswerer:
 
 @contextmanager
 def _failing() -> Iterator[None]:
-    """Failed calls as failed answers, without addresses and keys in what people read."""
+    """Turns failed calls into AnswerFailed, without addresses and keys in the text for users."""
     try:
         yield
     except NoAnswer as problem:
