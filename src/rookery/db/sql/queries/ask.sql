@@ -1,9 +1,10 @@
 -- name: ask_lock
--- Lets one writer of the index at a time pass; readers are not held up.
+-- Admits one writer of the index at a time; readers are not blocked.
 LOCK TABLE ask_scopes IN SHARE ROW EXCLUSIVE MODE;
 
 -- name: ask_documents_stale
--- Documents to take out: those of the keys in $2, and those whose text or scope in $1 is new.
+-- The ids of documents to remove: those with the keys in $2, and those whose text or scope in $1
+-- has changed.
 SELECT id FROM ask_documents WHERE key = ANY ($2::text[])
 UNION
 SELECT ask_documents.id
@@ -11,7 +12,7 @@ FROM jsonb_to_recordset($1::jsonb) AS new (key text, digest text) JOIN ask_docum
 WHERE ask_documents.digest <> decode(new.digest, 'hex');
 
 -- name: ask_postings_remove
--- Forgets which terms stand in the passages of these documents.
+-- Removes the postings of these documents' passages.
 DELETE FROM ask_postings
 USING (
     SELECT id, unnest(terms) AS term FROM ask_passages WHERE document = ANY ($1::integer[])
@@ -19,7 +20,7 @@ USING (
 WHERE ask_postings.term = gone.term AND ask_postings.passage = gone.id;
 
 -- name: ask_frequencies_lower
--- Takes the terms of these documents' passages out of the frequencies.
+-- Subtracts the terms of these documents' passages from the frequencies.
 UPDATE ask_frequencies
 SET passages = ask_frequencies.passages - gone.passages
 FROM (
@@ -32,7 +33,7 @@ FROM (
 WHERE ask_frequencies.term = gone.term AND ask_frequencies.scope = gone.scope;
 
 -- name: ask_scopes_lower
--- Takes these documents' passages out of the sums of their scopes.
+-- Subtracts these documents' passages from the sums of their scopes.
 UPDATE ask_scopes
 SET passages = ask_scopes.passages - gone.passages, length = ask_scopes.length - gone.length
 FROM (
@@ -44,7 +45,8 @@ FROM (
 WHERE ask_scopes.id = gone.scope;
 
 -- name: ask_frequencies_tidy
--- Removes what these documents' terms have left at nothing; before the documents go themselves.
+-- Removes frequencies of these documents' terms that are zero now; to be run before the documents
+-- are removed.
 DELETE FROM ask_frequencies
 USING (
     SELECT DISTINCT scope, term
@@ -64,14 +66,14 @@ DELETE FROM ask_documents WHERE id = ANY ($1::integer[]);
 DELETE FROM ask_scopes WHERE passages = 0;
 
 -- name: ask_scopes_add
--- Makes the scopes of new documents, as far as there are none yet.
+-- Adds the scopes of new documents that do not exist yet.
 INSERT INTO ask_scopes (kind, engine, engines, owner)
 SELECT DISTINCT kind, engine, engines, owner
 FROM jsonb_to_recordset($1::jsonb) AS new (kind text, engine text, engines text[], owner text)
 ON CONFLICT DO NOTHING;
 
 -- name: ask_documents_change
--- Writes the fields of documents that are indexed, whose text and scope are as they were.
+-- Updates the fields of indexed documents whose text and scope have not changed.
 UPDATE ask_documents
 SET url = new.url, user_name = new."user", at = new.time, tc = new.tc,
     time_class = new.time_class, outcome = new.outcome, elo = new.elo,
@@ -83,7 +85,7 @@ FROM jsonb_to_recordset($1::jsonb) AS new (
 WHERE ask_documents.key = new.key;
 
 -- name: ask_documents_add
--- Documents that are not indexed yet; their numbers.
+-- Adds documents that are not indexed yet; returns their ids.
 INSERT INTO ask_documents (
     key, scope, digest, title, url, user_name, at, tc, time_class, outcome, elo, commit_hash,
     statistics, links
@@ -101,7 +103,7 @@ ON CONFLICT (key) DO NOTHING
 RETURNING id;
 
 -- name: ask_passages_add
--- The passages in $1 that belong to the new documents in $2.
+-- Adds the passages in $1 that belong to the new documents in $2.
 INSERT INTO ask_passages (document, place, text, length, terms, counts)
 SELECT ask_documents.id, place, text, length, terms, counts
 FROM jsonb_to_recordset($1::jsonb) AS new (
@@ -111,7 +113,7 @@ JOIN ask_documents USING (key)
 WHERE ask_documents.id = ANY ($2::integer[]);
 
 -- name: ask_postings_add
--- Which terms stand in the passages of new documents.
+-- Adds the postings of new documents' passages.
 INSERT INTO ask_postings (term, passage, count, length, scope)
 SELECT term, ask_passages.id, count, length, scope
 FROM ask_documents
@@ -144,27 +146,27 @@ FROM (
 WHERE ask_scopes.id = new.scope;
 
 -- name: ask_keys
--- The keys of indexed documents that begin so, in their order, after one of them.
+-- The keys of indexed documents with a prefix, in order, after a given key.
 SELECT key FROM ask_documents
 WHERE starts_with(key, $1) AND key > $2
 ORDER BY key
 LIMIT $3;
 
 -- name: ask_size
--- How much is indexed.
+-- The numbers of indexed documents and passages.
 SELECT
     (SELECT count(*) FROM ask_documents) AS documents,
     (SELECT coalesce(sum(passages), 0)::bigint FROM ask_scopes) AS passages;
 
 -- name: ask_search
--- The best passages for weighted terms by BM25, of what the asker may see and has asked for.
--- Terms with one concept are alternatives: the best of them counts. The score falls with the share
--- of concepts that are missing, to the power of $4; words of the question count once more, times $5.
--- $1 terms, $2 their concepts, $3 their weights (1: asked for in so many words), $6 share of
+-- The best passages for weighted terms by BM25, among those that the asker may see and has asked
+-- for. Terms with one concept are alternatives, of which the best counts. The score decreases with
+-- the share of missing concepts, to the power of $4; words of the question count once more, times
+-- $5. $1 terms, $2 their concepts, $3 their weights (1: a word of the question), $6 share of
 -- passages above which a term is common, $7 engines that are hidden from the asker, $8 the asker,
--- $9 kinds, $10 engine, $11 user, $12 since, $13 until, $14 time class, $15 outcome,
--- $16 how many, $17 whether 11 to 15 restrict anything. OFFSET 0 keeps subqueries apart: each term
--- is looked up by the index, however old the planner's statistics are.
+-- $9 kinds, $10 engine, $11 user, $12 since, $13 until, $14 time class, $15 outcome, $16 limit, $17
+-- whether 11 to 15 restrict anything. OFFSET 0 keeps subqueries separate, so that each term is
+-- looked up in the index even with outdated planner statistics.
 WITH visible AS MATERIALIZED (
     SELECT
         id, passages, length,
@@ -251,8 +253,8 @@ ORDER BY kept.score DESC, key, place
 LIMIT $16::integer;
 
 -- name: ask_frequencies_of
--- In how many passages that the asker may see each of the terms stands, the rarest first.
--- $1 terms, $2 engines that are hidden from the asker, $3 the asker.
+-- The number of passages visible to the asker that contain each of the terms, rarest first. $1
+-- terms, $2 engines that are hidden from the asker, $3 the asker.
 SELECT term
 FROM ask_frequencies AS f JOIN ask_scopes ON ask_scopes.id = f.scope
 WHERE term = ANY ($1::text[]) AND NOT engines && $2::text[] AND owner IN ('', $3::text)

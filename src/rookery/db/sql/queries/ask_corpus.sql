@@ -1,15 +1,15 @@
 -- name: ask_cursor
--- How far one part of the index has come.
+-- The position of one cursor of the index.
 SELECT number, mark FROM ask_cursors WHERE name = $1;
 
 -- name: ask_cursor_move
--- Moves a cursor from where it was found; no row where somebody else has moved it meanwhile.
+-- Moves a cursor from the position where it was read; no row if another process has moved it since.
 UPDATE ask_cursors SET number = $4, mark = $5
 WHERE name = $1 AND number = $2 AND mark = $3
 RETURNING 1;
 
 -- name: ask_runs_changed
--- Runs that were changed after a run of a commit, in the order of commits.
+-- Runs that were changed after a given commit and run, in the order of commits.
 SELECT * FROM (
     SELECT * FROM runs WHERE NOT finished AND (sequence, id) > ($1, $2::text)
     UNION ALL
@@ -23,8 +23,8 @@ ORDER BY sequence, id
 LIMIT $3;
 
 -- name: ask_actions_after
--- Lines of the log about runs, in their order. Only the group commit writes such lines, one round
--- after the other, so that none appears before one that was seen already.
+-- Log lines about runs, in order. Only the group commit writes such lines, one round after the
+-- other, so none appears before one that was read already.
 SELECT actions.*, runs.engines
 FROM actions JOIN runs ON runs.id = actions.run_id
 WHERE actions.id > $1 AND actions.action = ANY ($2::text[])
@@ -32,22 +32,22 @@ ORDER BY actions.id
 LIMIT $3;
 
 -- name: ask_changes_add
--- Documents to be looked at again.
+-- Notes documents that must be indexed again.
 INSERT INTO ask_changes (key) SELECT DISTINCT unnest($1::text[])
 ON CONFLICT (key) DO UPDATE SET number = DEFAULT;
 
 -- name: ask_changes_next
--- Some of the documents to be looked at again.
+-- Some of the documents that must be indexed again.
 SELECT key, number FROM ask_changes ORDER BY number LIMIT $1;
 
 -- name: ask_changes_done
--- What was looked at, unless it has changed since.
+-- Removes notes of indexed documents, unless they have changed since.
 DELETE FROM ask_changes
 USING unnest($1::text[], $2::bigint[]) AS done (key, number)
 WHERE ask_changes.key = done.key AND ask_changes.number = done.number;
 
 -- name: ask_lag
--- How far the index is behind: commits, lines of the log, documents to be looked at again.
+-- How far the index is behind: commits, log lines, and noted documents.
 SELECT
     greatest(0, (SELECT sequence FROM commits) - (SELECT number FROM ask_cursors WHERE name = 'runs'))
         AS commits,
@@ -58,31 +58,31 @@ SELECT
 TRUNCATE ask_scopes, ask_documents, ask_passages, ask_postings, ask_frequencies, ask_changes;
 
 -- name: ask_cursors_reset
--- Begins anew with everything that is followed by a cursor.
+-- Resets the cursors, so that everything they follow is indexed anew.
 UPDATE ask_cursors SET number = 0, mark = '';
 
 -- name: ask_changes_everything
--- Begins anew with everything else.
+-- Notes all documents without a cursor for indexing.
 INSERT INTO ask_changes (key)
 SELECT 'commit/' || engine || '/' || hash FROM ask_commits
 UNION ALL
 SELECT 'upload/' || id FROM ask_uploads;
 
 -- name: ask_commits_of
--- The commits of these engines and hashes, as far as they are there.
+-- The commits with these engines and hashes that are stored.
 SELECT engine, hash, repository, author, at, message
 FROM ask_commits
 WHERE (engine, hash) IN (SELECT * FROM unnest($1::text[], $2::text[]));
 
 -- name: ask_commits_add
--- Commits that are new to an engine; their hashes.
+-- Adds commits that are new to an engine; returns their hashes.
 INSERT INTO ask_commits (engine, hash, repository, author, at, message)
 SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::text[])
 ON CONFLICT DO NOTHING
 RETURNING hash;
 
 -- name: ask_commits_remove
--- Some of the commits of an engine's repository; their hashes.
+-- Removes some commits of an engine's repository; returns their hashes.
 DELETE FROM ask_commits
 WHERE (engine, hash) IN (
     SELECT engine, hash FROM ask_commits WHERE engine = $1 AND repository = $2 LIMIT $3
@@ -90,7 +90,7 @@ WHERE (engine, hash) IN (
 RETURNING hash;
 
 -- name: ask_histories_all
--- All repositories whose commits are indexed, and how many of them.
+-- All repositories whose commits are indexed, with the number of commits.
 SELECT
     engine, repository, by_record, head, looked, problem,
     (
@@ -101,7 +101,7 @@ FROM ask_histories AS h
 ORDER BY engine, repository;
 
 -- name: ask_histories_put
--- What came of a look at a repository.
+-- Stores the result of an update of a repository's history.
 INSERT INTO ask_histories (engine, repository, by_record, head, looked, problem)
 VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (engine, repository) DO UPDATE
@@ -109,7 +109,7 @@ SET by_record = excluded.by_record, head = excluded.head, looked = excluded.look
     problem = excluded.problem;
 
 -- name: ask_histories_remove
--- A repository whose commits are no longer indexed.
+-- Removes a repository whose commits are no longer indexed.
 DELETE FROM ask_histories WHERE engine = $1 AND repository = $2;
 
 -- name: ask_uploads_get
@@ -124,7 +124,7 @@ SELECT
 FROM ask_uploads WHERE id = $1;
 
 -- name: ask_uploads_add
--- A new upload, or the one that the same user made of the same bytes before.
+-- Adds an upload, or returns the one that the same user made of the same bytes before.
 INSERT INTO ask_uploads (
     id, blob, size, user_name, sha256, name, format, shared, created, state, problem, text
 )
@@ -134,7 +134,7 @@ RETURNING
     id, blob, size, user_name AS user, sha256, name, format, shared, created, state, problem;
 
 -- name: ask_uploads_seen_by
--- A page of the uploads that somebody may see, newest first.
+-- A page of the uploads that a user may see, newest first.
 SELECT
     id, blob, size, user_name AS user, sha256, name, format, shared, created, problem,
     CASE
@@ -147,7 +147,7 @@ ORDER BY created DESC, id
 LIMIT $2 OFFSET $3;
 
 -- name: ask_uploads_waiting
--- The uploads that nobody has read yet, in the order they came.
+-- The uploads that have not been read yet, in the order of their arrival.
 SELECT
     id, blob, size, user_name AS user, sha256, name, format, shared, created, problem,
     CASE
@@ -160,30 +160,30 @@ ORDER BY created, id
 LIMIT $1;
 
 -- name: ask_uploads_text
--- What was read out of one upload.
+-- The text that was read from one upload.
 SELECT text FROM ask_uploads WHERE id = $1;
 
 -- name: ask_uploads_settle
--- What came of reading an upload.
+-- Stores the result of reading an upload.
 UPDATE ask_uploads SET state = $2, problem = $3, text = $4 WHERE id = $1;
 
 -- name: ask_uploads_share
--- Shows an upload to everybody, or to its uploader alone.
+-- Makes an upload visible to everybody, or to its uploader only.
 UPDATE ask_uploads SET shared = $2 WHERE id = $1;
 
 -- name: ask_uploads_texts
--- What was read out of these uploads.
+-- The texts that were read from these uploads.
 SELECT id, name, user_name AS user, created, shared, text
 FROM ask_uploads WHERE id = ANY ($1::text[]) AND state = 'read';
 
 -- name: ask_uploads_forget
--- Removes the uploads that lie in these blobs; their ids.
+-- Removes the uploads stored in these blobs; returns their ids.
 DELETE FROM ask_uploads WHERE blob = ANY ($1::text[]) RETURNING id;
 
 -- name: ask_uploads_known
--- Those of the blobs that an upload lies in.
+-- Those of the blobs that contain an upload.
 SELECT blob FROM ask_uploads WHERE blob = ANY ($1::text[]);
 
 -- name: ask_uploads_blobs
--- A page of the blobs that documents lie in, in their order.
+-- A page of the blobs that contain uploads, in order.
 SELECT blob FROM ask_uploads WHERE blob > $1 ORDER BY blob LIMIT $2;

@@ -1,5 +1,5 @@
 -- name: chats_of
--- The conversations of a user, the last used first.
+-- The conversations of a user, last used first.
 SELECT
     id, title, created, touched, archived, temporary,
     (SELECT count(*) FROM chat_messages WHERE session = chat_sessions.id) AS messages
@@ -9,7 +9,7 @@ ORDER BY touched DESC, id
 LIMIT 1000;
 
 -- name: chats_get
--- One conversation, if it is this user's.
+-- One conversation, if it belongs to this user.
 SELECT
     id, title, created, touched, archived, temporary,
     (SELECT count(*) FROM chat_messages WHERE session = chat_sessions.id) AS messages
@@ -17,7 +17,8 @@ FROM chat_sessions
 WHERE id = $1 AND user_name = $2;
 
 -- name: chats_make_room
--- Removes the temporary conversations of a user that were used least, as far as room is needed.
+-- Removes the least recently used temporary conversations of a user, as many as needed to make
+-- room.
 DELETE FROM chat_sessions
 WHERE id IN (
     SELECT id FROM chat_sessions
@@ -27,14 +28,14 @@ WHERE id IN (
 );
 
 -- name: chats_add
--- A new conversation; nothing where the user has as many as may be.
+-- Adds a conversation; returns nothing if the user has as many as allowed.
 INSERT INTO chat_sessions (id, user_name, title, created, touched, archived, temporary)
 SELECT $1, name, $3, $4, $4, false, $5 FROM users
 WHERE name = $2 AND (SELECT count(*) FROM chat_sessions WHERE user_name = $2) < $6
 RETURNING id;
 
 -- name: chats_change
--- Title or archive, where not null; a title makes a conversation last.
+-- Changes the title or archives a conversation, where not null; a title makes it permanent.
 UPDATE chat_sessions SET
     title = coalesce($3, title),
     archived = coalesce($4, archived),
@@ -43,17 +44,17 @@ WHERE id = $1 AND user_name = $2
 RETURNING id;
 
 -- name: chats_touch
--- A conversation is used.
+-- Notes that a conversation is used.
 UPDATE chat_sessions SET touched = greatest(touched, $3) WHERE id = $1 AND user_name = $2
 RETURNING id;
 
 -- name: chats_remove
--- A conversation with its messages, if it is this user's.
+-- Removes a conversation with its messages, if it belongs to this user.
 DELETE FROM chat_sessions WHERE id = $1 AND user_name = $2 RETURNING id;
 
 -- name: chats_sweep
--- Removes conversations that nobody has used since: temporary ones, and lasting ones where that
--- time is not null.
+-- Removes conversations that were not used since the given times: temporary ones, and permanent
+-- ones if their time is not null.
 DELETE FROM chat_sessions
 WHERE id IN (
     SELECT id FROM chat_sessions
@@ -73,7 +74,7 @@ SELECT role, text, at, sources FROM (
 ORDER BY number;
 
 -- name: chat_messages_add
--- The next messages of a conversation; the oldest are forgotten where there are more than so many.
+-- Adds messages to a conversation; beyond a number, the oldest are removed.
 WITH last AS (
     SELECT coalesce(max(number), 0) AS number FROM chat_messages WHERE session = $1
 ), trimmed AS (
@@ -86,11 +87,11 @@ FROM last, unnest($2::text[], $3::text[], $4::timestamptz[], $5::text[])
     WITH ORDINALITY AS said (role, text, at, sources, place);
 
 -- name: chat_messages_clear
--- Forgets all messages of a conversation.
+-- Removes all messages of a conversation.
 DELETE FROM chat_messages WHERE session = $1;
 
 -- name: model_uses_count
--- One question more of a user's day; nothing where the quota is used up.
+-- Counts one question of a user on a day; returns nothing if the quota is used up.
 INSERT INTO model_uses (user_name, day, questions)
 SELECT name, $2, 1 FROM users WHERE name = $1
 ON CONFLICT (user_name, day) DO UPDATE SET questions = model_uses.questions + 1
@@ -98,5 +99,5 @@ WHERE model_uses.questions < $3
 RETURNING questions;
 
 -- name: model_uses_sweep
--- Forgets the days before one.
+-- Removes the counts of days before a given one.
 DELETE FROM model_uses WHERE day < $1;

@@ -3,15 +3,15 @@
 SELECT clock_timestamp();
 
 -- name: doctor_connections
--- How many sessions there may be, and how many there are.
+-- The largest number of sessions, and the present one.
 SELECT
     current_setting('max_connections')::int AS most,
     (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used;
 
 -- name: doctor_approvers
--- How many may approve runs and accounts.
+-- The number of users who may approve runs and accounts.
 SELECT count(*) FROM users WHERE $1 = ANY (groups) AND NOT blocked AND NOT pending;
 
 -- name: doctor_backup
--- When the latest backup was made.
+-- The time of the latest backup.
 SELECT made FROM findings WHERE kind = 'backup' AND about = '';

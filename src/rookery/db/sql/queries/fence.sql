@@ -1,28 +1,30 @@
 -- name: fence_pass
--- Begins a write of the primary: no row when its epoch is over, else takeovers wait for us.
+-- Begins a write of the primary: no row if its epoch is over, else takeovers wait for this write.
 SELECT epoch FROM fence WHERE epoch = $1 FOR SHARE;
 
 -- name: fence_pass_any
--- Begins a write that any process may make: takeovers wait for us, whatever the epoch.
+-- Begins a write that any process may make: takeovers wait for it, whatever the epoch.
 SELECT epoch FROM fence FOR SHARE;
 
 -- name: fence_raise
--- Takes the right to write from everybody else.
+-- Takes the right to write from all other processes.
 UPDATE fence SET epoch = epoch + 1 RETURNING epoch;
 
 -- name: fence_takeover_patience
--- How long one attempt at raising the fence waits for writes that are under way.
+-- Sets how long one attempt at raising the fence waits for writes in progress.
 SET LOCAL lock_timeout = '400ms';
 
 -- name: fence_end_holder
--- Ends the sessions of the holder before us, whose process may be stopped in mid-transaction.
+-- Ends the sessions of the previous holder, whose process may be suspended in the middle of a
+-- transaction.
 SELECT count(pg_terminate_backend(pid))
 FROM pg_stat_activity
 WHERE datname = current_database() AND usename = current_user
     AND application_name = $1 AND pid <> pg_backend_pid();
 
 -- name: fence_end_stragglers
--- Ends our sessions whose write has lasted long enough to hold up a takeover; who only reads stays.
+-- Ends sessions of Rookery whose write has lasted long enough to hold up a takeover; sessions that
+-- only read are kept.
 SELECT count(pg_terminate_backend(pid))
 FROM pg_stat_activity
 WHERE datname = current_database() AND usename = current_user

@@ -1,5 +1,5 @@
 -- name: farm_figures
--- What is counted for monitoring, in one row: each part has an index or a small table.
+-- All counts for monitoring in one row; each part uses an index or a small table.
 SELECT
     (SELECT count(*) FROM runs WHERE listed IS NOT NULL) AS finished_runs,
     (SELECT coalesce(sum(games), 0)::bigint FROM user_statistics WHERE period = 'all')

@@ -1,5 +1,5 @@
 -- name: runs_put
--- A run that is new, or whose fixed part may have changed.
+-- Adds or replaces runs that are new, or whose fixed part may have changed.
 INSERT INTO runs (
     id, created, owner, engines, tc_base, plan, demands, kind, rules, reference_nps,
     rescheduled_from, updated, sequence, progress, approver, finished, failed, deleted,
@@ -25,7 +25,8 @@ ON CONFLICT (id) DO UPDATE SET
     closed_below = greatest(runs.closed_below, excluded.closed_below);
 
 -- name: runs_move
--- Where runs stand whose fixed part is stored already. A part of a round, as all that read `pass`.
+-- Updates runs whose fixed part is stored already. A part of a round, like all queries that read
+-- `pass`.
 UPDATE runs SET
     updated = m.updated, sequence = m.sequence, progress = m.progress::jsonb,
     approver = m.approver, finished = m.finished, failed = m.failed, deleted = m.deleted,
@@ -50,7 +51,7 @@ WHERE runs.id = m.id
 RETURNING 1;
 
 -- name: tasks_put
--- Tasks that are new, or whose machine describes itself anew.
+-- Adds or replaces tasks that are new, or whose machine describes itself anew.
 INSERT INTO tasks (
     run, id, start, games, machine, created, reported, wins, losses, draws, crashes,
     time_losses, p0, p1, p2, p3, p4, ticket, active, bad, too_fast
@@ -77,7 +78,7 @@ ON CONFLICT (run, id) DO UPDATE SET
     bad = excluded.bad, too_fast = excluded.too_fast;
 
 -- name: tasks_move
--- What became of tasks whose fixed part is stored already.
+-- Updates tasks whose fixed part is stored already.
 UPDATE tasks SET
     reported = m.reported, wins = m.wins, losses = m.losses, draws = m.draws,
     crashes = m.crashes, time_losses = m.time_losses, p0 = m.p0, p1 = m.p1, p2 = m.p2,
@@ -97,7 +98,7 @@ WHERE tasks.run = m.run AND tasks.id = m.id
 RETURNING 1;
 
 -- name: bad_tasks_put
--- What a purge strikes out of a task.
+-- Adds the original results of tasks that were struck out.
 INSERT INTO bad_tasks (
     run, task, wins, losses, draws, crashes, time_losses, p0, p1, p2, p3, p4, residual, colour
 )
@@ -116,14 +117,14 @@ ORDER BY place
 ON CONFLICT (run, task) DO NOTHING;
 
 -- name: purges_put
--- A purge that is due, or how far it has come.
+-- Stores a purge that is due, or the progress of one.
 INSERT INTO purges (run, actor, revive, culprit, toll) VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (run) DO UPDATE SET
     actor = excluded.actor, revive = excluded.revive, culprit = excluded.culprit,
     toll = excluded.toll;
 
 -- name: purges_end
--- Purges that are over.
+-- Removes purges that are over.
 DELETE FROM purges WHERE run = ANY($1::text[]);
 
 -- name: purges_all
@@ -131,7 +132,7 @@ DELETE FROM purges WHERE run = ANY($1::text[]);
 SELECT run, actor, revive, culprit, toll FROM purges ORDER BY run;
 
 -- name: actions_add
--- Lines of the log, in order.
+-- Adds log lines, in order.
 INSERT INTO actions (
     at, action, username, worker, run_id, run, task_id, message
 )
@@ -146,7 +147,7 @@ FROM pass, unnest(
 ORDER BY place;
 
 -- name: samples_put
--- Points of charts, each taking its place.
+-- Stores chart points, replacing those with the same place.
 INSERT INTO samples (
     run, place, at, games, p0, p1, p2, p3, p4, llr, cores, nps
 )
@@ -165,11 +166,11 @@ ON CONFLICT (run, place) DO UPDATE SET
     cores = excluded.cores, nps = excluded.nps;
 
 -- name: samples_thin
--- Leaves the points of a run that lie on its present period.
+-- Removes the points of a run that do not fit its present period.
 DELETE FROM samples WHERE run = $1 AND place % $2 <> 0;
 
 -- name: provenance_add
--- How batches of games were played, in order.
+-- Adds how batches of games were played, in order.
 INSERT INTO provenance (
     run, task, at, games, runner, version, new_hash, base_hash, factor, latency_ms
 )
@@ -185,34 +186,34 @@ FROM pass, unnest(
 ORDER BY place;
 
 -- name: run_history_put
--- An entry of a run's trail.
+-- Adds an entry to a run's trail.
 INSERT INTO run_history (run, place, entry) VALUES ($1, $2, $3)
 ON CONFLICT (run, place) DO UPDATE SET entry = excluded.entry;
 
 -- name: blocks_put
--- Blocks a machine, or gives its block another message.
+-- Blocks a machine, or changes the message of its block.
 INSERT INTO blocked_machines (short_name, message, at, actor) VALUES ($1, $2, $3, $4)
 ON CONFLICT (short_name) DO UPDATE
 SET message = excluded.message, at = excluded.at, actor = excluded.actor;
 
 -- name: blocks_lift
--- Lets machines play again.
+-- Removes the blocks of machines.
 DELETE FROM blocked_machines WHERE short_name = ANY($1::text[]);
 
 -- name: recalled_put
--- What machines have played; run ids hold no blanks, so that one text carries a list of them.
+-- Stores the histories of machines; run ids contain no spaces, so one text can hold a list of them.
 INSERT INTO recalled_machines (short_name, seen, last)
 SELECT short_name, string_to_array(seen, ' '), last
 FROM unnest($1::text[], $2::text[], $3::text[]) AS r (short_name, seen, last)
 ON CONFLICT (short_name) DO UPDATE SET seen = excluded.seen, last = excluded.last;
 
 -- name: commits_lightly
--- This transaction need not have reached the disk when it is over.
+-- Lets this transaction's commit return before it has reached the disk.
 SET LOCAL synchronous_commit TO off;
 
 -- name: tasks_seen
--- The last signs of life of tasks. Rows that a group commit is writing are passed over: whoever
--- waited for it could be waited for by it.
+-- Stores the last signs of life of tasks. Rows that a group commit is writing are skipped, because
+-- waiting for it could cause a deadlock.
 WITH free AS (
     SELECT tasks.run, tasks.id, s.at
     FROM unnest($1::text[], $2::integer[], $3::timestamptz[]) AS s (run, id, at)
@@ -222,7 +223,7 @@ WITH free AS (
 UPDATE tasks SET seen = free.at FROM free WHERE tasks.run = free.run AND tasks.id = free.id;
 
 -- name: tasks_close
--- Tasks that ended with their run; as above.
+-- Marks tasks as ended that ended with their run; skips locked rows like tasks_seen.
 WITH free AS (
     SELECT tasks.run, tasks.id
     FROM unnest($1::text[], $2::integer[]) AS c (run, id)
@@ -235,7 +236,7 @@ FROM free
 WHERE tasks.run = free.run AND tasks.id = free.id;
 
 -- name: commits_count
--- Numbers a round; listeners catch up by it.
+-- Stores the number of a round, by which listeners catch up.
 UPDATE commits SET sequence = $2 FROM pass WHERE sequence <= $2;
 
 -- name: commits_sequence
@@ -243,11 +244,12 @@ UPDATE commits SET sequence = $2 FROM pass WHERE sequence <= $2;
 SELECT sequence FROM commits;
 
 -- name: commits_tell
--- Wakes all who listen; only after the commit, since a transaction that notifies commits alone.
+-- Notifies all listeners. Run after the commit, since PostgreSQL serialises the commits of
+-- transactions that notify.
 SELECT pg_notify('fleet', $1);
 
 -- name: runs_changed
--- Which runs changed after a commit, latest first.
+-- The runs that changed after a commit, latest first.
 SELECT id, sequence FROM (
     SELECT id, sequence FROM runs WHERE NOT finished AND sequence > $1
     UNION ALL
@@ -257,7 +259,7 @@ ORDER BY sequence DESC, id
 LIMIT $2;
 
 -- name: tasks_close_rest
--- Brings up to date the rows of tasks that ended with their run, where a crash kept them behind.
+-- Marks tasks as ended that ended with their run, if a crash left their rows active.
 UPDATE tasks SET active = false, ticket = NULL
 WHERE (run, id) IN (
     SELECT tasks.run, tasks.id
@@ -267,7 +269,7 @@ WHERE (run, id) IN (
 );
 
 -- name: runs_unfinished
--- Every run that is not over, in the order of creation.
+-- All unfinished runs, in the order of creation.
 SELECT * FROM runs WHERE NOT finished ORDER BY id;
 
 -- name: runs_one
@@ -279,52 +281,52 @@ SELECT * FROM runs WHERE id = $1;
 SELECT * FROM runs WHERE id = ANY($1::text[]);
 
 -- name: runs_finished
--- A page of the runs that are over, newest first; the code puts its conditions in.
+-- A page of finished runs, newest first; the code inserts its conditions.
 SELECT * FROM runs
 WHERE /* conditions */ true
 ORDER BY listed DESC, id DESC
 LIMIT $1 OFFSET $2;
 
 -- name: runs_deleted
--- A page of the runs that were taken off the lists, newest first; the code puts its conditions in.
+-- A page of deleted runs, newest first; the code inserts its conditions.
 SELECT * FROM runs
 WHERE /* conditions */ true
 ORDER BY updated DESC, id DESC
 LIMIT $1 OFFSET $2;
 
 -- name: runs_finished_count
--- How many runs there are in such a list, up to a number; the code puts its conditions in.
+-- The number of runs in such a list, up to a limit; the code inserts its conditions.
 SELECT count(*) FROM (SELECT FROM runs WHERE /* conditions */ true LIMIT $1) AS found;
 
 -- name: runs_begun_by
--- Ids in a range of the alphabet, newest first, but for those of hidden engines.
+-- Run ids between two texts, newest first, without those of hidden engines.
 SELECT id FROM runs WHERE id >= $1 AND id < $2 AND NOT engines && $3::text[]
 ORDER BY id DESC LIMIT $4;
 
 -- name: runs_finished_since
--- How many runs have ended since then, but for those of hidden engines.
+-- How many runs have ended since a time, without those of hidden engines.
 SELECT count(*) FROM runs WHERE listed >= $1 AND NOT engines && $2::text[];
 
 -- name: run_history_of
--- What led where these runs stand.
+-- The trails of these runs.
 SELECT run, entry FROM run_history WHERE run = ANY($1::text[]) ORDER BY run, place;
 
 -- name: tasks_active
--- All tasks that are being played.
+-- All active tasks.
 SELECT present_tasks.*
 FROM present_tasks JOIN runs ON runs.id = run
 WHERE active AND NOT finished
 ORDER BY run, id;
 
 -- name: tasks_active_of
--- The tasks of some runs that are being played.
+-- The active tasks of some runs.
 SELECT present_tasks.*
 FROM present_tasks JOIN runs ON runs.id = run
 WHERE run = ANY($1::text[]) AND active AND NOT finished
 ORDER BY run, id;
 
 -- name: tasks_sums
--- What the tasks of each unfinished run add up to.
+-- The sums over the tasks of each unfinished run.
 SELECT
     run, count(*)::integer AS tasks, sum(games) AS total,
     sum(CASE WHEN active THEN games ELSE t.wins + t.losses + t.draws END) AS committed,
@@ -336,7 +338,7 @@ WHERE NOT finished
 GROUP BY run;
 
 -- name: runs_agree
--- Whether the sums of a run are what its tasks say; nothing for a run that is not there.
+-- Whether the sums of a run agree with its tasks; nothing for an unknown run.
 SELECT
     (r.tasks, r.total, r.committed, r.workers, r.wins, r.losses, r.draws, r.crashes,
      r.time_losses, r.p0, r.p1, r.p2, r.p3, r.p4)
@@ -369,11 +371,11 @@ SELECT * FROM present_tasks WHERE run = $1 AND id = $2;
 SELECT * FROM present_tasks WHERE run = $1 ORDER BY id;
 
 -- name: tasks_page
--- Tasks of a run whose numbers lie in a range.
+-- Tasks of a run within a range of numbers.
 SELECT * FROM present_tasks WHERE run = $1 AND id >= $2 AND id < $3 ORDER BY id;
 
 -- name: tasks_of_machine
--- What a machine was given last, by the range that the keys of its processes lie in.
+-- The latest tasks of a machine, by the range of its processes' keys.
 SELECT * FROM present_tasks
 WHERE (machine ->> 'unique_key') COLLATE "C" >= $1 AND (machine ->> 'unique_key') COLLATE "C" < $2
     AND machine ->> 'username' = $3 AND (machine ->> 'concurrency')::integer = $4
@@ -381,8 +383,9 @@ ORDER BY created DESC
 LIMIT $5;
 
 -- name: tasks_by_contributor
--- Who played a run, by user, processor, architecture and runner; of each those with the most games,
--- each with how many groups of its kind there are and their games in all. A machine is known by its user and the first part of its key.
+-- The contributions to a run by user, processor, architecture and runner; for each of these the
+-- groups with the most games, with the number of all groups and their games. A machine is
+-- identified by its user and the first part of its key.
 WITH played AS (
     SELECT
         machine ->> 'username' AS user_name, machine ->> 'worker_arch' AS arch,
@@ -416,7 +419,7 @@ WITH played AS (
 SELECT * FROM placed WHERE place <= $2 ORDER BY by, place;
 
 -- name: tasks_listed
--- A page of a run's tasks as a person asks for them, each row with the number of all of them.
+-- A page of a run's tasks, searched and sorted, each row with the total number.
 WITH named AS (
     SELECT
         *,
@@ -460,7 +463,7 @@ ORDER BY
 OFFSET $6 LIMIT $7;
 
 -- name: bad_tasks_among
--- Those of these tasks whose results were struck out or kept apart, as they were before.
+-- Those of these tasks whose results were struck out or kept apart, with their original results.
 SELECT
     t.run, t.id, t.start, t.games, t.machine, t.created, t.reported, t.ticket, t.active,
     t.bad, t.too_fast, b.wins, b.losses, b.draws, b.crashes, b.time_losses,
@@ -469,7 +472,7 @@ FROM bad_tasks AS b JOIN present_tasks AS t ON t.run = b.run AND t.id = b.task
 WHERE b.run = $1 AND b.task = ANY($2::integer[]);
 
 -- name: tasks_played
--- Who played how many games of the runs that are not over.
+-- The number of games of each machine in the unfinished runs.
 SELECT
     t.run, machine ->> 'username' AS player,
     concat(machine ->> 'username', '-', machine ->> 'concurrency', 'cores-', split_part(machine ->> 'unique_key', '-', 1))
@@ -480,12 +483,12 @@ WHERE NOT r.finished AND t.wins + t.losses + t.draws > 0
 GROUP BY 1, 2, 3;
 
 -- name: tasks_last_seen
--- When tasks of a run whose numbers lie in a range gave a sign of life.
+-- The last signs of life of tasks of a run within a range of numbers.
 SELECT id, seen FROM tasks
 WHERE run = $1 AND id >= $2 AND id - $2 < $3::integer AND seen IS NOT NULL;
 
 -- name: tasks_by_worker
--- What each process of a worker played of a run; those with the most games first.
+-- The results of each worker process in a run, most games first.
 SELECT
     machine ->> 'username' AS user_name, machine ->> 'unique_key' AS key,
     max((machine ->> 'concurrency')::integer) AS cores,
@@ -502,7 +505,7 @@ ORDER BY sum(wins + losses + draws) DESC, user_name, key
 LIMIT $2;
 
 -- name: bad_tasks_of_run
--- Tasks as they were before a purge, in the order of the purges.
+-- Tasks with their results before a purge, in the order of the purges.
 SELECT
     t.run, t.id, t.start, t.games, t.machine, t.created, t.reported, t.ticket, t.active,
     false AS bad, t.too_fast, b.wins, b.losses, b.draws, b.crashes, b.time_losses,
@@ -513,7 +516,7 @@ ORDER BY b.position
 OFFSET $2 LIMIT $3;
 
 -- name: tasks_apart
--- What tasks of a run reported faster than games can be played, the latest first.
+-- Tasks of a run with the results that came faster than games can be played, latest first.
 SELECT
     t.run, t.id, t.start, t.games, t.machine, t.created, t.reported, t.ticket, t.active,
     t.bad, t.too_fast, b.wins, b.losses, b.draws, b.crashes, b.time_losses,
@@ -528,7 +531,7 @@ LIMIT $2;
 SELECT * FROM samples WHERE run = $1 ORDER BY place;
 
 -- name: samples_at
--- Of each run its last point up to a time, or its first: one look into the index for each.
+-- For each run its last chart point up to a time, or else its first; one index lookup each.
 SELECT s.*
 FROM unnest($1::text[]) AS r (id) CROSS JOIN LATERAL (
     (SELECT * FROM samples WHERE run = r.id AND at <= $2 ORDER BY place DESC LIMIT 1)
@@ -546,39 +549,39 @@ ORDER BY id
 OFFSET $2 LIMIT $3;
 
 -- name: blocks_all
--- All machines that are given no tasks.
+-- All blocks of machines.
 SELECT short_name, message, at, actor FROM blocked_machines;
 
 -- name: recalled_all
--- What all machines have played.
+-- The histories of all machines.
 SELECT short_name, seen, last FROM recalled_machines;
 
 -- name: actions_note
--- A line about an account, a net, an engine or a team, which any process may write.
+-- Adds a log line about an account, a net, an engine or a team, which any process may write.
 INSERT INTO actions (at, action, username, message, nn, subject, engine, team)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
 
 -- name: actions_latest
--- What happened to runs and tasks, newest first.
+-- Events of runs and tasks, newest first.
 SELECT * FROM actions
 WHERE action = ANY($1::text[]) AND at < coalesce($2, 'infinity'::timestamptz)
 ORDER BY at DESC, id DESC
 LIMIT $3;
 
 -- name: actions_filtered
--- The lines of the log that a filter asks for, newest first; the code puts its conditions in.
+-- Log lines that match a filter, newest first; the code inserts its conditions.
 SELECT * FROM actions
 WHERE /* conditions */ true
 ORDER BY at DESC, id DESC
 LIMIT $1;
 
 -- name: runs_exist
--- Whether anything was ever tested here.
+-- Whether there are any runs.
 SELECT EXISTS (SELECT FROM runs);
 
 -- name: actions_failures
--- Failures of tasks since a time, one row for all of a run that say the same but for numbers, with
--- the workers and tasks of the last few; the code puts its conditions in.
+-- Failures of tasks since a time, grouped by run and by message without numbers, with the workers
+-- and tasks of the latest ones; the code inserts its conditions.
 SELECT
     run_id, max(run) AS run_name, action,
     (array_agg(message ORDER BY at DESC, id DESC))[1] AS message,
@@ -595,7 +598,7 @@ ORDER BY last DESC, run_id, action
 LIMIT $3 OFFSET $4;
 
 -- name: done_commands_add
--- Notes a command that may be sent again, and forgets some that nobody will send any more.
+-- Stores a command that may be sent again, and removes some that are too old to be repeated.
 WITH old AS (
     DELETE FROM done_commands
     WHERE key IN (
@@ -610,17 +613,17 @@ INSERT INTO done_commands (key, run, body) VALUES ($1, $2, $3) ON CONFLICT (key)
 SELECT key, run, body FROM done_commands WHERE key = $1;
 
 -- name: activity_put
--- What only the primary has in memory, for others to show.
+-- Stores a part of the primary's memory for the other processes.
 INSERT INTO fleet_activity (part, at, changed, body)
 VALUES ($1, clock_timestamp(), clock_timestamp(), $2)
 ON CONFLICT (part) DO UPDATE SET at = excluded.at, changed = excluded.changed, body = excluded.body;
 
 -- name: activity_touch
--- What was published before still holds.
+-- Confirms a published part that has not changed.
 UPDATE fleet_activity SET at = clock_timestamp() WHERE part = $1;
 
 -- name: activity_read
--- What the primary published last: how old it is, and the whole of it unless that is known.
+-- What the primary published last: its age, and its body unless the caller has it already.
 SELECT
     extract(epoch FROM clock_timestamp() - at)::float8 AS age, changed,
     CASE WHEN changed IS DISTINCT FROM $2::timestamptz THEN body END AS body

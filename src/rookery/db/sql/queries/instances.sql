@@ -1,7 +1,7 @@
 -- name: instances_put
--- A process says that it lives; gives how many others do, which form of forwarded calls all of them
--- read (those that do not say it read the first), and the number of the last commit. It is not
--- waited for to reach the disk.
+-- Notes that a process is alive; returns the number of other live ones, the newest form of
+-- forwarded calls that all of them read (1 for those that do not tell), and the number of the last
+-- commit. The commit does not wait for the disk.
 INSERT INTO instances (name, address, version, schema, role, started, seen, figures)
 SELECT $1, $2, $3, $4, $5, $6, clock_timestamp(), $7
 WHERE set_config('synchronous_commit', 'off', true) = 'off'
@@ -15,7 +15,7 @@ RETURNING
     (SELECT sequence FROM commits) AS sequence;
 
 -- name: instances_all
--- The processes that were heard of within an hour, with how long ago, the primary first.
+-- The processes that were alive within an hour, with the time since then, the primary first.
 SELECT
     name, address, version, schema, role, started, figures,
     extract(epoch FROM clock_timestamp() - seen)::float8 AS silent_seconds
@@ -24,5 +24,5 @@ WHERE seen > clock_timestamp() - interval '1 hour'
 ORDER BY role, started;
 
 -- name: instances_remove
--- A process that stops, and those that were not heard of for an hour.
+-- Removes a process that stops, and those not heard of for an hour.
 DELETE FROM instances WHERE name = $1 OR seen < clock_timestamp() - interval '1 hour';

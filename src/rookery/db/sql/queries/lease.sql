@@ -1,5 +1,5 @@
 -- name: lease_look
--- Who is primary, locked against others who want to be.
+-- The primary and its lease, locked against other candidates.
 SELECT
     holder, address,
     extract(epoch FROM greatest(expires_at, 'epoch') - clock_timestamp())::float8 AS seconds_left
@@ -7,35 +7,35 @@ FROM lease
 FOR UPDATE;
 
 -- name: lease_glance
--- Who is primary and for how long, for those who stand by.
+-- The primary and the remaining time of its lease, for standbys.
 SELECT
     holder, address,
     extract(epoch FROM greatest(expires_at, 'epoch') - clock_timestamp())::float8 AS seconds_left
 FROM lease;
 
 -- name: lease_read
--- Who is primary, for those who forward to it.
+-- The primary, for processes that forward calls to it.
 SELECT epoch, holder, address, expires_at > clock_timestamp() AS live FROM lease;
 
 -- name: lease_take
--- Writes the new primary down, together with raising the fence.
+-- Stores the new primary, in the same transaction as raising the fence.
 UPDATE lease
 SET epoch = $1, holder = $2, address = $3,
     expires_at = clock_timestamp() + make_interval(secs => $4);
 
 -- name: lease_renew
--- The holder's heartbeat; changes nothing when another has taken over. It is not waited for to reach
--- a disk or a standby. One that is lost with a server of the database may cost a takeover while the
--- holder still trusts its lease, until its next heartbeat tells: for about a second it may answer
--- beats and reads from memory as of before. The fence refuses what it writes.
+-- Renews the holder's lease; changes nothing if another process has taken over. The commit does not
+-- wait for a disk or a standby. If it is lost with a server of the database, another process may
+-- take over while the holder still trusts its lease, until its next heartbeat: for about a second
+-- it may answer signs of life and reads from outdated memory. The fence refuses its writes.
 UPDATE lease
 SET expires_at = clock_timestamp() + make_interval(secs => $2)
 WHERE epoch = $1 AND set_config('synchronous_commit', 'off', true) = 'off'
 RETURNING epoch;
 
 -- name: lease_release
--- Lets the next one take over at once. The process lives on, so that its sessions stay: the fence
--- is enough.
+-- Ends the lease, so that another process can take over at once. This process lives on, so its
+-- sessions are not ended: the fence is enough.
 WITH released AS (
     UPDATE lease SET holder = '', address = '', expires_at = '-infinity' WHERE epoch = $1
     RETURNING epoch
@@ -43,5 +43,5 @@ WITH released AS (
 SELECT pg_notify('lease', 'released') FROM released;
 
 -- name: lease_tell
--- Tells all processes something about the lease.
+-- Notifies all processes about the lease.
 SELECT pg_notify('lease', $1);

@@ -1,12 +1,12 @@
 -- name: outbox_put
--- Something to tell, where anybody wants to be told anything.
+-- Adds a notification, if there is any channel.
 INSERT INTO outbox (at, kind, actor, run, title, message, subject)
 SELECT $1, $2, $3, $4, $5, $6, $7
 WHERE EXISTS (SELECT FROM channels);
 
 -- name: outbox_spread
--- Makes a delivery of each new notification for each channel that wants it: of approvers, or of
--- those who follow the run. Whoever caused it is not told.
+-- Creates a delivery of each new notification for each channel that wants it: those of approvers,
+-- or of the run's followers. The person who caused it gets none.
 WITH fresh AS (
     SELECT id, kind, actor, run FROM outbox
     WHERE NOT spread
@@ -32,7 +32,7 @@ made AS (
 UPDATE outbox SET spread = true FROM fresh WHERE outbox.id = fresh.id RETURNING outbox.id;
 
 -- name: deliveries_due
--- What waits for channels that may be tried now, the oldest of each channel first.
+-- Deliveries for channels that may be tried now, oldest of each channel first.
 SELECT
     d.id AS delivery, o.at, o.kind, o.actor, o.run, o.title, o.message, o.subject,
     c.id, c.user_name, c.form, c.address, c.secret, c.failures, c.kinds, c.active,
@@ -59,27 +59,27 @@ LEFT JOIN runs ON runs.id = o.run
 ORDER BY c.id, d.id;
 
 -- name: deliveries_end
--- What came of deliveries that need no further attempt.
+-- Stores the outcome of deliveries that need no further attempt.
 UPDATE deliveries SET state = $2, error = $3, ended = $4, attempts = attempts + 1
 WHERE id = ANY ($1::bigint[]);
 
 -- name: deliveries_retry
--- Deliveries that are tried again later, and why.
+-- Notes why deliveries failed that are tried again later.
 UPDATE deliveries SET error = $2, attempts = attempts + 1 WHERE id = ANY ($1::bigint[]);
 
 -- name: channels_pause
--- When a channel is tried next, and how often it has failed since something was taken.
+-- Sets when a channel is tried next, and how often it has failed since its last success.
 UPDATE channels SET next_at = $2, failures = $3 WHERE id = $1;
 
 -- name: outbox_forget
--- Old notifications with their deliveries.
+-- Removes old notifications with their deliveries.
 DELETE FROM outbox
 WHERE id IN (
     SELECT id FROM outbox WHERE at < $1 AND spread ORDER BY at LIMIT 1000
 );
 
 -- name: deliveries_page
--- The log of deliveries, the latest first: of one user, or of everybody for an empty name.
+-- The log of deliveries, latest first: of one user, or of everybody for an empty name.
 SELECT
     d.id, o.at, o.kind, o.actor, o.run, o.title, o.message, o.subject, c.form, c.address, c.user_name,
     d.state, d.attempts, d.error, d.ended, c.next_at, coalesce(runs.engines, '{}') AS engines
@@ -100,7 +100,7 @@ WHERE user_name = $1
 ORDER BY form <> 'mail', id;
 
 -- name: channels_add
--- A new channel; mail takes the place of the former one.
+-- Adds a channel; a mail channel replaces the previous one.
 INSERT INTO channels (user_name, form, address, secret, kinds, active, created, next_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
 ON CONFLICT (user_name) WHERE form = 'mail' DO UPDATE SET
@@ -108,54 +108,54 @@ ON CONFLICT (user_name) WHERE form = 'mail' DO UPDATE SET
 RETURNING id;
 
 -- name: channels_change
--- What a channel of a user is told, and whether at all.
+-- Changes which notifications a user's channel gets, and whether it is on.
 UPDATE channels SET kinds = $3, active = $4, failures = 0, next_at = $5
 WHERE id = $1 AND user_name = $2
 RETURNING id;
 
 -- name: channels_remove
--- Forgets a channel of a user, with the log of what was told by it.
+-- Removes a channel of a user, with the log of its deliveries.
 DELETE FROM channels WHERE id = $1 AND user_name = $2 RETURNING id;
 
 -- name: channels_silence_mail
--- Sends a user no more mail.
+-- Switches a user's mail off.
 UPDATE channels SET active = false WHERE user_name = $1 AND form = 'mail' RETURNING id;
 
 -- name: subscriptions_put
--- Whether a user follows a run.
+-- Stores whether a user follows a run.
 INSERT INTO subscriptions (run, user_name, following) VALUES ($1, $2, $3)
 ON CONFLICT (run, user_name) DO UPDATE SET following = excluded.following;
 
 -- name: subscriptions_of
--- Whether a user follows a run; owners do unless they said no.
+-- Whether a user follows a run; owners do unless they opted out.
 SELECT coalesce(s.following, runs.owner = $2)
 FROM runs LEFT JOIN subscriptions AS s ON s.run = runs.id AND s.user_name = $2
 WHERE runs.id = $1;
 
 -- name: letters_put
--- A letter that somebody asked for; one that waits is due at once.
+-- Adds a request for mail; one that already waits becomes due at once.
 INSERT INTO letters (purpose, user_name, asked, next_at) VALUES ($1, $2, $3, $3)
 ON CONFLICT (purpose, user_name) DO UPDATE SET
     asked = excluded.asked, attempts = 0, error = '', next_at = excluded.next_at;
 
 -- name: letters_due
--- Letters that may be sent now, the one that is due longest first.
+-- Mail that may be sent now, longest due first.
 SELECT purpose, user_name, asked, attempts FROM letters
 WHERE next_at <= $1
 ORDER BY next_at
 LIMIT $2;
 
 -- name: letters_end
--- A letter that needs no further attempt, unless it was asked for again.
+-- Removes a request for mail, unless it was repeated since.
 DELETE FROM letters WHERE purpose = $1 AND user_name = $2 AND asked = $3;
 
 -- name: letters_retry
--- A letter that was not taken; it is tried again then.
+-- Sets when refused mail is tried again.
 UPDATE letters SET attempts = attempts + 1, error = $4, next_at = $5
 WHERE purpose = $1 AND user_name = $2 AND asked = $3;
 
 -- name: subscriptions_of_user
--- The runs that a user follows: unfinished ones, and those that changed last after a time.
+-- The runs that a user follows: unfinished ones, and those that changed since a time.
 SELECT runs.id
 FROM runs LEFT JOIN subscriptions AS s ON s.run = runs.id AND s.user_name = $1
 WHERE NOT runs.deleted

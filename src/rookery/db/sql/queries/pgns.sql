@@ -1,14 +1,14 @@
 -- name: pgns_add
--- Notes games that lie in a blob by now.
+-- Adds the row of an upload whose games are stored in a blob.
 INSERT INTO pgns (run, task, blob, size, at) VALUES ($1, $2, $3, $4, $5);
 
 -- name: pgns_index
--- What is known of the games of an upload.
+-- Stores the index of an upload's games.
 INSERT INTO game_index (blob, run, task, at, games, endings, plies, openings, places)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: pgns_sum
--- Adds games to the sums of their run; always in the same order, so that nobody waits in a circle.
+-- Adds games to the sums of their run, always in the same order to avoid deadlocks.
 INSERT INTO game_sums (run, outcome, ending, new_is_white, games, plies)
 SELECT $1, outcome, ending, new_is_white, games, plies
 FROM unnest($2::smallint[], $3::smallint[], $4::boolean[], $5::bigint[], $6::bigint[])
@@ -18,12 +18,12 @@ ON CONFLICT (run, outcome, ending, new_is_white) DO UPDATE SET
     games = game_sums.games + excluded.games, plies = game_sums.plies + excluded.plies;
 
 -- name: pgns_sums
--- How the games of a run ended.
+-- The numbers of a run's games by the way they ended.
 SELECT outcome, ending, new_is_white, games, plies FROM game_sums WHERE run = $1
 ORDER BY games DESC, outcome, ending, new_is_white;
 
 -- name: pgns_latest_indexed
--- What is known of the games of a run's latest uploads, with the blobs of those that are here.
+-- The index of the games of a run's latest uploads, with the blobs that are still stored.
 SELECT g.task, g.games, g.endings, g.plies, g.openings, g.places, pgns.blob,
     (sum(g.games) OVER (PARTITION BY g.task ORDER BY g.at, g.blob) - g.games)::bigint AS number
 FROM game_index AS g LEFT JOIN pgns USING (blob)
@@ -32,7 +32,7 @@ ORDER BY g.at DESC, g.blob
 LIMIT $2;
 
 -- name: pgns_indexed_of_task
--- What is known of the games of a task, with the blobs of those that are here; null for the others.
+-- The index of a task's games, with the blobs that are still stored; null for the others.
 SELECT pgns.blob, g.games, g.endings, g.plies, g.openings, g.places
 FROM game_index AS g LEFT JOIN pgns USING (blob)
 WHERE g.run = $1 AND g.task = $2
@@ -40,11 +40,11 @@ ORDER BY g.at, g.blob
 LIMIT $3;
 
 -- name: pgns_latest
--- The latest uploads of a run whose games are here.
+-- The latest uploads of a run that are still stored.
 SELECT run, task, blob, size, at FROM pgns WHERE run = $1 ORDER BY id DESC LIMIT $2;
 
 -- name: pgns_indexed
--- What is known of the games of a task, also where the games themselves are gone.
+-- The index of a task's games, including those that were removed.
 SELECT games, endings, plies, openings, places
 FROM game_index
 WHERE run = $1 AND task = $2
@@ -52,8 +52,8 @@ ORDER BY at, blob
 LIMIT $3;
 
 -- name: pgns_indexed_of_run
--- Those uploads of a run that hold its games from a place on, task by task, with their own places
--- in the run and in their task.
+-- The uploads of a run that contain its games from a position on, task by task, with their own
+-- positions in the run and in their task.
 WITH placed AS (
     SELECT
         blob, games,
@@ -68,11 +68,11 @@ WHERE placed.place < $2::bigint + $3::bigint AND placed.place + placed.games > $
 ORDER BY placed.place;
 
 -- name: pgns_of_task
--- The uploads of one task, in the order they came in.
+-- The uploads of one task, in the order of their arrival.
 SELECT run, task, blob, size, at FROM pgns WHERE run = $1 AND task = $2 ORDER BY id;
 
 -- name: pgns_present
--- Those of some tasks, of several runs, that have uploads.
+-- Those of these tasks, which may belong to several runs, that have uploads.
 SELECT t.run, t.task
 FROM unnest($1::text[], $2::integer[]) AS t (run, task)
 WHERE EXISTS (SELECT FROM pgns WHERE pgns.run = t.run AND pgns.task = t.task);
@@ -90,9 +90,9 @@ SELECT DISTINCT task FROM pgns WHERE run = $1 AND task = ANY ($2::integer[]);
 SELECT blob FROM pgns WHERE blob = ANY ($1::text[]);
 
 -- name: pgns_expired
--- Uploads past their time: so long after a run's end ($3), longer for long games or deleted runs
--- ($4, $6 has the base time from which on they are long); or so long after they came in ($5) while a
--- run goes on.
+-- Expired uploads: a time after a run's end ($3), longer for long games or deleted runs ($4; $6 is
+-- the base time from which games are long); or a time after their arrival ($5) while a run
+-- continues.
 SELECT pgns.run, pgns.task, pgns.blob, pgns.size, pgns.at
 FROM pgns
 LEFT JOIN runs ON runs.id = pgns.run
@@ -108,9 +108,9 @@ ORDER BY pgns.at
 LIMIT $2;
 
 -- name: pgns_forget
--- Lets the rows of these blobs go.
+-- Removes the rows of these blobs.
 DELETE FROM pgns WHERE blob = ANY ($1::text[]);
 
 -- name: pgns_blobs
--- A page of the blobs that uploaded games lie in, in their order.
+-- A page of the blobs that contain uploaded games, in order.
 SELECT blob FROM pgns WHERE blob > $1 ORDER BY blob LIMIT $2;

@@ -1,7 +1,7 @@
 -- name: alive
--- Whether the database answers at all.
+-- Whether the database answers.
 SELECT 1;
 
 -- name: pool_own_address
--- Where the database sees this process; NULL for a socket of the same machine.
+-- The address of this process as the database sees it; NULL for a local socket.
 SELECT host(inet_client_addr());

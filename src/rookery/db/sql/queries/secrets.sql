@@ -3,5 +3,5 @@
 SELECT value FROM secrets WHERE name = $1;
 
 -- name: secrets_add
--- Keeps the secret that was there first.
+-- Stores a secret, unless there is one already.
 INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING;

@@ -1,5 +1,5 @@
 -- name: credits_due
--- Runs that are over and were not counted as they are now; the oldest first.
+-- Finished runs that have changed since they were counted, or were never counted, oldest first.
 SELECT runs.id AS run, runs.sequence
 FROM runs
 LEFT JOIN credited_runs AS c ON c.run = runs.id
@@ -8,7 +8,7 @@ ORDER BY runs.id
 LIMIT $1;
 
 -- name: credits_played
--- What users' machines played in a run; games that were struck out do not count.
+-- The games of each user's machines in a run, without those that were struck out.
 SELECT
     machine ->> 'username' AS user_name,
     sum(wins + losses + draws + coalesce(late.games, 0))::bigint AS games,
@@ -20,22 +20,22 @@ GROUP BY 1
 HAVING sum(wins + losses + draws + coalesce(late.games, 0)) > 0;
 
 -- name: credits_late
--- Notes how many games of a task came after the end of its run.
+-- Stores the games of a task that came after the end of its run.
 INSERT INTO late_games (run, task, games, reported) VALUES ($1, $2, $3, $4)
 ON CONFLICT (run, task) DO UPDATE
 SET games = excluded.games, reported = excluded.reported
 WHERE late_games.games < excluded.games;
 
 -- name: credits_again
--- Has a run counted once more.
+-- Marks a run to be counted again.
 DELETE FROM credited_runs WHERE run = $1;
 
 -- name: credits_drop
--- Forgets what a run was counted for.
+-- Removes the contributions that a run was counted for.
 DELETE FROM contributions WHERE run = $1;
 
 -- name: credits_add
--- What a user's machines gave to a run.
+-- Adds a user's contribution to a run.
 INSERT INTO contributions (run, user_name, games, core_hours, last) VALUES ($1, $2, $3, $4, $5);
 
 -- name: credits_done
@@ -44,11 +44,11 @@ INSERT INTO credited_runs (run, sequence) VALUES ($1, $2)
 ON CONFLICT (run) DO UPDATE SET sequence = excluded.sequence;
 
 -- name: statistics_clear
--- Makes room for new sums.
+-- Removes the sums before they are computed anew.
 DELETE FROM user_statistics;
 
 -- name: statistics_sum_up
--- Adds up contributions and submitted runs for each user, over all time and since a moment.
+-- Computes the contributions and submitted runs of each user, over all time and since a time.
 WITH periods (period, since) AS (
     VALUES ('all', '-infinity'::timestamptz), ('month', $1::timestamptz)
 ),
@@ -71,7 +71,7 @@ SELECT
 FROM given FULL JOIN submitted USING (period, user_name);
 
 -- name: statistics_page
--- Those who gave most, a page of them.
+-- A page of contributors, largest contribution first.
 SELECT user_name, games, core_hours, tests, last
 FROM user_statistics
 WHERE period = $1
@@ -79,7 +79,7 @@ ORDER BY core_hours DESC, user_name
 LIMIT $2 OFFSET $3;
 
 -- name: statistics_search
--- Contributors whose name holds a text, by the chosen order, with their places among all.
+-- Contributors whose name contains a text, in the chosen order, with their ranks among all.
 WITH ranked AS (
     SELECT
         row_number() OVER (
@@ -104,7 +104,7 @@ ORDER BY place
 LIMIT $4 OFFSET $5;
 
 -- name: statistics_totals
--- What all users gave together in a period.
+-- The contributions of all users in a period.
 SELECT
     count(*)::integer AS users, coalesce(sum(games), 0)::bigint AS games,
     coalesce(sum(core_hours), 0)::float8 AS core_hours
@@ -112,18 +112,18 @@ FROM user_statistics
 WHERE period = $1;
 
 -- name: statistics_of_users
--- What some users gave, in each period.
+-- The contributions of some users in each period.
 SELECT period, user_name, games, core_hours, tests, last
 FROM user_statistics
 WHERE user_name = ANY ($1::text[]);
 
 -- name: statistics_hours
--- Core hours that a user's machines gave in all.
+-- The core hours of a user's machines in all.
 SELECT core_hours FROM user_statistics WHERE period = 'all' AND user_name = $1;
 
 -- name: accounts_drop_idle
--- Removes accounts made in a span of time that nobody has used, and says so in the log. Whatever is
--- dear to look up comes second, when few names are left.
+-- Deletes unused accounts that were created within a time span, and logs it. Expensive conditions
+-- come second, when few names are left.
 WITH quiet AS MATERIALIZED (
     SELECT name FROM users
     WHERE created > $1 AND created <= $2 AND groups = '{}' AND NOT blocked

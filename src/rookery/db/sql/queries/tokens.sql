@@ -12,21 +12,21 @@ WHERE $1 = '' OR user_name = $1
 ORDER BY created, id;
 
 -- name: tokens_add
--- A new token; nothing when there is no such user.
+-- Adds a token; returns nothing if there is no such user.
 INSERT INTO tokens (id, digest, user_name, scopes, note, created, expires, revoked, used)
 SELECT $1, $2, name, $4, $5, $6, $7, $8, $9 FROM users WHERE name = $3
 RETURNING id;
 
 -- name: tokens_revoke
--- Ends a token for good and says whose it was; the first time counts.
+-- Revokes a token and returns its owner's name; a token that is revoked already keeps its time.
 UPDATE tokens SET revoked = coalesce(revoked, $2) WHERE id = $1 RETURNING user_name;
 
 -- name: tokens_note_uses
--- When tokens were last used, in bulk.
+-- Stores when tokens were last used, in bulk.
 UPDATE tokens SET used = greatest(tokens.used, seen.used)
 FROM unnest($1::text[], $2::timestamptz[]) AS seen (id, used)
 WHERE tokens.id = seen.id;
 
 -- name: tokens_changed
--- Tells every process to forget what it remembers of a token.
+-- Notifies every process to forget what it has cached of a token.
 SELECT pg_notify('tokens', $1);

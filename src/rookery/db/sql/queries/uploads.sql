@@ -1,9 +1,9 @@
 -- name: uploads_hold
--- One upload of a user after the other: the next sees what this one has taken.
+-- Locks a user's row, so that uploads of one user are counted one after the other.
 SELECT 1 FROM users WHERE name = $1 FOR NO KEY UPDATE;
 
 -- name: uploads_of
--- What a user keeps here, and what they may keep where the site allows everybody so much.
+-- The bytes that a user has stored, and the user's limit, given the site's.
 SELECT
     coalesce((SELECT upload_mb * 1000000::bigint FROM users WHERE name = $1), $2) AS allowed,
     (
@@ -15,7 +15,7 @@ SELECT
     )::bigint AS used;
 
 -- name: uploads_by_user
--- What everybody keeps here.
+-- The bytes that each user has stored.
 SELECT user_name, sum(size)::bigint AS used
 FROM (
     SELECT user_name, size FROM nets

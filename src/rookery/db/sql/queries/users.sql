@@ -6,7 +6,7 @@ FROM users
 WHERE name = $1;
 
 -- name: users_add
--- A new user; nothing when the name is taken.
+-- Adds a user; returns nothing if the name is taken.
 INSERT INTO users (name, email, password_hash, groups, blocked, pending, machine_limit, created,
     upload_mb, block_reason, verified_email, repositories)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
@@ -14,7 +14,7 @@ ON CONFLICT (name) DO NOTHING
 RETURNING name;
 
 -- name: users_lock
--- One user, whom nobody else changes until the transaction ends; others may refer to the row.
+-- Locks a user's row against changes until the transaction ends; other rows may still refer to it.
 SELECT name, email, password_hash, groups, blocked, pending, machine_limit, created,
     upload_mb, block_reason, verified_email, repositories
 FROM users
@@ -22,7 +22,7 @@ WHERE name = $1
 FOR NO KEY UPDATE;
 
 -- name: users_save
--- Replaces everything about a user but the name.
+-- Replaces everything about a user except the name.
 UPDATE users
 SET email = $2, password_hash = $3, groups = $4, blocked = $5, pending = $6, machine_limit = $7,
     created = $8, upload_mb = $9, block_reason = $10, verified_email = $11,
@@ -39,7 +39,7 @@ SELECT count(*) FROM users;
 SELECT count(*) FROM users WHERE pending AND NOT blocked;
 
 -- name: users_changed
--- Tells every process to forget what it remembers of a user.
+-- Notifies every process to forget what it has cached of a user.
 SELECT pg_notify('users', $1);
 
 -- name: users_by_names
@@ -50,15 +50,15 @@ FROM users
 WHERE name = ANY($1::text[]);
 
 -- name: users_all
--- Everybody, by name.
+-- All users, by name.
 SELECT name, email, password_hash, groups, blocked, pending, machine_limit, created,
     upload_mb, block_reason, verified_email, repositories
 FROM users
 ORDER BY name;
 
 -- name: users_page
--- Some users of a kind whose name holds a text, or for approvers whose address does; those who wait
--- come first, then by name.
+-- A page of users of a kind whose name contains a text, or for approvers whose address does;
+-- pending ones first, then by name.
 SELECT name, email, password_hash, groups, blocked, pending, machine_limit, created,
     upload_mb, block_reason, verified_email, repositories
 FROM users
@@ -74,21 +74,21 @@ ORDER BY pending DESC, lower(name), name
 LIMIT $4 OFFSET $5;
 
 -- name: users_remove
--- A user with their tokens and their places in teams.
+-- Removes a user with their tokens and memberships in teams.
 DELETE FROM users WHERE name = $1;
 
 -- name: sessions_end
--- A session that counts no longer.
+-- Stores an ended session.
 INSERT INTO ended_sessions (digest, until) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING;
 
 -- name: sessions_forget
--- Sessions whose cookies have expired by themselves.
+-- Removes ended sessions whose cookies have expired.
 DELETE FROM ended_sessions WHERE until < $1;
 
 -- name: sessions_ended
--- All sessions that somebody logged out of.
+-- All sessions that were ended by a logout.
 SELECT digest FROM ended_sessions;
 
 -- name: sessions_changed
--- Tells every process that a session has ended.
+-- Notifies every process that a session has ended.
 SELECT pg_notify('sessions', $1);

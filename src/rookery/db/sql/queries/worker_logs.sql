@@ -1,5 +1,5 @@
 -- name: worker_logs_add
--- Notes a log that lies in a blob by now.
+-- Adds the row of a log that is stored in a blob.
 INSERT INTO worker_logs (run, task, call, worker, at, blob, size)
 VALUES ($1, $2, $3, $4, $5, $6, $7);
 
@@ -30,7 +30,7 @@ SELECT id, run, task, call, worker, at, blob, size FROM worker_logs WHERE id = $
 SELECT blob FROM worker_logs WHERE blob = ANY ($1::text[]);
 
 -- name: worker_logs_expired
--- Logs whose time is up.
+-- Expired logs.
 SELECT id, run, task, call, worker, at, blob, size
 FROM worker_logs
 WHERE at < $1
@@ -38,9 +38,9 @@ ORDER BY at
 LIMIT $2;
 
 -- name: worker_logs_forget
--- Lets the rows of these blobs go.
+-- Removes the rows of these blobs.
 DELETE FROM worker_logs WHERE blob = ANY ($1::text[]);
 
 -- name: worker_logs_blobs
--- A page of the blobs that workers' logs lie in, in their order.
+-- A page of the blobs that contain workers' logs, in order.
 SELECT blob FROM worker_logs WHERE blob > $1 ORDER BY blob LIMIT $2;
