@@ -1,4 +1,4 @@
-"""A real S3 server, `rclone serve s3` on a folder, which can be killed and stopped."""
+"""A real S3 server, `rclone serve s3` on a folder, which can be killed and suspended."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ START_SECONDS = 30.0
 
 @contextmanager
 def serve_bucket(folder: Path) -> Iterator["BucketServer"]:
-    """A server that keeps its port also while it is down."""
+    """Runs a server that keeps its port even while it is down."""
     with kept_port() as port:
         server = BucketServer(folder, port)
         server.start()
@@ -37,7 +37,7 @@ def serve_bucket(folder: Path) -> Iterator["BucketServer"]:
 
 
 class BucketServer:
-    """Its buckets are the folders below `folder`."""
+    """An S3 server whose buckets are the folders below `folder`."""
 
     def __init__(self, folder: Path, port: int) -> None:
         self.folder = folder
@@ -52,11 +52,11 @@ class BucketServer:
         return BucketAddress(BUCKET, prefix, endpoint=self.endpoint)
 
     def url(self, prefix: str = "site") -> str:
-        """The same as ROOKERY_FILES_URL takes it."""
+        """The address of the bucket in the form of ROOKERY_FILES_URL."""
         return f"s3://{BUCKET}/{prefix}?endpoint={self.endpoint}"
 
     def start(self) -> None:
-        # A bucket is a folder; one that is made later is not seen for a while.
+        # A bucket is a folder; the server does not see one that is created later for a while.
         (self.folder / BUCKET).mkdir(parents=True, exist_ok=True)
         program = Path(sys.executable).parent / "rclone"
         self._process = subprocess.Popen(
@@ -80,7 +80,7 @@ class BucketServer:
             self._process = None
 
     def pause(self) -> None:
-        """Connections are taken and nothing is answered."""
+        """Suspends the server: connections are accepted, but nothing is answered."""
         assert self._process is not None
         os.kill(self._process.pid, signal.SIGSTOP)
 
@@ -102,8 +102,8 @@ class BucketServer:
 
 
 class _RangeAnswers(BaseHTTPRequestHandler):
-    """Gives a request on, and answers a range with the status that belongs to it, as S3 does and
-    rclone does not."""
+    """Forwards requests, and answers ranges with the right status, as S3 does and rclone does
+    not."""
 
     protocol_version = "HTTP/1.1"
     behind: ClassVar[int]
@@ -131,12 +131,12 @@ class _RangeAnswers(BaseHTTPRequestHandler):
     do_PUT = do_POST = do_HEAD = do_DELETE = do_GET  # noqa: N815 - http.server calls these
 
     def log_message(self, *_words: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @contextmanager
 def answer_ranges(server: "BucketServer") -> Iterator[BucketAddress]:
-    """The bucket of a server, with ranges as S3 answers them."""
+    """The address of a server's bucket, with ranges answered as by S3."""
     handler = type("Answers", (_RangeAnswers,), {"behind": server.port})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as proxy:
         thread = Thread(target=proxy.serve_forever)

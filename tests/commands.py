@@ -1,4 +1,4 @@
-"""`rookery` as a person types it, on a data folder of the test's own."""
+"""Runs `rookery` as a person types it, on a test's own data folder."""
 
 import subprocess
 from collections.abc import Mapping
@@ -17,7 +17,8 @@ def run_command(
     settings: Mapping[str, str] | None = None,
     first: bool = False,
 ) -> "subprocess.CompletedProcess[str]":
-    """Where nothing is there yet its database is a copy, unless it is to be the first command."""
+    """Runs a command. On an empty data folder it gets a copy of a migrated database, unless `first`
+    is set."""
     if not first:
         place_data(data, settings)
     command = [*COMMAND, *words, "--data", str(data)]

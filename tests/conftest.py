@@ -1,4 +1,4 @@
-"""What every test tier shares."""
+"""The configuration that all test tiers share."""
 
 import gc
 import os
@@ -10,7 +10,7 @@ from tests.detection import may_block_the_loop, pytest_runtest_protocol, violati
 
 __all__ = ["may_block_the_loop", "pytest_runtest_protocol", "violations"]
 
-# The same examples each time, by no clock: a busy machine draws them slowly, too.
+# The same examples each time, and no deadline: a busy machine draws them slowly.
 settings.register_profile(
     "tests",
     deadline=None,
@@ -22,13 +22,14 @@ settings.load_profile("tests")
 
 
 def pytest_collection_finish() -> None:
-    """What was imported stays: no collection of garbage need look at it again and again."""
+    """Freezes imported objects, so that garbage collection does not traverse them again and
+    again."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_configure() -> None:
-    """Tests that were to run on the other HTTP server must not pass on uvicorn unnoticed."""
+    """Makes sure that tests for the other HTTP server don't pass on uvicorn unnoticed."""
     if os.environ.get("ROOKERY_HTTP") == "mongoose":
         from rookery.web.on_mongoose import why_unavailable
 

@@ -1,10 +1,10 @@
 """Fixtures: one embedded PostgreSQL for the whole run, and a fresh database for each test.
 
-Copying a database costs as much as twenty emptied ones, so a test is given the one of the test
-before it with its rows put back, if that left the schema alone; see tests/rows.py. That is done
-over a session that stays: one that begins has to learn every table first.
+Copying a database takes as long as emptying twenty, so a test gets the database of the previous one
+with its rows restored, if that test did not change the schema; see tests/rows.py. A permanent
+session does this, because a new one would have to load the catalogue of every table first.
 
-A conftest that wants them says `from tests.database import *`.
+A conftest that needs them does `from tests.database import *`.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class Postgres:
 
     target: Target
     runner: asyncio.Runner
-    """Of the loop that its kept database has a session on."""
+    """The runner of the loop on which the session of the kept database lives."""
     template: str = "prepared"
     spare: KeptDatabase | None = None
 
@@ -64,7 +64,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory, queries: Queries) -> Iter
 
 @pytest.fixture
 def database(postgres: Postgres) -> Iterator[Target]:
-    """A database of the test's own, with the present schema and nothing in it."""
+    """A database of the test's own, with the present schema and no rows."""
     kept = postgres.spare or postgres.runner.run(_copied(postgres))
     postgres.spare = None
     yield kept.target
@@ -98,7 +98,7 @@ async def statement(target: Target, sql: str) -> None:
 
 @contextmanager
 def running(data: Path) -> Iterator[Target]:
-    """An embedded server on a loop of its own, for tests that have other loops or none."""
+    """An embedded server on a separate loop, for tests that have other loops or none."""
     opened: Future[tuple[Target, Stop]] = Future()
     thread = threading.Thread(target=_serve, args=(data, opened), name="test-postgres")
     thread.start()
@@ -126,7 +126,7 @@ def _serve(data: Path, opened: "Future[tuple[Target, Stop]]") -> None:
 
 
 async def _prepare(server: Postgres, queries: Queries) -> None:
-    # No machine loses its power while tests run; what a killed process leaves is the same.
+    # No power failure is expected during tests, and killed processes lose nothing without fsync.
     await statement(server.target, "ALTER SYSTEM SET fsync = off")
     await statement(server.target, "SELECT pg_reload_conf()")
     await statement(server.target, f"CREATE DATABASE {server.template}")

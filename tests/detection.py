@@ -1,14 +1,14 @@
 """Fails every test whose code blocked the loop; tests/conftest.py makes these names known.
 
-A test that blocks the loop on purpose asks for `may_block_the_loop`; one that plants a violation
-takes it out of `violations`, and what it leaves there fails it.
+A test that blocks the loop on purpose requests the fixture `may_block_the_loop`; a test that causes
+a violation removes it from `violations`, and fails if any is left there.
 
-A long callback is only a suspicion at first: on an overloaded virtual machine trivial callbacks
-were now and then booked with 20 to 100 ms of CPU time, for a reason we have not found. So the test
-runs twice more, and fails when the same callback is long each time. All that the test itself awaits
-is one callback in this sense, that of its runner.
+A long callback is only a suspicion at first: on an overloaded virtual machine, trivial callbacks
+were sometimes charged with 20 to 100 ms of CPU time, for an unknown reason. So the test runs twice
+more, and fails if the same callback is long each time. Everything that the test itself awaits
+counts as one callback, that of its runner.
 
-The nets are hung up when a loop runs: most tests start none, and need not pay for them.
+Detection is installed when a loop runs: most tests start none, and are not slowed down.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _SUSPECTED = pytest.StashKey[Suspicion]()
 
 
 class Violations:
-    """What detection has found and nobody has taken out yet."""
+    """The violations that were found and not removed yet."""
 
     def __init__(self) -> None:
         self._found: list[Violation] = []
@@ -51,7 +51,7 @@ class Violations:
 
 
 class LazyDetection:
-    """Detection for one test after the other, installed as soon as a loop runs in any thread."""
+    """Detection for one test at a time, installed as soon as a loop runs in any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -61,13 +61,14 @@ class LazyDetection:
         self._run_forever = asyncio.BaseEventLoop.run_forever
 
     def run_forever(self, loop: asyncio.BaseEventLoop) -> None:
-        """Takes the place of asyncio's own, which it calls."""
+        """Replaces asyncio's own method, and calls it."""
         with self._lock:
             self._running += 1
             installs = self._install()
         try:
             if installs:
-                # What detection has just put in our place; it comes back here.
+                # This is the method that detection has just installed in place of ours; it returns
+                # here.
                 asyncio.BaseEventLoop.run_forever(loop)
             else:
                 self._run_forever(loop)
@@ -76,7 +77,7 @@ class LazyDetection:
                 self._running -= 1
 
     def start(self, report: detect.Report) -> None:
-        """For a test that begins; at once where a loop runs already."""
+        """Starts detection for a test; at once if a loop is running already."""
         with self._lock:
             self._report = report
             if self._running:
@@ -97,18 +98,18 @@ class LazyDetection:
 
 
 _detection = LazyDetection()
-# A function, because a bound method would not be given the loop.
+# A function, because a bound method would not get the loop.
 asyncio.BaseEventLoop.run_forever = lambda loop: _detection.run_forever(loop)  # type: ignore[assignment, method-assign]  # noqa: PLW0108
 
 
 @pytest.fixture
 def may_block_the_loop() -> None:
-    """Asked for by tests that need a blocked loop: detection stays off."""
+    """Switches detection off, for tests that need a blocked loop."""
 
 
 @pytest.fixture(autouse=True)
 def violations(request: pytest.FixtureRequest) -> Iterator[Violations]:
-    """What the test's code did to the loop; must be empty in the end."""
+    """The violations of the test; must be empty at its end."""
     found = Violations()
     if may_block_the_loop.__name__ in request.fixturenames:
         yield found
@@ -121,7 +122,7 @@ def violations(request: pytest.FixtureRequest) -> Iterator[Violations]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-    """Run a test, and again while it is suspected of a long callback."""
+    """Runs a test, and again while it is suspected of a long callback."""
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     reports = runtestprotocol(item, nextitem=nextitem, log=False)
     for _ in range(RUNS - 1):

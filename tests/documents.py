@@ -1,4 +1,4 @@
-"""What tests of Ask have indexed: a commit, of which they say what is different with theirs."""
+"""Documents for tests of Ask: a commit whose fields each test overrides."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Waits for what another thread or task is about to bring about."""
+"""Waits until another thread or task has done something."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ import anyio
 
 
 async def eventually(condition: Callable[[], bool], *, seconds: float = 60) -> None:
-    """Return as soon as the condition holds; fail when it never does."""
+    """Returns as soon as the condition holds; fails after `seconds`."""
     with anyio.fail_after(seconds):
         while True:
             if condition():

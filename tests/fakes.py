@@ -1,4 +1,4 @@
-"""Stand-ins for what the web app is given: a clock set by hand, a log that remembers."""
+"""Fakes for the web app: a clock that is set by hand, and a log that records."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -7,7 +7,7 @@ START = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 class HandClock:
-    """Stands still until it is moved."""
+    """A clock that stands still until a test moves it."""
 
     def __init__(self) -> None:
         self.passed = 0.0
@@ -24,7 +24,7 @@ class HandClock:
 
 @dataclass
 class RecordedLog:
-    """Keeps every line as (event, fields)."""
+    """A log that keeps every line as (event, fields)."""
 
     lines: list[tuple[str, dict[str, object]]] = field(default_factory=list)
 
@@ -37,5 +37,5 @@ class RecordedLog:
         return [event for event, _ in self.lines]
 
     def fields(self, event: str) -> dict[str, object]:
-        """Those of the last line of that name."""
+        """The fields of the last line of that event."""
         return next(fields for name, fields in reversed(self.lines) if name == event)

@@ -1,7 +1,7 @@
 """A process that has imported Rookery and forks for each request: python -m tests.fork_server FD
 
-Most of the time of a short command goes into imports, and the suite starts hundreds. A fork runs a
-module as `python -m` does, with a folder, an environment and standard streams of its own.
+Short commands spend most of their time on imports, and the suite starts hundreds. A fork runs a
+module as `python -m` does, with its own folder, environment and standard streams.
 """
 
 import gc
@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 LARGEST_REQUEST = 1 << 20
 STREAMS = 3
-# With all that they import themselves; not the modules that are run, which are loaded anew.
+# Imported together with their dependencies; the modules that are run are not in this list, because
+# they are loaded anew.
 IMPORTED = (
     "rookery.cli.login",
     "rookery.cli.match",
@@ -35,7 +36,7 @@ IMPORTED = (
 
 
 class Request(NamedTuple):
-    """What to run; the standard streams and a socket to answer on come beside it."""
+    """What to run; the standard streams and a socket for the answer are passed along."""
 
     module: str
     words: Sequence[str]
@@ -44,7 +45,7 @@ class Request(NamedTuple):
 
 
 class ForkServer:
-    """Waits in one thread for requests and for forks that end, and tells how each ended."""
+    """Waits in one thread for requests and for forks that end, and reports how each ended."""
 
     def __init__(self, requests: socket.socket) -> None:
         self._requests = requests
@@ -60,7 +61,8 @@ class ForkServer:
         signal.set_wakeup_fd(self._ended)
 
     def serve(self) -> Request | None:
-        """In a fork: what it is to run. In the server: nothing, when nobody asks any more."""
+        """Returns the request in a fork; in the server it returns None when there are no more
+        clients."""
         while True:
             ready = [key.fileobj for key, _ in self._selector.select()]
             if self._wake in ready:
@@ -93,7 +95,7 @@ class ForkServer:
                     continue  # nobody wants to know
 
     def _forget(self) -> None:
-        """Leaves nothing of the server in a fork."""
+        """Removes the server's state in a fork."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)

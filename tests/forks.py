@@ -1,7 +1,7 @@
-"""Processes of tests that begin with Rookery imported already: see tests/fork_server.py.
+"""Starts processes of tests that have Rookery imported already: see tests/fork_server.py.
 
-Whatever asks how a process starts, looks for it by its words or waits for it as its parent needs a
-real one.
+Tests of how a process starts, or that find it by its command line or wait for it as its parent,
+need a real one.
 """
 
 import atexit
@@ -26,7 +26,7 @@ LONGEST_ANSWER = 16
 
 
 class Fork:
-    """A process used as one uses subprocess.Popen; its pipes carry text."""
+    """A forked process with the interface of subprocess.Popen; its pipes carry text."""
 
     def __init__(
         self,
@@ -87,13 +87,14 @@ class Fork:
         return self.returncode
 
     def _has_answer(self, seconds: float | None) -> bool:
-        # No `select`: a proof that holds a thousand streams has descriptors beyond its bound.
+        # Not `select`: a proof with a thousand streams has descriptors beyond its limit.
         waiting = select.poll()
         waiting.register(self._answers, select.POLLIN)
         return bool(waiting.poll(None if seconds is None else 1000 * seconds))
 
     def send_signal(self, number: int) -> None:
-        """Does nothing to a process that has ended, be its end told or on the way to us."""
+        """Sends a signal; does nothing to a process that has ended, whether or not we know of its
+        end yet."""
         if self.poll() is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
@@ -103,8 +104,9 @@ class Fork:
 
 
 def may_fork(command: Sequence[str], env: Mapping[str, str]) -> bool:
-    """Whether a fork would be the same: a module, of the sources that the fork server has
-    imported, and in a test. Proofs and benchmarks measure what people start."""
+    """Whether a fork would behave the same: for a module of the sources that the fork server has
+    imported, and only within tests. Proofs and benchmarks measure processes as people start
+    them."""
     of_ours = env.get("PYTHONPATH", SOURCES) == SOURCES
     return tuple(command[:2]) == PYTHON and of_ours and "PYTEST_CURRENT_TEST" in os.environ
 
@@ -116,7 +118,8 @@ def start_process(
     stdin: int = DEVNULL,
     stderr: int | IO[Any] | None = None,
 ) -> "Fork | Popen[str]":
-    """A process whose standard output is a pipe; forked where that makes no difference."""
+    """Starts a process whose standard output is a pipe; it is forked if that makes no
+    difference."""
     if may_fork(command, env):
         return Fork(command, env=env, stdin=stdin, stdout=PIPE, stderr=stderr)
     return Popen(command, cwd=PROJECT, env=env, stdin=stdin, stdout=PIPE, stderr=stderr, text=True)
@@ -125,7 +128,7 @@ def start_process(
 def run_forked(
     command: Sequence[str], *, env: Mapping[str, str], cwd: Path = PROJECT, typed: str = ""
 ) -> "CompletedProcess[str]":
-    """Waits for a process and gives what it said, as subprocess.run does."""
+    """Runs a process to its end and returns its output, like subprocess.run."""
     with (
         tempfile.TemporaryFile() as said,
         tempfile.TemporaryFile() as complained,
@@ -142,7 +145,7 @@ def run_forked(
 
 @cache
 def requests() -> socket.socket:
-    """Leads to a fork server, which ends with us."""
+    """A socket to a fork server, which ends together with this process."""
     ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
     with theirs:
         server = Popen(

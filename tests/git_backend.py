@@ -1,4 +1,4 @@
-"""Repositories of a folder over HTTP, by git's own CGI program."""
+"""Serves repositories of a folder over HTTP, with git's own CGI program."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ PASSED_ON = {
 
 
 class GitBackend(BaseHTTPRequestHandler):
-    """One request, answered by the backend as a web server has it answered; see git's manual."""
+    """Answers a request with git's backend, as a web server does; see git's manual."""
 
     root: Path
 
@@ -62,4 +62,4 @@ class GitBackend(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Tests look at what was fetched."""
+        """Logs nothing."""

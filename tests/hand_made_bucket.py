@@ -1,5 +1,5 @@
-"""A small S3 server of our own, for what a real one does not do on demand: it reads uploads slowly,
-and denies access to single objects."""
+"""A small S3 server that does what a real one does not do on demand: it reads uploads slowly, and
+denies access to single objects."""
 
 import re
 import time
@@ -24,15 +24,15 @@ NUMBERS = re.compile(rb"<PartNumber>(\d+)</PartNumber>")
 
 @dataclass
 class HandMadeBucket:
-    """Its objects, and how it treats those who ask for them."""
+    """The objects of the server, and how it answers."""
 
     port: int = 0
     bytes_a_second: float = 0.0
-    """At which uploads are read; 0 for as they come."""
+    """The rate at which uploads are read; 0 for no limit."""
     may_list: bool = True
-    """Without it a missing object is one that may not be read."""
+    """Whether listing is allowed; without it, a missing object is answered as a forbidden one."""
     denied: set[str] = field(default_factory=set)
-    """Keys that nobody may read."""
+    """Keys of objects that nobody may read."""
     objects: dict[str, bytes] = field(default_factory=dict)
     parts: dict[tuple[str, int], bytes] = field(default_factory=dict)
 
@@ -93,7 +93,7 @@ class _Answers(BaseHTTPRequestHandler):
         self._answer(200, told.encode())
 
     def _delete(self, asked: bytes) -> str:
-        """Of each key whether it was removed."""
+        """Removes objects; the answer tells for each key whether it was removed."""
         told = ""
         for key in KEYS.findall(asked.decode()):
             if key in self.bucket.denied:
@@ -128,7 +128,7 @@ class _Answers(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, *_words: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @contextmanager

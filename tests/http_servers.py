@@ -1,4 +1,4 @@
-"""Which HTTP server the test's own server processes use: uvicorn, or the one in ROOKERY_HTTP."""
+"""The HTTP server of tests' own server processes: uvicorn, or the one in ROOKERY_HTTP."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ async def serve_in_memory(
     routes: Sequence[BaseRoute] = (),
     *troubles: Trouble,
 ) -> int:
-    """A site in memory, until it is stopped; prints its address when it listens."""
+    """Serves a site in memory until it is stopped; prints its address when it listens."""
     return await serve(
         open_app(site, routes, *troubles),
         site.process,

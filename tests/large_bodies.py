@@ -1,4 +1,4 @@
-"""Clients that send large bodies and look for the answer as they send, and what that costs."""
+"""Clients that send large bodies while they wait for the answer, and the cost of that."""
 
 import json
 import select
@@ -14,7 +14,7 @@ MB = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class SentBody:
-    """An answer, and how much of the body had been sent when it came."""
+    """An answer, and how much of the body had been sent when it arrived."""
 
     status: int
     sent: int
@@ -27,7 +27,7 @@ class SentBody:
 
 
 def body_start(password: str, username: str, **fields: object) -> bytes:
-    """The head of a body as the official worker begins it, up to where the games come."""
+    """The beginning of a body as the official worker sends it, up to the games."""
     said = {"password": password, **fields, "worker_info": {"username": username}}
     return json.dumps(said).encode()[:-1] + b', "pgn": "'
 
@@ -35,7 +35,7 @@ def body_start(password: str, username: str, **fields: object) -> bytes:
 def send_body(
     place: tuple[str, int], path: str, head: bytes, size: int, *headers: str, chunked: bool = False
 ) -> SentBody:
-    """Sends a body of that size, unless it is answered before."""
+    """Sends a body of `size` bytes, or less if the answer arrives before."""
     length = "transfer-encoding: chunked" if chunked else f"content-length: {size}"
     lines = (f"POST {path} HTTP/1.1", "host: localhost", length, *headers)
     with socket.create_connection(place, timeout=60) as wire:
@@ -70,6 +70,6 @@ def run_at_once(calls: Sequence[Callable[[], SentBody]]) -> list[SentBody]:
 
 
 def high_water_mb(pid: int) -> float:
-    """The most memory that the process has had at a time."""
+    """The peak memory of a process."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))

@@ -1,4 +1,4 @@
-"""What many tests are about: runs, machines and results with only what matters."""
+"""Makes runs, machines and results for tests, of which each test states only what matters."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -104,19 +104,19 @@ def make_machine(name: str = "m", cores: int = 4, **fields: Any) -> Machine:
 
 
 def broken(run: Run) -> Event:
-    """What is told when a worker found a run to be broken."""
+    """The event of a worker that found a run to be broken."""
     return about_run(Action.STOP_RUN, run, "wanda", NOW, "wrong bench")
 
 
 def restarted(machine: Machine) -> Machine:
-    """The same machine under a new process."""
+    """The same machine with a new worker process."""
     return msgspec.structs.replace(machine, key=machine.key[:8] + "-9999-4222-8333-444444444444")
 
 
 def pairs(
     ll: int = 0, ld: int = 0, even: int = 0, wd: int = 0, ww: int = 0, **more: int
 ) -> Results:
-    """Whole pairs; even ones are two draws."""
+    """Results of whole pairs; even ones are two draws."""
     return counts(
         wins=2 * ww + wd,
         losses=2 * ll + ld,
@@ -127,7 +127,7 @@ def pairs(
 
 
 def counts(**found: int | Pentanomial) -> Results:
-    """Results that need not agree; what is not named is zero."""
+    """Results whose games and pairs need not agree; counts that are not given are zero."""
     return msgspec.structs.replace(NOTHING, **found)
 
 
@@ -139,7 +139,7 @@ def working_with(*runs: Run) -> WorkingSet:
 
 
 def grant(working: WorkingSet, machine: Machine, now: datetime = NOW) -> Task:
-    """The task a machine is given, which it must get."""
+    """Gives a machine a task, and fails if there is none."""
     answer = Scheduler(working).request(machine, now).answer
     assert isinstance(answer, Grant), answer
     return answer.task

@@ -1,4 +1,4 @@
-"""A language model's endpoint as tests need it: it answers what it is told to, however badly."""
+"""A fake endpoint of a language model that answers as tests demand, however badly."""
 
 import asyncio
 import json
@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 
 TOKENS = ("Razoring", " was", " tried", " [1]", " and", " failed", " [99]", ".")
 ANSWER = "Razoring was tried [1] and failed ."
-"""Without the citation of a passage that is not there."""
+"""The answer of the model, without the citation of a nonexistent passage."""
 
 
 @dataclass(slots=True)
 class FakeModel:
-    """How the next calls are answered, and what came of the last ones."""
+    """How the next calls are answered, and what happened to the last ones."""
 
     manner: str = "whole"
-    """`whole`, `breaks`, `garbage`, `hangs`, `silent`, `refuses`, `reports`, `dribbles`; several
-    by comma are taken in turn."""
+    """`whole`, `breaks`, `garbage`, `hangs`, `silent`, `refuses`, `reports` or `dribbles`; several,
+    separated by commas, are used in sequence."""
     pause: float = 0.0
     url: str = ""
     bodies: list[dict[str, object]] = field(default_factory=list)
     heads: list[str] = field(default_factory=list)
     open: int = 0
-    """Calls on their way."""
+    """The number of calls in progress."""
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.open += 1
@@ -87,7 +87,7 @@ class FakeModel:
 
     @property
     def is_ollama(self) -> bool:
-        """Whether the last call came to the address that Ollama has."""
+        """Whether the last call used Ollama's address."""
         return "/api/chat " in self.heads[-1]
 
     def _encode(self, token: str) -> bytes:
@@ -100,7 +100,7 @@ class FakeModel:
 
 @asynccontextmanager
 async def open_model(manner: str = "whole", pause: float = 0.0) -> AsyncIterator[FakeModel]:
-    """A model on this very loop, at `url`."""
+    """Serves a model on the test's own loop, at `url`."""
     model = FakeModel(manner, pause)
     server = await asyncio.start_server(model.answer, "127.0.0.1", 0, backlog=1024)
     model.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"

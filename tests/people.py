@@ -1,4 +1,4 @@
-"""People that tests know by name, and chance that is none."""
+"""Named people for tests, and deterministic random bytes."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,12 +22,12 @@ SVEN = replace(OLGA, name="sven", email="sven@example.org")
 
 
 def counting() -> Chance:
-    """Different bytes at each call, the same in each test."""
+    """Random bytes that differ at each call but are the same in each test."""
     numbers: Iterator[int] = iter(range(1, 256))
     return lambda size: bytes([next(numbers)]) * size
 
 
 def make_ada(password: str = "right", **fields: object) -> User:
-    """Somebody whose stored hash is the password itself, for checks that hash nothing."""
+    """A user whose stored hash is the password itself, for checks that hash nothing."""
     user = User("ada", "a@example.org", password, frozenset(), False, False, 16, START)
     return replace(user, **fields)  # type: ignore[arg-type]  # tests name the fields they need

@@ -1,4 +1,4 @@
-"""Addresses that a server has, loses and gets back, whatever other tests open meanwhile."""
+"""Ports that a server can release and reuse while other tests open theirs."""
 
 import socket
 from collections.abc import Iterator
@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def kept_port() -> Iterator[int]:
-    """A port of this machine that the system gives to nobody else until the block ends.
+    """A port of this machine that the system assigns to no other process until the block ends.
 
-    It is bound and never listens: a server that may share an address, as ours do, can have it.
+    It is bound but never listens, so a server that shares its address, as ours do, can use it.
     """
     with socket.socket() as kept:
         kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

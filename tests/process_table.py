@@ -1,6 +1,6 @@
-"""The processes of a test's own, found by a mark that no other test has, such as its folder.
+"""Finds the processes of a test by a mark that no other test has, such as its folder.
 
-Other tests run at the same time on the same machine: a mark must be the test's alone.
+Other tests run at the same time on the same machine, so the mark must be unique to the test.
 """
 
 import os
@@ -13,7 +13,8 @@ PLACES = ("cmdline", "cwd")
 
 
 def processes_of(mark: Path | str, within: Collection[str] = PLACES) -> dict[int, str]:
-    """Every other process that has the mark in one of these files of its own, with its words."""
+    """All other processes that have the mark in one of these files in /proc, with their command
+    lines."""
     return {
         pid: command_line_of(pid)
         for pid in pids()
@@ -22,7 +23,7 @@ def processes_of(mark: Path | str, within: Collection[str] = PLACES) -> dict[int
 
 
 def remaining_processes(mark: Path | str, within: Collection[str] = PLACES) -> dict[int, str]:
-    """Those that are still there after a while: one that was killed takes a moment to go."""
+    """The processes that still exist after a while; a killed one takes a moment to disappear."""
     deadline = time.monotonic() + LIMIT_SECONDS
     while (left := processes_of(mark, within)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -38,13 +39,13 @@ def command_line_of(pid: int) -> str:
 
 
 def parent_of(pid: int) -> int:
-    """Zero when it is gone."""
+    """The parent of a process; zero if it is gone."""
     after_name = _said(pid, "stat").rpartition(")")[2].split()
     return int(after_name[1]) if after_name else 0
 
 
 def state_of(pid: int) -> str:
-    """One letter, such as T when it was stopped; nothing when it is gone."""
+    """The state of a process as a letter, such as T for suspended; empty if it is gone."""
     return _said(pid, "stat").rpartition(")")[2].strip()[:1]
 
 

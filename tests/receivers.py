@@ -1,4 +1,4 @@
-"""Whoever is told outside of the pages: a mail server and a webhook on this machine, each real."""
+"""Receivers of notifications: a real mail server and a real webhook on this machine."""
 
 import threading
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ from tests.ports import kept_port
 
 @dataclass
 class MailBox:
-    """Letters that a mail server has taken."""
+    """The mail that a mail server has accepted."""
 
     port: int
     letters: list[EmailMessage] = field(default_factory=list)
     refuses: bool = False
     unknown: frozenset[str] = frozenset()
-    """Recipients that it says there are none of."""
+    """Recipients that it rejects as unknown."""
 
     async def handle_RCPT(  # noqa: N802 - its name
         self, _server: Any, _session: Any, envelope: Any, address: str, _options: Any
@@ -56,7 +56,7 @@ def open_mail_box() -> Iterator[MailBox]:
 
 @dataclass(frozen=True, slots=True)
 class WebhookCall:
-    """What a webhook was sent."""
+    """A request that a webhook received."""
 
     path: str
     headers: dict[str, str]
@@ -65,7 +65,7 @@ class WebhookCall:
 
 @dataclass(slots=True)
 class Listener:
-    """Calls that a webhook has taken, and what it answers."""
+    """The requests that a webhook received, and what it answers."""
 
     port: int = 0
     calls: list[WebhookCall] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Listener:
 
 @contextmanager
 def open_listener() -> Iterator[Listener]:
-    """A web server at 127.0.0.1 that keeps what is posted to it."""
+    """A web server at 127.0.0.1 that stores what is posted to it."""
     listener = Listener()
 
     class Handler(BaseHTTPRequestHandler):
@@ -91,7 +91,7 @@ def open_listener() -> Iterator[Listener]:
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's
-            """Says nothing."""
+            """Logs nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     listener.port = server.server_address[1]

@@ -21,21 +21,22 @@ from tests.forks import PYTHON, SOURCES, may_fork, run_forked, start_process
 
 COMMAND = (*PYTHON, "rookery.cli.main")
 LIMIT_SECONDS = 60.0
-# Half of the files of a new cluster belong to databases that further ones are copied from.
+# Half of the files of a new cluster belong to databases that serve as templates.
 SMALLER = """
 UPDATE pg_database SET datistemplate = false;
 DROP DATABASE template0;
 DROP DATABASE template1;
 CHECKPOINT;
 """
-# The whole suite can be run on the other HTTP server, and with files in S3.
+# Variables passed on to servers: the whole suite can run on the other HTTP server, and with files
+# in S3.
 PASSED_ON = frozenset({"ROOKERY_HTTP", "ROOKERY_FILES_URL"})
-# For servers whose workers make their results up.
+# Settings for servers whose workers are simulated.
 SIMULATED = {"ROOKERY_SIMULATED_FLEET": "1"}
 
 
 class RookeryProcess:
-    """A server process whose log is read as events; it is killed when the test is left."""
+    """A server process whose log is read as events; it is killed when the test ends."""
 
     def __init__(
         self,
@@ -62,7 +63,8 @@ class RookeryProcess:
         return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
 
     def until(self, event: str, count: int = 1) -> dict[str, object]:
-        """The event, once it was logged that many times; fails when the process ends before."""
+        """Waits until the event was logged `count` times and returns it; fails if the process ends
+        before."""
         deadline = time.monotonic() + LIMIT_SECONDS
         while True:
             ended = self.process.poll()
@@ -74,8 +76,8 @@ class RookeryProcess:
             time.sleep(0.02)
 
     def blockages(self) -> list[dict[str, object]]:
-        """What blocked its loop. One long callback alone is no proof: see tests/detection.py. Those
-        before it is ready hold nobody up, and take longer beside other stages of the suite."""
+        """The blockages of its loop. A single long callback is no proof (see tests/detection.py),
+        and blockages before the server is ready delay nobody."""
         events = self.events()
         ready = next((place for place, one in enumerate(events) if one["event"] == "ready"), 0)
         found = [
@@ -103,7 +105,7 @@ class RookeryProcess:
         self.process.wait()
 
     def end(self) -> None:
-        """Kill it, and read no more of what it says."""
+        """Kills the process, and stops reading its output."""
         self.kill()
         assert self.process.stdout is not None
         self.process.stdout.close()
@@ -113,32 +115,33 @@ class RookeryProcess:
         return self.process.wait(LIMIT_SECONDS)
 
     def said(self) -> str:
-        """All of standard output; call it after the end."""
+        """All of standard output; to be called after the end."""
         assert self.process.stdout is not None
         return self.process.stdout.read()
 
     def complaint(self) -> str:
-        """The last line on stderr, after it ended by itself."""
+        """The last line of stderr, after the process has ended by itself."""
         self.process.wait(LIMIT_SECONDS)
         return self._log.read_text().splitlines()[-1]
 
 
 def environment(*, detect: bool = True) -> dict[str, str]:
-    """This process's, with our sources and without settings, but for those that tests choose."""
+    """The environment for servers: this process's, with our sources and without settings, except
+    those that tests may choose."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("ROOKERY_") or k in PASSED_ON}
-    # Nothing is fetched from outside, and no start waits for it.
+    # Nothing is fetched from the internet, so no start waits for it.
     fixed = {"PYTHONPATH": SOURCES, "ROOKERY_FRONT_END": "0", "ROOKERY_BOOKS_REPOSITORY": "off"}
     return kept | fixed | {"ROOKERY_DETECT_BLOCKING": str(int(detect))}
 
 
 def place_data(data: Path, settings: Mapping[str, str] | None = None) -> None:
-    """Puts a database with the present schema where there is none: to make one takes seconds."""
+    """Copies a migrated database into an empty data folder, because creating one takes seconds."""
     if not data.exists() and "ROOKERY_DATABASE_URL" not in (settings or {}):
         copy_data(_migrated(), data)
 
 
 def copy_data(source: Path, data: Path) -> None:
-    """Of a folder that no server uses, without what tells which one did."""
+    """Copies a data folder that no server uses, without the files that identify its last server."""
     layout = Layout(source)
     of_a_server = shutil.ignore_patterns(layout.lock.name, layout.address.name, layout.socket.name)
     shutil.copytree(source, data, ignore=of_a_server)
@@ -151,7 +154,7 @@ def _migrated() -> Path:
         command = [*COMMAND, "db", *words, f"--data={data}"]
         done = run_forked(command, env=environment(), typed=typed)
         assert done.returncode == 0, done.stderr
-    # Those after the first are empty, and made when they are needed; 16 MB to copy each time.
+    # WAL segments after the first are empty and created when needed; each would be 16 MB to copy.
     for spare in sorted((Layout(data).cluster / "pg_wal").glob("0*"))[1:]:
         spare.unlink()
     return data
@@ -159,7 +162,7 @@ def _migrated() -> Path:
 
 @cache
 def scratch_folder() -> Path:
-    """For what all tests of a run share; it goes with the run."""
+    """A temporary folder that all tests of a run share."""
     folder = tempfile.mkdtemp(prefix="rookery-tests-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
@@ -174,7 +177,8 @@ def run_rookery(
     settings: Mapping[str, str] | None = None,
     first: bool = False,
 ) -> Iterator[RookeryProcess]:
-    """A server; where nothing is there yet its database is a copy, but for a true first start."""
+    """Runs a server. On an empty data folder it gets a copy of a migrated database, unless `first`
+    is set."""
     line = words or ("serve",)
     process = RookeryProcess(line, data, command, detect=detect, settings=settings, first=first)
     try:

@@ -1,8 +1,8 @@
-"""Puts a test's database back to what it was, for the next test.
+"""Restores a test's database for the next test.
 
-Rows are deleted and the first ones written again, which takes a hundredth of a second. Whatever
-else a test changed (tables, functions, settings of the database) shows in the catalogue, where
-every row says which transaction wrote it; such a database is not used again.
+Rows are deleted and the initial ones written again, which takes a hundredth of a second. Any other
+change (tables, functions, settings of the database) shows in the catalogue, whose rows contain the
+transaction that wrote them; such a database is not reused.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ Session: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 @dataclass(slots=True)
 class KeptDatabase:
-    """A database as it was made, and our session on it, which no test uses."""
+    """A database in its initial state, and our session on it, which no test uses."""
 
     target: Target
     session: Session
@@ -56,11 +56,11 @@ async def keep(target: Target) -> KeptDatabase:
 
 
 async def put_back(kept: KeptDatabase) -> bool:
-    """Ends every session, then restores the rows; False when more than rows had changed."""
+    """Ends all sessions, then restores the rows; False if more than rows has changed."""
     try:
         await kept.session.fetch(SESSIONS)
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
-        # The test has ended ours, too.
+        # The test has ended our session, too.
         kept.session.terminate()
         kept.session = await asyncpg.connect(**kept.target.connect_args)
         await kept.session.fetch(SESSIONS)
@@ -71,7 +71,7 @@ async def put_back(kept: KeptDatabase) -> bool:
 
 
 async def _restoring(session: Session) -> str:
-    """Deletes what is there, whatever refers to it, and writes what was there at first."""
+    """SQL that deletes all rows, ignoring references, and writes the initial ones."""
     tables = [record[0] for record in await session.fetch(TABLES)]
     deletions = [f"DELETE FROM {table}" for table in tables]
     first_rows = [await _insertion(session, table) for table in tables]

@@ -1,8 +1,8 @@
-"""Texts that make a careless parser slow, for every parser that meets what strangers wrote.
+"""Texts that make a careless parser slow, for every parser of untrusted text.
 
-Each text is one thing said again and again: openers that nothing closes, digits, spaces, words of
-the parser's own language. A parser holds when eight times as much costs about eight times as much.
-`tests/faults/test_slow_texts.py` tries short ones, `scripts/prove fuzz` long ones and many more.
+Each text repeats one thing: unclosed brackets, digits, spaces, words of the parser's own language.
+A parser passes if a text of eight times the length takes about eight times as long.
+`tests/faults/test_slow_texts.py` tries short texts, `scripts/prove fuzz` long ones and many more.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ from rookery.worker.engines.git import BadArchive, unpack_archive
 from rookery.worker.engines.programs import read_introduction
 
 REFUSALS = (ValueError, Fault, Complaint, BadArchive, BadRequest)
-"""How parsers say no; anything else that they raise is a fault of theirs."""
+"""The errors by which parsers refuse a text; any other exception is a bug."""
 UNITS = (
     *("{", "}", "{}", "{ ", "(", ")", "(a", "[", "]", '"', "\\", "\\u0000", '\\"', "%"),
     *(" ", "\n", "\t", "\r\n", "\0", "\ufeff", "0", "1", "1.", "1,", ".", "-", "+", "=", "a=b "),
@@ -51,19 +51,21 @@ UNITS = (
 Read = Callable[[str], object]
 GROWTH = 8
 MOST_RATIO = 3.5
-"""Of what a character costs in the long text to what it costs in the short one; squares have 8."""
+"""The largest ratio of the time per character in the long text and in the short one; quadratic time
+has 8."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parser:
-    """What reads a text, and words of its language that might lead it astray."""
+    """A parser, and words of its language that might mislead it."""
 
     name: str
     read: Read
     keywords: tuple[str, ...] = ()
 
     def cost(self, text: str) -> float:
-        """Seconds of this thread; raises what is no refusal."""
+        """The seconds of this thread's time for parsing a text; raises anything that is no
+        refusal."""
         gc.disable()
         try:
             began = thread_time()
@@ -76,7 +78,7 @@ class Parser:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A text of any length: a head, units again and again, a tail that fits nothing."""
+    """A text of any length: a head, repeated units, and a tail that fits nothing."""
 
     head: str
     units: tuple[str, ...]
@@ -89,7 +91,8 @@ class Shape:
 
 
 def plain_shapes(parser: Parser) -> Iterator[Shape]:
-    """Every unit and every word of the parser, behind nothing and behind each of its words."""
+    """Every unit and every word of the parser, repeated after an empty head and after each of its
+    words."""
     units = (*UNITS, *parser.keywords)
     for head in ("", *parser.keywords):
         for unit in units:
@@ -97,7 +100,7 @@ def plain_shapes(parser: Parser) -> Iterator[Shape]:
 
 
 def chance_shapes(parser: Parser, count: int, seed: int) -> Iterator[Shape]:
-    """Heads, pairs and triples of units as chance has them; the same for the same seed."""
+    """Random heads with pairs and triples of units; the same for the same seed."""
     chance = random.Random(f"{parser.name} {seed}")
     units = (*UNITS, *parser.keywords)
     for _ in range(count):
@@ -110,9 +113,10 @@ def chance_shapes(parser: Parser, count: int, seed: int) -> Iterator[Shape]:
 
 
 def too_steep(parser: Parser, shape: Shape, size: int, floor: float) -> float:
-    """How much dearer a character is in a text of GROWTH times the size; 0 where that is fine.
+    """How many times as long a character takes in a text of GROWTH times the size; 0 if that is
+    fine.
 
-    A text below the floor of seconds is cheap enough, whatever the clock's steps make of it.
+    A text that takes less than `floor` seconds is fast enough; its measurement would be too coarse.
     """
     large = shape.text(size * GROWTH)
     if parser.cost(large) <= floor:
@@ -158,8 +162,8 @@ def _makefile(text: str) -> None:
 
 
 def _archive(text: str) -> None:
-    """Members named by the text. They are links, which are passed over: a test of names, not of
-    the disk."""
+    """An archive with members named by the text. They are links, which are skipped: this tests
+    names, not the disk."""
     with TemporaryDirectory() as folder:
         archive = Path(folder) / "a.zip"
         with zipfile.ZipFile(archive, "w") as made:
@@ -171,7 +175,7 @@ def _archive(text: str) -> None:
 
 
 def _broken_archive(text: str) -> None:
-    """A directory of members that says other things than the file holds."""
+    """An archive whose directory disagrees with its content."""
     with TemporaryDirectory() as folder:
         into = io.BytesIO()
         with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as made:

@@ -1,4 +1,4 @@
-"""Submissions with only what matters to a test changed."""
+"""Submissions of which a test changes only what matters."""
 
 import json
 
@@ -25,7 +25,7 @@ PLAIN: dict[str, object] = {
 
 
 def body(**changes: object) -> dict[str, object]:
-    """A submission in JSON's terms; None takes a field out."""
+    """A submission as JSON values; a value of None removes a field."""
     given = {**PLAIN, **changes}
     return {name: value for name, value in given.items() if value is not None}
 

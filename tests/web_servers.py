@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 LOOK_SECONDS = 0.01
-"""So often it is looked whether the server is to stop."""
+"""How often a server checks whether it should stop."""
 
 
 @contextmanager
@@ -17,10 +17,11 @@ def web_server(
     *,
     port: int = 0,
 ) -> Iterator[str]:
-    """The address at which requests are handed to such handlers until the block ends."""
+    """Serves requests with such handlers until the block ends; yields the address."""
     with ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
         if context:
-            # The handshake is for the thread that serves: who breaks it off stops nobody else.
+            # The handshake is done in the serving thread, so that an interrupted one blocks no
+            # other client.
             server.socket = context.wrap_socket(
                 server.socket, server_side=True, do_handshake_on_connect=False
             )

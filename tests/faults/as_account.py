@@ -1,6 +1,6 @@
-"""Becomes one of PostgreSQL's programs, which refuse to run as root: then in a user namespace.
+"""Becomes one of PostgreSQL's programs, which refuse to run as root; for root, in a user namespace.
 
-Started by its path. It ends with the thread that started it.
+It is started by its path, and ends with the thread that started it.
 """
 
 import ctypes

@@ -1,9 +1,9 @@
-"""Backups that are taken from a busy server and restored elsewhere: what may be in each of them.
+"""Backups that are taken from a busy server and restored elsewhere, and the checks of their
+content.
 
-A backup is of one moment between its beginning and its end. So its tasks must hold exactly what
-they held at the end of one of the group commits, all that was acknowledged before it began, and
-nothing that had not been sent when it ended; games that workers upload likewise, each with its
-file.
+A backup shows one moment between its start and its end. So its tasks must be exactly those after
+one of the group commits: with everything that was acknowledged before the backup began, and nothing
+that had not been sent when it ended. The same holds for uploaded games and their files.
 """
 
 import asyncio
@@ -44,14 +44,14 @@ END $$;
 CREATE CONSTRAINT TRIGGER note_moment AFTER UPDATE ON commits DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION note_moment();
 """
-"""Notes what all tasks hold at the end of every group commit."""
+"""SQL that notes the contents of all tasks at the end of every group commit."""
 MOMENTS = "SELECT digest, max(sequence) AS sequence FROM proof_moments GROUP BY digest"
 UPLOADS = "SELECT run, task, count(*) AS times FROM pgns GROUP BY run, task"
 UPLOAD = "/api/upload_pgn"
 
 
 class UploadingConnections(Connections):
-    """Notes whose games were sent, and whose were taken."""
+    """Connections that note whose games were sent, and whose were accepted."""
 
     def __init__(self, before: Connections) -> None:
         super().__init__(token=before.token)
@@ -76,7 +76,7 @@ def _read_key(body: bytes) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class TakenBackup:
-    """A backup, what was acknowledged when it began, and what had been sent when it ended."""
+    """A backup, with what was acknowledged when it began and what had been sent when it ended."""
 
     name: str
     said: str
@@ -86,14 +86,14 @@ class TakenBackup:
     uploads_sent: Counter[Key]
 
     def games_sent(self, ledger: Ledger) -> int:
-        """The most that it may hold."""
+        """The most games that it may contain."""
         every = ((ledger.entries[key], count) for key, count in self.sent.tasks.items())
         return sum(max(list(entry.reports)[:count], default=0) for entry, count in every)
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What was found in a restored backup."""
+    """The findings about a restored backup."""
 
     wrong: tuple[str, ...]
     tasks: int
@@ -101,11 +101,11 @@ class Restored:
     replayed: int
     uploads: int
     commit: int
-    """The number of the group commit whose moment it is."""
+    """The number of the group commit that it shows."""
 
 
 async def succeed(settings: Mapping[str, str], data: Path, *words: str) -> str:
-    """What a command says; it must succeed."""
+    """Runs a command, which must succeed, and returns its output."""
     run = partial(run_command, *words, data=data, settings=settings, first=True)
     done = await asyncio.to_thread(run)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -113,7 +113,7 @@ async def succeed(settings: Mapping[str, str], data: Path, *words: str) -> str:
 
 
 async def back_up(campaign: Campaign, lines: UploadingConnections, folder: Path) -> TakenBackup:
-    """While workers go on."""
+    """Makes a backup while workers are active."""
     ledger = campaign.fleet.ledger
     acknowledged, taken = Acknowledged.of(ledger), lines.taken.copy()
     said = await succeed(campaign.settings, campaign.data, "db", "backup", f"--folder={folder}")
@@ -130,8 +130,8 @@ async def restore(
     fleet: SimulatedFleet,
     moments: Mapping[str, int],
 ) -> Restored:
-    """Elsewhere, with a server on it, while nobody is at work; what is in it, held against the
-    ledger."""
+    """Restores a backup elsewhere and starts a server on it, while no worker is active; compares it
+    with the ledger."""
     words = ("db", "restore", f"--folder={folder}", f"--name={backup.name}")
     await succeed(settings, there, *words)
     restored = Campaign(there, fleet, settings=settings)
@@ -152,13 +152,13 @@ async def restore(
 
 
 async def watch_moments(data: Path) -> None:
-    """Of the server on this folder, from now on."""
+    """Starts noting the tasks after each commit of the server on this folder."""
     async with _connected(data) as connection:
         await connection.execute(WATCH)
 
 
 async def read_moments(data: Path) -> dict[str, int]:
-    """By what all tasks held: the number of the commit."""
+    """The numbers of commits, by the contents of all tasks after them."""
     async with _connected(data) as connection:
         return {row["digest"]: row["sequence"] for row in await connection.fetch(MOMENTS)}
 
@@ -184,7 +184,7 @@ async def _connected(data: Path) -> "AsyncIterator[asyncpg.Connection[asyncpg.Re
 
 
 def _ledger_of(whole: Ledger, backup: TakenBackup, rows: FarmRows) -> Ledger:
-    """What may be in rows of that moment, as a ledger of its own."""
+    """A ledger with only what rows of that moment may contain."""
     ledger = Ledger()
     for key, entry in whole.entries.items():
         if key in backup.acknowledged.tasks or key in rows.tasks:
@@ -207,7 +207,7 @@ def _find_wrong_uploads(backup: TakenBackup, found: Counter[Key]) -> list[str]:
 
 
 async def _count_missing(settings: Mapping[str, str], data: Path) -> int:
-    """Files that rows name and that are not there."""
+    """The number of files that rows name but that do not exist."""
     said = await succeed(settings, data, "files", "check")
     lines = [line.split() for line in said.splitlines()[1:]]
     return sum(int(line[3].replace(",", "")) for line in lines)

@@ -14,7 +14,7 @@ VICTIMS = (*SURVIVED, "server", "server while starting", "everything")
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One kill: whom, and how long it was left to write before."""
+    """A kill: the victim, and how long it could write before."""
 
     number: int
     victim: str
@@ -23,7 +23,8 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a round showed: the last row acknowledged before the kill, and found after it."""
+    """The result of a round: the last row acknowledged before the kill, and the last one found
+    after it."""
 
     round: Round
     acknowledged: int
@@ -31,13 +32,14 @@ class Seen:
 
 
 def plan(seed: int, number: int) -> Round:
-    """Depends on the number alone, so that an interrupted campaign goes on as it would have."""
+    """Plans a round. It depends only on the number, so that an interrupted campaign continues
+    unchanged."""
     chance = random.Random(f"{seed}/{number}")
     return Round(number, chance.choice(VICTIMS), chance.uniform(0, 0.6))
 
 
 class Campaign:
-    """Rounds on one folder, with the server that runs on it at the moment."""
+    """Rounds on one folder, with the server that is running on it."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
@@ -45,7 +47,7 @@ class Campaign:
         self.found = self._last_found()
 
     def play(self, chosen: Round) -> Seen:
-        """One kill; raises AssertionError when an acknowledged row is missing after it."""
+        """Plays a round; raises AssertionError if an acknowledged row is missing after it."""
         self._write_for(chosen.seconds)
         self._strike(chosen.victim)
         acknowledged = self._aftermath(chosen)
@@ -85,7 +87,7 @@ class Campaign:
                 kill(self._owner.process.pid)
 
     def _aftermath(self, chosen: Round) -> int:
-        """The last row acknowledged; where the server itself was killed, the next one runs."""
+        """The last acknowledged row; if the server itself was killed, starts the next one."""
         if chosen.victim in SURVIVED:
             self._owner.until("interrupted")
             return int(self._owner.facts["n"])

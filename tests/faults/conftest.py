@@ -18,5 +18,6 @@ def bucket(tmp_path: Path) -> Iterator[BucketServer]:
 
 @pytest.fixture
 def files_in_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For what is about the folder itself, though the tests be run with files in S3."""
+    """Keeps files in a folder, for tests of the folder itself, even if the tests run with files in
+    S3."""
     monkeypatch.delenv("ROOKERY_FILES_URL", raising=False)

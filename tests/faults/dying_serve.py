@@ -1,7 +1,7 @@
 """`rookery serve` that kills itself at a moment, for tests: dying_serve.py MOMENT[:TIMES] WORDS
 
-A moment is a fault point of ours, or one of those below; with TIMES it is the so-manieth passage.
-Nothing of this is in the server itself.
+A moment is one of our test points, or one of those below; with TIMES it kills itself at that
+passage, counted from 1. Nothing of this is in the server itself.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ Passage = Callable[[], None]
 
 
 def passages(times: int) -> Passage:
-    """Kills the process at the last of so many calls."""
+    """Kills the process at the last of `times` calls."""
     left = times
 
     def passed() -> None:
@@ -36,7 +36,7 @@ def passages(times: int) -> Passage:
 
 
 def before_the_change(passed: Passage) -> None:
-    """A result has been read and nothing has been done about it."""
+    """Dies when a result has been read but nothing changed yet."""
     update = Reception.update
 
     def dying(self: Reception, *words: Any) -> Any:
@@ -47,7 +47,7 @@ def before_the_change(passed: Passage) -> None:
 
 
 def after_the_change(passed: Passage) -> None:
-    """It is in memory, and nowhere else."""
+    """Dies when a result is in memory only."""
     update = Reception.update
 
     def dying(self: Reception, *words: Any) -> Any:
@@ -59,7 +59,7 @@ def after_the_change(passed: Passage) -> None:
 
 
 def during_commit(passed: Passage) -> None:
-    """COMMIT has left for the database, and its reply has not come."""
+    """Dies when COMMIT has been sent to the database but not answered."""
     transaction = asyncpg.transaction.Transaction
     commit = transaction.commit
 
@@ -73,7 +73,7 @@ def during_commit(passed: Passage) -> None:
 
 
 def before_the_answer(passed: Passage) -> None:
-    """It is committed, and the worker has not heard of it."""
+    """Dies when a result is committed but the worker has no answer."""
     finish = ShortPath.finish
 
     def dying(self: ShortPath, call: ShortCall) -> bytes | Reply | None:

@@ -33,7 +33,7 @@ MANY_GAMES = 1_000_000
 
 
 class Scene:
-    """A working set under one term, as the primary has it."""
+    """A working set in one term, as the primary has it."""
 
     def __init__(self, commits: CommitQueue) -> None:
         self.commits = commits
@@ -74,7 +74,7 @@ async def begin(scene: Scene) -> None:
 
 
 class Fleet:
-    """Workers that report, and report again what was not acknowledged."""
+    """Workers that report, and repeat reports that were not acknowledged."""
 
     def __init__(self, store: FleetStore) -> None:
         self._store = store

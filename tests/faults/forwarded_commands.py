@@ -1,4 +1,4 @@
-"""Commands sent to a secondary while the primary is killed under them: each happens once."""
+"""Sends commands to a secondary while the primary is killed: each must happen exactly once."""
 
 import asyncio
 import json
@@ -11,24 +11,25 @@ from tests.faults.several_servers import SeveralServers
 from tests.fleet.fleet import MANY_GAMES
 
 EACH = 3
-"""Tests that are submitted, approved, stopped and purged at a time."""
+"""The number of tests that are submitted, approved, stopped and purged at a time."""
 
 
 @dataclass(slots=True)
 class ForwardedCommands:
-    """Of two servers one is primary; the commands go to the other."""
+    """Two servers, one of them primary; the commands go to the other."""
 
     farm: SeveralServers
     waiting: list[str] = field(default_factory=list)
-    """Runs that are not approved."""
+    """Runs that wait for approval."""
     playing: list[str] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
     kills: int = 0
     struck: int = 0
-    """Tasks that purges have struck out."""
+    """The number of tasks that purges have struck out."""
 
     async def strike(self, chance: random.Random) -> list[SentCommand]:
-        """Commands of each kind at once, the primary killed at some moment, and their answers."""
+        """Sends commands of each kind at once and kills the primary at some moment; returns the
+        answers."""
         primary, _ = await self.farm.find_primary()
         secondary = next(each for each in self.farm.members if each is not primary)
         people = self.farm.people
@@ -49,7 +50,7 @@ class ForwardedCommands:
         return answers
 
     def _remember(self, answers: list[SentCommand]) -> None:
-        """What can be done next; a fleet that plays meanwhile is to know which runs are purged."""
+        """Notes which commands are possible next, and tells the fleet which runs are purged."""
         done = [each for each in answers if each.is_done]
         made = [json.loads(each.text)["id"] for each in done if each.action == "new_run"]
         self.farm.fleet.runs += made

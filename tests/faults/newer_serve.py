@@ -1,6 +1,7 @@
 """`rookery` of a later version, for tests: newer_serve.py FOLDER WORDS
 
-It is this code, which also knows the migrations in a folder. Nothing of this is in the server.
+It is the present code with additional migrations from a folder. Nothing of this is in the server
+itself.
 """
 
 import sys

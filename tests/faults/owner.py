@@ -28,7 +28,7 @@ def say(event: str, /, **fields: object) -> None:
 
 
 def tell(event: str, /, **fields: object) -> None:
-    """The log of the server; its events have names of their own."""
+    """Reports an event of the server's log."""
     say(event, **{key: str(value) for key, value in fields.items()})
 
 

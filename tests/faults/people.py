@@ -1,4 +1,5 @@
-"""People who send commands to servers, and whether each command happened as it was answered."""
+"""Simulates people who send commands to servers, and checks that each command happened as it was
+answered."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ ACTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class PlannedCommand:
-    """What is to happen; `about` is the run, or the name of a new one."""
+    """A command to send; `about` is the run, or the name of a new one."""
 
     action: str
     about: str
@@ -31,7 +32,7 @@ class PlannedCommand:
 
 @dataclass(frozen=True, slots=True)
 class SentCommand:
-    """What was sent, and how it was answered."""
+    """A command that was sent, with its answer."""
 
     action: str
     about: str
@@ -45,7 +46,7 @@ class SentCommand:
 
 @dataclass(slots=True)
 class People:
-    """Who owns tests, who approves them, and what they were told."""
+    """People who own and approve tests, with a record of their commands."""
 
     database: Target
     owner: Account
@@ -53,7 +54,7 @@ class People:
     client: httpx.AsyncClient
     sent: list[SentCommand] = field(default_factory=list)
     begun: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How often each was begun to be sent, answered or not."""
+    """How often each command was sent, answered or not."""
 
     def plan_run(self, name: str, **more: object) -> PlannedCommand:
         content = body(info=name, **({"sprt": SPRT} | more))
@@ -66,7 +67,7 @@ class People:
     async def try_sending(
         self, planned: PlannedCommand, address: str, key: str = ""
     ) -> SentCommand:
-        """Once, to one server, with the key of a command that may be sent again."""
+        """Sends a command once to one server, with the key of a repeatable command."""
         headers = {"authorization": f"Bearer {planned.who.token}"}
         headers |= {"idempotency-key": key} if key else {}
         answer = await self.client.post(
@@ -75,14 +76,14 @@ class People:
         return SentCommand(planned.action, planned.about, answer.status_code, answer.text)
 
     async def send(self, planned: PlannedCommand, address: str) -> SentCommand:
-        """Whatever is answered counts."""
+        """Sends a command, and records the answer."""
         self.begun[planned.action, planned.about] += 1
         self.sent.append(sent := await self.try_sending(planned, address))
         return sent
 
     async def find_wrong(self) -> list[str]:
-        """What happened more often than it was sent, what was told and did not happen, and what
-        was refused without a word."""
+        """Errors: commands that happened more often than they were sent, that were confirmed but
+        did not happen, or that were refused without a message."""
         counted = await self._count()
         done = Counter((each.action, each.about) for each in self.sent if each.is_done)
         wrong = []
@@ -96,7 +97,7 @@ class People:
         return wrong
 
     async def _count(self) -> Counter[tuple[str, str]]:
-        """How often each command is in the log of actions."""
+        """Counts each command in the log of actions."""
         connection = await asyncpg.connect(**self.database.connect_args)
         try:
             rows = await connection.fetch(ACTIONS)

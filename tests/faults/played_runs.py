@@ -1,4 +1,5 @@
-"""People who stop and purge runs while workers play them, through any of several servers."""
+"""Simulates people who stop and purge runs while workers play them, through any of several
+servers."""
 
 import asyncio
 import json
@@ -24,7 +25,7 @@ LOOK_SECONDS = 0.1
 
 @dataclass(slots=True)
 class PlayedRuns:
-    """Runs of many games on which some workers crash; what purges have struck out of them."""
+    """Runs of many games on which some workers crash, and what purges have struck out of them."""
 
     farm: SeveralServers
     looking: "asyncpg.Connection[asyncpg.Record]"
@@ -34,8 +35,8 @@ class PlayedRuns:
     runs: list[str] = field(default_factory=list)
 
     async def command(self) -> None:
-        """Submits a run, has it played, stops it in the midst of that and purges it, without end.
-        Where it plays on after that it is stopped again."""
+        """Repeatedly submits a run, waits for play, stops it in the middle and purges it. If it
+        continues afterwards, it is stopped again."""
         people = self.farm.people
         while True:
             name = f"crashing idea {time.monotonic_ns()}"
@@ -56,13 +57,13 @@ class PlayedRuns:
         self.purged += 1
         self.tasks += answer.get("tasks", 0)
         self.games += answer.get("games", 0)
-        # The answer may be that it is under way.
+        # The answer may be that the purge is under way.
         if not await self._wait(run, purges=1):
             await self.farm.send(self.farm.people.plan("stop_run", run))
 
     async def _wait(self, run: str, *, crashed: int = 0, purges: int = 0) -> bool:
-        """Until so many tasks have crashed and so many purges are written down, or long enough;
-        gives whether the run is over."""
+        """Waits until `crashed` tasks have crashed and `purges` purges are logged, or a time limit;
+        returns whether the run is over."""
         deadline = time.monotonic() + LIMIT_SECONDS
         while True:
             row = await self.looking.fetchrow(PLAYED, run)

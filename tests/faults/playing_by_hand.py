@@ -1,5 +1,4 @@
-"""A run and the task of one worker, whose games are reported one call at a time to whichever server
-a test names."""
+"""A run and the task of one worker; a test reports its games one call at a time to any server."""
 
 import time
 from dataclasses import dataclass, field
@@ -24,23 +23,23 @@ EVEN_PAIR = counts(wins=1, losses=1, pentanomial=(0, 0, 1, 0, 0))
 
 @dataclass(slots=True)
 class PlayedTask:
-    """One task of a run. Calls that are not answered are sent again, as workers do."""
+    """A task of a run. Calls without an answer are repeated, as workers do."""
 
     run: str
     calls: httpx.Client
     key: str = "1a2b3c4d"
-    """Of the worker."""
+    """The worker's key."""
     ids: dict[str, object] = field(default_factory=dict)
     results: Results = NOTHING
     refused: list[str] = field(default_factory=list)
-    """What was not answered at once."""
+    """The calls that were not answered at once."""
 
     @property
     def games(self) -> int:
         return self.results.games
 
     def report(self, server: str, pairs: int = 1) -> float:
-        """Further games; gives the seconds until they were counted."""
+        """Reports more games; returns the seconds until they were counted."""
         for _ in range(pairs):
             self.results += EVEN_PAIR
         began = time.monotonic()
@@ -75,7 +74,7 @@ class PlayedTask:
 
 
 def make_token(data: Path, database: Target) -> str:
-    """Of an approver, who is also the owner of the worker."""
+    """Makes a token of an approver, who also owns the worker."""
     settings = {"ROOKERY_DATABASE_URL": database.dsn}
     add_user(NAME, data, "--approver", "--machine-limit=1000", settings=settings)
     made = run_command("token", "create", "--user", NAME, data=data, settings=settings)
@@ -83,7 +82,7 @@ def make_token(data: Path, database: Target) -> str:
 
 
 def submit_run(server: str, token: str) -> str:
-    """A run that workers may begin at once."""
+    """Submits a run that workers may begin at once."""
     client = Client.at(server, token)
     run = client.submit(body(num_games=100_000)).id
     client.approve(run)

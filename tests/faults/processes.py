@@ -1,4 +1,4 @@
-"""Processes for the tests of faults: an owner of a database to kill, and what it leaves behind."""
+"""Processes for fault tests: an owner of a database that can be killed, and its sessions."""
 
 import json
 import os
@@ -15,7 +15,7 @@ OWNER = (*PYTHON, "tests.faults.owner")
 
 
 class Spoken:
-    """A process that says in lines of JSON what happens, and ends when its input does."""
+    """A process that reports events as lines of JSON, and ends when its input does."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.facts: dict[str, Any] = {}
@@ -23,7 +23,7 @@ class Spoken:
         self.process = start_process(command, env=env, stdin=subprocess.PIPE)
 
     def next(self) -> dict[str, Any]:
-        """The next thing it says; empty when it has ended."""
+        """The next event; empty if the process has ended."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line.endswith("\n"):
@@ -39,7 +39,7 @@ class Spoken:
         raise AssertionError(f"it ended before it said {event}: {self.facts}")
 
     def rest(self) -> list[dict[str, Any]]:
-        """Everything it still said before it ended."""
+        """All remaining events until the process ended."""
         return list(iter(self.next, {}))
 
     def kill(self) -> None:

@@ -1,5 +1,5 @@
-"""A proxy on the database's socket that cuts one connection at a chosen moment, once, holds a
-COMMIT back for good, or lets nothing through for a while."""
+"""A proxy on the database's socket that cuts one connection at a chosen moment, holds a COMMIT back
+for ever, or blocks all traffic for a while."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ COMMITTED = b"COMMIT\0"
 
 
 class Cut(enum.Enum):
-    """When the connection breaks."""
+    """The moments at which the connection breaks."""
 
     BEFORE_BEGIN = "before BEGIN reaches the server"
     IN_BATCH = "between BEGIN and the statement of the batch"
@@ -28,26 +28,26 @@ class Cut(enum.Enum):
 
 
 class Proxy:
-    """Passes messages on until the armed moment comes."""
+    """Forwards messages until the armed moment comes."""
 
     def __init__(self, behind: str) -> None:
         self._behind = behind
         self._armed: Cut | None = None
         self._held = False
         self.is_open = asyncio.Event()
-        """Cleared while nothing is passed on, in either direction."""
+        """Cleared while nothing is forwarded in either direction."""
         self.is_open.set()
         self.holding = asyncio.Event()
-        """Set once a COMMIT is being held back."""
+        """Set when a COMMIT is held back."""
         self._serving: set[asyncio.Task[None]] = set()
         self._sessions: set[asyncio.Task[Any]] = set()
 
     def arm(self, cut: Cut) -> None:
-        """For the next transaction that begins."""
+        """Arms a cut for the next transaction."""
         self._armed = cut
 
     def hold(self) -> None:
-        """From now on no COMMIT reaches the server."""
+        """Holds back every COMMIT from now on."""
         self._held = True
 
     async def pass_commit(self) -> None:
@@ -84,7 +84,7 @@ class Proxy:
 
 
 class _Session:
-    """One connection, and what the proxy does to it."""
+    """One proxied connection."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class _Session:
                     return
 
     async def _pass_start(self) -> None:
-        """The first message of a connection has no letter."""
+        """Forwards the first message of a connection, which has no type byte."""
         size = await self._client.readexactly(4)
         rest = await self._client.readexactly(struct.unpack("!I", size)[0] - 4)
         self._to_server.write(size + rest)
@@ -154,7 +154,7 @@ async def _message(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
 
 @asynccontextmanager
 async def proxied(target: Target, folder: Path) -> AsyncIterator[tuple[Proxy, Target]]:
-    """A target that reaches the same database through a proxy."""
+    """Runs a proxy; yields it with a target that reaches the database through it."""
     args = target.connect_args
     name = f".s.PGSQL.{args['port']}"
     proxy = Proxy(str(Path(args["host"]) / name))

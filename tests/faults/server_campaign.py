@@ -1,4 +1,4 @@
-"""A server that is killed again and again under a fleet that never gives up."""
+"""A server that is killed repeatedly under a fleet that never gives up."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ MOMENTS = ("before_the_change", "after_the_change", "during_commit", "before_the
 
 @dataclass(slots=True)
 class Campaign:
-    """One folder, one fleet, and one server after the other."""
+    """A data folder and a fleet, with successive servers."""
 
     data: Path
     fleet: SimulatedFleet
@@ -32,26 +32,26 @@ class Campaign:
     deaths: list[str] = field(default_factory=list)
     settings: Mapping[str, str] = field(default_factory=lambda: SIMULATED)
     command: Sequence[str] = COMMAND
-    """What each server is started by, unless another is named."""
+    """The command that starts each server, unless another is given."""
 
     async def start(
         self, command: Sequence[str] | None = None, *, detect: bool = False
     ) -> RookeryProcess:
-        """Returns when it serves, or is dead already."""
+        """Starts a server; returns when it serves, or is dead already."""
         words = command or self.command
         self.server = server = await start_server(self.data, self.settings, words, detect=detect)
         self.fleet.lines.move(await wait_for_port(server))
         return server
 
     async def die_at(self, moment: str, times: int) -> None:
-        """A server that dies by itself."""
+        """Runs a server that kills itself at a test point."""
         server = await self.start((*DYING, f"{moment}:{times}"))
         assert await asyncio.to_thread(server.process.wait, 120) == -9
         await self._bury(server, moment)
 
     async def strike(self, victim: str, seconds: float) -> None:
-        """A server, or what it stands on, is killed after a while; it lives on in the latter
-        case."""
+        """Kills the server, or a process that it depends on, after a while; in the latter case the
+        server survives."""
         server = self.server or await self.start()
         await asyncio.sleep(seconds)
         if victim == "server":
@@ -62,7 +62,7 @@ class Campaign:
         self.deaths.append(victim)
 
     async def outage(self, seconds: float) -> None:
-        """The database says nothing for longer than anybody waits for it, and then goes on."""
+        """Suspends the database for longer than any time limit, and then resumes it."""
         server = self.server or await self.start()
         events = await asyncio.to_thread(server.events)
         ready = [each for each in events if each["event"] == "database_ready"][-1]
@@ -77,16 +77,16 @@ class Campaign:
         self.deaths.append("outage")
 
     async def get_over_it(self, server: RookeryProcess) -> None:
-        """Waits until it writes again what workers tell. It reads its state anew only if something
-        was on its way to the database."""
+        """Waits until the server writes workers' results again. It rereads its state only if a
+        commit was in progress."""
         await self.fleet.wrote_again(lambda: server.process.poll() is None)
 
     async def audit(self) -> Audit:
-        """Asked while nobody is at work."""
+        """Audits the server, while no worker is active."""
         return await self.fleet.audit(self.settings.get("ROOKERY_DATABASE_URL") or self.data)
 
     async def dead_tasks(self) -> int:
-        """Tasks that were buried for silence, as far as a page of the log shows."""
+        """The number of tasks that were ended for silence, as far as a page of the log shows."""
         answer = await self.fleet.lines.get("/api/v1/actions?action=dead_task&size=200")
         return len(answer["actions"])
 
@@ -121,8 +121,8 @@ async def campaign_on(
     more: Mapping[str, str] = MappingProxyType({}),
     command: Sequence[str] = COMMAND,
 ) -> AsyncIterator[Campaign]:
-    """A first server with runs to play, on a database of its own unless another one is named; the
-    address of a proxy before it is believed who it calls for; `more` settings for the server."""
+    """Starts a first server with runs to play, on its own database unless another is given. `proxy`
+    is the address of a trusted proxy; `more` are further settings."""
     named = {"ROOKERY_DATABASE_URL": database_url, "ROOKERY_TRUSTED_PROXIES": proxy}
     settings = SIMULATED | {name: value for name, value in named.items() if value} | dict(more)
     account = await asyncio.to_thread(made_account, data, settings=settings)
@@ -134,7 +134,7 @@ async def campaign_on(
         await campaign.fleet.submit(runs)
         yield campaign
     finally:
-        # Whoever counts something has put others in their place.
+        # Some tests replace the connections by counting ones, so close both.
         for each in {lines, campaign.fleet.lines}:
             each.close()
         await campaign.finish()

@@ -1,4 +1,4 @@
-"""How every campaign makes accounts, and starts, finds and ends its servers."""
+"""Makes accounts for all campaigns, and starts, finds and ends their servers."""
 
 import asyncio
 import subprocess
@@ -29,7 +29,7 @@ def made_account(
     settings: Mapping[str, str] = SIMULATED,
     command: Sequence[str] = COMMAND,
 ) -> Account:
-    """An approver with a token, made while no server runs."""
+    """Creates an approver with a token while no server runs."""
     surroundings = environment(detect=False) | dict(settings)
     of_its_own = "ROOKERY_DATABASE_URL" not in settings and not data.exists()
     if of_its_own and may_fork(command, surroundings):
@@ -41,7 +41,7 @@ def made_account(
 
 @cache
 def _kept_account(name: str, password: str) -> tuple[Path, Account]:
-    """In a folder to copy: to make one takes seconds."""
+    """An account in a folder to copy, because creating one takes seconds."""
     data = scratch_folder() / f"account of {name}"
     place_data(data)
     return data, _add_account(data, name, password, environment(detect=False), COMMAND)
@@ -81,13 +81,13 @@ async def start_server(
     *,
     detect: bool = False,
 ) -> RookeryProcess:
-    """Begins to start it; wait_for_port returns when it serves."""
+    """Starts a server process without waiting; `wait_for_port` returns when it serves."""
     make = partial(RookeryProcess, ("serve",), data, command, detect=detect, settings=settings)
     return await asyncio.to_thread(make)
 
 
 async def wait_for_port(server: RookeryProcess) -> int:
-    """Where it serves; fails if it ends before it does."""
+    """Waits until the server serves and returns its port; fails if it ends before."""
     ready = await asyncio.to_thread(server.until, "ready")
     return urlsplit(str(ready["address"])).port or 0
 
@@ -98,6 +98,6 @@ async def end_servers(servers: Iterable[RookeryProcess]) -> None:
 
 
 def count_corrections(data: Path) -> int:
-    """How many sums the servers on a folder said that they had to correct."""
+    """How many sums the servers on a folder have logged as corrected."""
     logs = data.parent.glob(f"{data.name}-*.log")
     return sum(log.read_text().count('"sums_corrected"') for log in logs)

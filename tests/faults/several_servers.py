@@ -1,5 +1,5 @@
-"""Several servers on one database under a fleet that calls all of them, as behind a proxy. The
-primary is killed, stopped and woken, cut off from the database, or asked to step down.
+"""Several servers on one database under a fleet that calls all of them, as through a proxy. The
+primary is killed, suspended and resumed, cut off from the database, or asked to step down.
 """
 
 import asyncio
@@ -36,13 +36,14 @@ PROBE_SECONDS = 0.5
 ANSWER_SECONDS = 60.0
 UNAVAILABLE = 503
 MOST_CALLS = 128
-"""At once, of workers and of machines that are kept waiting."""
+"""The most simultaneous calls of workers and waiting machines."""
 UNPLAYABLE = 16
-"""Threads that no simulated worker has: what happens to such a run, people did."""
+"""A number of threads that no simulated worker has, so that everything that happens to such a run
+is due to people."""
 
 
 class Strike(enum.Enum):
-    """What happens to the primary."""
+    """The kinds of strikes against the primary."""
 
     KILLED = "killed"
     STOPPED = "stopped and woken"
@@ -67,15 +68,15 @@ class Member:
 
 
 class Questions(Protocol):
-    """What is asked of a server right when it comes back."""
+    """Questions to a server at the moment it comes back."""
 
     def put_to(self, address: str) -> AbstractAsyncContextManager[None]:
-        """Asked before the block begins, and for a while after it."""
+        """Asks questions before the block begins and for a while afterwards."""
         ...
 
 
 class CallHearer(Protocol):
-    """Who is told of every call of a worker, when it is sent and when it was answered."""
+    """Receives every call of a worker when it is sent and when it is answered."""
 
     def note_sent(self, path: str, body: bytes, client: str) -> None: ...
 
@@ -83,13 +84,14 @@ class CallHearer(Protocol):
 
 
 class SpreadConnections(Connections):
-    """Calls go to any server that answered lately; who is in a call to one that does not waits."""
+    """Connections to any server that answered recently; a call to one that does not answer
+    waits."""
 
     def __init__(self, chance: random.Random) -> None:
         super().__init__(most=MOST_CALLS)
         self.ports: list[int] = []
         self.only = 0
-        """The port of the one server that is called at the moment, if it is one."""
+        """The port of the only server to call, or 0."""
         self.hearers: list[CallHearer] = []
         self._chance = chance
         self._lines: dict[int, Connections] = {}
@@ -125,7 +127,7 @@ class SpreadConnections(Connections):
 
 @dataclass(slots=True)
 class SeveralServers:
-    """The servers, their fleet, and people who send commands to whoever answers."""
+    """The servers, their fleet, and people who send commands to any server that answers."""
 
     folder: Path
     target: Target
@@ -135,18 +137,18 @@ class SeveralServers:
     stack: contextlib.AsyncExitStack
     chance: random.Random
     looking: "asyncpg.Connection[asyncpg.Record]"
-    """Over which the lease is looked at, again and again."""
+    """A connection for reading the lease repeatedly."""
     members: list[Member] = field(default_factory=list)
     repeated: int = 0
-    """Commands whose server died before it answered."""
+    """The number of commands whose server died before it answered."""
     avoided: int = 0
-    """The port of a server that was just stopped or cut off."""
+    """The port of a server that was just suspended or cut off."""
     refused: int = 0
-    """Commands that were to be sent again in a moment."""
+    """The number of commands that were refused with a request to repeat them."""
     started: int = 0
 
     async def start(self) -> Member:
-        """One more server; it stands by unless it is the first."""
+        """Starts another server; it stands by unless it is the first."""
         self.started += 1
         place = self.folder / str(self.started)
         await asyncio.to_thread(place.mkdir)
@@ -158,15 +160,15 @@ class SeveralServers:
         return member
 
     async def remove(self, member: Member) -> None:
-        """Kills it, if it lives."""
+        """Kills a server, if it lives."""
         self.members.remove(member)
         await end_servers([member.process])
 
     async def strike(self, what: Strike, questions: "Questions | None" = None) -> float:
-        """Gives the longest time in which no call was answered that needed a commit. In the end
-        there are as many servers as before. Questions are put to a server that was stopped or cut
-        off as it comes back."""
-        # Calls are to be under way at all servers, also at one that was just started.
+        """Strikes the primary; returns the longest time without an answer to a call that needs a
+        commit. At the end there are as many servers as before. `questions` are put to a suspended
+        or cut-off server when it comes back."""
+        # Calls should be in progress at all servers, including one that was just started.
         await asyncio.sleep(self.chance.uniform(1, 3))
         primary, epoch = await self.find_primary()
         async with self.fleet.listening_for_silence() as silence:
@@ -192,8 +194,8 @@ class SeveralServers:
             await self._step_down()
 
     def _avoid(self, member: Member) -> None:
-        """New calls go to others, as if a proxy knew at once; those under way stay where they
-        are. Else all workers would soon wait for the one that does not answer."""
+        """Sends new calls to other servers, as if a proxy noticed at once; calls in progress stay.
+        Otherwise all workers would soon wait for the server that does not answer."""
         self.lines.ports = [port for port in self.lines.ports if port != member.port]
         self.avoided = member.port
 
@@ -253,7 +255,7 @@ class SeveralServers:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def probe(self) -> None:
-        """Keeps the list of servers that answer, as a proxy does."""
+        """Maintains the list of servers that answer, as a proxy does."""
         async with httpx.AsyncClient(timeout=1.0, verify=False) as client:
             while True:
                 members = tuple(self.members)
@@ -266,7 +268,7 @@ class SeveralServers:
                 await asyncio.sleep(PROBE_SECONDS)
 
     async def command(self) -> None:
-        """Submits, approves, stops and purges tests through one server or another, without end."""
+        """Submits, approves, stops and purges tests through random servers, without end."""
         people = self.people
         while True:
             name = f"LTC idea {time.monotonic_ns()}"
@@ -277,7 +279,7 @@ class SeveralServers:
                     await self.send(people.plan(action, run))
 
     async def send(self, planned: PlannedCommand) -> SentCommand:
-        """One command, sent again with the same key until it is answered."""
+        """Sends one command, repeated with the same key until it is answered."""
         key = secrets.token_hex(16)
         self.people.begun[planned.action, planned.about] += 1
         while True:
@@ -300,7 +302,7 @@ class SeveralServers:
     async def at_work(
         self, workers: int, *others: Callable[[], Coroutine[None, None, None]]
     ) -> AsyncIterator[None]:
-        """Workers and people, and what others do, for the length of the block."""
+        """Runs workers, people and other activities for the length of the block."""
         people = [asyncio.create_task(each()) for each in (self.command, *others)]
         try:
             async with self.fleet.at_work(workers):
@@ -312,7 +314,7 @@ class SeveralServers:
                     await each
 
     async def audit(self) -> Audit:
-        """Asked of each server, while nobody is at work: all say the same."""
+        """Audits each server, while nobody is active; all must say the same."""
         found = []
         for member in self.members:
             with self.calling_only(member):
@@ -322,7 +324,7 @@ class SeveralServers:
 
     @contextmanager
     def calling_only(self, member: Member) -> Iterator[None]:
-        """The fleet calls no other server for the length of the block."""
+        """Lets the fleet call only this server for the length of the block."""
         self.lines.only = member.port
         try:
             yield
@@ -341,7 +343,7 @@ async def _is_ready(client: httpx.AsyncClient, member: Member) -> bool:
 async def several_servers(
     target: Target, folder: Path, count: int, *, runs: int, seed: int
 ) -> AsyncIterator[SeveralServers]:
-    """So many servers with runs to play."""
+    """Starts `count` servers with runs to play."""
     settings = {"ROOKERY_DATABASE_URL": target.dsn}
     make = partial(made_account, folder / "accounts", settings=settings)
     owner, boss = [await asyncio.to_thread(make, name) for name in (OWNER, BOSS)]

@@ -1,4 +1,4 @@
-"""A farm whose database and files lie on small disks of their own, under a fleet at work."""
+"""A farm whose database and files are on separate small disks, under an active fleet."""
 
 import asyncio
 import json
@@ -37,12 +37,14 @@ RESERVE_MB = 64
 SETTINGS = SIMULATED | {"ROOKERY_DISK_RESERVE_MB": str(RESERVE_MB)}
 LOOK_SECONDS = 0.05
 FEW_UPLOADS = Faults(games=0.01)
-"""A simulated worker sends its games until they are taken; most are to go on reporting."""
+"""A low rate of uploads: a simulated worker repeats an upload until it is accepted, and most
+workers should keep reporting."""
 
 
 @asynccontextmanager
 async def small_disks(data: Path) -> AsyncIterator[int]:
-    """Mounts them below the data folder, for a process and those that join it: its id."""
+    """Mounts small disks below the data folder in a separate namespace; yields the id of the
+    process that holds it."""
     holder = await asyncio.create_subprocess_exec(
         *("unshare", *USER, "sh", "-c", MOUNT, str(data)), stdout=subprocess.PIPE
     )
@@ -56,14 +58,14 @@ async def small_disks(data: Path) -> AsyncIterator[int]:
 
 
 def beside(holder: int) -> tuple[str, ...]:
-    """What makes a command see the small disks."""
+    """The prefix that makes a command see the small disks."""
     joined = (f"--target={holder}", "--user", "--mount", "--preserve-credentials")
     return ("nsenter", *joined)
 
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """How the server is started."""
+    """The way the server is started."""
 
     data: Path
     command: tuple[str, ...]
@@ -75,7 +77,7 @@ class Serving:
 
 @dataclass(slots=True)
 class SmallDiskFarm:
-    """A server that is started again when it ends, as a service manager does."""
+    """A server that is restarted when it ends, as by a service manager."""
 
     data: Path
     holder: int
@@ -86,11 +88,11 @@ class SmallDiskFarm:
     seen: list[RookeryProcess] = field(default_factory=list)
 
     def disk(self, name: str) -> Path:
-        """The folder of a disk, as this process sees it."""
+        """The folder of a disk as seen by this process."""
         return Path(f"/proc/{self.holder}/root{self.data}/{name}")
 
     async def fill(self, name: str, *, leave: int = 0) -> None:
-        """Until only so many bytes are free."""
+        """Fills a disk until only `leave` bytes are free."""
         await asyncio.to_thread(self._fill, name, leave)
 
     def _fill(self, name: str, leave: int) -> None:
@@ -106,7 +108,7 @@ class SmallDiskFarm:
         return disk.f_bavail * disk.f_frsize
 
     async def ready(self) -> tuple[int, str]:
-        """The status of /readyz and what it has to tell; 0 while nobody answers."""
+        """The status and text of /readyz; 0 if nothing answers."""
         status, text = await self.call("GET", "/readyz")
         told = json.loads(text) if status else {}
         return status, str(told.get("reason") or told.get("warning") or "")
@@ -117,7 +119,7 @@ class SmallDiskFarm:
         return status
 
     async def ask_for_a_task(self) -> tuple[int, str]:
-        """As a worker of its own would."""
+        """Asks for a task as another worker."""
         info = worker_info(self.fleet.account.name, "feedfeed", concurrency=8, nps=600_000.0)
         body = {"password": self.fleet.account.password, "worker_info": info}
         kind = {"content-type": "application/json"}
@@ -131,7 +133,7 @@ class SmallDiskFarm:
         return await asyncio.to_thread(_answer_to, request)
 
     async def until(self, holds: Callable[[int, str], bool]) -> None:
-        """Waits until /readyz says something."""
+        """Waits until the answer of /readyz fulfils a condition."""
         deadline, found = time.monotonic() + LIMIT_SECONDS, (0, "")
         while not holds(*found):
             assert time.monotonic() < deadline, found
@@ -139,12 +141,12 @@ class SmallDiskFarm:
             found = await self.ready()
 
     async def audit(self) -> Audit:
-        """Asked while nobody is at work. The data folder has a name that no socket may have, so
-        that the database's lies where we see it, too."""
+        """Audits the server, while no worker is active. The data folder's name is not allowed for
+        sockets, so the database's socket is elsewhere, where this process can see it."""
         return await self.fleet.audit(self.disk(DATABASE).parent)
 
     async def keep_serving(self) -> None:
-        """Until cancelled."""
+        """Restarts the server until cancelled."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             if self.server.process.poll() is not None:
@@ -172,8 +174,8 @@ def _answer_to(request: urllib.request.Request) -> tuple[int, str]:
 async def farm_on_small_disks(
     folder: Path, *, runs: int, external: bool = False
 ) -> AsyncIterator[SmallDiskFarm]:
-    """With its own database and files on them, or with an external database alone, whose disk the
-    server does not see."""
+    """Runs a farm with its database and files on small disks, or with only an external database on
+    one, whose disk the server can't see."""
     data = folder / "small, full"
     async with small_disks(data) as holder, AsyncExitStack() as stack:
         serving = Serving(data, (*beside(holder), *COMMAND), SETTINGS)
@@ -209,5 +211,5 @@ async def _farm(
 
 
 def _find_database(data: Path) -> str:
-    """The address of an embedded server, as that of an external one."""
+    """The address of an embedded server in the form of an external one's."""
     return socket_target(str(recorded(Layout(data))), PORT, "rookery", "rookery").dsn

@@ -1,5 +1,5 @@
-"""Two PostgreSQL servers of a test's own: a primary and its synchronous standby, which is promoted
-when the primary has been killed. The one that was killed comes back as the standby of the other.
+"""Two PostgreSQL servers for a test: a primary and its synchronous standby, which is promoted when
+the primary was killed. The killed one returns as the standby of the other.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ IN_STEP = "SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync',
 
 
 class Node:
-    """One of the two servers, on a folder of its own."""
+    """One of the two servers, on its own folder."""
 
     def __init__(self, home: Path, name: str) -> None:
         self.name = name
@@ -56,7 +56,7 @@ class Node:
         self._process: subprocess.Popen[bytes] | None = None
 
     def make(self) -> None:
-        """An empty cluster that lets others copy it."""
+        """Creates an empty cluster that allows replication."""
         words = ("--username", USER, "--auth=trust", "--locale=C", "--encoding=UTF8")
         run("initdb", "--pgdata", str(self.data), *words, "--no-instructions")
         with (self.data / "postgresql.conf").open("a") as settings:
@@ -64,7 +64,7 @@ class Node:
         (self.data / "pg_hba.conf").write_text(ACCESS)
 
     def copy(self, primary: "Node") -> None:
-        """A standby of another, made anew from it."""
+        """Creates a standby as a new copy of another server."""
         shutil.rmtree(self.data, ignore_errors=True)
         source = ("--host", str(primary.socket), "--port", str(PORT), "--username", USER)
         words = ("--write-recovery-conf", "--checkpoint=fast", "--wal-method=stream")
@@ -86,14 +86,14 @@ class Node:
             time.sleep(0.05)
 
     def wait_for_standby(self, wanted: bool) -> None:
-        """Whether commits wait until a standby has them; counts from the next start or reload."""
+        """Sets whether commits wait for a standby; takes effect at the next start or reload."""
         names = "*" if wanted else ""
         (self.data / "role.conf").write_text(f"synchronous_standby_names = '{names}'\n")
         if self._process is not None:
             self._process.send_signal(signal.SIGHUP)
 
     def find_sender(self) -> int:
-        """The process of a primary that sends the standby what was written."""
+        """The process of a primary that sends changes to the standby."""
         assert self._process is not None
         children = [each for each in pids() if parent_of(each) == self._process.pid]
         return next(each for each in children if "walsender" in command_line_of(each))
@@ -102,7 +102,7 @@ class Node:
         run("pg_ctl", "promote", "--pgdata", str(self.data), "--wait")
 
     def kill(self) -> None:
-        """All of it at once, as when its machine dies."""
+        """Kills all its processes at once, as if its machine failed."""
         if self._process is None:
             return
         postmaster = self._process.pid
@@ -114,7 +114,7 @@ class Node:
 
 
 class Pair:
-    """A primary, its synchronous standby, and the address that names both."""
+    """A primary, its synchronous standby, and an address with both hosts."""
 
     def __init__(self, home: Path) -> None:
         self.primary, self.standby = Node(home, "a"), Node(home, "b")
@@ -128,7 +128,7 @@ class Pair:
         await self.attach_standby()
 
     async def attach_standby(self) -> None:
-        """Returns when every commit waits for the standby."""
+        """Attaches the standby; returns when every commit waits for it."""
         await asyncio.to_thread(self.standby.copy, self.primary)
         await asyncio.to_thread(self.standby.start)
         await asyncio.to_thread(self.primary.wait_for_standby, True)
@@ -138,9 +138,9 @@ class Pair:
             await asyncio.sleep(0.05)
 
     async def fail_over(self, *, cut_seconds: float = 0.0) -> float:
-        """Kills the primary and promotes the standby; gives the seconds between. With
-        `cut_seconds` the standby hears nothing for so long before, so that there are commits
-        which the primary has and the standby never gets: whoever was told of one was misled."""
+        """Kills the primary and promotes the standby; returns the seconds in between. With
+        `cut_seconds` the standby receives nothing for that time before, so that the primary has
+        commits that the standby never gets; none of these may have been acknowledged."""
         if cut_seconds:
             os.kill(await asyncio.to_thread(self.primary.find_sender), signal.SIGSTOP)
             await asyncio.sleep(cut_seconds)
@@ -152,7 +152,7 @@ class Pair:
 
     @property
     def connect_args(self) -> dict[str, Any]:
-        """How the present primary is reached."""
+        """The connection arguments of the present primary."""
         place = {"host": str(self.primary.socket), "port": PORT}
         return place | {"user": USER, "database": DATABASE, "password": ""}
 
@@ -170,7 +170,7 @@ class Pair:
 
 @asynccontextmanager
 async def standby_pair() -> AsyncIterator[Pair]:
-    """Both servers, with an empty database; in a short folder, for the sake of the sockets."""
+    """Runs both servers with an empty database, in a folder with a short path for the sockets."""
     home = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="rookery-pair-"))
     pair = await asyncio.to_thread(Pair, home)
     try:
@@ -182,11 +182,11 @@ async def standby_pair() -> AsyncIterator[Pair]:
 
 
 def run(program: str, *words: str) -> None:
-    """One of PostgreSQL's own programs, to its end."""
+    """Runs one of PostgreSQL's programs to its end."""
     command = as_account(str(folder.find() / program), *words)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def as_account(*command: str) -> list[str]:
-    """PostgreSQL refuses to run as root."""
+    """A command under an account that PostgreSQL accepts, since it refuses root."""
     return [sys.executable, str(AS_ACCOUNT), *command]

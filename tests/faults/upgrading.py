@@ -1,4 +1,4 @@
-"""Servers of several versions that follow one another on one database, under a fleet at work."""
+"""Successive servers of several versions on one database, under an active fleet."""
 
 import asyncio
 import re
@@ -23,7 +23,7 @@ from tests.fleet.fleet import SimulatedFleet
 from tests.rookery_process import COMMAND, LIMIT_SECONDS, PROJECT, SIMULATED, RookeryProcess
 
 OLD = "4eea074f"
-"""The last delivery from before there were migrations: what databases are upgraded from."""
+"""The commit from before there were migrations whose databases are upgraded."""
 TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
 NEWEST = "SELECT max(number) FROM schema_migrations"
 LOOK_SECONDS = 0.01
@@ -31,29 +31,29 @@ NO_MORE: Mapping[str, str] = MappingProxyType({})
 
 
 class HistoryMissing(Exception):
-    """The code of an earlier commit is not at hand."""
+    """The code of an earlier commit is not available."""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of Rookery: the command and where its code lies."""
+    """A version of Rookery: its command and the folder of its code."""
 
     command: tuple[str, ...] = COMMAND
     source: Path = PROJECT / "src"
 
     @property
     def stands_by(self) -> bool:
-        """Whether it forwards to another primary and hands over when it stops."""
+        """Whether it can stand by: forwards to another primary and hands over when it stops."""
         return (self.source / "rookery" / "farm" / "instances.py").exists()
 
     @property
     def migrations(self) -> Path:
-        """The folder of those that it brings."""
+        """The folder of its migrations."""
         return self.source / "rookery" / "db" / "sql" / "migrations"
 
 
 def find_previous() -> str:
-    """The last commit whose schema was another one than this one's."""
+    """The last commit with another schema than this one's."""
     folder = str(FOLDER.relative_to(PROJECT))
     words = ("git", "log", "-1", "--format=%h", "--", folder)
     changed = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=False)
@@ -67,21 +67,21 @@ def find_previous() -> str:
 
 
 def find_last_commit() -> str:
-    """The commit before this one; where git lacks it, as for `find_previous`."""
+    """The commit before this one; if git lacks it, as in `find_previous`."""
     words = ("git", "rev-parse", "--short", "--verify", "HEAD~1")
     found = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=False)
     return find_previous() if found.returncode else found.stdout.strip()
 
 
 def is_shallow() -> bool:
-    """Whether this is a clone that was told to leave its history out."""
+    """Whether this is a shallow clone."""
     words = ("git", "rev-parse", "--is-shallow-repository")
     found = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=False)
     return found.stdout.strip() == "true"
 
 
 def check_out(commit: str, folder: Path) -> Version:
-    """The code of an earlier commit, from the history of this clone."""
+    """Checks out the code of an earlier commit from this clone's history."""
     folder.mkdir()
     words = ("git", "archive", commit, "src", "locks", "docs")
     packed = subprocess.run(words, cwd=PROJECT, capture_output=True, check=False)
@@ -96,8 +96,8 @@ def check_out(commit: str, folder: Path) -> Version:
 
 
 def later_version(folder: Path, *, contracts: bool = False) -> Version:
-    """A version after this one, which widens every table and makes an index of a busy one; it may
-    also take away what only versions before it would use."""
+    """A version after this one, which adds a column to every table and an index to a busy one; with
+    `contracts` it also removes what only earlier versions use."""
     folder.mkdir()
     following, baseline = load_migrations()[-1].number + 1, FOLDER / "0001_baseline.sql"
     tables = TABLE.findall(baseline.read_text())
@@ -119,13 +119,14 @@ def later_version(folder: Path, *, contracts: bool = False) -> Version:
 
 
 def newest_migration(folder: Path) -> int:
-    """The last one in a folder; 1 where a version has none yet, but one schema."""
+    """The number of the last migration in a folder; 1 for a version without any, which has a single
+    schema."""
     return max((each.number for each in load_migrations(folder)), default=1)
 
 
 @dataclass(slots=True)
 class Upgrading:
-    """One database, one fleet, and servers of one version after the other."""
+    """A database and a fleet, with successive servers of several versions."""
 
     folder: Path
     target: Target
@@ -136,7 +137,7 @@ class Upgrading:
 
     @property
     def data(self) -> Path:
-        """Of every server."""
+        """The data folder of every server."""
         return self.folder / "data"
 
     @property
@@ -144,20 +145,20 @@ class Upgrading:
         return SIMULATED | {"ROOKERY_DATABASE_URL": self.target.dsn} | dict(self.more)
 
     async def start(self, version: Version) -> RookeryProcess:
-        """Begins to start a server, beside those that are there."""
+        """Starts another server, without waiting for it."""
         settings = self.settings | environment_of(version)
         server = await start_server(self.data, settings, version.command)
         self.servers.append(server)
         return server
 
     async def follow(self, server: RookeryProcess) -> None:
-        """The fleet calls this server from now on; returns when it has written for it."""
+        """Lets the fleet call this server from now on; returns when it has written for it."""
         self.fleet.lines.move(await wait_for_port(server))
         if self.fleet.workers:
             await self.fleet.wrote_again()
 
     async def until_migrated(self, number: int) -> None:
-        """Waits until a migration is applied, whoever did it."""
+        """Waits until a migration is applied, by any server."""
         connection = await asyncpg.connect(**self.target.connect_args)
         deadline = time.monotonic() + LIMIT_SECONDS
         try:
@@ -168,9 +169,9 @@ class Upgrading:
             await connection.close()
 
     async def replace(self, old: RookeryProcess, new: RookeryProcess, *, unnoticed: bool) -> int:
-        """The old one is asked to stop and the new one takes over: how many calls had no answer.
-        Unnoticed where the old one hands over: the fleet calls the new one before that, which
-        forwards."""
+        """Stops the old server so that the new one takes over; returns how many calls had no
+        answer. With `unnoticed`, because the old one hands over, the fleet calls the new one before
+        that, which forwards."""
         if unnoticed:
             await self.follow(new)
         refused = self.fleet.lines.refused
@@ -182,7 +183,7 @@ class Upgrading:
         return self.fleet.lines.refused - refused
 
     async def audit(self) -> Audit:
-        """Asked while nobody is at work."""
+        """Audits the server, while no worker is active."""
         return await self.fleet.audit(self.folder / "postgres")
 
 
@@ -194,7 +195,7 @@ def environment_of(version: Version) -> dict[str, str]:
 async def farm_of(
     version: Version, folder: Path, *, runs: int, more: Mapping[str, str] = NO_MORE
 ) -> AsyncIterator[Upgrading]:
-    """A farm that a server of this version has made, with runs to play."""
+    """Runs a farm that a server of this version has created, with runs to play."""
     postgres = running(folder / "postgres")
     target = await asyncio.to_thread(postgres.__enter__)
     try:

@@ -1,4 +1,4 @@
-"""Machines without work, which one server or another keeps waiting, again and again."""
+"""Machines without work, which keep waiting at random servers."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,8 @@ from tests.fleet.connections import Answer, NoReply
 from tests.wire.worker.farm import worker_info
 
 WAIT_SECONDS = 12.0
-"""Longer than a call waits for a primary, and much shorter than anybody waits for an answer."""
+"""How long each waits: longer than a call waits for a primary, but much shorter than a client waits
+for an answer."""
 PAUSE_SECONDS = 0.1
 TOO_LITTLE_MEMORY = 1
 FIRST = 0xF0000000
@@ -18,7 +19,7 @@ FIRST = 0xF0000000
 
 @dataclass(slots=True)
 class WaitingMachines:
-    """So many, and how often one was told that there is nothing, or given what is not for it."""
+    """Waiting machines, and how often one was told that there is no task, or wrongly got one."""
 
     farm: SeveralServers
     count: int
@@ -26,7 +27,7 @@ class WaitingMachines:
     wrong: int = 0
 
     async def wait(self) -> None:
-        """All of them, without end."""
+        """Lets all machines wait, without end."""
         async with asyncio.TaskGroup() as all_of_them:
             for number in range(self.count):
                 all_of_them.create_task(self._wait(f"{FIRST + number:08x}"))
@@ -43,5 +44,5 @@ class WaitingMachines:
 
     def _hear(self, answer: Answer) -> None:
         self.wrong += answer.get("task_waiting") is not False
-        # Else the server hashes passwords for others just now.
+        # Another text means that the server was busy hashing passwords.
         self.told += str(answer.get("info")).startswith("no task")

@@ -1,8 +1,9 @@
-"""Runs a command as root of a place where user namespaces are forbidden, as in many containers.
+"""Runs a command as root in an environment where user namespaces are forbidden, as in many
+containers.
 
     without_namespaces.py COMMAND...
 
-Real root keeps its other accounts there; for anyone else root is the only account.
+If started by real root, the other accounts exist there; otherwise root is the only account.
 """
 
 import os

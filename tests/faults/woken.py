@@ -1,8 +1,8 @@
-"""Questions to a server that was primary, slept or was cut off, and comes back: no answer may be
-older than what the rows said before it was asked.
+"""Questions to a server that was primary, was suspended or cut off, and comes back: no answer may
+be older than the rows were before the question.
 
-Some lie in its sockets before it wakes, so that they are the first that it hears; more follow while
-it finds out that it is no longer primary. It may refuse with a 503, or have the primary answer.
+Some questions are in its sockets before it resumes, so that it reads them first; more follow while
+it finds out that it is no longer primary. It may refuse with a 503, or forward to the primary.
 """
 
 import asyncio
@@ -52,7 +52,8 @@ GAMES = "SELECT wins + losses + draws FROM runs WHERE id = $1"
 IS_ACTIVE = "SELECT active FROM present_tasks WHERE run = $1 AND id = $2"
 SHOWN_GAMES = re.compile(r'<dd id="games">([\d,]+)')
 BEFORE, AT_ONCE = 24, 6
-"""Questions that are sent before it wakes, and that are open at a time later."""
+"""The number of questions that are sent before the server resumes, and of simultaneous ones
+later."""
 LATER_SECONDS = 1.0
 ANSWER_SECONDS = 60.0
 READS = ("v1", "page", "document")
@@ -61,14 +62,14 @@ CALLS = ("beat", "update_task")
 
 @dataclass(frozen=True, slots=True)
 class WrittenCommits:
-    """All group commits since they are watched, by a trigger that notes who wrote in which term."""
+    """All group commits since a trigger notes which server wrote in which term."""
 
     commits: int
     terms: int
     late: int
-    """Written in a term after which there had been another."""
+    """The number of commits that were written after the end of their term."""
     shared: int
-    """Terms in which more than one server wrote."""
+    """The number of terms in which more than one server wrote."""
 
 
 async def watch_commits(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
@@ -83,20 +84,20 @@ async def read_commits(connection: "asyncpg.Connection[asyncpg.Record]") -> Writ
 
 @dataclass(slots=True)
 class HeldTask:
-    """A task as its worker knows it."""
+    """A task from its worker's view."""
 
     key: Key
     said: Mapping[str, Any]
     client: str
     games: int
     may_be_over: bool = False
-    """Something was sent that ends it."""
+    """Whether a call was sent that ends it."""
     is_over: bool = False
-    """A server has acknowledged its end."""
+    """Whether a server has acknowledged its end."""
 
 
 class HeldTasks:
-    """Every task that a worker was given, and whether it goes on; told of all calls."""
+    """All tasks that workers got, and whether they continue; receives all calls."""
 
     def __init__(self) -> None:
         self.tasks: dict[Key, HeldTask] = {}
@@ -132,7 +133,7 @@ class HeldTasks:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, and what is known before it."""
+    """A question, and what was known before it."""
 
     kind: str
     path: str
@@ -144,17 +145,17 @@ class Question:
 
 @dataclass(slots=True)
 class WokenQuestions:
-    """Asks, and counts what was answered."""
+    """Asks questions, and counts the answers."""
 
     ledger: Ledger
     tasks: HeldTasks
     looking: "asyncpg.Connection[asyncpg.Record]"
-    """For these questions alone."""
+    """A database connection for these questions only."""
     runs: tuple[str, ...]
-    """Whose games never become fewer."""
+    """Runs whose number of games never decreases."""
     chance: random.Random
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By the kind of question, and what came of it."""
+    """Counts by the kind of question and its outcome."""
     stale: list[str] = field(default_factory=list)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -190,12 +191,13 @@ class WokenQuestions:
         return Question(kind, paths[kind], least_games=games)
 
     def _about_task(self, kind: str) -> Question:
-        """Of the newest, of which a server that slept knows little: some are over."""
+        """A question about one of the newest tasks, of which a suspended server knows little; some
+        are over."""
         newest = list(self.tasks.tasks.values())[-120:]
         task = self.chance.choice(newest)
         content = dict(task.said) | {"run_id": task.key[0], "task_id": task.key[1]}
         if kind == "update_task":
-            # What was acknowledged before: it is told again, as by a worker on a slow line.
+            # Repeat results that were acknowledged before, as a worker on a slow line would.
             entry = self.ledger.entries.get(task.key)
             content["stats"] = stats(entry.acknowledged if entry else NOTHING)
         return Question(kind, f"/api/{kind}", content, task=task, was_over=task.is_over)
@@ -223,7 +225,7 @@ class WokenQuestions:
         self.counts[question.kind, said] += 1
 
     async def judge(self, question: Question, answer: httpx.Response) -> str:
-        """What is out of date or otherwise wrong about an answer; empty for nothing."""
+        """What is outdated or otherwise wrong about an answer; empty if nothing."""
         if answer.status_code != 200:
             return f"{answer.status_code} {answer.text[:200]}"
         if question.task is not None:

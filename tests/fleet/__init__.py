@@ -1,1 +1,2 @@
-"""A simulated fleet with a ledger: workers that play nothing, and remember what they were told."""
+"""A simulated fleet with a ledger: workers that play nothing, and record what was acknowledged to
+them."""

@@ -1,5 +1,5 @@
-"""The server's books after all that: what it shows must follow from its tasks, and these must be
-what the ledger allows."""
+"""Audits a server after a load: what it shows must follow from its tasks, and these must agree with
+the ledger."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -22,24 +22,24 @@ from tests.fleet.worker import CORES
 PAGE = 200
 NEAR = 1e-6
 NEARLY = PurgeRule(p_value=2 * MANUAL.p_value, residual=0.9 * MANUAL.residual)
-"""What people's purges go by, with some room."""
+"""The rule of manual purges, with some tolerance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What was found wrong, and how much there was to look at."""
+    """The errors found, and how much was checked."""
 
     wrong: tuple[str, ...]
     tasks: int
     games: int
     replayed: int
-    """Reports of sequential tests that were counted again in their order."""
+    """The number of reports of sequential tests that were replayed in order."""
 
 
 async def audit_server(
     lines: Connections, ledger: Ledger, runs: list[str], where: Path | str
 ) -> Audit:
-    """Everything in which server, rows and ledger disagree."""
+    """All differences between server, rows and ledger."""
     found: dict[Key, Results] = {}
     wrong: list[str] = []
     reports = struck_games = 0
@@ -100,8 +100,8 @@ def _disagreements(run: v1.RunDetails, tasks: list[v1.TaskEntry]) -> list[str]:
 
 
 def find_struck_wrongly(tasks: Sequence[v1.TaskEntry], ledger: Ledger) -> list[str]:
-    """Of a purge: nothing is left of what it took, which is tasks that crashed too often, or where
-    none did so, all tasks of the one worker whose results differ from those of the others."""
+    """Errors in purges: nothing may remain of purged tasks, which must be those that crashed too
+    often, or, without any, all tasks of the one worker whose results differ from the others'."""
     wrong, others = [], []
     struck = [task for task in tasks if task.bad]
     for task in struck:
@@ -117,8 +117,8 @@ def find_struck_wrongly(tasks: Sequence[v1.TaskEntry], ledger: Ledger) -> list[s
 
 
 def _differ(struck: list[v1.TaskEntry], tasks: Sequence[v1.TaskEntry], ledger: Ledger) -> bool:
-    """Whether these are of the one worker that differs most from the others, by what was
-    acknowledged: a report whose answer was lost may have counted too, so nearly enough will do."""
+    """Whether these are the tasks of the worker that differs most from the others, by acknowledged
+    results. A report whose answer was lost may have counted too, so the rule has some tolerance."""
     results: defaultdict[str, Results] = defaultdict(lambda: NOTHING)
     for task in tasks:
         results[task.worker] += _before(task, ledger) if task.bad else task.results
@@ -127,13 +127,13 @@ def _differ(struck: list[v1.TaskEntry], tasks: Sequence[v1.TaskEntry], ledger: L
 
 
 def _before(task: v1.TaskEntry, ledger: Ledger) -> Results:
-    """What a task that was struck out held, as far as its worker knows."""
+    """The results of a struck-out task before that, as far as its worker knows."""
     entry = ledger.entries.get((task.run, task.id))
     return entry.acknowledged if entry else task.results
 
 
 def _starts(tasks: list[v1.TaskEntry]) -> list[int]:
-    """Where each task begins if none overlaps another and nothing is left out."""
+    """The start of each task if none overlap and no games are left out."""
     starts, next_one = [], 0
     for task in tasks:
         starts.append(next_one)
@@ -150,7 +150,7 @@ def _llr(run: v1.RunDetails, results: Results) -> float:
 def _of_tune(
     document: dict[str, Any], run_id: str, found: dict[Key, Results], ledger: Ledger
 ) -> list[str]:
-    """Values and iterations follow from the batches that were counted."""
+    """Errors in a tune: its values and iterations must follow from the counted batches."""
     spsa = document["args"]["spsa"]
     theta = [param["start"] for param in spsa["params"]]
     for key, entry in ledger.entries.items():

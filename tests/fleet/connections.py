@@ -1,4 +1,5 @@
-"""Connections to a server that may die, move or be cut off; whatever is no JSON is no answer."""
+"""Connections to a server that may die, move or be cut off; a reply that is no JSON counts as
+none."""
 
 import asyncio
 import json
@@ -18,11 +19,11 @@ HEAD = (
 
 
 class NoReply(Exception):
-    """Nobody knows what became of the call."""
+    """The outcome of the call is unknown."""
 
 
 class Connections:
-    """Connections that many workers share, as a proxy before the server would have them."""
+    """Connections that many workers share, as through a proxy."""
 
     def __init__(self, most: int = 64, *, token: str = "") -> None:
         self.port = 0
@@ -30,12 +31,12 @@ class Connections:
         self.calls = 0
         self.refused = 0
         self.written = 0.0
-        """When the latest call began whose answer had to wait for a commit."""
+        """The start of the latest answered call that needed a commit."""
         self._free: list[Line] = []
         self._room = asyncio.Semaphore(most)
 
     def move(self, port: int) -> None:
-        """The server is somewhere else now."""
+        """Uses another port of the server from now on."""
         self.port = port
         self.close()
 

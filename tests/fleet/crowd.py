@@ -1,8 +1,8 @@
-"""A crowd of cheap workers at the mix of calls of a real fleet, each at its own moments.
+"""A crowd of cheap simulated workers with the call mix of a real fleet, each with its own schedule.
 
-No worker has a coroutine of its own: one pump takes from a heap whoever is due, and answers come as
-calls of functions. A worker beats every two minutes by its own clock, reports once in 21 minutes on
-average and asks for another task once in nine, both by chance and without memory, so that the mix
+Workers have no coroutines: one pump takes due workers from a heap, and answers arrive as callbacks.
+A worker gives a sign of life every two minutes on its own schedule, reports once in 21 minutes on
+average and asks for another task once in nine, both at memoryless random intervals, so that the mix
 is the same in the first minute as in the last: that of the burst of 9,423 workers.
 """
 
@@ -32,9 +32,11 @@ from tests.wire.worker.farm import worker_info
 BEAT_SECONDS = 120.0
 REPORT_SECONDS = 9_400 / 7.4
 ENDING = 0.52
-"""The share of reports that end their task here, after which a worker asks for the next."""
+"""The share of reports that end their task in this simulation, after which a worker asks for the
+next."""
 ASK_SECONDS = 1 / (18.1 / 9_423 - ENDING / REPORT_SECONDS)
-"""Until a worker asks without that: both make 18.1 task requests a second of 9,423 workers."""
+"""The mean time until a worker asks for a task for another reason; together they give 18.1 task
+requests per second of 9,423 workers."""
 RETRY_SECONDS = 15.0
 PUMP_SECONDS = 0.002
 HEAD = (
@@ -50,7 +52,7 @@ _read: Callable[[bytes], Any] = msgspec.json.Decoder().decode
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """Mean seconds between the calls of one worker."""
+    """The mean seconds between a worker's calls."""
 
     beat: float = BEAT_SECONDS
     report: float = REPORT_SECONDS
@@ -61,18 +63,18 @@ class Mix:
 
     @property
     def calls(self) -> float:
-        """Calls a second of one worker."""
+        """The calls per second of one worker."""
         return 1 / self.beat + 1 / self.report + 2 * (1 / self.ask + ENDING / self.report)
 
 
 def address_of(number: int) -> str:
-    """An address of the worker's own on this machine."""
+    """A loopback address for each worker."""
     network, host = divmod(number, 254)
     return f"127.{1 + network // 256}.{network % 256}.{1 + host}"
 
 
 class CheapWorker:
-    """One worker: what it holds, and when it does what next."""
+    """A worker: its task, and when it does what next."""
 
     __slots__ = (
         "_body",
@@ -99,7 +101,7 @@ class CheapWorker:
         self.ids = b""
         self.results = NOTHING
         self.sent: Results | None = None
-        """A report that nobody has acknowledged yet."""
+        """A report that has not been acknowledged yet."""
         self.beats_at = self.reports_at = self.asks_at = 0.0
 
     @property
@@ -133,7 +135,7 @@ class CheapWorker:
 
 
 class Crowd:
-    """Workers, and who of them is due when."""
+    """All workers, with the queue of those that are due."""
 
     def __init__(self, lines: Lines, ledger: Ledger, figures: Figures, mix: Mix) -> None:
         self.lines = lines
@@ -141,7 +143,7 @@ class Crowd:
         self.figures = figures
         self.mix = mix
         self.at_work = 0
-        """Workers that have a task, or had one."""
+        """The number of workers that have or had a task."""
         self.in_flight = 0
         self._chance = random.Random(1)
         self._due: list[tuple[float, int, CheapWorker, str]] = []
@@ -150,7 +152,7 @@ class Crowd:
         self._stopping = False
         self._alone = False
         self.samples: dict[tuple[str, int], bytes] = {}
-        """An answer of each kind that was no success."""
+        """One example of each kind of failed answer."""
         self._hearers: dict[str, Callable[[CheapWorker, Answer | None, float], None]] = {
             "request_version": self._hear_version,
             "request_task": self._hear_task,
@@ -158,7 +160,7 @@ class Crowd:
             "update_task": self._hear_update,
         }
 
-    # Who is due, and when.
+    # The queue of due workers.
 
     def arrive(self, worker: CheapWorker, moment: float) -> None:
         self._push(moment, worker, "request_version")
@@ -168,7 +170,7 @@ class Crowd:
         self._pump()
 
     async def stop(self) -> None:
-        """No more calls; returns when those under way are answered."""
+        """Makes no more calls; returns when those in progress are answered."""
         self._stopping = True
         if self._timer is not None:
             self._timer.cancel()
@@ -178,7 +180,7 @@ class Crowd:
             await asyncio.sleep(0.05)
 
     def resume(self, workers: Sequence[CheapWorker]) -> None:
-        """All of these go on with what they hold, as if nothing had happened."""
+        """Lets these workers continue with their tasks, as if nothing had happened."""
         now, self._stopping, self._due = time.monotonic(), False, []
         for worker in workers:
             worker.beats_at = now + self._chance.uniform(0, self.mix.beat)
@@ -186,14 +188,14 @@ class Crowd:
         self._pump()
 
     def return_all(self, workers: Sequence[CheapWorker], moments: Iterable[float]) -> None:
-        """All of these ask for a task anew, each at its moment, whatever they had in mind."""
+        """Lets these workers ask for a task at the given times, whatever they were about to do."""
         now, self._due = time.monotonic(), []
         for worker, moment in zip(workers, moments, strict=True):
             self.arrive(worker, now + moment)
         self.start()
 
     def hasten(self, times: float) -> None:
-        """Everybody calls so many times as often from now on."""
+        """Multiplies the rate of all calls from now on."""
         now = time.monotonic()
         self.mix = self.mix.faster(times)
         self._due = [
@@ -207,8 +209,8 @@ class Crowd:
             worker.asks_at = now + (worker.asks_at - now) / times
 
     async def call_only(self, workers: Sequence[CheapWorker], endpoint: str, rate: float) -> float:
-        """Everybody of these makes the same call once, so many a second; how long it took. Asked
-        while nobody is at work."""
+        """Lets each of these workers make the same call once, `rate` per second; returns the time
+        it took. Only while no worker is active."""
         began, self._due = time.monotonic(), []
         for number, worker in enumerate(workers):
             self._push(began + number / rate, worker, endpoint)
@@ -234,7 +236,7 @@ class Crowd:
             self._timer = asyncio.get_running_loop().call_later(PUMP_SECONDS, self._pump)
 
     def _next(self, worker: CheapWorker) -> None:
-        """Whatever comes first."""
+        """Schedules the worker's earliest next call."""
         if self._stopping or self._alone:
             return
         moment, endpoint = worker.beats_at, "beat"
@@ -242,11 +244,11 @@ class Crowd:
             moment, endpoint = worker.reports_at, "update_task"
         if worker.asks_at < moment:
             moment, endpoint = worker.asks_at, "request_version"
-        # Whoever was kept waiting for an answer is late by no fault of ours.
+        # A call that is late because of a slow answer does not count as the generator's lag.
         self._push(max(moment, time.monotonic()), worker, endpoint)
 
     def _later(self, worker: CheapWorker, endpoint: str) -> None:
-        """Once more, as a worker does that was not answered."""
+        """Schedules the call again, as a worker does without an answer."""
         if not self._stopping and not self._alone:
             self._push(time.monotonic() + RETRY_SECONDS, worker, endpoint)
 
@@ -276,7 +278,7 @@ class Crowd:
         self._hearers[endpoint](worker, answer, now)
 
     def _understand(self, endpoint: str, status: int, body: bytes, now: float) -> Answer | None:
-        """None where the worker has to try again."""
+        """The parsed answer; None if the worker must try again."""
         if status == LOST:
             return None
         if status != 200:
@@ -313,7 +315,7 @@ class Crowd:
         self._next(worker)
 
     def _hear_beat(self, worker: CheapWorker, answer: Answer | None, now: float) -> None:
-        """Of a beat that did not simply find its task alive."""
+        """Handles the answer to a beat, except for the usual one that the task is alive."""
         worker.beats_at += self.mix.beat
         if answer is not None:
             self.figures.note("beat", "told dead", now)
@@ -350,7 +352,7 @@ class Crowd:
         self._next(worker)
 
     def _played(self, games: int) -> Results:
-        """By chance, of engines that are equally strong."""
+        """Random results of equally strong engines."""
         found = Counter(self._chance.choices(range(5), (1, 4, 8, 4, 1), k=games // 2))
         return total(_times(PAIRS[place], number) for place, number in found.items())
 

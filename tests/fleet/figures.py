@@ -1,5 +1,5 @@
-"""What a load was answered with and how fast, minute by minute, and whether its own generator kept
-up: figures of a minute in which it lagged are void."""
+"""The answers to a load and their latencies, minute by minute, and whether the load generator kept
+up: figures of a minute in which it lagged are invalid."""
 
 from array import array
 from collections import Counter, defaultdict
@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 MOST_LAG_SECONDS = 0.010
-"""A call that goes out so late, in one of a hundred cases, was not made when it was due."""
+"""The largest lag of the generator in the 99th percentile; beyond it, calls were not made when they
+were due."""
 ENDPOINTS = ("beat", "update_task", "request_version", "request_task")
 LATENESS = 0.99
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Of sorted values; zero where there is none."""
+    """A percentile of sorted values; zero if there are none."""
     return values[min(len(values) - 1, int(share * len(values)))] if values else 0.0
 
 
@@ -23,8 +24,7 @@ def _times() -> "array[float]":
 
 @dataclass(slots=True)
 class Minute:
-    """One minute: seconds that answers took by endpoint, what else was counted, how late calls
-    were."""
+    """The figures of one minute: latencies by endpoint, other counts, and the lag of calls."""
 
     times: "defaultdict[str, array[float]]" = field(default_factory=lambda: defaultdict(_times))
     lags: "array[float]" = field(default_factory=_times)
@@ -45,7 +45,7 @@ class Minute:
 
 @dataclass(frozen=True, slots=True)
 class EndpointFigures:
-    """One endpoint over some minutes."""
+    """The figures of one endpoint over several minutes."""
 
     calls: int
     p50: float
@@ -79,8 +79,8 @@ class Figures:
         return sum(count for counts in every for (_, name), count in counts if name == what)
 
     def of(self, endpoint: str, minutes: Iterable[Minute], *, one_in: int = 1) -> EndpointFigures:
-        """Of all calls, or of one in so many: to sort them takes time that a generator at work does
-        not have."""
+        """The figures of an endpoint from all calls, or a sample of one in `one_in`, because
+        sorting takes time that an active generator does not have."""
         chosen = list(minutes)
         times = sorted(value for minute in chosen for value in minute.times[endpoint][::one_in])
         counts: Counter[str] = Counter()
@@ -97,7 +97,7 @@ class Figures:
         )
 
     def sound(self, first: int = 0, last: int | None = None) -> list[Minute]:
-        """Minutes in which the generator kept up."""
+        """The minutes in which the generator kept up."""
         return [minute for minute in self.chosen(first, last) if not minute.is_void]
 
     def chosen(self, first: int = 0, last: int | None = None) -> list[Minute]:
@@ -111,7 +111,7 @@ HEAD = (
 
 
 def table(figures: Figures, minutes: list[Minute], seconds: float) -> Iterator[str]:
-    """A row for each endpoint; only a word where there is nothing to be told."""
+    """The lines of a table with a row for each endpoint; only a remark if there are no figures."""
     if not minutes:
         yield "Void: the generator lagged all the time."
         return
@@ -128,7 +128,7 @@ def table(figures: Figures, minutes: list[Minute], seconds: float) -> Iterator[s
 
 
 def lag_line(minutes: list[Minute]) -> str:
-    """How late the generator was, and how many minutes are void for it."""
+    """A line about the generator's lag and the number of minutes that are invalid because of it."""
     lags = sorted(value for minute in minutes for value in minute.lags)
     void = sum(minute.is_void for minute in minutes)
     return (

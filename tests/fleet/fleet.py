@@ -1,4 +1,4 @@
-"""Many simulated workers on one server, which may die under them."""
+"""Many simulated workers on one server, which may be killed meanwhile."""
 
 import asyncio
 import json
@@ -35,14 +35,14 @@ class Account:
 
 @dataclass(slots=True)
 class Silence:
-    """The longest time in which no call was answered whose answer needed a commit."""
+    """The longest time without an answer to a call that needs a commit."""
 
     seconds: float = 0.0
 
 
 @dataclass(slots=True)
 class SimulatedFleet:
-    """Workers, their ledger, and the runs they play."""
+    """Workers, their ledger, and the runs that they play."""
 
     account: Account
     lines: Connections
@@ -53,7 +53,7 @@ class SimulatedFleet:
     workers: list[Worker] = field(default_factory=list)
 
     async def submit(self, count: int) -> None:
-        """A tune, a fixed number of games, and sequential tests."""
+        """Submits runs: a tune, one with a fixed number of games, and sequential tests."""
         kinds: list[dict[str, Any]] = [{"spsa": TUNE, "new_signature": "1", "base_signature": "1"}]
         kinds += [{}] + [{"sprt": SPRT}] * (count - 2)
         for number, kind in enumerate(kinds[:count]):
@@ -82,8 +82,8 @@ class SimulatedFleet:
 
     @asynccontextmanager
     async def at_work(self, count: int, *, within: float = 0.0) -> AsyncIterator[None]:
-        """So many workers for the length of the block, who begin one after the other; at its end
-        each finishes the call it is in."""
+        """Runs workers for the length of the block, started one after the other; at its end each
+        finishes its call."""
         tasks: list[asyncio.Task[None]] = []
         try:
             began = asyncio.get_running_loop().time()
@@ -97,7 +97,7 @@ class SimulatedFleet:
             await asyncio.gather(*tasks)
 
     async def wrote_again(self, lives: Callable[[], bool] = lambda: True) -> None:
-        """Waits until a call is answered that begins now and needs a commit, as long as the server
+        """Waits until a call that needs a commit and begins now is answered, as long as the server
         lives."""
         now = time.monotonic()
         while self.lines.written < now:
@@ -106,7 +106,8 @@ class SimulatedFleet:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def wait_for_games(self, games: int) -> None:
-        """Waits until the results of so many games were acknowledged, however busy the machine."""
+        """Waits until the results of `games` games were acknowledged, however slow the machine
+        is."""
         deadline = time.monotonic() + LIMIT_SECONDS
         while self.ledger.acknowledged_games() < games:
             assert time.monotonic() < deadline, "hardly anything is acknowledged"
@@ -114,7 +115,7 @@ class SimulatedFleet:
 
     @asynccontextmanager
     async def listening_for_silence(self) -> AsyncIterator[Silence]:
-        """For the length of the block."""
+        """Measures silence for the length of the block."""
         silence = Silence()
         listening = asyncio.create_task(self._listen(silence))
         try:
@@ -132,10 +133,10 @@ class SimulatedFleet:
                 heard, since = self.lines.written, now
 
     async def audit(self, where: Path | str) -> Audit:
-        """Of the server on this folder or database, while nobody is at work."""
+        """Audits the server on this folder or database, while no worker is active."""
         return await audit_server(self.lines, self.ledger, self.runs, where)
 
 
 async def _until(moment: float) -> None:
-    """By the clock, so that what takes time in between does not add up."""
+    """Sleeps until a fixed time, so that delays do not add up."""
     await asyncio.sleep(max(0.0, moment - asyncio.get_running_loop().time()))

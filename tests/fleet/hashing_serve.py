@@ -1,7 +1,7 @@
 """`rookery` that logs whether each password it hashes is the right one: hashing_serve.py WORDS
 
-Workers send right passwords and strangers wrong ones, so that this tells for whom was hashed.
-Nothing of this is in the server.
+Workers send right passwords and strangers wrong ones, so this shows whose passwords were hashed.
+Nothing of this is in the server itself.
 """
 
 import json

@@ -1,4 +1,5 @@
-"""The ledger: what each task was told, and what may therefore be in the rows in the end."""
+"""The ledger: what was acknowledged for each task, and therefore what the rows may contain in the
+end."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -12,33 +13,33 @@ Vector = tuple[float, ...]
 
 @dataclass(slots=True)
 class Entry:
-    """One task. What was sent after the last acknowledgement may have been counted or not."""
+    """A task. Reports sent after the last acknowledgement may have been counted or not."""
 
     start: int
     games: int
     acknowledged: Results = NOTHING
     open: list[Results] = field(default_factory=list)
     reports: dict[int, Results] = field(default_factory=dict)
-    """Everything that was sent, by its number of games."""
+    """All reports that were sent, by their number of games."""
     steps: dict[int, Vector] = field(default_factory=dict)
-    """Of a tune: by the games counted then, how far its values moved."""
+    """For a tune, how far its values moved, by the number of games counted."""
 
     def may_be(self) -> list[Results]:
         return [self.acknowledged, *self.open]
 
 
 class Ledger:
-    """Kept by all workers together."""
+    """The ledger of all workers."""
 
     def __init__(self) -> None:
         self.entries: dict[Key, Entry] = {}
         self.given: Counter[Key] = Counter()
         self.forged: int = 0
         self.ended: set[Key] = set()
-        """Tasks that were over for their worker before all of their games were played."""
+        """Tasks that ended for their worker before all their games were played."""
         self.purged: set[str] = set()
-        """Runs that people stop and purge while they are played: their tasks end under their
-        workers, and those that crashed too often are struck out."""
+        """Runs that people stop and purge during play: their tasks end early, and those that
+        crashed too often are struck out."""
         self.complaints: list[str] = []
 
     def give(self, key: Key, start: int, games: int) -> None:
@@ -51,7 +52,7 @@ class Ledger:
         entry.reports[results.games] = results
 
     def hear(self, key: Key, results: Results) -> None:
-        """A report is acknowledged: so is everything before it."""
+        """Notes that a report was acknowledged, and thereby all earlier ones."""
         entry = self.entries[key]
         if results.games >= entry.acknowledged.games:
             entry.acknowledged = results
@@ -68,7 +69,7 @@ class Ledger:
         return sum(entry.acknowledged.games for entry in self.entries.values())
 
     def check(self, found: Mapping[Key, Results]) -> list[str]:
-        """Everything in which rows and ledger disagree."""
+        """All differences between rows and ledger."""
         wrong = [f"{key} was given {times} times" for key, times in self.given.items() if times > 1]
         for key, entry in self.entries.items():
             if key not in found:

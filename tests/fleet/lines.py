@@ -1,8 +1,8 @@
-"""Lines to a server for callers without a task of their own: an answer is a call of a function.
+"""Connections to a server for callers without coroutines: answers arrive as callbacks.
 
-`SharedLines` are what a proxy before the server keeps: few, busy, and each call says for whom it is
-forwarded. `OwnLines` are those of workers that call by themselves: each from an address of its own,
-kept for as long as a careful client trusts an idle line.
+`SharedLines` are like a proxy's: few, busy, and each call names the client for whom it is
+forwarded. `OwnLines` are those of workers that call directly: each from its own address, and kept
+as long as a careful client trusts an idle connection.
 """
 
 import asyncio
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import cast
 
 Heard = Callable[[int, bytes], None]
-"""Is told the status and the body; zero where nobody knows what became of the call."""
+"""A callback with status and body; the status is zero if the outcome is unknown."""
 LOST = 0
 ANSWER_SECONDS = 30.0
 IDLE_SECONDS = 140.0
-"""The server hangs up after 150."""
+"""How long an idle line is kept; the server closes it after 150 seconds."""
 SWEEP_SECONDS = 1.0
 
 
@@ -29,7 +29,7 @@ class Call:
 
 
 class Line(asyncio.Protocol):
-    """One connection with one call at a time."""
+    """A connection with one call at a time."""
 
     __slots__ = ("_buffer", "_call", "_over", "_transport", "idle_since")
 
@@ -45,7 +45,7 @@ class Line(asyncio.Protocol):
         return self._transport is not None and not self._transport.is_closing()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's is none by its type.
+        # uvloop's transport does not derive from asyncio's.
         self._transport = cast("asyncio.Transport", transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -92,7 +92,7 @@ class Line(asyncio.Protocol):
 
 
 class Lines:
-    """Lines to one server. Those that are not in use are kept as the kinds below say."""
+    """Lines to one server. The subclasses decide which idle ones are kept."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -106,15 +106,15 @@ class Lines:
         raise NotImplementedError
 
     def kept(self) -> list[Line]:
-        """Lines that wait for a call."""
+        """The idle lines."""
         raise NotImplementedError
 
     def keep(self, line: Line, address: str) -> None:
-        """A line whose call is answered; it may have been closed."""
+        """Takes back a line whose call was answered; it may be closed."""
         raise NotImplementedError
 
     def move(self, port: int) -> None:
-        """The server is somewhere else now."""
+        """Uses another port of the server from now on."""
         self.port = port
         for line in [*self.kept(), *self._in_use]:
             line.close()
@@ -124,7 +124,7 @@ class Lines:
         self.move(self.port)
 
     def sweep(self, now: float) -> None:
-        """Once a second: lines that nobody answers on are given up."""
+        """Gives up lines without an answer; called once a second."""
         for line in [*self._in_use]:
             line.expire(now)
 
@@ -163,7 +163,7 @@ class Lines:
 
 
 class OwnLines(Lines):
-    """A line for each address, dialled from it."""
+    """A line for each client address, connected from it."""
 
     def __init__(self, port: int) -> None:
         super().__init__(port)
@@ -194,12 +194,12 @@ class OwnLines(Lines):
 
 
 class SharedLines(Lines):
-    """So many lines at the most, for whoever calls next; what finds none waits in turn."""
+    """A limited number of lines for all callers; a call that finds none free is queued."""
 
     def __init__(self, port: int, most: int = 64) -> None:
         super().__init__(port)
         self.waited = 0
-        """Calls that found no line free."""
+        """The number of calls that found no line free."""
         self._most = most
         self._idle: list[Line] = []
         self._waiting: deque[Call] = deque()

@@ -1,5 +1,5 @@
-"""Rows of a moment held against the ledger, while workers go on: what was acknowledged before must
-be in them, and nothing that was not sent by the time they had been read."""
+"""Compares the rows at one moment with the ledger while workers are active: they must contain what
+was acknowledged before, and nothing that had not been sent when they were read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True)
 class FarmRows:
-    """All tasks at one moment, and the runs whose sums differ from those of their tasks."""
+    """All tasks at one moment, and the runs whose sums differ from their tasks."""
 
     tasks: dict[Key, TaskRow]
     wrong_sums: tuple[str, ...]
@@ -46,7 +46,7 @@ class FarmRows:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """What workers had been told up to a moment."""
+    """What had been acknowledged to workers up to a moment."""
 
     tasks: Mapping[Key, Results]
 
@@ -61,7 +61,7 @@ class Acknowledged:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """How many different reports of each task had been sent up to a moment."""
+    """The number of different reports that had been sent for each task up to a moment."""
 
     tasks: Mapping[Key, int]
 
@@ -71,7 +71,7 @@ class Sent:
 
 
 async def read_rows(connection: "asyncpg.Connection[asyncpg.Record]") -> FarmRows:
-    """In one snapshot."""
+    """Reads the rows in one snapshot."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         rows = await connection.fetch(ROWS)
         wrong = await connection.fetch(SUMS)
@@ -86,7 +86,7 @@ def _results_of(row: asyncpg.Record) -> Results:
 
 
 def find_wrong(rows: FarmRows, before: Acknowledged, sent: Sent, ledger: Ledger) -> list[str]:
-    """Everything in rows that were read after `before` and before `sent` that can't be."""
+    """All errors in rows that were read after `before` and before `sent`."""
     wrong = [f"the sums of {run} are not those of its tasks" for run in rows.wrong_sums]
     wrong += [f"{key} is not there" for key in before.tasks if key not in rows.tasks]
     for key, row in rows.tasks.items():

@@ -1,8 +1,8 @@
-"""A sequential test worked out anew from the rows of what was counted, in that very order.
+"""Replays a sequential test from the rows of counted reports, in their order.
 
-How the ratio jumped from update to update depends on their order, which the sums do not show. The
-rows of provenance do: there is one for every counted report of a worker that says how it played,
-and their numbers rise in the order of the counting. What was in a report the ledger knows.
+The jumps of the ratio depend on the order of updates, which the sums do not show. The rows of
+provenance do: there is one for every counted report of a worker that sends its provenance, numbered
+in the order of counting. The ledger has the content of the reports.
 """
 
 import asyncio
@@ -23,14 +23,13 @@ from rookery.stats.sprt import EloModel, Sprt
 from tests.fleet.ledger import Ledger
 
 Counted = tuple[int, int]
-"""A task, and how many of its games were new."""
+"""A task, and its number of new games."""
 READ_WRITE = SessionAttribute.read_write
 IN_ORDER = "SELECT task, games FROM provenance WHERE run = $1 ORDER BY id"
 
 
 async def counted(where: Path | str, run_id: str) -> list[Counted]:
-    """Each counted report of a run, first to last; in the database of a data folder, or at a
-    URL."""
+    """The counted reports of a run, first to last; from the database of a data folder or URL."""
     if isinstance(where, Path):
         folder = await asyncio.to_thread(sockets.recorded, Layout(where))
         where = f"postgresql://rookery@/rookery?host={quote(str(folder))}&port={sockets.PORT}"
@@ -53,7 +52,7 @@ def spec_of(shown: dict[str, Any]) -> Sprt:
 
 
 def replayed(rows: list[Counted], run_id: str, spec: Sprt, ledger: Ledger) -> SprtTest:
-    """The test after all of them."""
+    """The test after all these reports."""
     total, kind = NOTHING, SprtTest(spec)
     games: defaultdict[int, int] = defaultdict(int)
     for task, more in rows:
@@ -68,7 +67,7 @@ def replayed(rows: list[Counted], run_id: str, spec: Sprt, ledger: Ledger) -> Sp
 def disagreements(
     rows: list[Counted], run_id: str, document: dict[str, Any], ledger: Ledger
 ) -> list[str]:
-    """Where a run's document says anything else than the replay, to the last digit."""
+    """The differences between a run's document and the replay, to the last digit."""
     shown = document["args"]["sprt"]
     state = replayed(rows, run_id, spec_of(shown), ledger).state
     compared = {

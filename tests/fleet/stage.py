@@ -1,5 +1,5 @@
-"""A server with many users and many runs, for a crowd to play on, at the head of the queue for the
-processor: what others do on the machine should not be in the figures."""
+"""A server with many users and runs for a crowd to play on, with priority for the processor, so
+that other activity on the machine does not affect the figures."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,8 @@ from tests.submissions import SPRT, body
 
 NICE = -15
 SLOW = "180+1.8"
-"""Games of nine minutes: a worker that reports once in 21 is not one whose results stay away."""
+"""A time control with games of nine minutes, so that a worker that reports once in 21 minutes is
+not stalled."""
 HASHES = 'rookery_threads_calls_total{name="hash"}'
 PROXY = "127.0.0.1"
 ADD_USERS = """
@@ -40,8 +41,8 @@ FROM users, generate_series(0, $2 - 1) AS number WHERE name = $1
 
 
 def come_first() -> bool:
-    """This process and all it starts, before whatever else runs here; False where that is not
-    allowed, or where it was started as one that stays behind (`nice`)."""
+    """Gives this process and its children priority over all others; False if that is not allowed,
+    or if it was started with low priority (`nice`)."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     if os.nice(0) > 0:
@@ -57,33 +58,33 @@ def come_first() -> bool:
 
 
 def is_first() -> bool:
-    """Asked in any thread: each has a niceness of its own."""
+    """Whether this thread has priority; each thread has its own niceness."""
     return os.getpriority(os.PRIO_PROCESS, os.getpid()) < 0
 
 
 def place_in_queue() -> str:
-    """Whether what is measured came before others or beside them, in the words of a report."""
+    """Whether the measured processes had priority or not, in words for a report."""
     return "before" if is_first() else "beside"
 
 
 def be_punctual() -> None:
-    """The generator alone runs whenever it has something to do, as if on a machine of its own;
-    asked once the server runs. What it starts from then on is ordinary."""
+    """Lets the generator run whenever it has something to do, as if on its own machine; called when
+    the server runs. Processes that it starts afterwards are ordinary."""
     if is_first():
         policy = os.SCHED_RR | os.SCHED_RESET_ON_FORK
         os.sched_setscheduler(0, policy, os.sched_param(1))
 
 
 def raise_session(pid: int) -> None:
-    """Where the kernel shares the processor out among sessions, one is as nice as a file says,
-    whatever its processes are."""
+    """Raises the priority of a process's session, where the kernel distributes the processor by
+    session and ignores the niceness of processes."""
     if is_first():
         with contextlib.suppress(OSError):
             Path(f"/proc/{pid}/autogroup").write_text(str(NICE))
 
 
 def children_of(pid: int) -> set[int]:
-    """Of its first thread; empty where it is gone."""
+    """The child processes of a process's first thread; empty if it is gone."""
     try:
         return set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
     except OSError:
@@ -92,7 +93,7 @@ def children_of(pid: int) -> set[int]:
 
 @dataclass(slots=True)
 class Stage:
-    """A server, its users, and a look at what it takes."""
+    """A server with its users, and measurements of it."""
 
     campaign: Campaign
     users: int
@@ -107,8 +108,8 @@ class Stage:
         return self.campaign.fleet.ledger
 
     def workers(self, number: int) -> Iterator[CheapWorker]:
-        """Each user's one after the other, so that new users come evenly, too: their passwords have
-        to be hashed."""
+        """Creates workers, one user after the other, so that new users also arrive evenly: their
+        passwords must be hashed."""
         password = self.campaign.fleet.account.password
         for each in range(number):
             yield CheapWorker(each, f"crowd{each * self.users // number}", password)
@@ -119,17 +120,17 @@ class Stage:
         return read_usage(server.process.pid, self.postmaster)
 
     async def metrics(self) -> dict[str, float]:
-        """The server's own figures by name and labels."""
+        """The server's metrics by name and labels."""
         text = await fetch_metrics(self.port, self.campaign.fleet.account.token)
         lines = (line.rpartition(" ") for line in text.splitlines() if line[:1] != "#")
         return {name: float(value) for name, _, value in lines}
 
     async def hashes(self) -> int:
-        """How many passwords this server has hashed since its start."""
+        """The number of passwords that this server has hashed since its start."""
         return int((await self.metrics()).get(HASHES, 0))
 
     async def restart(self) -> float:
-        """A cold start of the server and of PostgreSQL; how long nobody was answered."""
+        """Restarts server and PostgreSQL from cold; returns how long nothing was answered."""
         server, began = self.campaign.server, time.monotonic()
         assert server is not None
         await asyncio.to_thread(server.end)
@@ -140,7 +141,8 @@ class Stage:
         return took
 
     def come_first(self) -> None:
-        """Every process of the server and of PostgreSQL, which begins sessions of its own."""
+        """Gives priority to all processes of the server and of PostgreSQL, which starts its own
+        sessions."""
         server = self.campaign.server
         assert server is not None
         family = [server.process.pid, *processes_of(self.campaign.data)]
@@ -148,8 +150,8 @@ class Stage:
             raise_session(pid)
 
     async def keep_first(self) -> None:
-        """The processes too that PostgreSQL begins for further connections: each begins a session
-        of its own, and would stand behind everything else."""
+        """Also gives priority to processes that PostgreSQL starts for new connections: each starts
+        its own session, which would have ordinary priority."""
         raised = set[int]()
         while True:
             await asyncio.sleep(0.2)
@@ -162,7 +164,8 @@ class Stage:
         return present
 
     def crashes(self) -> list[str]:
-        """What died, or failed in a way that is never an answer, since the server was started."""
+        """Crashes, and failures that are never an acceptable answer, since the server was
+        started."""
         server = self.campaign.server
         assert server is not None
         ended = server.process.poll()
@@ -183,7 +186,7 @@ class Stage:
 async def staged(
     data: Path, *, users: int, runs: int, command: Sequence[str] = COMMAND
 ) -> AsyncIterator[Stage]:
-    """A first server on the folder, with runs of which every other is sequential."""
+    """Starts a server on the folder, with runs of which every other one is sequential."""
     async with campaign_on(data, runs=0, proxy=PROXY, command=command) as campaign:
         stage = Stage(campaign, users)
         await asyncio.to_thread(stage.find_postmaster)
@@ -199,7 +202,7 @@ async def staged(
 
 
 async def add_users(data: Path, like: str, users: int) -> None:
-    """So many that have the password of this one."""
+    """Adds users with the same password as an existing one."""
     folder = await asyncio.to_thread(sockets.recorded, Layout(data))
     connection = await asyncpg.connect(
         host=str(folder), port=sockets.PORT, user="rookery", database="rookery", password=""

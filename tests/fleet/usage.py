@@ -1,4 +1,4 @@
-"""What a server and its PostgreSQL take of the machine: processor, memory, descriptors."""
+"""Measures what a server and its PostgreSQL use: processor, memory, descriptors."""
 
 import os
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """At one moment; seconds of processor since the process began."""
+    """The usage at one moment, with processor seconds since the processes began."""
 
     server_cpu: float
     postgres_cpu: float
@@ -20,14 +20,14 @@ class Usage:
     postgres_mib: float
     descriptors: int
     load: float
-    """Of the whole machine, others' work included: the mean of the last minute."""
+    """The load of the whole machine in the last minute, including other processes."""
 
 
 def read_usage(server: int, postmaster: int) -> Usage:
     postgres = [postmaster, *(pid for pid in pids() if parent_of(pid) == postmaster)]
     return Usage(
         _cpu(server),
-        # Whoever ended is in the postmaster's own figures.
+        # Ended backends are included in the postmaster's figures.
         sum(map(_cpu, postgres)) + _cpu(postmaster, of_dead=True),
         _memory((server,)),
         _memory(postgres),
@@ -46,7 +46,7 @@ def _cpu(pid: int, *, of_dead: bool = False) -> float:
 
 
 def _memory(every: Iterable[int]) -> float:
-    """In MiB; what several share is shared out among them."""
+    """Memory in MiB; shared memory is divided among its users."""
     kib = 0
     for pid in every:
         try:

@@ -1,4 +1,4 @@
-"""A crowd at work on a stage, looked at once a minute, and the tables of what was seen."""
+"""Observes a crowd on a stage once a minute, and makes tables of the observations."""
 
 import asyncio
 import gc
@@ -24,14 +24,14 @@ from tests.fleet.usage import Usage
 ALONE_CALLS = 2_000
 ALONE_RATE = 200.0
 SAMPLED = 10
-"""Of how many calls one is told of while the generator is at work."""
+"""One of how many calls is used for figures while the generator is active."""
 FIRST_EVERY_SECONDS = 30.0
-"""New processes of PostgreSQL are put before others' as well."""
+"""How often new processes of PostgreSQL get priority."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """At the end of a minute."""
+    """An observation at the end of a minute."""
 
     workers: int
     usage: Usage
@@ -40,7 +40,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Time of the processor: of one call in milliseconds, or of a while in seconds."""
+    """Processor time: of one call in milliseconds, or of a period in seconds."""
 
     server: float
     postgres: float
@@ -48,7 +48,7 @@ class Cost:
 
 @dataclass(slots=True)
 class Watch:
-    """One load, from its first worker to its last call."""
+    """The observations of a load, from its first worker to its last call."""
 
     stage: Stage
     crowd: Crowd
@@ -62,7 +62,7 @@ class Watch:
         self.figures = self.crowd.figures
 
     async def begin(self, arrivals: Arrivals) -> None:
-        """The first look, and everybody told when to come."""
+        """Makes the first observation, and schedules all arrivals."""
         self.workers = list(self.stage.workers(arrivals.workers))
         stop_collecting()
         await self._look()
@@ -72,7 +72,7 @@ class Watch:
         self.crowd.start()
 
     async def last(self, minutes: int) -> None:
-        """So many more minutes."""
+        """Observes for some minutes more."""
         for _ in range(minutes):
             moment = self.figures.began + len(self.looks) * self.minute_seconds
             while (left := moment - time.monotonic()) > 0:
@@ -84,7 +84,7 @@ class Watch:
 
     async def end(self) -> None:
         await self.crowd.stop()
-        # Its kept lines were idle for longer than the server leaves them open.
+        # The kept lines were idle for longer than the server keeps them open.
         self.stage.campaign.fleet.lines.close()
         self.seconds = time.monotonic() - self.figures.began
 
@@ -93,7 +93,7 @@ class Watch:
         self.looks.append(Look(self.crowd.at_work, usage, time.process_time()))
 
     def spent(self, first: int, last: int) -> tuple[float, float, float]:
-        """Shares of a core from one look to another: server, PostgreSQL, generator."""
+        """The shares of a core between two observations: server, PostgreSQL, generator."""
         then, now = self.looks[first], self.looks[last]
         seconds = (last - first) * self.minute_seconds
         return (
@@ -103,8 +103,8 @@ class Watch:
         )
 
     async def costs(self, rate: float = ALONE_RATE, calls: int = ALONE_CALLS) -> dict[str, Cost]:
-        """Of each endpoint, called alone at a steady rate by workers that have a task; asked after
-        the end. A report comes last: it ends half of the tasks."""
+        """The cost of each endpoint, called alone at a steady rate by workers with a task, after
+        the load. Reports come last, because they end half of the tasks."""
         found = {}
         self.crowd.figures = Figures()
         playing = [worker for worker in self.workers if worker.is_playing][:calls]
@@ -113,8 +113,8 @@ class Watch:
         return found
 
     async def _cost(self, workers: Sequence[CheapWorker], endpoint: str, rate: float) -> Cost:
-        """Less what both take without the calls, as a mean of before and after them, for as long
-        as the calls take: PostgreSQL writes checkpoints and cleans up by itself now and then."""
+        """The cost of an endpoint, without what both use when idle, averaged over the same time
+        before and after: PostgreSQL writes checkpoints and cleans up from time to time."""
         seconds = len(workers) / rate
         before = await self._idle(seconds)
         began = await asyncio.to_thread(self.stage.usage)
@@ -128,7 +128,7 @@ class Watch:
         return Cost(each * server, each * postgres)
 
     async def _idle(self, seconds: float) -> Cost:
-        """Seconds of processor that both take meanwhile though nobody calls."""
+        """The processor seconds that both use without any calls."""
         began = await asyncio.to_thread(self.stage.usage)
         await asyncio.sleep(seconds)
         ended = await asyncio.to_thread(self.stage.usage)
@@ -136,7 +136,8 @@ class Watch:
 
 
 def stop_collecting() -> None:
-    """What a hundred thousand workers hold would be looked over again and again meanwhile."""
+    """Freezes objects, because garbage collection would traverse those of a hundred thousand
+    workers repeatedly."""
     gc.freeze()
     gc.disable()
 
@@ -149,7 +150,7 @@ MINUTE_HEAD = (
 
 
 def minute_row(watch: Watch, number: int, *, one_in: int = 1) -> str:
-    """What was seen between two looks; `number` is the later one's, from one."""
+    """The row between two observations; `number` is that of the later one, from 1."""
     minute, look = watch.figures.minutes[number - 1], watch.looks[number]
     p99 = [
         f"{1000 * watch.figures.of(endpoint, [minute], one_in=one_in).p99:.1f}"
@@ -189,13 +190,13 @@ def cost_table(costs: dict[str, Cost], rate: float = ALONE_RATE) -> Iterator[str
     yield f"| called alone, {rate:.0f} a second | server CPU, ms a call | PostgreSQL, ms a call |"
     yield "|---|---|---|"
     for endpoint, cost in costs.items():
-        # Less than nothing is what PostgreSQL did for itself meanwhile, not what a call costs.
+        # A negative cost is due to PostgreSQL's own work, not to the call.
         postgres = f"{cost.postgres:.3f}" if cost.postgres > 0 else "lost in the noise"
         yield f"| {endpoint} | {cost.server:.3f} | {postgres} |"
 
 
 def ending(crowd: Crowd, audit: Audit) -> Iterator[str]:
-    """Whether the books balance, and an answer of each kind that was no success."""
+    """Lines with the result of the audit, and an example of each kind of failed answer."""
     ledger = crowd.ledger
     yield (
         f"{len(ledger.entries):,} tasks given, {audit.tasks:,} in the rows;"

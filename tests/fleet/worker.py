@@ -1,4 +1,5 @@
-"""A worker that plays nothing: it asks, reports made-up games, beats, and misbehaves by chance."""
+"""A simulated worker that plays nothing: it asks for tasks, reports made-up games, gives signs of
+life, and misbehaves at random."""
 
 import asyncio
 import contextlib
@@ -20,16 +21,16 @@ GAMES_AT_ONCE = 8
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 SLOW_SECONDS = 0.05
 CRASHES, CRASHING = 4, 0.02
-"""More than a sound machine has in a task, and the share of reports after which a worker has them:
-on runs alone that people stop and purge."""
+"""More crashes than a healthy machine has in a task, and the share of reports after which a worker
+has them, only on runs that people stop and purge."""
 ORIGIN = {"rookery": {"runner": "simulation", "runner_version": "1"}}
-"""Makes the server write a row for every report that it counts, in the order in which it did: by
-these the state of a sequential test can be worked out anew."""
+"""Provenance that makes the server write a row for every counted report, in order; with these rows
+the state of a sequential test can be replayed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """How often each thing goes wrong, per report."""
+    """The probability of each fault per report."""
 
     twice: float = 0.05
     late: float = 0.05
@@ -45,7 +46,7 @@ class Faults:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds between reports, and how much of a task is played at most."""
+    """The seconds between reports, and the largest part of a task that is played."""
 
     seconds: float = 0.02
     reports: int = 12
@@ -53,7 +54,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A task as far as it matters to somebody who plays nothing."""
+    """The parts of a task that matter to a simulated worker."""
 
     key: Key
     start: int
@@ -75,7 +76,7 @@ class Job:
 
 
 class Worker:
-    """One process of a worker; `stop` ends it after the call under way."""
+    """A worker process; `stop` ends it after its present call."""
 
     def __init__(
         self,
@@ -137,7 +138,7 @@ class Worker:
             await self._until_heard("failed_task", {**job.ids, "message": "enough"})
 
     async def _further(self, job: "Job", before: Results) -> Results | None:
-        """What stands after another report, or two at once; None if the task is over then."""
+        """The results after one more report, or two at once; None if the task is over then."""
         ids, key = job.ids, job.key
         results = self._more(before, job.step)
         if key[0] in self._ledger.purged and self._by_chance(CRASHING):
@@ -157,7 +158,7 @@ class Worker:
     async def _report(
         self, ids: Answer, key: Key, before: Results, results: Results, more: Answer
     ) -> bool:
-        """Whether the task goes on."""
+        """Sends a report; returns whether the task continues."""
         faults, body = self._faults, {**ids, "stats": stats(results), **more}
         await self._misbehave(ids, key, results)
         self._ledger.send(key, results)
@@ -188,7 +189,7 @@ class Worker:
     def _overtaken(
         self, ids: Answer, key: Key, results: Results, more: Answer
     ) -> "asyncio.Task[None]":
-        """A report on a slow line: the next one may be there before it."""
+        """A delayed report, which the next one may overtake."""
         self._ledger.send(key, results)
 
         async def arrive() -> None:
@@ -201,7 +202,7 @@ class Worker:
         return asyncio.create_task(arrive())
 
     async def _misbehave(self, ids: Answer, key: Key, results: Results) -> None:
-        """Calls that must change nothing."""
+        """Makes calls that must change nothing."""
         if self._by_chance(self._faults.nonsense):
             await self._try("update_task", b'{"password": 7, "worker_info": []}')
         if self._by_chance(self._faults.truncated):
@@ -222,7 +223,7 @@ class Worker:
             self._ledger.complain(f"a stranger reported for {key}: {answer}")
 
     async def _drawn(self, ids: Answer, key: Key, before: Results, after: Results) -> Answer | None:
-        """Values of a tune to play with, and what the report of that batch looks like."""
+        """Requests the values of a tune, and prepares the report of that batch."""
         answer = await self._until_heard("request_spsa", ids)
         if answer is None or not answer["task_alive"]:
             return None
@@ -240,7 +241,8 @@ class Worker:
         return {"spsa": spsa}
 
     async def _until_heard(self, call: str, more: dict[str, Any]) -> Answer | None:
-        """Tries again until somebody answers, as workers do; None once it is told to stop."""
+        """Repeats a call until it is answered, as workers do; None if the worker is told to
+        stop."""
         pause = FIRST_PAUSE
         while True:
             try:

@@ -1,4 +1,4 @@
-"""The index of passages in memory, searched with the same terms and the same formula."""
+"""The index of passages in memory, searched with the same terms and formula."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ Placed = tuple[CutDocument, int, CutPassage]
 
 
 class RecordedWrites:
-    """In the place of a transaction: remembers what a change wrote besides."""
+    """Stands for a transaction, and records what else a change wrote."""
 
     def __init__(self) -> None:
         self.written: list[tuple[str, tuple[object, ...]]] = []

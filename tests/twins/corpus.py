@@ -1,4 +1,4 @@
-"""In-memory twins of what Ask is fed from: uploads, histories, and the cursors of the index."""
+"""In-memory twins of Ask's sources: uploads, histories, and the cursors of the index."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from tests.twins.files import MemoryUserFiles
 
 
 class MemoryCorpus(CorpusRows):
-    """Where nothing changes but the docs: noted keys are looked at once."""
+    """A corpus in which only the docs change."""
 
     def __init__(self) -> None:
         self.cursors = {"index": IndexCursor(0, index_version())}
@@ -66,7 +66,7 @@ class MemoryHistories(HistoryRows):
 
 
 class NoHistories:
-    """Where no repository is read."""
+    """Histories of a site that reads no repositories."""
 
     def read(self, repository: str, head: str, *, known: bool) -> CommitLog:
         del head, known

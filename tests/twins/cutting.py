@@ -1,4 +1,5 @@
-"""A way to the primary that breaks off before answers, as networks and dying processes do."""
+"""A connection to the primary that breaks before answers arrive, as networks and dying processes
+cause."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,7 +12,7 @@ from tests.twins.instances import SharedLease
 
 @dataclass(slots=True)
 class Cut:
-    """How many answers are still to be lost, and how many were."""
+    """The number of answers that will still be lost, and of those that were."""
 
     left: int
     lost: int = 0
@@ -19,7 +20,7 @@ class Cut:
 
 @asynccontextmanager
 async def cutting(lease: SharedLease, answers: int) -> AsyncIterator[Cut]:
-    """The lease leads over a relay that passes requests on whole and loses the first answers."""
+    """Makes the lease point to a relay that forwards requests and loses the first answers."""
     place, cut = urlsplit(lease.row.address), Cut(answers)
 
     async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

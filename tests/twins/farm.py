@@ -48,13 +48,13 @@ from tests.twins.farm_queries import (
 
 
 def without_trail(kind: Kind) -> Kind:
-    """The kind as a list needs it."""
+    """The kind without its trail, as lists need it."""
     parts = split_kind(kind)
     return join_kind(*parts[:3]) if parts.trail else kind
 
 
 class MemoryReads(FleetReads):
-    """Reads of what was committed."""
+    """In-memory reads of committed rows."""
 
     def __init__(self, rows: MemoryRows) -> None:
         self._rows = rows
@@ -258,7 +258,7 @@ class MemoryReads(FleetReads):
 
 
 class MemoryStore:
-    """Rows that outlive their commits, as a database does."""
+    """A store in memory whose rows outlive its group commits, like a database."""
 
     def __init__(self, rows: MemoryRows | None = None) -> None:
         self.rows = rows or MemoryRows()
@@ -267,7 +267,7 @@ class MemoryStore:
         self.listeners: list[CommitListener] = []
 
     async def take(self) -> MemoryCommits:
-        """Ends the commits given before; what they had not written is lost."""
+        """Ends the previous group commit; what it had not written is lost."""
         self.commits.lose("another has taken the fence")
         self.commits = MemoryCommits(self.rows, listeners=self.listeners)
         for listener in self.listeners:
@@ -282,9 +282,9 @@ class MemoryStore:
             self.rows.published[part] = body
 
     async def close(self) -> None:
-        """Writes what was put and ends."""
+        """Writes pending changes and ends."""
         self.commits.release()
 
     def stats(self) -> CommitStats:
-        """Nobody waits for memory."""
+        """The counters are always zero."""
         return CommitStats(rounds=self.rows.sequence, changes=self.rows.sequence)

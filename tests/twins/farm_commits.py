@@ -1,7 +1,7 @@
-"""What the fleet's store in memory holds, and its group commit.
+"""The rows of the fleet's store in memory, and its group commit.
 
-A commit takes one turn of the loop. A test may hold commits back, let them go on, or lose them as
-a database would that broke during one.
+A commit takes one turn of the loop. A test may hold commits back, release them, or lose them like a
+database that fails during a commit.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ MOST_CHANGES = 20_000
 
 @dataclass(slots=True)
 class MemoryRows:
-    """What has been committed."""
+    """The committed rows."""
 
     runs: dict[str, Run] = field(default_factory=dict)
     tasks: dict[TaskKey, Task] = field(default_factory=dict)
@@ -36,15 +36,15 @@ class MemoryRows:
     seen: dict[TaskKey, datetime] = field(default_factory=dict)
     purging: dict[str, Purging] = field(default_factory=dict)
     done: dict[str, DoneCommand] = field(default_factory=dict)
-    """The runs of commands, by their keys."""
+    """The commands that were carried out, by key."""
     file_access: dict[str, str] = field(default_factory=dict)
-    """By file, the engine it was given for."""
+    """The engine of each file."""
     sequence: int = 0
     sequences: dict[str, int] = field(default_factory=dict)
-    """By run, the last commit that changed it."""
+    """The last commit that changed each run."""
 
     def write(self, changes: Changes) -> set[str]:
-        """Gives the runs that were changed."""
+        """Writes changes; returns the runs that changed."""
         self.runs |= {run.id: run for run in changes.runs}
         self.tasks |= {(task.run, task.id): task for task in changes.tasks}
         for closing in changes.closings:
@@ -85,7 +85,7 @@ class MemoryRows:
 
 
 class MemoryCommits:
-    """The group commit; see the module's text for what a test may do with it."""
+    """The group commit in memory; the module's docstring says what a test may do with it."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class MemoryCommits:
             self._flush()
 
     def hold(self) -> None:
-        """From now on nothing is committed."""
+        """Holds all further commits back."""
         self._going.clear()
 
     def release(self) -> None:
@@ -148,7 +148,7 @@ class MemoryCommits:
         self._going.set()
 
     def lose(self, reason: str = "lost on purpose") -> None:
-        """The commit under way fails: all that waits is lost."""
+        """Lets the commit in progress fail, so that everything that waits is lost."""
         self._queue.clear()
         self._broken = True
         self._going.set()

@@ -1,4 +1,4 @@
-"""What the database answers by SQL, asked of runs and tasks in memory."""
+"""Computes from runs and tasks in memory what the database answers by SQL."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
@@ -22,7 +22,7 @@ from rookery.stats.sprt import Flag
 
 
 def contributions_of(tasks: Iterable[Task]) -> tuple[Contribution, ...]:
-    """Who played these tasks, those with the most games first."""
+    """The contributions to these tasks, largest first."""
     groups: dict[tuple[Grouping, str], list[Task]] = {}
     for task in tasks:
         if not task.bad and task.results.games:
@@ -67,7 +67,7 @@ ORDERS: dict[TaskOrder, Callable[[Task], float | str]] = {
 
 
 def is_wanted(task: Task, query: TaskQuery) -> bool:
-    """Whether a list of tasks shows it."""
+    """Whether a list of tasks contains the task."""
     states = {
         "": True,
         "playing": task.active,
@@ -83,7 +83,7 @@ def is_wanted(task: Task, query: TaskQuery) -> bool:
 
 
 def results_by_worker(tasks: Iterable[Task]) -> tuple[WorkerResults, ...]:
-    """What each process of a worker played of these tasks, those with the most games first."""
+    """The results of each worker process in these tasks, most games first."""
     groups: dict[str, list[Task]] = {}
     for task in tasks:
         if not task.bad and task.results.games:
@@ -104,7 +104,7 @@ def plays(run: Run, engines: Collection[str]) -> bool:
 
 
 def searched_words(run: Run) -> str:
-    """What a list of runs is searched in."""
+    """The text of a run that searches look in."""
     out = run.status.approved or run.tally.tasks > 0
     tags = [side.tag for side in run.plan.sides[:2]]
     engines = [side.engine for side in run.plan.sides]
@@ -119,7 +119,7 @@ def begins_commit(run: Run, text: str) -> bool:
 
 
 def is_listed(run: Run, query: FinishedRunsQuery) -> bool:
-    """Whether a list of finished runs shows it."""
+    """Whether a list of finished runs contains the run."""
     status = run.status
     return (
         (status.finished or query.deleted)

@@ -56,7 +56,7 @@ class MemoryUserFiles(UserFileRows[U]):
 
 
 def check_among(kept: Iterable[HasSize], new: HasSize, limit: int | None) -> None:
-    """Each twin knows of its own kind alone."""
+    """Checks the quota. Each twin only knows files of its own kind."""
     if limit is not None:
         used = sum(each.size for each in kept if each.user == new.user)
         if used + new.size > limit:
@@ -97,7 +97,7 @@ class MemoryBooks(MemoryUserFiles[StoredBook], BookRows):
 
 
 class MemoryPrograms(MemoryUserFiles[StoredProgram], ProgramRows):
-    """By the hash of their bytes."""
+    """Programs by the hash of their bytes."""
 
     async def list_of_user(self, user: str, limit: int) -> tuple[StoredProgram, ...]:
         own = [program for program in self._rows.values() if program.user == user]
@@ -105,7 +105,7 @@ class MemoryPrograms(MemoryUserFiles[StoredProgram], ProgramRows):
 
 
 class MemoryGames(GameRows):
-    """Keeps everything for ever: how long a run's games are kept, its row says."""
+    """Games that are kept for ever."""
 
     def __init__(self) -> None:
         self.rows: list[GameUpload] = []
@@ -177,7 +177,8 @@ class MemoryGames(GameRows):
 
 class MemoryFileAccess(FileAccessRows):
     def __init__(self, engines: dict[str, str] | None = None) -> None:
-        """With the log's own copy, where lines about hidden files are to be left out of it."""
+        """`engines` is shared with the log's twin if that should leave out lines about hidden
+        files."""
         self._engines = {} if engines is None else engines
         self._repeats: dict[tuple[str, str, str], RepeatedUpload] = {}
 
@@ -185,7 +186,7 @@ class MemoryFileAccess(FileAccessRows):
         return dict(self._engines)
 
     async def load_usage(self, user: str, limit: int | None) -> StoredUsage:
-        """Of what was given again alone: each twin knows of its own kind."""
+        """The usage by repeated uploads only, since each twin only knows files of its own kind."""
         return StoredUsage(sum(each.size for each in self._repeats.values()), limit)
 
     async def add(self, file: str, engine: str) -> None:

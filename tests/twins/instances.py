@@ -1,5 +1,5 @@
-"""Two processes' worth of sites in one: a primary that is really served, and a secondary that
-forwards to it."""
+"""Two sites in one process: a primary that is really served, and a secondary that forwards to
+it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,17 +18,17 @@ from tests.twins.people import MemoryUsers
 from tests.twins.sites import MemorySite, OpenSite, make_site, open_site
 
 SECONDARY_HOST = "node-b.example"
-"""A name that the secondary alone answers to."""
+"""A host name to which only the secondary answers."""
 
 
 class SharedLease:
-    """The row of the lease, as all instances read it."""
+    """The row of the lease that all instances read."""
 
     def __init__(self, address: str = "", *, live: bool = True) -> None:
         self.row = LeaseRow(1, "primary", address, live)
 
     def pass_to(self, address: str, *, live: bool = True) -> None:
-        """Another process has taken over."""
+        """Lets another process take over."""
         self.row = LeaseRow(self.row.epoch + 1, "next", address, live)
 
     async def read(self) -> LeaseRow:
@@ -37,7 +37,7 @@ class SharedLease:
 
 @asynccontextmanager
 async def served(app: Starlette, site: MemorySite) -> AsyncIterator[str]:
-    """The address at which a site is served over real connections, for the length of the block."""
+    """Serves a site over real connections for the length of the block; yields its address."""
     with closing(bind_socket(ListenAddress("127.0.0.1", 0))) as listening:
         server = http_backend().server(app, site, 1)
         listens = asyncio.Event()
@@ -56,7 +56,7 @@ def make_secondary(
     users: MemoryUsers | None = None,
     rows: MemoryRows | None = None,
 ) -> MemorySite:
-    """A site that is not primary and looks at this lease for who is."""
+    """A site that is not primary and finds the primary by this lease."""
     site = make_site(clock=clock, users=users, store=MemoryStore(rows))
     site.rules.primary = False
     site.forwarder.own_address = "http://192.0.2.200:1"

@@ -1,4 +1,5 @@
-"""Channels, subscriptions, links by mail and the outbox in memory; nobody writes to this outbox."""
+"""Channels, subscriptions, links by mail and the outbox in memory; nothing writes to this
+outbox."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -56,7 +57,7 @@ class MemoryChannels(Channels):
 
 
 class MemorySubscriptions(Subscriptions):
-    """Knows no owners: what was put is what there is."""
+    """Subscriptions without the default for owners."""
 
     def __init__(self) -> None:
         self._following: dict[tuple[str, str], bool] = {}
@@ -99,7 +100,7 @@ class MemoryLinkMails(LinkMailRows):
 
 
 class MemoryOutbox(Outbox):
-    """Always empty, but for what a test puts into its log."""
+    """An outbox that is empty except for its log, which a test may fill."""
 
     def __init__(self) -> None:
         self.log: list[LoggedDelivery] = []
@@ -123,10 +124,10 @@ class MemoryOutbox(Outbox):
         """There are none."""
 
     async def rest(self, channel: NotificationChannel, until: datetime) -> None:
-        """Nothing was sent."""
+        """Does nothing: nothing was sent."""
 
     async def forget(self, before: datetime) -> None:
-        """There is nothing."""
+        """Does nothing: there are no notifications."""
 
     async def page(self, user: str, first: int, count: int) -> tuple[LoggedDelivery, ...]:
         found = [each for each in self.log if user in ("", each.user_name)]

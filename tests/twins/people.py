@@ -130,7 +130,7 @@ class MemoryTokens(Tokens):
 
 
 class MemoryAudit(Audit):
-    """Writes beside the fleet's events, where the log is read."""
+    """Writes into the fleet's events, where the log is read."""
 
     def __init__(self, rows: MemoryRows) -> None:
         self._rows = rows
@@ -156,7 +156,7 @@ class MemoryTeams(TeamRows):
 
 
 class NoAudit(Audit):
-    """Where nobody looks afterwards."""
+    """An audit that discards everything."""
 
     def __init__(self) -> None:
         """Opens nothing."""

@@ -49,7 +49,7 @@ class MemoryEngines(EngineRows):
 
 
 class MemoryFigures(FigureRows):
-    """Nothing ever failed, and nothing waits."""
+    """Figures of a farm without failures."""
 
     def __init__(self) -> None:
         """There are no rows."""
@@ -76,7 +76,7 @@ class MemoryFindings(FindingRows):
 
 
 class MemoryStatistics(Statistics):
-    """Counts nothing by itself: what a test puts in is what there is."""
+    """Statistics that contain only what a test has put in."""
 
     def __init__(self) -> None:
         self.contributors: dict[Period, list[Contributor]] = {each: [] for each in Period}
@@ -91,14 +91,14 @@ class MemoryStatistics(Statistics):
         return ()
 
     async def credit(self, due: Due, credits_: Sequence[Credit]) -> None:
-        """Nothing is ever due."""
+        """Does nothing: no run is ever due."""
 
     async def note_late(self, run: str, task: int, games: int, at: datetime) -> None:
         del at
         self.late[run, task] = max(games, self.late.get((run, task), 0))
 
     async def sum_up(self, since: datetime) -> None:
-        """Nothing was counted."""
+        """Does nothing: there is nothing to sum up."""
 
     async def drop_idle(self, idle: IdleSince, most: int) -> tuple[str, ...]:
         del idle, most

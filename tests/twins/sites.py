@@ -1,4 +1,4 @@
-"""A site with everything kept in memory, and a client that calls its app in this very process."""
+"""A site with everything in memory, and a client that calls its app in the same process."""
 
 import copy
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -84,7 +84,7 @@ WHEEL = own_wheel().signed(bytes(32))
 
 
 class CompiledTemplates(jinja2.BytecodeCache):
-    """What one site has compiled serves the next: a page needs three, and most sites show one."""
+    """Shares compiled templates between sites: a page needs three, and most sites show one page."""
 
     def __init__(self) -> None:
         self._codes: dict[str, bytes] = {}
@@ -101,7 +101,7 @@ COMPILED = CompiledTemplates()
 
 
 class NobodyOutside:
-    """Where nobody is asked for commits."""
+    """Sources of a site that asks no other server for commits."""
 
     def find(self, repository: str, revision: str, *, known: bool) -> Commit:
         del known
@@ -112,7 +112,7 @@ class NobodyOutside:
         raise SourceError(f"this server does not fetch {commit} of {repository}")
 
     def forget_archives(self, days: int) -> None:
-        """There are none."""
+        """Does nothing: there are no archives."""
 
     def compare(
         self, main: SourcePlace, new: SourcePlace, base: SourcePlace, nets: NetPattern
@@ -133,7 +133,7 @@ class NobodyOutside:
         raise SourceError(f"this server does not fetch {path} of {main.repository}")
 
     def forget_scratch(self, before: float) -> None:
-        """There is none."""
+        """Does nothing: there are no scratch folders."""
 
     def quota(self) -> QuotaDocument:
         return QuotaDocument(limit=60, remaining=60, reset=0, used=0, uninitialized=True)
@@ -141,12 +141,12 @@ class NobodyOutside:
 
 @dataclass(slots=True)
 class Rules:
-    """What a test may change about a site while it is used."""
+    """What a test may change about a running site."""
 
     primary: bool = True
     trusted: set[str] = field(default_factory=set)
     unheard: set[str] = field(default_factory=set)
-    """Those whose complaints do not count."""
+    """Users whose complaints do not count."""
 
     def is_primary(self) -> bool:
         return self.primary
@@ -161,7 +161,7 @@ Trouble = tuple[Step, AbstractAsyncContextManager[None]]
 
 
 class MemorySite(Site):
-    """A site whose rows a test can look at."""
+    """A site whose rows a test can read."""
 
     store: MemoryStore
     tokens: MemoryTokens
@@ -170,12 +170,12 @@ class MemorySite(Site):
     statistics: MemoryStatistics
     rules: Rules
     blobs: MemoryBlobs
-    """The files of games, where no folder is given."""
+    """The files of games, if no folder is given."""
     process: Process
 
 
 async def answer_at_once() -> None:
-    """What a database in memory does."""
+    """Answers a health check at once."""
 
 
 def make_site(
@@ -190,8 +190,8 @@ def make_site(
     database_answers: Callable[[], Awaitable[None]] = answer_at_once,
     tokens: MemoryTokens | None = None,
 ) -> MemorySite:
-    """Workers of tests make their results up, unless the policy says that they play. Files lie in
-    a folder where one is given, because only those are sent piece by piece."""
+    """Makes a site. Its workers are simulated unless the policy says otherwise. If a folder is
+    given, files are stored there, because only real files are sent piece by piece."""
     process = Process(Threads(), clock or SystemClock(), log or RecordedLog())
     users, store, rules, games = (
         users or MemoryUsers(),
@@ -212,7 +212,7 @@ def make_site(
         bus=bus,
         disk=Disk((WatchedFolder(Path("/")),), process.threads, process.clock),
         outside=NobodyOutside(),
-        # What one site fetches is not another's.
+        # Sites must not share fetched assets.
         assets=copy.copy(ASSETS),
         wheel=WHEEL,
         is_primary=rules.is_primary,
@@ -282,7 +282,7 @@ def make_storage(
 
 @asynccontextmanager
 async def running(site: MemorySite, *troubles: Trouble) -> AsyncIterator[None]:
-    """The site at work, with steps of a test's own after the others."""
+    """Runs the site, with a test's own lifespan steps after the others."""
     async with StepRunner(site.process) as steps:
         site.bridge = await steps.enter(BRIDGE, open_bridge())
         await steps.enter(FLEET, _open_fleet(site))
@@ -310,8 +310,8 @@ async def _open_fleet(site: MemorySite) -> AsyncIterator[None]:
 async def open_app(
     site: MemorySite, routes: Sequence[BaseRoute] = (), *troubles: Trouble
 ) -> AsyncIterator[tuple[Starlette, Site]]:
-    """What `serve` takes, for a site in memory."""
-    # In a thread, because the tests watch the loop.
+    """The app of a site in memory, as `serve` needs it."""
+    # In a thread, because tests watch the loop for blocking calls.
     app = await site.threads.io(create_app, site, routes)
     async with running(site, *troubles):
         yield app, site
@@ -327,7 +327,7 @@ class OpenSite:
     log: RecordedLog
 
     def visitor(self) -> httpx.AsyncClient:
-        """Another browser, with cookies of its own."""
+        """Another browser, with its own cookies."""
         return _browser(self.app)
 
 
@@ -345,11 +345,11 @@ def _browser(app: Starlette) -> httpx.AsyncClient:
 
 
 _hashes: dict[str, str] = {}
-"""By password: to make one takes as long as a whole test."""
+"""Hashes by password; computing one takes as long as a whole test."""
 
 
 async def make_user(site: Site, name: str = "ada") -> User:
-    """A user with the password of this module."""
+    """Adds a user with the password of this module."""
     passwords = Passwords(site.threads, site.clock, KEY)
     user = User(
         name=name,
