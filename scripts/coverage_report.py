@@ -1,8 +1,8 @@
-"""Which lines of src/rookery the unit tests run, held against a floor.
+"""Reports which lines of src/rookery the unit tests run, and compares the share with a floor.
 
-slipcover measures a tier while it runs (scripts/stages.py) and leaves a file; here they are added
-up. The other tiers are not measured: they start processes of their own, and what slipcover does at
-an import blocks the event loop, which these tiers are there to find.
+slipcover measures a tier while it runs (scripts/stages.py) and writes a file; these files are added
+up here. The other tiers are not measured: they start separate processes, and slipcover's work at
+imports blocks the event loop, which those tiers are meant to detect.
 """
 
 import json
@@ -14,16 +14,16 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".cache" / "coverage"
 MEASURED = ("unit",)
 FLOOR = 67.4
-"""Per cent of the lines. It only rises: the report says when it can be raised. It was 69.5 before
-the web interface came, whose handlers are tested over the wire and in browsers, and 67.5 before
-there were several servers, which are tested as processes."""
+"""The least per cent of the lines. It only rises: the report says when it can be raised. It was
+69.5 before the web interface, whose handlers are tested over the wire and in browsers, and 67.5
+before several servers, which are tested as processes."""
 SLACK = 1.0
 
 Lines = dict[str, tuple[set[int], set[int]]]
 
 
 class Unmet(Exception):
-    """A stage's demand does not hold; the message says which."""
+    """A stage's requirement is not met; the message says which."""
 
 
 def figures_of(tier: str) -> Path:
@@ -32,7 +32,7 @@ def figures_of(tier: str) -> Path:
 
 
 def report_coverage() -> str:
-    """The table by rooms; raises Unmet when the whole lies below the floor."""
+    """The table by rooms; raises Unmet if the total is below the floor."""
     lines = add_up([figures_of(tier) for tier in MEASURED])
     rooms: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for file, (executed, known) in lines.items():

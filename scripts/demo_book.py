@@ -1,4 +1,4 @@
-"""Writes the opening book that comes with the package, from the lines of moves below.
+"""Writes the opening book in the package, from the lines of moves below.
 
 The lines are well-known openings, a few moves deep and level enough that either side can win:
     python scripts/demo_book.py > src/rookery/books/rookery-demo.epd

@@ -1,4 +1,4 @@
-"""The page of a proof: what was run, of which commit, when, for how long, and what it said."""
+"""Writes the page of a proof: what was run, of which commit, when, for how long, and its output."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ PAGES = ROOT / "docs" / "dev" / "proofs"
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What is known before a proof begins."""
+    """The facts about a proof that are known before it begins."""
 
     name: str
     purpose: str
@@ -28,7 +28,7 @@ class Page:
 
 
 def file(page: Page, folder: Path, said: str, seconds: float) -> Path:
-    """Writes it whole, or not at all."""
+    """Writes the page, completely or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{page.name}.md"
     unfinished = path.with_suffix(".unfinished")
@@ -37,7 +37,7 @@ def file(page: Page, folder: Path, said: str, seconds: float) -> Path:
 
 
 def commit() -> str:
-    """What is proved. Pages that were just filed make no other program of it."""
+    """The commit that is proved, ignoring pages of proofs that were just written."""
     changed = _git("status", "--porcelain", "--", ":/", ":(exclude,top)docs/dev/proofs")
     return (_git("rev-parse", "--short=12", "HEAD") or "?") + ("-dirty" if changed else "")
 

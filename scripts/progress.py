@@ -1,4 +1,4 @@
-"""Where a long proof stands and how long it will still take, told on stderr."""
+"""Reports on stderr how far a long proof is and how long it will still take."""
 
 import sys
 import time
@@ -7,7 +7,7 @@ SECONDS_BETWEEN = 5.0
 
 
 class Progress:
-    """So many steps, of which each takes about as long as the ones before."""
+    """The progress of a proof in steps of about equal length."""
 
     def __init__(self, of: int, unit: str) -> None:
         self._of = of
@@ -20,7 +20,7 @@ class Progress:
         return time.monotonic() - self._began
 
     def tell(self, done: int, words: str = "") -> None:
-        """Says it, but not more often than anybody reads."""
+        """Reports progress, but not more often than is useful."""
         now = time.monotonic()
         if now - self._spoken < SECONDS_BETWEEN and done < self._of:
             return

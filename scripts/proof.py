@@ -1,7 +1,6 @@
-"""The frame of a proof: its options, a folder of its own that goes with it, what was found wrong,
-and how long it took.
+"""The frame of a proof: its options, a temporary folder, its findings, and the time it took.
 
-A proof says once what can be asked of it, in a class whose fields are the options:
+A proof declares its options as fields of a class:
 
     @dataclass(frozen=True, slots=True)
     class Wanted:
@@ -25,17 +24,17 @@ MOST_FINDINGS = 20
 
 T = TypeVar("T")
 Proving = Coroutine[Any, Any, int]
-"""Gives the code that the program exits with: 0 if the proof holds."""
+"""Returns the program's exit code: 0 if the proof holds."""
 
 
 def option(default: T, words: str | None = None, *, choices: Sequence[T] | None = None) -> T:
-    """A field of a proof's options of which there is more to say than its default."""
+    """A field of a proof's options with more than a default."""
     field: T = dataclasses.field(default=default, metadata={"help": words, "choices": choices})
     return field
 
 
 def read_options(wanted: type[T], description: str | None) -> T:
-    """What was asked for on the command line of the proof that runs."""
+    """The options on the command line of the running proof."""
     name = Path(sys.argv[0]).stem.replace("_", "-")
     parser = argparse.ArgumentParser(prog=f"scripts/prove {name}", description=description)
     options: Any = wanted
@@ -46,7 +45,8 @@ def read_options(wanted: type[T], description: str | None) -> T:
 
 
 def _describe(field: "dataclasses.Field[Any]") -> dict[str, Any]:
-    """A default that is a tuple takes several values; one that is False takes none."""
+    """The arguments of argparse for a field: a default that is a tuple takes several values, and
+    one that is False takes none."""
     default, more = field.default, {"help": field.metadata.get("help")}
     if default is False:
         return more | {"action": "store_true"}
@@ -59,13 +59,13 @@ def _describe(field: "dataclasses.Field[Any]") -> dict[str, Any]:
 def run(
     prove: Callable[[T, Path], Proving], wanted: T, *, on: Callable[[Proving], int] = asyncio.run
 ) -> int:
-    """In a folder that is gone afterwards, on a loop of its own; gives the exit code."""
+    """Runs a proof in a temporary folder on its own loop; returns the exit code."""
     with tempfile.TemporaryDirectory() as folder:
         return on(prove(wanted, Path(folder)))
 
 
 def run_timed(prove: Callable[[T, Path], Proving], wanted: T) -> int:
-    """Says in the end how long it took."""
+    """Runs a proof, and prints how long it took."""
     began = time.monotonic()
     code = run(prove, wanted)
     print(f"\n{time.monotonic() - began:.0f} s")
@@ -73,6 +73,6 @@ def run_timed(prove: Callable[[T, Path], Proving], wanted: T) -> int:
 
 
 def tell_findings(findings: Sequence[str]) -> None:
-    """The first of them, to whoever runs it: no page is filed."""
+    """Prints the first findings for the person who runs the proof, since no page is filed."""
     for finding in findings[:MOST_FINDINGS]:
         print(finding, file=sys.stderr)

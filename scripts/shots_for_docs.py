@@ -1,8 +1,8 @@
-"""The pictures of README and docs, taken anew: what `scripts/shots --docs` runs.
+"""Retakes the pictures of README and docs, for `scripts/shots --docs`.
 
-README shows a seeded farm. The walk-through shows a walk that is really made: a small engine is
-added from a git server on this machine, tested and approved, a worker plays, and the pictures are
-taken on the way. Numbers that the texts quote from the pictures are then to be put right by hand.
+README shows a seeded farm. The walk-through is really carried out: a small engine is added from a
+git server on this machine, tested and approved, a worker plays, and pictures are taken on the way.
+Numbers that the texts quote from the pictures must be corrected by hand afterwards.
 """
 
 import re
@@ -22,14 +22,14 @@ from tests.workers.processes import worker_process
 
 WIDTH = 1280
 FARM = ("--runs", "14", "--machines", "400", "--history", "120")
-"""So few that the first screen shows what waits and what plays."""
+"""The size of the farm, so small that the first screen shows waiting and active tests."""
 LIMIT_SECONDS = 600.0
 GAMES = "Number(document.getElementById('games')?.textContent.replaceAll(',', '') ?? 0)"
 QUESTION = "Has anybody tried to value pieces by their place?"
 
 
 def take_docs(out: Path, scratch: Path) -> list[Path]:
-    """All of them, into a folder; gives their files."""
+    """Takes all pictures into a folder; returns their files."""
     scratch.mkdir(parents=True, exist_ok=True)
     with open_chromium(scratch / "profile") as browser:
         return [*take_readme(browser, out, scratch), *take_walk(browser, out, scratch)]
@@ -62,7 +62,7 @@ def _take(tab: Tab, file: Path, height: int) -> Path:
 
 
 def take_walk(browser: Chromium, out: Path, scratch: Path) -> list[Path]:
-    """From an engine's git repository to a verdict, with one machine."""
+    """Takes the pictures from an engine's git repository to a verdict, with one machine."""
     repositories.kestrelet(scratch / "sources" / "kestrelet")
     settings = {
         "ROOKERY_FRONT_END": "1",

@@ -1,5 +1,5 @@
-"""Seeded farms for pictures and measurements of pages: which pages there are, how a farm is served
-and what stands in the addresses of its pages."""
+"""Seeded farms for pictures and measurements of pages: the list of pages, serving a farm, and the
+values in the addresses of its pages."""
 
 import json
 import re
@@ -24,7 +24,7 @@ FARMS = {
     "much": ("--runs", "200", "--machines", "10000", "--history", "1000"),
 }
 PAGES = (
-    # Nobody plays on a seeded farm: after six minutes its machines are given up.
+    # Nothing plays on a seeded farm: after six minutes its machines count as dead.
     "/",
     "/machines",
     "/machines/{machine}",
@@ -77,7 +77,7 @@ PAGES = (
     "/docs/operate",
     "/nowhere",
 )
-"""As an approver sees them."""
+"""The pages that an approver sees."""
 FOR_VISITORS = (
     *("/", "/login", "/signup", "/login/reset", "/runs/{playing}", "/machines", "/ask"),
     "/login/new-password?token={reset}",
@@ -96,18 +96,18 @@ NO_PAGES = frozenset(
         *("/tests/user/{user}", "/user/{user}", "/workers/{worker}", "/sprt_calc"),
     }
 )
-"""Parts of pages, files, and addresses that lead to another page."""
+"""Routes that are no pages: parts of pages, files, and redirects."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedFarm:
-    """A farm at an address, whose letters go to a mail server here."""
+    """A farm at an address, whose mail goes to a local mail server."""
 
     address: str
     mail: MailBox
 
     def find_token(self, name: str, path: str) -> str:
-        """What the link of a letter to somebody says, once the letter has come."""
+        """Waits for mail to somebody, and returns the token of its link."""
         pattern = re.compile(rf"{re.escape(path)}\?token=(\S+)")
         deadline = time.monotonic() + LIMIT_SECONDS
         while True:
@@ -121,7 +121,7 @@ class ServedFarm:
 
 @contextmanager
 def serve_farm(folder: Path, size: Sequence[str]) -> Iterator[ServedFarm]:
-    """A seeded farm at an address."""
+    """Serves a seeded farm."""
     data = str(folder / "data")
     seed = [*COMMAND, "demo", "seed", *size, "--data", data]
     subprocess.run(seed, cwd=PROJECT, env=environment(), check=True, stdout=subprocess.DEVNULL)
@@ -134,7 +134,7 @@ def serve_farm(folder: Path, size: Sequence[str]) -> Iterator[ServedFarm]:
             "ROOKERY_SMTP_PORT": str(mail.port),
             "ROOKERY_SMTP_TLS": "none",
             "ROOKERY_MAIL_FROM": "Rookery <rookery@example.org>",
-            # With charts and boards, as people have them.
+            # With charts and boards, as in real use.
             "ROOKERY_FRONT_END": "1",
         }
         server = subprocess.Popen(line, cwd=PROJECT, env=settings, stdout=log, stderr=log)
@@ -159,7 +159,7 @@ def wait_until_ready(address: str) -> None:
 
 
 def find_names(address: str) -> dict[str, str]:
-    """A run in each state and two machines, for the addresses of pages."""
+    """The names of a run in each state and of two machines, for the addresses of pages."""
     runs = read_json(f"{address}/api/v1/runs?size=200")["runs"]
     over = read_json(f"{address}/api/v1/runs?state=finished&size=200")["runs"]
     names = dict.fromkeys(("pending", "playing", "passed", "failed", "tune"), "")
@@ -175,14 +175,14 @@ def find_names(address: str) -> dict[str, str]:
 
 
 def find_game(address: str, run: str) -> str:
-    """The first game that the page of a run's games leads to."""
+    """The first game that a run's page of games links to."""
     with urllib.request.urlopen(f"{address}/runs/{run}/games") as answer:
         links = re.findall(rf'/runs/{run}/games/(\d+/\d+)"', answer.read().decode())
     return next(iter(links), "0/0")
 
 
 def find_chat(page: str) -> str:
-    """The first conversation that somebody's page of Ask leads to."""
+    """The first conversation that somebody's page of Ask links to."""
     return next(iter(re.findall(r"/ask/([0-9a-f]{32})", page)), "0" * 32)
 
 

@@ -38,14 +38,14 @@ LOOKS = (
     *(("desk", "light"), ("desk", "dark"), ("tablet", "light")),
     *(("phone", "light"), ("phone", "dark")),
 )
-"""Tables are tables from 700 px on: the tablet shows whether they fit, which a shade does not
-change."""
+"""The combinations of device and theme. Tables are shown as tables from 700 px on; the tablet shows
+whether they fit, for which one theme is enough."""
 TALLEST = 2600
 
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """One picture, and what was wrong with its page."""
+    """A picture, and the problems of its page."""
 
     name: str
     file: Path
@@ -72,8 +72,8 @@ def take_shots(tab: Tab, farm: ServedFarm, name: str, out: Path, only: str) -> I
 
 
 def get_mailed_links(tab: Tab, farm: ServedFarm) -> dict[str, str]:
-    """Somebody signs up and alva has forgotten her password: letters lead to the pages that nothing
-    else leads to."""
+    """Lets somebody sign up and alva ask for a new password; returns the links in the mail, which
+    lead to pages that nothing else links to."""
     tab.open(f"{farm.address}/signup")
     fill_form(tab, username="newcomer", email=NEWCOMER, password=PASSWORD, password2=PASSWORD)
     tab.open(f"{farm.address}/login/reset")
@@ -125,7 +125,7 @@ def slug(name: str) -> str:
 
 
 def make_sheets(tab: Tab, shots: Sequence[Shot], out: Path) -> list[Path]:
-    """Contact sheets, twenty pictures each, as pages and as pictures of them."""
+    """Makes contact sheets of twenty pictures each, as pages and as pictures."""
     sheets = []
     for number in range(0, len(shots), 20):
         file = out / f"sheet_{number // 20 + 1:02}.html"

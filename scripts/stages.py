@@ -19,22 +19,25 @@ from scripts.coverage_report import MEASURED, Unmet, figures_of, report_coverage
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
-# A stage over its budget is marked; one that takes this many times its budget hangs and is ended.
+# A stage that exceeds its budget is marked; at this many times its budget it counts as hanging and
+# is ended.
 PATIENCE = 3
 LEAST_PATIENCE = 300
-# Most tests wait for processes and databases: four stages at once keep two cores busy.
+# How many stages run at once: most tests wait for processes and databases, so four keep two cores
+# busy.
 LANES = 4
-# Tests start hundreds of processes; where nothing compiled is kept, each compiles all it imports.
+# Keep compiled modules: tests start hundreds of processes, each of which would compile all its
+# imports.
 KEEPING = {"PYTHONDONTWRITEBYTECODE": ""}
 DETECTION = {"ROOKERY_DETECT_BLOCKING": "1"}
 NO_APT = "ROOKERY_NO_APT"
-"""Set to 1, nothing is installed by apt-get; scripts/environment reads it too."""
+"""If set to 1, nothing is installed by apt-get; scripts/environment reads it too."""
 SUMMARY = re.compile(r"(\d+) (passed|failed|errors?)\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One thing that is run: a command or a preparation, with the seconds it may take."""
+    """A stage: a command or a preparation, with its time budget in seconds."""
 
     name: str
     budget: int
@@ -54,21 +57,23 @@ class Outcome:
 
 
 def tier(name: str, budget: int, *words: str) -> Stage:
-    """A folder of tests. Each runs with the detection of blocking calls switched on."""
+    """The stage of a folder of tests, which run with the detection of blocking calls switched
+    on."""
     python = [str(BIN / "python")]
     if name in MEASURED:
         python += ["-m", "slipcover", "--json", "--source", "src/rookery"]
         python += ["--out", str(figures_of(name))]
         words = ("-W", "ignore::pytest.PytestAssertRewriteWarning", *words)
     if name != "wire":
-        # It hooks itself into every run and takes a second to load.
+        # This plugin loads in every run and takes a second.
         words = ("-p", "no:schemathesis", *words)
     command = (*python, "-m", "pytest", "-q", *words, f"tests/{name}")
     return Stage(name, budget, command, DETECTION)
 
 
 def on_mongoose() -> tuple[str, ...]:
-    """What shows that Rookery is served by rookery-asgi too; scripts/prove mongoose runs all."""
+    """A command for some tests of Rookery on rookery-asgi; scripts/prove mongoose runs all of
+    them."""
     paths = (
         "tests/wire/test_raw_requests.py",
         "tests/wire/test_slow_requests.py",
@@ -81,7 +86,7 @@ def on_mongoose() -> tuple[str, ...]:
 
 
 def on_llamaindex() -> tuple[str, ...]:
-    """The pipeline of Ask on LlamaIndex, whose packages no other stage has."""
+    """A command for the tests of Ask on LlamaIndex, whose packages no other stage has."""
     python = ROOT / ".cache" / "llamaindex" / "bin" / "python"
     return (str(python), "-m", "pytest", "-q", "-p", "no:schemathesis", "tests/llamaindex")
 
@@ -92,7 +97,7 @@ def tool(name: str, budget: int, *words: str) -> Stage:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program that tests start, and the packages of Debian that bring it."""
+    """A program that tests need, and the Debian packages that contain it."""
 
     commands: tuple[str, ...]
     packages: tuple[str, ...]
@@ -120,7 +125,7 @@ PROGRAMS = (
 
 
 def install_programs() -> str:
-    """Says what is missing, installs it by apt-get unless told not to, and lists what there is."""
+    """Reports missing programs, installs them by apt-get if allowed, and lists what there is."""
     missing = [program for program in PROGRAMS if not program.is_there()]
     packages = [name for program in missing for name in program.packages]
     if packages and may_install():
@@ -148,20 +153,20 @@ def apt(*words: str) -> None:
     subprocess.run(["apt-get", "-qq", *words], env=environment, check=True, stdout=sys.stderr)
 
 
-# One after the other, and before all tests.
+# Stages that run one after the other, before all tests.
 FIRST = (
     Stage("programs", 240, prepare=install_programs),
     tool("style", 10, "ruff", "check", "."),
     tool("format", 10, "ruff", "format", "--check", "."),
 )
 
-# Run beside each other, the longest first; what stands in one line needs what stands before it.
+# Chains run in parallel, longest first; within a chain, each stage needs the ones before it.
 CHAINS = (
     (tier("acceptance", 560),),
     (tier("faults", 450),),
     (
         Stage("asgi", 310, ("asgi/scripts/test",), {"PYTHON": sys.executable}),
-        # Rookery and rookery-asgi in one environment, no lock's and for the next stage alone.
+        # Both Rookery and rookery-asgi in one environment without a lock, for the next stage only.
         tool("together", 60, "python", "scripts/together.py"),
         Stage("mongoose", 60, on_mongoose(), {"ROOKERY_HTTP": "mongoose"} | DETECTION),
     ),
@@ -173,18 +178,19 @@ CHAINS = (
     (tool("types", 90, "mypy"), tool("imports", 20, "lint-imports", "--no-cache")),
     (tier("outside", 90),),
     (
-        # Fetches 40 packages once, and nothing until their lock changes.
+        # Fetches 40 packages once, and again only when their lock changes.
         tool("packages", 90, "python", "scripts/with_llamaindex.py"),
         Stage("llamaindex", 60, on_llamaindex(), DETECTION),
     ),
 )
-# After all others: it adds up what the measured tiers left.
+# Runs after all others, because it adds up the results of the measured tiers.
 LAST = (Stage("coverage", 10, prepare=report_coverage),)
 STAGES = (*FIRST, *(stage for chain in CHAINS for stage in chain), *LAST)
 
 
 class Lanes:
-    """Runs stages, some at once, each in a process group so that nothing of it stays behind."""
+    """Runs stages, several at once, each in a process group so that nothing of it is left
+    running."""
 
     def __init__(self) -> None:
         self._printing = threading.Lock()
@@ -244,7 +250,7 @@ class Lanes:
 
 
 def counts_in(output: str) -> dict[str, int]:
-    """The numbers of pytest's last line."""
+    """The counts in pytest's last line."""
     last = next((line for line in reversed(output.splitlines()) if SUMMARY.search(line)), "")
     return {what.rstrip("s"): int(number) for number, what in SUMMARY.findall(last)}
 
@@ -262,7 +268,7 @@ def table(outcomes: Sequence[Outcome], seconds: float) -> str:
 
 
 def closing_line(outcomes: Sequence[Outcome]) -> str:
-    """Tests and checks together; a check counts as one test."""
+    """The totals of tests and checks; a check counts as one test."""
     passed = failed = 0
     for outcome in outcomes:
         if outcome.stage.prepare and outcome.ok:
@@ -277,8 +283,8 @@ Chains = tuple[tuple[Stage, ...], ...]
 
 
 def choose(names: Sequence[str]) -> tuple[tuple[Stage, ...], Chains, tuple[Stage, ...]]:
-    """What runs first, the chains then, and what runs last; a choice of tiers is not measured
-    against the floor of coverage."""
+    """Selects stages: those that run first, the chains, and those that run last. A selection of
+    tiers is not compared with the floor of coverage."""
     known = {stage.name for stage in STAGES}
     if unknown := [name for name in names if name not in known]:
         sys.exit(f"scripts/test: no stage is called {unknown[0]}; there are {', '.join(known)}")

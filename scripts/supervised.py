@@ -1,8 +1,9 @@
-"""Runs a program and all it starts: Ctrl-C or SIGTERM ask it to end, and nothing stays behind.
+"""Runs a program with all processes that it starts: Ctrl-C or SIGTERM ask it to end, and nothing is
+left running.
 
-It gets a session of its own, so that Ctrl-C in a terminal reaches us alone and the program is asked
-once, in order, instead of losing its servers under its feet. Whatever it leaves behind becomes our
-child, however deep down it was started, and so it is found, named and ended.
+The program gets its own session, so that Ctrl-C in a terminal reaches only this process, and the
+program is asked to end once instead of losing its servers suddenly. All processes that it leaves
+behind become our children, at any depth, and so they are found, reported and ended.
 """
 
 import contextlib
@@ -18,15 +19,16 @@ from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
 WIND_UP_SECONDS = 60.0
-"""How long a program that was asked to end may take over it."""
+"""How long a program may take after it was asked to end."""
 LINGER_SECONDS = 10.0
-"""How long what it started may outlive it: a database that lost its owner notices within that."""
+"""How long its processes may outlive it: a database that lost its owner notices within this
+time."""
 LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a program ended, and the words of the processes that had to be ended after it."""
+    """How a program ended, and the command lines of processes that had to be ended after it."""
 
     code: int
     left: tuple[str, ...]
@@ -45,7 +47,7 @@ def run(
     *,
     linger: float = LINGER_SECONDS,
 ) -> Ending:
-    """Runs it to its end and passes on each line that it says."""
+    """Runs a program to its end and passes each line of its output to `hear`."""
     _adopt()
     with _counted_interrupts() as interrupts:
         child = subprocess.Popen(
@@ -64,7 +66,7 @@ def run(
         if child.poll() is None:
             _wind_up(child, interrupts)
         left = _sweep(linger)
-        # Only now: what was left behind may have held the pipe open.
+        # Not earlier: processes left behind may have held the pipe open.
         listener.join()
         child.stdout.close()
         return Ending(child.returncode, left, bool(interrupts))
@@ -72,8 +74,8 @@ def run(
 
 @contextlib.contextmanager
 def _counted_interrupts() -> Iterator[list[int]]:
-    """Ctrl-C and SIGTERM are noted and not raised: raised between the program's start and our
-    waiting for it, they would leave it without anybody who ends it."""
+    """Counts Ctrl-C and SIGTERM instead of raising: an exception between the program's start and
+    our waiting for it would leave it running."""
     heard: list[int] = []
     before = {
         number: signal.signal(number, lambda number, frame: heard.append(number))
@@ -92,12 +94,12 @@ def _pass_on(lines: Iterable[str], hear: Callable[[str], object]) -> None:
 
 
 def _adopt() -> None:
-    """From now on, who loses its parent below us is ours."""
+    """Makes this process adopt orphaned descendants."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _wind_up(child: "subprocess.Popen[str]", interrupts: Sequence[int]) -> None:
-    """Asks it to end; at a second Ctrl-C, or when it takes too long, it is killed."""
+    """Asks the program to end; kills it at a second Ctrl-C, or if it takes too long."""
     child.send_signal(signal.SIGINT)
     deadline = time.monotonic() + WIND_UP_SECONDS
     _await(child, lambda: len(interrupts) > 1 or time.monotonic() > deadline)
@@ -107,7 +109,7 @@ def _wind_up(child: "subprocess.Popen[str]", interrupts: Sequence[int]) -> None:
 
 
 def _sweep(linger: float) -> tuple[str, ...]:
-    """Waits a moment for what still runs, then ends it; the words of what had to be ended."""
+    """Waits a moment for remaining processes, then ends them; returns their command lines."""
     deadline = time.monotonic() + linger
     left: dict[int, str] = {}
     while found := _orphans():
@@ -121,7 +123,7 @@ def _sweep(linger: float) -> tuple[str, ...]:
 
 
 def _orphans() -> dict[int, str]:
-    """Our children by now, with their words; the dead among them are laid to rest."""
+    """Our remaining children with their command lines, after reaping the dead ones."""
     _reap()
     found = {}
     for entry in Path("/proc").glob("[0-9]*"):
@@ -134,15 +136,15 @@ def _orphans() -> dict[int, str]:
 
 
 def _await(child: "subprocess.Popen[str]", enough: Callable[[], bool]) -> None:
-    """Until it has ended, or enough was waited. Its orphans are laid to rest meanwhile: who looks
-    whether one is gone would find it dead in the list of processes for ever."""
+    """Waits until the program has ended, or `enough` says so. It reaps orphans meanwhile, because
+    programs that check whether a process is gone would see zombies."""
     while child.poll() is None and not enough():
         _reap(spare=child.pid)
         time.sleep(LOOK_SECONDS)
 
 
 def _reap(spare: int = 0) -> None:
-    """Lays our dead to rest, but for the one that somebody else waits for."""
+    """Reaps dead children, except for the one that other code waits for."""
     with contextlib.suppress(ChildProcessError):
         while dead := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             if dead.si_pid == spare:

@@ -1,7 +1,7 @@
-"""Makes an environment that has both Rookery and rookery-asgi, for tests alone.
+"""Makes an environment with both Rookery and rookery-asgi, for tests only.
 
-No lock, wheel or image of ours holds the two together: who installs both makes that choice. This
-environment holds nothing of its own and looks into the two that are there.
+No lock, wheel or image of ours contains both: only users can choose to combine them. This
+environment contains no packages, but uses those of the two existing environments.
 """
 
 import os
@@ -17,19 +17,20 @@ PYTHON = TOGETHER / "bin" / "python"
 
 
 def site_packages(folder: Path) -> Path:
-    """Where the packages of an environment of this very Python are."""
+    """The folder of an environment's packages, for this version of Python."""
     return Path(sysconfig.get_path("purelib", "venv", {"base": str(folder)}))
 
 
 def build_asgi() -> Path:
-    """The Python of rookery-asgi's own environment, with its core built."""
+    """The Python of rookery-asgi's own environment, after building its core."""
     environment = os.environ | {"PYTHON": sys.executable}
     subprocess.run([ASGI / "scripts" / "build"], env=environment, check=True)
     return ASGI / ".venv" / "bin" / "python"
 
 
 def python() -> Path:
-    """The Python of the environment; Rookery's packages come first where both have one."""
+    """The Python of the combined environment; where both have a package, Rookery's version is
+    used."""
     build_asgi()
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", TOGETHER], check=True)
     seen = (Path(sysconfig.get_path("purelib")), site_packages(ASGI / ".venv"))

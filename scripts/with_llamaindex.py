@@ -1,7 +1,7 @@
-"""Makes an environment with the extra `llamaindex`, for its tests alone.
+"""Makes an environment with the extra `llamaindex`, for its tests only.
 
 Its packages are many and large, so they are installed once and kept below .cache until their lock
-changes. Everything that the environment of the other tests has too is looked up there.
+changes. Packages that the environment of the other tests also has are used from there.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ STAMP = FOLDER / "made-from"
 
 
 def make_environment() -> Path:
-    """The Python of the environment."""
+    """Makes the environment if needed; returns its Python."""
     stamp = hashlib.sha256(LOCK.read_bytes() + sys.version.encode()).hexdigest()
     if not STAMP.exists() or STAMP.read_text() != stamp:
         install()

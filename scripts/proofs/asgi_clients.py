@@ -35,7 +35,7 @@ http {{
 
 
 def curl(*arguments: str, stdin: bytes = b"") -> bytes:
-    """What curl prints."""
+    """Runs curl and returns its output."""
     command = ["curl", "-sS", "--max-time", "30", *arguments]
     return subprocess.run(command, input=stdin, capture_output=True, check=True).stdout
 

@@ -141,7 +141,7 @@ def client(served: Any, seed: int, end: float, counts: dict[str, int]) -> None:
 
 
 def state(served: Any) -> dict[str, int]:
-    """What must come back: tasks, descriptors, memory."""
+    """The resources that must return to their initial values: tasks, descriptors, memory."""
     with served.connect() as sock:
         sock.sendall(path("/notes"))
         body = sock.recv(65536).partition(b"\r\n\r\n")[2]

@@ -54,7 +54,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A backup, and how long the command took in all."""
+    """A backup, with the duration of the command."""
 
     backup: TakenBackup
     seconds: float
@@ -62,7 +62,7 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """All backups of one server, its fleet, and what its tasks held at which commit."""
+    """All backups of one server, its fleet, and the contents of its tasks after each commit."""
 
     taken: list[Timed]
     fleet: SimulatedFleet
@@ -72,7 +72,7 @@ class Series:
 async def take_all(
     place: Path, settings: Settings, wanted: Wanted, told: Progress, done: int
 ) -> Series:
-    """From one busy server, which is gone afterwards."""
+    """Takes all backups of one busy server, which is stopped afterwards."""
     chance, taken = random.Random(f"{wanted.seed} {done}"), list[Timed]()
     async with campaign_on(place / "here", runs=RUNS, more=settings) as campaign:
         fleet = campaign.fleet
@@ -93,14 +93,14 @@ async def take_all(
 async def prove_for(
     place: Path, where: str, here: Settings, elsewhere: Callable[[int], Settings], wanted: Wanted
 ) -> bool:
-    """Whether all backups are what they should be; with the settings of here, and of each place
-    elsewhere."""
+    """Takes and checks all backups; returns whether they are correct. `here` are the settings of
+    the server, `elsewhere` those of each restored one."""
     told, done = Progress(4 * wanted.backups, "steps"), 0 if where == FOLDER else 2 * wanted.backups
     series = await take_all(place, here, wanted, told, done)
     good, fleet = True, series.fleet
     for number, timed in enumerate(series.taken, 1):
         backup = timed.backup
-        # Its workers are at work no more; the ledger stays.
+        # Its workers have stopped; the ledger remains.
         there = place / f"there{number}"
         found = await restore(
             backup, place / "backups", there, elsewhere(number), fleet, series.moments

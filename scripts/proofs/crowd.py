@@ -25,9 +25,10 @@ from tests.fleet.stage import come_first, place_in_queue, staged
 from tests.fleet.watch import Watch, ending, minute_table, say
 
 STEP_SECONDS = 15.0
-"""A period of the table."""
+"""The length of a period of the table."""
 CHANCES = 2
-"""Periods of which one has to be clean: others work on the machine, too."""
+"""The number of periods per step of which one must be clean, since other programs run on the
+machine, too."""
 FASTER = 1.25
 CLEAN_SECONDS = 0.100
 MOST_CORES = 0.5
@@ -47,15 +48,15 @@ class Wanted:
 
 
 def is_clean(minute: Minute, figures: Figures) -> bool:
-    """Everybody answered in time, and every call made when it was due."""
+    """Whether all calls were answered in time and made when they were due."""
     if minute.is_void or any(minute.counts[name, what] for name in ENDPOINTS for what in TROUBLES):
         return False
     return all(figures.of(name, [minute]).p99 < CLEAN_SECONDS for name in ENDPOINTS)
 
 
 async def climb(watch: Watch, steps: int) -> list[tuple[bool, int]]:
-    """Faster and faster; whether each step was clean, and which period of the table tells of it.
-    The period in which everybody hastens is not looked at."""
+    """Raises the rate in steps; returns whether each was clean, and its period in the table. The
+    period in which the rate changes is not judged."""
     found: list[tuple[bool, int]] = []
     for _ in range(steps):
         watch.crowd.hasten(FASTER)
@@ -124,8 +125,8 @@ def report(wanted: Wanted, watch: Watch, began: int, ended: int, dead: int) -> I
 
 
 def speed_line(watch: Watch, began: int, ended: int) -> str:
-    """The generator does the same for each call, so that what it takes tells how quick the
-    processors are at a time: others may use what they are part of."""
+    """A line about the speed of the processors, which others may share: the generator's work per
+    call is constant, so its time per call shows it."""
     calls = [watch.figures.minutes[period].calls for period in range(began, ended)]
     shares = [watch.spent(period, period + 1) for period in range(began, ended)]
     costs = [
@@ -140,7 +141,7 @@ def speed_line(watch: Watch, began: int, ended: int) -> str:
 
 
 def limit(watch: Watch, steps: list[tuple[bool, int]]) -> Iterator[str]:
-    """How far it went, and who had no more of the processor to give."""
+    """Lines about the highest rate, and which process had used up its processor."""
     yield "| calls/s | clean | slowest p99 ms | server | PostgreSQL | generator | of two cores |"
     yield "|---|---|---|---|---|---|---|"
     for clean, period in steps:

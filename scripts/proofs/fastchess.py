@@ -137,7 +137,7 @@ def signals(bench: Bench) -> bool:
 
 
 def resume(bench: Bench) -> bool:
-    """What fastchess began is gone on with to the last game."""
+    """A match that fastchess began is continued to its last game."""
     good = bench.engine("good")
     kept = bench.folder / "half.resume"
     words = ("--tc", "N=1", "--games", 12, "--max-moves", 20, "--resume-file", kept)

@@ -25,7 +25,7 @@ class Wanted:
 
 
 async def run_tier(name: str, folder: Path) -> bool:
-    """Tells how it went in a row of the table; whether all passed."""
+    """Runs a tier and prints a row of the table; returns whether all tests passed."""
     temporary = folder / f"{name}-tests"
     temporary.mkdir()
     with serve_bucket(folder / name) as bucket:

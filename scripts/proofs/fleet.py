@@ -36,7 +36,7 @@ class Wanted:
 
 
 async def until(moment: float, told: Progress, campaign: Campaign) -> None:
-    """So many seconds after the beginning."""
+    """Waits until a number of seconds after the beginning."""
     while (left := moment - told.seconds) > 0:
         await asyncio.sleep(min(left, LOOK_SECONDS))
         told.tell(int(told.seconds), f"{campaign.fleet.lines.calls:,} calls")

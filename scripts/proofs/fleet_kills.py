@@ -36,7 +36,7 @@ class Wanted:
 
 
 def victims(wanted: Wanted, chance: random.Random) -> Iterator[str]:
-    """By chance, but each as often as it should be."""
+    """The victims in random order, each as often as wanted."""
     for begun in range(0, wanted.rounds, len(VICTIMS)):
         yield from chance.sample(VICTIMS, min(len(VICTIMS), wanted.rounds - begun))
 
@@ -52,7 +52,7 @@ async def round_of(campaign: Campaign, victim: str, chance: random.Random) -> No
 
 
 async def balanced(campaign: Campaign) -> bool:
-    """Whether nothing is wrong; asked while no worker is at work."""
+    """Whether the audit finds nothing wrong; to be called while no worker is active."""
     audit = await campaign.audit()
     tell_findings(audit.wrong)
     return not audit.wrong
@@ -61,7 +61,8 @@ async def balanced(campaign: Campaign) -> bool:
 async def part_of(
     campaign: Campaign, left: Iterator[str], wanted: Wanted, chance: random.Random, told: Progress
 ) -> bool:
-    """A tenth of the rounds with workers of its own; whether the books balance after it."""
+    """Plays a tenth of the rounds with its own workers; returns whether the books balance
+    afterwards."""
     async with campaign.fleet.at_work(wanted.workers):
         for _ in range(max(1, wanted.rounds // PARTS)):
             victim = next(left, None)

@@ -36,7 +36,8 @@ HEAD = (
 TOLD = re.compile(r'<p class="note error" role="status">(.*?)</p>', re.DOTALL)
 DIGITS = re.compile(r"\d+")
 MOST_SECONDS = 30.0
-"""In which a person and a worker have been told, and in which all is well after space was made."""
+"""The time within which people and workers must have been told, and within which all must be well
+after space was freed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Wanted:
 
 
 async def expect_told(farm: SmallDiskFarm, disk: str) -> None:
-    """Whoever asks is told what is the matter."""
+    """Checks that /readyz and the log tell of the full disk."""
     if disk == FILES:
         await farm.until(lambda status, told: status == 200 and "disk of the files" in told)
         assert await farm.put_book("refused") == 503
@@ -56,20 +57,20 @@ async def expect_told(farm: SmallDiskFarm, disk: str) -> None:
 
 
 def sentence_in(page: str) -> str:
-    """What a person reads of it."""
+    """The sentence about the disk that a page shows."""
     found = TOLD.search(page)
     return " ".join(html.unescape(found[1]).split()) if found else ""
 
 
 @dataclass(slots=True)
 class Told:
-    """What people and workers were told, by how often each; figures left out."""
+    """The messages that people and workers got, with counts, without figures."""
 
     people: Counter[str]
     workers: Counter[str]
 
     async def expect_page(self, farm: SmallDiskFarm, words: str) -> None:
-        """A page has to tell it; also one of a server that is about to be started again."""
+        """Waits until a page shows the message, also on a server that is about to be restarted."""
         deadline = time.monotonic() + MOST_SECONDS
         while words not in (told := sentence_in((await farm.call("GET", "/login"))[1])):
             assert time.monotonic() < deadline, f"a page tells {told!r}"
@@ -77,8 +78,8 @@ class Told:
         self.people[DIGITS.sub("N", told)] += 1
 
     async def expect_refusal(self, farm: SmallDiskFarm) -> None:
-        """A worker has to be told to try again, in no JSON; until then it may still be given a
-        task, since PostgreSQL has something left."""
+        """Waits until a worker is told to try again, by an answer that is no JSON. Until then it
+        may still get a task, since PostgreSQL has some space left."""
         deadline = time.monotonic() + MOST_SECONDS
         while (answer := await farm.ask_for_a_task())[0] != 503:
             assert answer[0] in (0, 200), answer
@@ -93,7 +94,7 @@ class Told:
             raise AssertionError(f"a worker would take this for a verdict: {answer[1]}")
 
     async def expect(self, farm: SmallDiskFarm, disk: str) -> tuple[str, str]:
-        """What a person and a worker are told in the middle of it; what was written."""
+        """Checks and returns what people and workers are told while the disk is full."""
         if disk == FILES:
             await self.expect_page(farm, "disk of the files")
             await farm.fleet.wrote_again()
@@ -130,7 +131,7 @@ async def play(
 
 
 async def prove(wanted: Wanted, folder: Path) -> int:
-    """First the server's own database and its files, then an external one."""
+    """Tries the server's own database and files first, then an external database."""
     chance, told = random.Random(wanted.seed), Progress(wanted.rounds, "full disks")
     said = Told(Counter(), Counter())
     last_own = wanted.rounds - wanted.rounds // 3
@@ -162,7 +163,7 @@ async def play_all(
     told: Progress,
     said: Told,
 ) -> bool:
-    """Rounds on one farm; whether the books balance after them."""
+    """Plays rounds on one farm; returns whether the books balance afterwards."""
     async with farm_on_small_disks(folder, runs=RUNS, external=external) as farm:
         async with farm.fleet.at_work(workers):
             for number, disk in rounds:

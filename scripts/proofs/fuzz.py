@@ -39,19 +39,20 @@ PASSWORD = "correct horse battery"
 PLACEHOLDER = b"61" + b"0" * 22
 EXPECTED = {200, 400, 401, 413, 429}
 PARTS = 4
-"""The first half of the bodies fills what is remembered, and what the collector lets lie."""
+"""The number of parts of the bodies whose memory is compared: caches and uncollected garbage still
+grow during the first half."""
 MOST_GROWTH = 1.1
 LEAST_BODIES = 2000
-"""Fewer say nothing about memory: what is remembered still fills."""
+"""The least number of bodies for a statement about memory, because caches still grow before."""
 ENDLESS = "/api/v1/events"
 SHORT = 4_000
-"""Characters of the shorter of two texts that are compared."""
+"""The length of the shorter of two compared texts, in characters."""
 FLOOR_SECONDS = 0.05
 ENDLESS_SECONDS = 60.0
 
 
 class Caller:
-    """One kept connection, from an address that changes, so that nobody is throttled for long."""
+    """A kept connection whose client address changes, so that it is not throttled for long."""
 
     def __init__(self, port: int, token: str) -> None:
         self.token = token
@@ -73,7 +74,7 @@ class Caller:
         return said
 
     def seat(self) -> None:
-        """A run, and a task of it for the worker that the bodies come from."""
+        """Creates a run, and a task of it for the worker that sends the bodies."""
         shown = {"authorization": f"Bearer {self.token}"}
         made = self.post("/api/v1/runs", json.dumps(body(sprt=SPRT)).encode(), **shown)
         self.run = json.loads(made)["id"].encode()
@@ -102,7 +103,7 @@ def bombard(caller: Caller, path: str, count: int) -> None:
 
 
 def explore(server: RookeryProcess, token: str, count: int) -> int:
-    """Calls made up from the description; how many operations there are."""
+    """Makes random calls from the OpenAPI description; returns the number of operations."""
     document = schemathesis.openapi.from_url(f"{server.address}/openapi.json")
     headers, operations = {"Authorization": f"Bearer {token}"}, 0
     described = [*document.include(path_regex="^/api/v1").get_all_operations()]
@@ -131,7 +132,7 @@ def give_up(*_: object) -> None:
 
 
 def slow_shapes(parser: Parser, count: int, seed: int) -> tuple[int, list[str]]:
-    """How many texts the parser was given, and which of them were too dear."""
+    """The number of texts that the parser got, and those that took too long."""
     shapes = [*plain_shapes(parser), *chance_shapes(parser, count, seed)]
     slow = []
     for shape in shapes:
@@ -150,7 +151,7 @@ def slow_shapes(parser: Parser, count: int, seed: int) -> tuple[int, list[str]]:
 
 
 def try_parsers(count: int, seed: int) -> list[str]:
-    """What each parser makes of its texts; the sentences are what does not hold."""
+    """Tries all parsers; returns sentences about those that fail."""
     signal.signal(signal.SIGALRM, give_up)
     wrong, told = [], Progress(len(PARSERS), "parsers")
     print("| parser | texts | CPU s |\n|---|---|---|")

@@ -24,7 +24,7 @@ MOST_GROWTH = 1.05
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What all processes together have used so far, and hold now."""
+    """What all processes together have used so far, and what they hold now."""
 
     cpu_seconds: float
     memory_mib: float
@@ -46,13 +46,13 @@ def read(pids: set[int]) -> Reading:
 
 
 def own_mib(pid: int) -> float:
-    """What the process itself has written to: pages of files and libraries do not count."""
+    """The memory that the process itself has written, without pages of files and libraries."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return sum(int(line.split()[1]) for line in lines if line.startswith("Anonymous:")) / 1024
 
 
 def family(server: int, data: Path) -> set[int]:
-    """The server, and every process that works for it on the folder."""
+    """The server and all its processes on the folder."""
     return {server, *processes_of(data)}
 
 

@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def read(notes: Path) -> list[dict[str, Any]]:
-    """What was done before an interruption; a line cut short is done again."""
+    """The rounds before an interruption; an incomplete line is played again."""
     lines = notes.read_text().splitlines(keepends=True) if notes.exists() else []
     return [json.loads(line) for line in lines if line.endswith("\n")]
 

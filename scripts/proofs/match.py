@@ -43,7 +43,7 @@ from rookery.stats.numbers import cdf, upper_tail
 from rookery.stats.spsa import late_mean, new_tune
 
 LIKELY = 0.001
-"""A balance less likely than this is no chance."""
+"""The probability below which a difference is not considered chance."""
 
 WRONGS = {
     "crash": {Termination.CRASH},
@@ -55,7 +55,7 @@ WRONGS = {
     "hang": {Termination.TIME},
     "slow": {Termination.TIME},
     "deaf": {Termination.STALL},
-    # How much a flood brings before the flag falls depends on the machine.
+    # How much output a flood produces before the flag falls depends on the machine.
     "flood": {Termination.STALL, Termination.TIME},
     "endless": {Termination.STALL, Termination.TIME},
 }
@@ -121,7 +121,7 @@ async def hostile(games: int, seeds: int) -> bool:
 
 
 def check(game: GameResult) -> Iterator[str]:
-    """What is wrong with how a game was scored."""
+    """Errors in how a game was scored."""
     if not game.failed:
         if game.termination not in (Termination.NORMAL, Termination.ADJUDICATION):
             yield f"{game.reason} without anyone to blame"
@@ -215,7 +215,8 @@ async def balance(games: int, seeds: int) -> bool:
 
 
 def chi_square(title: str, groups: list[Counter[int]]) -> float:
-    """The chance of groups differing so much in their losses, draws and wins."""
+    """Prints and returns the probability that groups differ this much in their losses, draws and
+    wins."""
     total = sum(groups, Counter())
     games = total.total()
     value = 0.0

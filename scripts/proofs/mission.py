@@ -24,7 +24,7 @@ from tests.fleet.stage import come_first, place_in_queue, staged
 from tests.fleet.watch import Watch, cost_table, ending, minute_table, say
 
 THEIRS = {"beat": 6, "update_task": 7, "request_version": 4, "request_task": 15}
-"""Milliseconds in the middle, as the mission's table has them."""
+"""The median latencies in milliseconds in the mission's table."""
 AIM_SECONDS = 0.050
 TROUBLES = ("busy", "503", "error", "lost")
 

@@ -25,7 +25,8 @@ TIERS = {
 
 
 def carried(tier: Stage, interpreter: Path) -> Stage:
-    """The same tests on the other server; a slow tier fails nothing here, only one that hangs."""
+    """The stage of the same tests on the other server; a slow stage does not fail here, only a
+    hanging one."""
     return replace(
         tier,
         budget=HANGS_SECONDS // PATIENCE,

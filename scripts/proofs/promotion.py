@@ -35,7 +35,7 @@ from tests.rookery_process import SIMULATED, RookeryProcess
 PART = 5
 RUNS = 6
 CUTS = (0.0, 0.3, 1.0)
-"""Seconds before the kill in which the standby hears nothing more."""
+"""How long the standby receives nothing before the kill, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,7 @@ class Wanted:
 
 @dataclass(slots=True)
 class Times:
-    """Seconds from each kill until the standby was promoted, and until a report was acknowledged
-    again."""
+    """The seconds from each kill until the promotion, and until a report was acknowledged again."""
 
     promoted: list[float] = field(default_factory=list)
     serving: list[float] = field(default_factory=list)
@@ -64,14 +63,14 @@ class TwoServers:
     lines: SpreadConnections
     servers: list[RookeryProcess]
     compared: int = 0
-    """Promotions after which the rows were held against the ledger."""
+    """The number of promotions after which the rows were compared with the ledger."""
 
     async def get_over_it(self) -> None:
-        """Waits until the next report is acknowledged, by whichever is primary."""
+        """Waits until the next report is acknowledged by the present primary."""
         await self.fleet.wrote_again(lambda: all(s.process.poll() is None for s in self.servers))
 
     async def compare(self) -> list[str]:
-        """While all go on: what is in the rows that can't be."""
+        """Compares the rows with the ledger while all are active; returns the errors."""
         connection = await asyncpg.connect(**self.pair.connect_args)
         try:
             before = Acknowledged.of(self.fleet.ledger)
@@ -83,7 +82,7 @@ class TwoServers:
         return find_wrong(rows, before, sent, self.fleet.ledger)
 
     async def audit(self) -> Audit:
-        """Asked of each server, while nobody is at work."""
+        """Audits each server, while no worker is active."""
         found = []
         for port in self.lines.ports:
             self.lines.only = port
@@ -119,7 +118,7 @@ async def two_servers(pair: Pair, folder: Path, seed: int) -> AsyncIterator[TwoS
 async def promote(
     farm: TwoServers, chance: random.Random, times: Times, *, asynchronous: bool
 ) -> None:
-    """At a moment by chance; then the old primary comes back as the standby."""
+    """Promotes the standby at a random moment; then the old primary returns as the standby."""
     pair = farm.pair
     if asynchronous:
         await asyncio.to_thread(pair.primary.wait_for_standby, False)
@@ -134,7 +133,7 @@ async def promote(
 async def play_part(
     farm: TwoServers, wanted: Wanted, chance: random.Random, times: Times
 ) -> tuple[str, ...]:
-    """Some promotions with workers of their own; what is wrong after them."""
+    """Makes some promotions with their own workers; returns what is wrong afterwards."""
     told = Progress(wanted.promotions, "promotions")
     async with farm.fleet.at_work(wanted.workers):
         for _ in range(min(PART, wanted.promotions - len(times.serving))):

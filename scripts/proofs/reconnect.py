@@ -32,18 +32,18 @@ from tests.fleet.watch import ending, say, stop_collecting
 
 ARRIVAL_SECONDS = 120.0
 OTHERS_BEAT = 10.0
-"""Seconds between their beats, so that there are enough of them to compare."""
+"""The seconds between beats of the other workers, short enough to have many to compare."""
 STRANGERS = 10_000_000
-"""The first of the strangers' numbers, for addresses of their own."""
+"""The first of the strangers' numbers, which give them their own addresses."""
 TROUBLES = ("busy", "503", "error", "lost")
 QUIET = "quiet"
 REFUSED, BUSY, OTHERWISE = "wrong password", "busy", "anything else"
-"""What a stranger is told."""
+"""The answers that a stranger may get."""
 HASHING = (sys.executable, "-m", "tests.fleet.hashing_serve")
 MOST_P99 = 0.050
 MOST_TIMES_QUIET = 2.0
-"""The bounds of the others' beats while everybody comes back: their p99, and how many times the p50
-of the quiet minute before."""
+"""The limits of the other workers' latencies while all reconnect: their p99, and their p50 relative
+to the quiet minute before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +57,17 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """One stretch of time: what each group was answered, and how many passwords were hashed."""
+    """A period: the answers to each group, and the number of hashed passwords."""
 
     name: str
     returning: Figures
     others: Figures
     hashes: Counter[bool]
-    """By whether the password was right."""
+    """The number of hashes of right and of wrong passwords."""
     told: Counter[str]
-    """What strangers were told, by how often."""
+    """The answers to strangers, with counts."""
     server: float
-    """Of a core."""
+    """The server's share of a core."""
 
     @property
     def is_quiet(self) -> bool:
@@ -79,7 +79,7 @@ class Period:
 
 
 class Strangers(Crowd):
-    """Who tries wrong passwords; it is counted what they are told."""
+    """Strangers that try wrong passwords; their answers are counted."""
 
     def __init__(self, lines: OwnLines, stage: Stage) -> None:
         super().__init__(lines, stage.ledger, Figures(), Mix())
@@ -110,13 +110,13 @@ class Scene:
         stop_collecting()
 
     async def arrive(self, seconds: float) -> None:
-        """For the first time, when every password has to be hashed once."""
+        """Lets all workers arrive for the first time, when every password must be hashed once."""
         for crowd, workers in ((self.returning, self._returning), (self.others, self._others)):
             crowd.return_all(workers, evenly(len(workers), seconds).moments())
         await asyncio.sleep(seconds + 2 * OTHERS_BEAT)
 
     async def restart(self) -> float:
-        """A cold start; how long nobody was answered."""
+        """Restarts the server from cold; returns how long nothing was answered."""
         await asyncio.gather(self.returning.stop(), self.others.stop())
         took = await self._stage.restart()
         for lines in self.lines:
@@ -124,7 +124,7 @@ class Scene:
         return took
 
     async def look(self, name: str, *, back: bool, wrong: bool = False) -> Period:
-        """One stretch, in which all come back, or go on as they were."""
+        """Observes a period in which all workers return, or continue as before."""
         wanted = self._wanted
         for crowd in (self.returning, self.others):
             crowd.figures = Figures(10 * wanted.seconds)
@@ -151,14 +151,15 @@ class Scene:
         )
 
     def _count_hashes(self) -> Counter[bool]:
-        """By whether the password was right, since the server began."""
+        """The number of hashes of right and wrong passwords since the server started."""
         server = self._stage.campaign.server
         assert server is not None
         hashed = (event for event in server.events() if event["event"] == EVENT)
         return Counter(bool(event["right"]) for event in hashed)
 
     async def _try_wrong(self) -> Counter[str]:
-        """Half of them as version requests, half as task requests; names that exist and do not."""
+        """Tries wrong passwords, half as version requests and half as task requests, with names
+        that exist and names that do not."""
         strangers = self._strangers
         crowds = [Strangers(self.lines[2], self._stage) for _ in range(2)]
         await asyncio.gather(
@@ -197,7 +198,7 @@ async def prove(wanted: Wanted, folder: Path) -> int:
 
 
 def find_beyond(periods: list[Period]) -> list[str]:
-    """What is outside the bounds, in words."""
+    """Sentences about what exceeds the limits."""
     quiet, beyond = periods[0].beats.p50, list[str]()
     for period in periods:
         beats, lags = period.beats, [*period.returning.chosen(), *period.others.chosen()]

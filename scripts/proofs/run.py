@@ -1,4 +1,4 @@
-"""Finds proofs by name, runs them in turn and files what each said."""
+"""Finds proofs by name, runs them one after the other and files their output."""
 
 import argparse
 import ast
@@ -51,10 +51,10 @@ MINUTES: Mapping[str, int] = {
     "upgrade": 15,
     "worker_kills": 5,
 }
-"""How long each usually takes on two cores that have nothing else to do."""
+"""The usual duration of each proof on two cores without other load."""
 
 READS_OPTIONS = ("ArgumentParser(", "read_options(")
-"""One of these is in the text of a proof that takes options."""
+"""The text of a proof that takes options contains one of these."""
 
 QUIETLY = """
 import runpy, sys
@@ -65,12 +65,12 @@ try:
 except KeyboardInterrupt:
     sys.exit(130)
 """
-"""Runs a proof as if by its path, but for the traceback of one that was asked to stop."""
+"""Code that runs a proof as if by its path, but without a traceback when it was asked to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What was asked for; words are for the one proof that is named."""
+    """The parsed command line; `words` are arguments for a single proof."""
 
     names: tuple[str, ...]
     words: tuple[str, ...]
@@ -78,7 +78,7 @@ class Wanted:
 
 
 def purpose(path: Path) -> str:
-    """The first line of a proof's own description."""
+    """The first line of a proof's docstring."""
     return (ast.get_docstring(ast.parse(path.read_text())) or "").splitlines()[0]
 
 
@@ -87,7 +87,8 @@ def known() -> dict[str, Path]:
 
 
 def environment(name: str) -> tuple[str, dict[str, str]]:
-    """The interpreter and variables of a proof; the ASGI server's run in its own environment."""
+    """The interpreter and variables of a proof; proofs of the ASGI server run in its own
+    environment."""
     if name.startswith("asgi_"):
         return str(build_asgi()), dict(os.environ)
     paths = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
@@ -95,8 +96,8 @@ def environment(name: str) -> tuple[str, dict[str, str]]:
 
 
 def prove(name: str, wanted: Wanted, commit: str) -> bool:
-    """Shows the output as it comes; files it only when the proof held. KeyboardInterrupt once it
-    has wound up after one."""
+    """Runs a proof and shows its output; files it only if the proof held. After Ctrl-C it raises
+    KeyboardInterrupt when the proof has ended."""
     path, lines = known()[name], list[str]()
     command = " ".join(("scripts/prove", name, *wanted.words))
     page = filing.Page(name, purpose(path), command, commit, datetime.now(UTC))
@@ -129,7 +130,7 @@ def elapsed(began: float) -> float:
 
 
 def prove_all(wanted: Wanted) -> int:
-    """One after the other, whatever became of those before; tells in the end which held."""
+    """Runs all proofs one after the other, even if some fail; prints at the end which held."""
     commit = filing.commit()
     held: dict[str, bool] = {}
     minutes = sum(MINUTES.get(name, 0) for name in wanted.names)
@@ -171,7 +172,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def wanted_by(words: list[str]) -> Wanted | None:
-    """None where only the list is wanted."""
+    """Parses the command line; None if only the list is wanted."""
     parser, proofs = arguments(), known()
     asked = parser.parse_args(words)
     if asked.list or not asked.words:
@@ -189,8 +190,8 @@ def wanted_by(words: list[str]) -> Wanted | None:
 
 
 def show_help(name: str) -> int:
-    """What a proof says of itself. Nothing is proved and no page is touched, also by a proof that
-    takes no options and would begin at once."""
+    """Prints a proof's description without running it, even for one that takes no options and would
+    begin at once."""
     path = known()[name]
     text = path.read_text()
     if not any(word in text for word in READS_OPTIONS):
@@ -212,7 +213,7 @@ def main() -> int:
         return 0
     if {"-h", "--help"} & set(wanted.words):
         return show_help(wanted.names[0])
-    # Also where a shell has it ignored, as it does for what runs in the background.
+    # Also if a shell has set it to be ignored, as for background jobs.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupt)
     try:

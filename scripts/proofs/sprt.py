@@ -23,7 +23,8 @@ MOST_ERRORS = 0.055
 CHUNK = 100
 FEW = 30
 
-# Looks at a running test, in the games after which the data weigh as much as the usual prior.
+# The times of looking at a running test, in units of the games after which the data weigh as much
+# as the usual prior.
 LOOKS = (0.03125, 0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 Rows = list[list[float]]
@@ -38,7 +39,7 @@ class Ending(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What the outlook said at one look, and what came; `told` where it said a chance, too."""
+    """The outlook at one look, and the outcome; `told` if it gave a chance as well."""
 
     when: float
     told: float
@@ -55,7 +56,7 @@ class Look(NamedTuple):
 
 
 class Progress:
-    """Finished chunks in a file, so that an interrupted proof goes on where it was."""
+    """Finished chunks in a file, so that an interrupted proof can be continued."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -90,7 +91,7 @@ def unit(spec: Sprt) -> float:
 
 
 def worlds(spec: Sprt) -> dict[str, Belief]:
-    """Where true Elos come from. The outlook always believes in the first."""
+    """The distributions of the true Elo. The outlook always assumes the first one."""
     believed = usual_prior(spec)
     return {
         "as believed": believed,
@@ -102,8 +103,8 @@ def worlds(spec: Sprt) -> dict[str, Belief]:
 def played(
     chance: Random, elo: float, batch_size: int, *, in_parts: bool = False
 ) -> Iterator[tuple[int, ...]]:
-    """Cumulative results of a version with this normalised Elo: batch by batch, or in parts, where
-    a report brings any number of pairs up to a batch."""
+    """Cumulative results of a version with this normalised Elo: batch by batch, or with `in_parts`
+    in reports of any number of pairs up to a batch."""
     weights = list(accumulate(shares_at(TYPICAL_PAIRS, elo)))
     bins = [0] * 5
     while True:
@@ -116,7 +117,7 @@ def played(
 def endings(
     seed: str, *, spec: Sprt, elo: float, in_parts: bool = False
 ) -> Iterator[Sequence[float]]:
-    """One stream of games, judged with and without overshoot correction: two endings in a row."""
+    """Judges one stream of games with and without overshoot correction; returns two endings."""
     state = SprtState()
     corrected = plain = None
     for bins in played(Random(seed), elo, spec.batch_size, in_parts=in_parts):
@@ -134,7 +135,7 @@ def endings(
 
 
 def looks(seed: str, *, world: Belief, pace: LlrPace) -> Iterator[Look]:
-    """One test of a version from that world, with a look at it now and then."""
+    """Simulates one test of a version from that distribution, with several looks at it."""
     chance = Random(seed)
     elo = chance.gauss(world.mean, world.sigma)
     state, due, games = SprtState(), list(LOOKS), 0
@@ -151,7 +152,7 @@ def looks(seed: str, *, world: Belief, pace: LlrPace) -> Iterator[Look]:
 
 
 def told(pace: LlrPace, at: int, llr: float, passed: float, left: float) -> tuple[float, ...]:
-    # What a careless outlook would claim: the true Elo is the present estimate.
+    # A naive outlook takes the present estimate for the true Elo.
     spec = pace.spec
     middle, width = (spec.elo0 + spec.elo1) / 2.0, spec.elo1 - spec.elo0
     careless = pace.walk(middle + width * llr / (at * pace.variance), llr).chance_high()
@@ -162,7 +163,7 @@ def told(pace: LlrPace, at: int, llr: float, passed: float, left: float) -> tupl
 
 
 def simulate(progress: Progress, key: str, tests: int, one: Simulation) -> Rows:
-    """Runs each test on its own seed, so that the outcome is the same in whatever pieces."""
+    """Runs each test with its own seed, so that the outcome does not depend on the chunks."""
     seeds = [f"{key}/{number}" for number in range(tests)]
     chunks = [seeds[start : start + CHUNK] for start in range(0, tests, CHUNK)]
     return [row for chunk in chunks for row in progress.chunk(chunk, one)]
@@ -182,14 +183,14 @@ def mean(numbers: Sequence[float]) -> float:
 
 
 def share(marks: Sequence[bool]) -> str:
-    """A percentage, or a dash where there are too few for one."""
+    """A percentage, or a dash if there are too few for one."""
     return f"{mean(marks):.0%}" if len(marks) >= FEW else "–"
 
 
 def error_rates(
     progress: Progress, spec: Sprt, seed: str, tests: int, *, in_parts: bool = False
 ) -> tuple[list[str], bool]:
-    """The table of wrong verdicts, and whether each interval reaches below the limit."""
+    """The table of wrong verdicts, and whether each interval includes values below the limit."""
     lines = [
         "| true nElo | corrected | tests | wrong | rate | 95 % interval | mean games | expected |",
         "|---|---|---|---|---|---|---|---|",
@@ -215,7 +216,7 @@ def error_rates(
 
 
 def calibration(seen: Sequence[Look]) -> list[str]:
-    """Claimed chances in ten bins against what came."""
+    """A table of claimed chances in ten bins and the actual frequencies."""
     lines = [
         "| claimed chance | looks | mean claim | passed | 95 % interval |",
         "|---|---|---|---|---|",
@@ -232,8 +233,8 @@ def calibration(seen: Sequence[Look]) -> list[str]:
 
 
 def by_look(seen: Sequence[Look], games_per_unit: float) -> list[str]:
-    """How soon a chance is told, how it fares against careless, whether the range of the games to
-    come holds at every look, told or not, and how many times its end is its beginning."""
+    """A table by look: how often a chance is given, how it compares with the naive one, whether the
+    range of remaining games is right (given a chance or not), and the ratio of its ends."""
     lines = [
         "| games | running | too early | in range | sooner | later | width | error | careless |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -254,7 +255,7 @@ def by_look(seen: Sequence[Look], games_per_unit: float) -> list[str]:
 
 
 def source_digest() -> str:
-    """Progress of other code must not be mixed in."""
+    """A digest of the code, so that progress of other code is not mixed in."""
     files = sorted(Path(sprt.__file__).parent.glob("*.py"))
     text = b"".join(path.read_bytes() for path in [*files, Path(__file__)])
     return hashlib.sha256(text).hexdigest()[:12]
@@ -270,7 +271,8 @@ def report(
     parts += [f"\n## Error rates with reports of 1 to {spec.batch_size} pairs", *mixed]
     pace = pace_of(spec)
     for number, (name, world) in enumerate(worlds(spec).items()):
-        # The calibration needs many tests; the worlds that break the belief only show where to.
+        # The calibration needs many tests; the other distributions only show the direction of the
+        # error.
         several = outlooks if number == 0 else outlooks // 3
         one = partial(looks, world=world, pace=pace)
         rows = simulate(progress, f"{seed}/outlook/{name}", several, one)

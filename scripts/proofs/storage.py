@@ -37,11 +37,11 @@ PACE = Pace(seconds=0.3)
 UPLOAD = "upload_pgn"
 OTHERS = ("beat", "update_task", "request_task")
 MOST_TIMES, LEAST_BOUND = 3.0, 0.25
-"""The p99 of each other call, while the storage is away and afterwards: at most so many times what
-it was before, or so many seconds where that is more."""
+"""The limit of the p99 of every other call while the storage is away and afterwards: a multiple of
+the p99 before, or a number of seconds if that is more."""
 REACTION_SECONDS = TICK_SECONDS + 8.0 + 2.0
-"""In which uploads are taken again: the time between two probes, what one may wait for a storage
-that says nothing, and what a machine that is busy takes."""
+"""The time within which uploads are accepted again: the interval of probes, the time that a probe
+may wait for silent storage, and a margin for a busy machine."""
 BACK = "back"
 HEAD = (
     "| storage | seconds | uploads taken | uploads refused | last refused after | beats p50 / p99"
@@ -56,7 +56,7 @@ class Wanted:
 
 
 class TimedConnections(Connections):
-    """Notes how long each call took, and which got no answer."""
+    """Connections that note how long each call took, and which got no answer."""
 
     def __init__(self) -> None:
         super().__init__(most=400)
@@ -67,7 +67,7 @@ class TimedConnections(Connections):
         self.times: defaultdict[str, array[float]] = defaultdict(lambda: array("f"))
         self.unheard: Counter[str] = Counter()
         self.last_refused = 0.0
-        """Seconds into the phase at which an upload was begun that was refused."""
+        """The time within the phase, in seconds, at which the last refused upload was sent."""
 
     async def _call(self, method: str, path: str, body: bytes, client: str) -> Answer:
         name, began = path.rpartition("/")[2], time.monotonic()
@@ -82,7 +82,7 @@ class TimedConnections(Connections):
         return answer
 
     def tell(self, storage: str) -> int:
-        """A line about the phase; gives how many calls other than uploads were refused."""
+        """Prints a line about the phase; returns how many calls other than uploads were refused."""
         others = sum(count for name, count in self.unheard.items() if name != UPLOAD)
         spans = " | ".join(self._span(name) for name in OTHERS)
         print(
@@ -92,7 +92,7 @@ class TimedConnections(Connections):
         return others
 
     def slowest(self, name: str) -> float:
-        """The p99 of the phase."""
+        """The p99 of a call in this phase."""
         return percentile(sorted(self.times[name]), 0.99)
 
     def _span(self, name: str) -> str:
@@ -102,11 +102,11 @@ class TimedConnections(Connections):
 
 @dataclass(slots=True)
 class Findings:
-    """What is to be judged in the end."""
+    """The findings to judge at the end."""
 
     others_refused: int = 0
     before: dict[str, float] = field(default_factory=dict)
-    """The p99 of other calls while the storage is there."""
+    """The p99 of other calls while the storage is available."""
     slow: list[str] = field(default_factory=list)
     wording: list[str] = field(default_factory=list)
 
@@ -124,7 +124,7 @@ class Findings:
 
 
 async def upload_once(campaign: Campaign) -> str:
-    """As a worker with a task does; what it is told, which has to be a 503 and no JSON."""
+    """Uploads games as a worker does; returns the refusal, which must be a 503 without JSON."""
     account, lines = campaign.fleet.account, campaign.fleet.lines
     info = worker_info(account.name, "feedfeed", concurrency=8, nps=600_000.0)
     said: dict[str, object] = {"password": account.password, "worker_info": info}
@@ -143,7 +143,7 @@ async def upload_once(campaign: Campaign) -> str:
 async def play(
     campaign: Campaign, lines: TimedConnections, bucket: BucketServer, seconds: int
 ) -> Findings:
-    """There, dead, there, stopped, there."""
+    """Plays the phases: storage available, dead, available, suspended, available."""
     told, found = Progress(5, "phases"), Findings()
     for number, (storage, enter, leave, span) in enumerate(
         (
@@ -217,7 +217,7 @@ async def _tell(
 
 
 def _list_warnings(campaign: Campaign) -> list[str]:
-    """What the server complained of, how often, for whoever wonders."""
+    """The server's warnings with counts, for information."""
     events = campaign.server.events() if campaign.server else []
     told = Counter(
         f"{one['event']} {one.get('why', one.get('reason', ''))}"

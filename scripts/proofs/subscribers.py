@@ -37,13 +37,13 @@ from tests.fleet.worker import Pace
 
 RUNS = 4
 SLOW, OF_ALL, DEAF, LEAVING = 10, 10, 50, 20
-"""One reader in so many is slow, follows all runs, reads nothing, or goes away meanwhile."""
+"""Of how many readers one is slow, follows all runs, reads nothing, or leaves for a while."""
 SLOW_SECONDS = 2.0
 QUIET_SECONDS = 90.0
 PLAY_SECONDS = 2.5
 CALM = Pace(seconds=0.3)
 STREAM_KB, LOAD_MB = 64, 32
-"""What a server may take for each stream that it may come to serve, and for the load itself."""
+"""The memory that a server may use for each stream that it may get, and for the load itself."""
 ROWS = "SELECT id, sequence, wins, losses, draws, (SELECT sequence FROM commits) AS last FROM runs"
 HEAD = (
     "| the primary was | no answer for | events told | readers that came back | all told after"
@@ -61,7 +61,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """How a run stands by its row."""
+    """The state of a run in its row."""
 
     sequence: int
     score: tuple[int, int, int]
@@ -69,26 +69,26 @@ class RunRow:
 
 @dataclass(slots=True)
 class Follower:
-    """One reader of one run, or of all."""
+    """A reader of one run, or of all runs."""
 
     number: int
     run: str
     farm: SeveralServers
     hurry: asyncio.Event
-    """Set while even slow readers read at once."""
+    """Set while even slow readers read without delay."""
     events: int = 0
     returns: int = -1
     port: int = 0
-    """Of the server that it reads from."""
+    """The port of the server that it reads from."""
     first: int | None = None
     last: int | None = None
     backwards: int = 0
-    """Numbers, or games of a run, that went back."""
+    """How often a number, or a run's games, went back."""
     told: dict[str, int] = field(default_factory=dict)
     shown: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     present: asyncio.Event = field(default_factory=asyncio.Event)
     _pending: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-    """Events that have come without their number: it comes with the last one of a notice."""
+    """Events whose commit number is not known yet: it comes with the last event of a notice."""
     _line: asyncio.StreamWriter | None = None
 
     @property
@@ -113,13 +113,13 @@ class Follower:
         self.hang_up()
 
     def hang_up(self) -> None:
-        """Comes back by itself."""
+        """Closes the stream; the reader reconnects by itself."""
         if self._line is not None:
             self._line.close()
 
     @property
     def is_seated(self) -> bool:
-        """At the server where it belongs."""
+        """Whether it is connected to its intended server."""
         return bool(self.farm.lines.ports) and self.port == self._choose()
 
     def _choose(self) -> int:
@@ -127,7 +127,7 @@ class Follower:
         return ports[(self.number // LEAVING + self.number) % len(ports)]
 
     async def _read(self, port: int) -> None:
-        # Of an address of its own: there is a bound for each.
+        # Each reader has its own address, because streams per address are limited.
         address = f"127.1.{self.number // 250}.{self.number % 250 + 1}"
         incoming, self._line = await asyncio.open_connection(
             "127.0.0.1", port, local_addr=(address, 0)
@@ -162,7 +162,7 @@ class Follower:
                     await self.hurry.wait()
 
     def _settle(self, number: int) -> None:
-        """All that has come is of this commit or an earlier one."""
+        """Assigns a commit number to all events received so far."""
         self.first = number if self.first is None else self.first
         self.backwards += self.last is not None and number < self.last
         self.last = number
@@ -172,7 +172,7 @@ class Follower:
         self._pending.clear()
 
     def find_untold(self, rows: dict[str, RunRow]) -> list[str]:
-        """What this reader does not know as it is in the rows."""
+        """The runs whose latest state this reader has not been told."""
         if self.first is None:
             return ["everything"]
         wanted = [self.run] if self.run else [r for r in rows if rows[r].sequence > self.first]
@@ -185,16 +185,16 @@ class Follower:
 
 @dataclass(slots=True)
 class Audience:
-    """All readers, and what the servers take meanwhile."""
+    """All readers, and the servers' memory."""
 
     farm: SeveralServers
     looking: "asyncpg.Connection[asyncpg.Record]"
     followers: list[Follower]
     hurry: asyncio.Event
     peaks: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
-    """Most MB of each process."""
+    """The peak memory of each process in MB."""
     beyond: int = 0
-    """Numbers after the last commit."""
+    """How many numbers were beyond the last commit."""
 
     async def watch_memory(self) -> None:
         while True:
@@ -209,7 +209,8 @@ class Audience:
         return {row["id"]: RunRow(row["sequence"], tuple(row)[2:5]) for row in rows}
 
     async def find_late(self) -> tuple[list[Follower], float]:
-        """Those who have not been told all in a quiet moment, after a while; and how long."""
+        """Waits, while nothing happens, for readers to be told everything; returns those that were
+        not, and the time it took."""
         began, late = time.monotonic(), self.followers
         self.hurry.set()
         while late and time.monotonic() < began + QUIET_SECONDS:
@@ -220,7 +221,7 @@ class Audience:
         return late, time.monotonic() - began
 
     async def spread(self) -> None:
-        """Half of them at each server, by their last number."""
+        """Connects half of the readers to each server, continuing from their last number."""
         self.hurry.set()
         for each in self.followers:
             if not each.is_seated:
@@ -241,7 +242,7 @@ class Audience:
 
 
 def read_memory(farm: SeveralServers) -> dict[int, int]:
-    """Of each server, in MB."""
+    """The memory of each server in MB."""
     found = {}
     for member in tuple(farm.members):
         pid = member.process.process.pid
@@ -252,7 +253,8 @@ def read_memory(farm: SeveralServers) -> dict[int, int]:
 
 
 async def play(audience: Audience, what: Strike, workers: int) -> int:
-    """One strike under load and the quiet moment after it; how many were not told all."""
+    """Makes one strike under load, then waits until it is quiet; returns how many readers were not
+    told everything."""
     farm, leaving = audience.farm, [each for each in audience.followers if each.leaves]
     await audience.spread()
     events, returns = audience.events, audience.returns
@@ -276,7 +278,7 @@ async def play(audience: Audience, what: Strike, workers: int) -> int:
 
 @asynccontextmanager
 async def seated(farm: SeveralServers, wanted: Wanted) -> AsyncIterator[Audience]:
-    """All readers at their streams, until the block is left."""
+    """Runs all readers for the length of the block."""
     chance, hurry = random.Random(wanted.seed), asyncio.Event()
     followers = [
         Follower(

@@ -32,7 +32,7 @@ KNOWN = {
     "4k3/8/8/8/8/8/4P3/4K3 b - - 0 1": 0,
     "8/8/8/8/8/2k5/8/K1NB4 w - - 0 1": 1,
 }
-# Black soon takes the pawn on b7, and what is left is a win or a draw by the tables alone.
+# Black soon takes the pawn on b7, and the rest is a win or a draw by the tables.
 CAPTURES = {
     "won": ("k7/1P6/8/8/8/8/8/K6R b - - 0 1", "1-0"),
     "drawn": ("k7/1P6/8/8/8/8/P7/K7 b - - 0 1", "1/2-1/2"),
@@ -50,7 +50,7 @@ def fetch(folder: Path) -> Path:
 
 
 def check_values(tables: Path) -> int:
-    """Positions whose value is in every textbook; how many."""
+    """Checks positions whose value is in every textbook; returns their number."""
     with open_tables([str(tables)]) as opened:
         probe = make_probe(opened)
         for fen, value in KNOWN.items():
@@ -69,7 +69,8 @@ async def games(tables: Path, fen: str, men: int) -> list[GameResult]:
 
 
 def check_games(tables: Path) -> int:
-    """A capture leads into the tables, which then decide; with fewer men allowed they do not."""
+    """Checks that the tables decide after a capture leads into them, and that they do not with
+    fewer men allowed."""
     played = 0
     for name, (fen, result) in CAPTURES.items():
         asked = asyncio.run(games(tables, fen, 3))

@@ -42,7 +42,7 @@ PARTS = 4
 MOST_SECONDS = 5.0
 EVENTS = 25
 SETTLE_SECONDS = PATIENCE_SECONDS + 1
-"""In which every call ends that is lost: it waits for a primary for so long."""
+"""The time within which every lost call has ended: it waits this long for a primary."""
 HEAD = (
     "| servers | the primary was | times | no answer for, least / median / most, s"
     " | calls without an answer | commands sent again |\n|" + "---|" * 6
@@ -60,18 +60,18 @@ class Wanted:
 
 @dataclass(slots=True)
 class Outcomes:
-    """Of one kind of strike."""
+    """The outcomes of one kind of strike."""
 
     seconds: list[float] = field(default_factory=list)
     unanswered: int = 0
-    """Calls of workers."""
+    """The number of workers' calls without an answer."""
     refused: int = 0
-    """Commands of people that had to be sent again."""
+    """The number of people's commands that had to be repeated."""
 
 
 @dataclass(slots=True)
 class Scene:
-    """The servers, and those who ask and look."""
+    """The servers, with the fleet, people and observers."""
 
     farm: SeveralServers
     questions: WokenQuestions
@@ -80,9 +80,9 @@ class Scene:
     looking: "asyncpg.Connection[asyncpg.Record]"
     outcomes: dict[Strike, Outcomes] = field(default_factory=lambda: defaultdict(Outcomes))
     compared: int = 0
-    """Strikes after which the rows were held against the ledger."""
+    """The number of strikes after which the rows were compared with the ledger."""
     is_settled: bool = True
-    """Whether whatever fails from now on does so for what happens from now on."""
+    """Whether failures from now on are not due to an earlier strike."""
 
     async def strike(self, what: Strike) -> float:
         planned = what is Strike.STEPPED_DOWN
@@ -102,7 +102,7 @@ class Scene:
         return seconds
 
     async def compare(self) -> list[str]:
-        """While all go on: what is in the rows that can't be."""
+        """Compares the rows with the ledger while all are active; returns the errors."""
         ledger = self.farm.fleet.ledger
         before = Acknowledged.of(ledger)
         rows = await read_rows(self.looking)
@@ -110,12 +110,12 @@ class Scene:
         return find_wrong(rows, before, Sent.of(ledger), ledger)
 
     async def find_wrong_at_rest(self) -> list[str]:
-        """Asked while nobody is at work."""
+        """Audits everything while nobody is active; returns the errors."""
         return [*(await self.farm.audit()).wrong, *await self.farm.people.find_wrong()]
 
 
 async def strike_all(scene: Scene, strikes: Sequence[Strike], told: Progress) -> list[str]:
-    """What was found wrong after one of them."""
+    """Makes all strikes; returns the errors found after one of them."""
     for what in strikes:
         seconds = await scene.strike(what)
         done = sum(len(each.seconds) for each in scene.outcomes.values())
@@ -126,14 +126,14 @@ async def strike_all(scene: Scene, strikes: Sequence[Strike], told: Progress) ->
 
 
 def tell_events(farm: SeveralServers) -> None:
-    """What the servers said last, where a takeover took too long."""
+    """Prints the last log lines of the servers, if a takeover took too long."""
     for member in farm.members:
         for event in member.process.events()[-EVENTS:]:
             print(member.port, event, file=sys.stderr)
 
 
 async def prove_for(count: int, wanted: Wanted, folder: Path) -> bool:
-    """Whether all of it holds with so many servers."""
+    """Runs the proof with `count` servers; returns whether it holds."""
     strikes = [what for what in Strike for _ in range(wanted.times)]
     random.Random(wanted.seed).shuffle(strikes)
     size = max(1, -(-len(strikes) // PARTS))
@@ -180,7 +180,7 @@ def report(count: int, scene: Scene) -> None:
 
 
 async def report_books(scene: Scene) -> bool:
-    """Whether all that is told is as it should be."""
+    """Prints the final report; returns whether everything is as it should be."""
     farm, played, questions = scene.farm, scene.played, scene.questions
     audit, ledger, sent = await farm.audit(), farm.fleet.ledger, farm.people.sent
     done, commits = sum(each.is_done for each in sent), await read_commits(scene.looking)

@@ -61,7 +61,8 @@ class Wanted:
 async def migrate_beside(
     farm: Upgrading, later: Version, newest: int, kill_after: int
 ) -> RookeryProcess:
-    """Starts the later version beside the one at work; gives the one that ended the migration."""
+    """Starts the later version beside the active one; returns the server that completed the
+    migration."""
     if kill_after:
         victim = await farm.start(later)
         await asyncio.to_thread(victim.until, "migration_applied", kill_after)
@@ -73,7 +74,8 @@ async def migrate_beside(
 
 
 async def take_back(farm: Upgrading, new: RookeryProcess) -> int:
-    """The version that knows fewer migrations takes over; how many calls had no answer."""
+    """Lets the version that knows fewer migrations take over; returns how many calls had no
+    answer."""
     back = await farm.start(Version())
     await asyncio.to_thread(back.until, "schema_newer")
     return await farm.replace(new, back, unnoticed=True)
@@ -82,7 +84,7 @@ async def take_back(farm: Upgrading, new: RookeryProcess) -> int:
 async def play(
     number: int, old: Version, later: Version, newest: int, wanted: Wanted, folder: Path
 ) -> bool:
-    """One round; whether the books balance after it."""
+    """Plays one round; returns whether the books balance afterwards."""
     chance = random.Random(f"{wanted.seed} {number}")
     known = await asyncio.to_thread(newest_migration, old.migrations)
     kill_after = chance.randrange(1, newest - known) if number % 2 == 0 else 0
@@ -113,8 +115,8 @@ async def play(
 
 
 async def replace_both(farm: Upgrading, version: Version) -> int:
-    """Two more servers of a version take over from those two that are there, first from the one
-    that stands by; how many calls had no answer."""
+    """Replaces both servers by two of another version, first the one that stands by; returns how
+    many calls had no answer."""
     failed, former = 0, farm.servers[-2:]
     for old in reversed(former):
         new = await farm.start(version)
@@ -126,7 +128,7 @@ async def replace_both(farm: Upgrading, version: Version) -> int:
 async def play_of_two(
     number: int, previous: Version, newest: int, wanted: Wanted, folder: Path
 ) -> bool:
-    """One round with two servers; whether nobody noticed and the books balance after it."""
+    """Plays one round with two servers; returns whether no call failed and the books balance."""
     chance = random.Random(f"{wanted.seed} two {number}")
     async with farm_of(previous, folder, runs=RUNS) as farm:
         await wait_for_port(await farm.start(previous))

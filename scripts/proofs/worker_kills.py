@@ -29,7 +29,8 @@ SLOW: dict[str, object] = {
     "tc": "N=100",
     "draw": {"from_move": 25, "moves": 1, "score": 5000},
 }
-"""Games of about a second, so that an engine that thinks is one in mid-game."""
+"""A test with games of about a second, so that an engine that computes is usually in the middle of
+a game."""
 SETTLING_SECONDS = 10.0
 ENGINES_PER_LIFE = 2
 LOOK_SECONDS = 0.03
@@ -48,7 +49,7 @@ def is_gone(pid: int) -> bool:
 
 @dataclass(slots=True)
 class Killing:
-    """One farm, and what was killed on it."""
+    """A farm, and counts of what was killed on it."""
 
     farm: Farm
     run: str
@@ -56,7 +57,7 @@ class Killing:
     killed: Counter[str] = field(default_factory=Counter)
 
     def life(self, folder: Path, *, server_too: bool) -> None:
-        """One worker, from its start to its kill."""
+        """Runs a worker from its start to its kill."""
         with worker_process(self.farm.relay.address, folder, "--retry-seconds=0.5") as worker:
             self._reports(worker, 1)
             for _ in range(ENGINES_PER_LIFE):
@@ -70,20 +71,22 @@ class Killing:
         self.killed["worker"] += 1
 
     def _reports(self, worker: WorkerProcess, times: int) -> None:
-        """It has reported so often from now on."""
+        """Waits until the worker has reported this many more times."""
         enough = self._updates() + times
         until(lambda: self._updates() >= enough, worker)
 
     def _kill_engine(self, worker: WorkerProcess) -> None:
-        """One that thinks, which it does in games alone; what it cost has been told afterwards."""
+        """Kills an engine that computes, which it only does in games; then waits until the loss was
+        reported."""
         time.sleep(self.chance.uniform(0, 1))
         os.kill(thinking(worker), signal.SIGKILL)
         self.killed["engine in mid-game"] += 1
-        # The batch under way, or the next one, tells of it.
+        # The batch in progress, or the next one, reports the loss.
         self._reports(worker, 2)
 
     def _kill_server(self, worker: WorkerProcess) -> None:
-        """While a game of a batch is played; the worker plays on and reports to the next one."""
+        """Kills the server in the middle of a batch; the worker continues and reports to the next
+        server."""
         self._reports(worker, 1)
         told = self._updates()
         thinking(worker)
@@ -98,7 +101,8 @@ class Killing:
         return self.farm.relay.count("update_task")
 
     def settled(self) -> tuple[int, int]:
-        """Games counted and told; what was on its way when a worker died may still arrive."""
+        """The games counted and reported; waits for reports that were in progress when a worker
+        died."""
         deadline = time.monotonic() + SETTLING_SECONDS
         while True:
             counted, told = self.farm.games(self.run), self.farm.relay.games()
@@ -108,7 +112,7 @@ class Killing:
 
 
 def thinking(worker: WorkerProcess) -> int:
-    """An engine of the worker's that computes just now."""
+    """An engine of the worker that is computing now."""
     found: list[int] = []
 
     def seen() -> bool:
@@ -122,7 +126,7 @@ def thinking(worker: WorkerProcess) -> int:
 
 
 def engine_times(worker: WorkerProcess) -> Iterator[tuple[int, int]]:
-    """The engines that play, and the processor time that each has used."""
+    """The playing engines, with the processor time that each has used."""
     for pid, words in worker.family().items():
         if words.endswith("rookery.match.fledgling "):
             try:
@@ -153,7 +157,7 @@ def prove(wanted: Wanted, folder: Path) -> int:
 
 
 def report(killing: Killing) -> int:
-    """What was lost, and whether that is as it should be."""
+    """Prints what was lost; returns 0 if that is as expected."""
     a_farm, killed = killing.farm, killing.killed
     counted, told = killing.settled()
     crashes = a_farm.run(killing.run).results.crashes
@@ -176,7 +180,7 @@ def report(killing: Killing) -> int:
 
 
 def main() -> int:
-    # The database may still be ending when its folder is removed.
+    # The database may still be shutting down when its folder is removed.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         return prove(read_options(Wanted, __doc__), Path(scratch))
 
