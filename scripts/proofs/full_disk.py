@@ -48,7 +48,8 @@ class Wanted:
 
 
 async def expect_told(farm: SmallDiskFarm, disk: str) -> None:
-    """Checks that /readyz and the log tell of the full disk."""
+    """Waits until /readyz tells of the full disk; if it is that of the files, checks that uploads
+    are refused."""
     if disk == FILES:
         await farm.until(lambda status, told: status == 200 and "disk of the files" in told)
         assert await farm.put_book("refused") == 503

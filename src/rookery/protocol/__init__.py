@@ -1,1 +1,1 @@
-"""The wire formats as typed values, both ways."""
+"""The wire formats as typed values, for reading and writing."""

@@ -91,28 +91,28 @@ class Among:
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """Every part holds; without parts that is always so."""
+    """Every part is true; always true without parts."""
 
     parts: tuple["Expression", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """At least one part holds."""
+    """At least one part is true."""
 
     parts: tuple["Expression", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Mentions:
-    """Some text of an action holds these words, in whatever case."""
+    """Some text field of an action contains these words, ignoring case."""
 
     words: str
 
 
 @dataclass(frozen=True, slots=True)
 class Older:
-    """What stands behind one action in the order of the log, for the next page of a list."""
+    """The actions after a given one in the order of the log, for the next page of a list."""
 
     time: float
     id: int

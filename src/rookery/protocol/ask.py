@@ -30,7 +30,7 @@ class PassageFilter(Struct, frozen=True, kw_only=True, omit_defaults=True):
     since: datetime | None = None
     until: datetime | None = None
     time_class: Annotated[str, Meta(pattern=r"^(stc|ltc|vltc)?\Z")] = ""
-    """As the lists of runs call them."""
+    """The time class, with the names used by lists of runs."""
     outcome: Annotated[str, Meta(pattern=r"^(passed|failed|positive|stopped)?\Z")] = ""
     kinds: Annotated[tuple[PassageKind, ...], Meta(max_length=5)] = ()
 
@@ -56,9 +56,9 @@ class FoundPassage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     commit: str = ""
     """The hash of a commit, or of a run's new side."""
     statistics: tuple[str, ...] = ()
-    """Lines of statistics that stood in the document, such as `LLR: 2.95 (-2.94,2.94)`."""
+    """Lines of statistics in the document, such as `LLR: 2.95 (-2.94,2.94)`."""
     links: tuple[str, ...] = ()
-    """Links that stood in the document."""
+    """Links in the document."""
 
 
 SessionId = Annotated[str, Meta(pattern=r"^([0-9a-f]{32})?\Z")]
@@ -95,11 +95,11 @@ class DoneEvent(Struct, frozen=True, kw_only=True):
 
 
 AskEvent = SourceList | TokenEvent | DoneEvent
-"""What a stream of an answer consists of: sources, pieces, the end."""
+"""The events of a streamed answer: sources, pieces, the end."""
 
 
 class ErrorEvent(Struct, frozen=True, kw_only=True):
-    """Why there is no whole answer; nothing of it is remembered."""
+    """Why there is no complete answer; nothing of it is stored."""
 
     error: str
 
@@ -112,7 +112,7 @@ class AskAnswer(Struct, frozen=True, kw_only=True):
     sources: tuple[FoundPassage, ...] = ()
 
     def with_event(self, event: AskEvent) -> "AskAnswer":
-        """What is known of the answer after one event more."""
+        """The answer after one more event."""
         if isinstance(event, TokenEvent):
             return replace(self, answer=self.answer + event.text)
         if isinstance(event, SourceList):

@@ -69,7 +69,7 @@ class BadFilter(WireFault):
     """the filter cannot be used: {text}"""
 
 
-# Dates as documents carry them: `2026-08-22 08:16:56.123000+00:00`.
+# Dates in documents: `2026-08-22 08:16:56.123000+00:00`.
 
 
 def format_time(moment: datetime) -> str:
@@ -79,14 +79,15 @@ def format_time(moment: datetime) -> str:
 
 # Decoding.
 #
-# PostgreSQL's text can hold neither NUL nor lone surrogates, so both are replaced by U+FFFD before
-# a body is decoded: garbled output of an engine can be stored then, and no later check is needed.
+# PostgreSQL's text can contain neither NUL nor lone surrogates, so both are replaced by U+FFFD
+# before a body is decoded. Then garbled output of an engine can be stored, and no later check is
+# needed.
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 ORDINARY_BYTES = 64 * 1024
-"""The limit of a body without games or logs, which has a few kilobytes."""
+"""The limit of a body without games or logs, which usually has a few kilobytes."""
 
 _HIGH = rb"\\u[dD][89abAB][0-9a-fA-F]{2}"
 _LOW = rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -97,7 +98,7 @@ LONGEST_TEXT = 200
 
 
 class Reader(Generic[T_co]):
-    """Decodes one kind of body; made once, at import."""
+    """Decodes one kind of body; created once, at import."""
 
     __slots__ = ("_decoder", "_most_bytes")
 
@@ -149,7 +150,7 @@ def _simplify(text: str) -> str:
 
 # Encoding without null: optional fields are left out.
 #
-# A worker tests only whether a key is there, so that it would take `"error": null` for an error.
+# A worker only checks whether a key exists, so it would take `"error": null` for an error.
 
 LARGEST = 1.7976931348623157e308
 _ENCODER = msgspec.json.Encoder()

@@ -1,7 +1,8 @@
-"""Signatures by Ed25519 (RFC 8032), so that a worker need install no library to check what it runs.
+"""Signatures by Ed25519 (RFC 8032), so that a worker needs no library to verify the code that it
+runs.
 
-Checking has no secrets. Signing takes a time that tells of the key, so it is done once at a
-server's start, over its own wheel, and never at a stranger's wish.
+Verifying involves no secrets. The time of signing reveals information about the key, so a server
+signs only once, at its start, its own wheel, and never on a client's request.
 """
 
 import hashlib
@@ -63,7 +64,7 @@ def fingerprint(key: bytes) -> str:
 def _expand_seed(seed: bytes) -> tuple[int, bytes]:
     digest = hashlib.sha512(seed).digest()
     number = int.from_bytes(digest[:32], "little")
-    # As the standard has it: a multiple of eight, of a fixed length.
+    # As the standard demands: a multiple of eight, of a fixed length.
     return number & ((1 << 254) - 8) | (1 << 254), digest[32:]
 
 
@@ -109,7 +110,7 @@ def _unpack(packed: bytes) -> Point | None:
 
 
 def _find_x(y: int, odd: int) -> int | None:
-    """The x of that parity which lies on the curve with y."""
+    """The x with that parity for which (x, y) is on the curve; None if there is none."""
     square = (y * y - 1) * pow(CURVE * y * y + 1, -1, PRIME) % PRIME
     x = pow(square, (PRIME + 3) // 8, PRIME)
     if (x * x - square) % PRIME:

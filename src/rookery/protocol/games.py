@@ -20,7 +20,7 @@ PIECE = 256 * 1024
 PACKED_PIECE = 64 * 1024
 MOST_TEXT = 512 * 2**20
 MOST_SCANNED = 128 * 2**20
-"""Bytes of text that are parsed; what follows is stored only, since a small stream may unpack to a
+"""The bytes of text that are parsed; the rest is only stored, since a small stream may unpack to a
 very long text."""
 MOST_GAME = 2**20
 """The longest text of a game; parsing of an upload ends at a longer one."""
@@ -29,11 +29,11 @@ MOST_GAMES = 20_000
 MOST_PLIES = 2**16 - 1
 MOST_SHOWN_MOVES = 2_000
 OPENING_MOVES = 8
-"""Without a FEN the opening is identified by this many half moves."""
+"""The number of half moves that identify an opening without a FEN."""
 
 _START = b"[Event "
 _TAG = re.compile(rb'^\[(\w{1,32}) "([^"\n]{0,200})"\]', re.MULTILINE)
-# A comment without an end reaches to the end of the text, so that it is read once and not again
+# An unclosed comment extends to the end of the text, so that the text is read once and not again
 # from each of its braces.
 _WORD = re.compile(
     rb"\{[^}]*\}?"
@@ -196,15 +196,15 @@ def _parse_game(text: bytes, offset: int) -> Game:
 
 @dataclass(frozen=True, slots=True)
 class GameMove:
-    """A move and what the engine said of it, without braces."""
+    """A move, and the engine's comment on it, without braces."""
 
     san: str
     comment: str = ""
 
 
 def read_score(comment: str) -> float | None:
-    """The score in pawns at the head of what an engine said, such as `+0.35/14 0.22s`, as the side
-    that moved sees it; a mate is infinite. None where it said none."""
+    """The score in pawns at the beginning of an engine's comment, such as `+0.35/14 0.22s`, from
+    the view of the side that moved; a mate is infinite. None if there is no score."""
     found = _SCORE.match(comment)
     if not found:
         return None
@@ -232,7 +232,7 @@ class GameText:
 
 
 def parse_game_text(text: str) -> GameText:
-    """The tags and moves of a game; what is no PGN has none."""
+    """The tags and moves of a game; both are empty for a text that is no PGN."""
     head, _, body = text.encode().replace(b"\r\n", b"\n").partition(b"\n\n")
     tags = {
         name.decode(): value.decode("utf-8", "replace")

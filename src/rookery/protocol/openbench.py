@@ -1,7 +1,7 @@
 """Importing an engine's description from OpenBench as an engine record, with remarks on what has no
 counterpart here.
 
-Its presets build on one another: `default` holds for every other one of its kind.
+Its presets inherit: `default` contains the defaults of all others of its kind.
 """
 
 import re
@@ -144,7 +144,8 @@ class _Settings:
             else:
                 self._merge(mapped)
         if self._fields.get("num_games"):
-            # OpenBench plays a number of games or until its bounds; the number tells which.
+            # OpenBench plays either a number of games or until its bounds; a given number decides
+            # which.
             self._fields.pop("sprt", None)
 
     def _merge(self, mapped: Settings) -> None:
@@ -163,7 +164,7 @@ class _Settings:
 
 
 def _options(*names: str) -> Callable[[str], Settings]:
-    """Splits UCI options from the threads, which are a field of their own."""
+    """Separates UCI options from the threads, which are a separate field."""
 
     def read(text: str) -> Settings:
         words = text.split()

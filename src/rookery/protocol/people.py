@@ -45,7 +45,7 @@ class UserChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pending: Literal[False] | UnsetType = UNSET
     blocked: bool | UnsetType = UNSET
     block_reason: Annotated[str, Meta(max_length=500)] | UnsetType = UNSET
-    """What a blocked user is told."""
+    """The message to a blocked user."""
     groups: Annotated[tuple[Name, ...], Meta(max_length=20)] | UnsetType = UNSET
     machine_limit: Count | UnsetType = UNSET
 
@@ -168,7 +168,7 @@ class TeamList(Struct, frozen=True, kw_only=True):
     teams: tuple[Team, ...]
 
 
-# What people are told outside of the pages.
+# Notifications outside of the pages.
 
 NotificationKindName = Literal["run_finished", "run_failed", "approval_needed", "account_waiting"]
 NotificationKinds = Annotated[tuple[NotificationKindName, ...], Meta(min_length=1, max_length=10)]
@@ -192,7 +192,7 @@ class ChannelEntry(Struct, frozen=True, kw_only=True):
     active: bool
     created: datetime
     failures: int
-    """Since something was last taken."""
+    """The number of failures since the last success."""
 
 
 class ChannelList(Struct, frozen=True, kw_only=True):

@@ -2,8 +2,8 @@
 people read them.
 
 `model/plan.py` declares the arguments; the Structs here, which read and describe messages, are
-derived from it. Keys that fishtest does not have are left out where they hold what is usual, so
-that a run which asks for nothing beyond fishtest looks like one of fishtest's.
+derived from it. Keys that fishtest does not have are left out if they have the default value, so
+that a run without our extensions looks like one of fishtest's.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -188,12 +188,10 @@ TASK_ARGS = Reader(
 """The arguments for a worker; an official worker exits where a required key is missing."""
 
 
-# What a person or a script asks for when it creates a run.
-#
-# Unknown keys are refused here and nowhere else: a misspelt one would cost a fleet a day.
+# The submission of a run by a person or a script.
 
 LARGEST_SUBMISSION = 2 * 2**20
-"""A tune may have ten thousand parameters."""
+"""The largest body of a submission, since a tune may have ten thousand parameters."""
 Weight = Annotated[float, Meta(ge=-10_000, le=10_000)]
 
 

@@ -121,7 +121,7 @@ ARGS_DOCUMENT = derive_view(
     without=("book_sri",),
     others={"itp": float, "sprt": SprtDocument, "spsa": SpsaDocument, "reference_nps": Amount},
 )
-"""The schema of what `args_document` makes."""
+"""The schema of the result of `args_document`."""
 ArgsDocument = Annotated[
     dict[str, Any], Meta(extra_json_schema={"$ref": "#/components/schemas/RunArgs"})
 ]

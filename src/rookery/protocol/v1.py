@@ -17,7 +17,7 @@ from rookery.protocol.user_documents import ArgsDocument
 from rookery.protocol.user_queries import FixedElo, LiveElo
 from rookery.stats.sprt import Flag
 
-# What every answer tells that is a page of a longer list.
+# The common fields of answers that are a page of a longer list.
 
 
 class PageOf(Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ LARGEST_RECORD = 2**20
 ENGINE_RECORD = Reader(EngineRecord, most_bytes=LARGEST_RECORD)
 
 
-# Who plays what in the JSON API: tasks, machines, contributors, and the log of actions.
+# Tasks, machines, contributors, and the log of actions in the JSON API.
 
 
 class TaskEntry(Struct, frozen=True, kw_only=True):
@@ -156,7 +156,7 @@ class SummaryStyle(enum.StrEnum):
     OPENBENCH = "openbench"
 
 
-# What people upload, and engines, in the JSON API.
+# Uploads and engines in the JSON API.
 
 
 class UploadedFile(Struct, frozen=True, kw_only=True):
@@ -231,7 +231,7 @@ class EngineList(Struct, frozen=True, kw_only=True):
     engines: tuple[EngineRecord, ...]
 
 
-# Runs in the JSON API: what they are made and changed by, and how they are shown.
+# Runs in the JSON API: requests that create and change them, and how they are shown.
 
 
 class CreatedRun(Struct, frozen=True, kw_only=True):

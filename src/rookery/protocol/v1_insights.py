@@ -1,5 +1,5 @@
-"""What the JSON API tells of a run besides its results: diagnosis, residuals, chart, purged tasks,
-how batches were played, games and logs.
+"""Details of a run in the JSON API besides its results: diagnosis, residuals, chart, purged tasks,
+provenance of batches, games and logs.
 """
 
 from datetime import datetime

@@ -36,10 +36,11 @@ class RookeryServer(Struct, frozen=True, gc=False, omit_defaults=True):
     version: Word
     features: Words = ()
     wheel: Word = ""
-    """The file below /worker/ that the worker should update itself to."""
+    """The file below /worker/ to which the worker should update itself."""
     sha256: Word = ""
     signature: Phrase = ""
-    """Of `wheel_message`, by the key whose fingerprint was pinned when the worker was installed."""
+    """The signature of `wheel_message` by the key whose fingerprint was pinned when the worker was
+    installed."""
 
 
 def wheel_message(name: str, sha256: str) -> bytes:

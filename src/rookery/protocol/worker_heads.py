@@ -24,7 +24,8 @@ HEAD_BYTES = ORDINARY_BYTES
 MOST_KEYS = 64
 MOST_MARKS = 4096
 _SHOWN = 12
-"""So many first characters of the text stay in the envelope, enough to check its kind."""
+"""The number of first characters of the text that remain in the envelope, enough to check its
+kind."""
 
 _SPACE = re.compile(rb"[ \t\r\n]*+")
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)

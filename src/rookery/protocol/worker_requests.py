@@ -1,7 +1,7 @@
-"""What workers send: one Struct and one reader per endpoint.
+"""The calls of workers: one Struct and one reader per endpoint.
 
-A body is decoded in one go. Where that fails, `CREDENTIALS` reads the little that tells who is
-calling, so that a stranger hears of the credentials before hearing of the fields.
+A body is decoded as a whole. If that fails, `CREDENTIALS` reads only the caller's credentials, so
+that a stranger is told about wrong credentials before being told about wrong fields.
 """
 
 from typing import Annotated
