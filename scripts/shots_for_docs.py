@@ -136,7 +136,7 @@ def _has_games(person: Person, run: str, link: str) -> bool:
 
 
 def _ask(person: Person, out: Path) -> Path:
-    sleep(15)  # after about ten seconds a test can be found
+    sleep(15)  # Ask finds a new test after about ten seconds
     person.tab.open(f"{person.address}/ask")
     person.tab.fill("main .ask-form textarea", QUESTION)
     person.tab.click("main .ask-form button")

@@ -92,7 +92,7 @@ class ForkServer:
                 try:
                     asker.send(b"%d" % os.waitstatus_to_exitcode(status))
                 except BrokenPipeError:
-                    continue  # nobody wants to know
+                    continue  # the client is gone
 
     def _forget(self) -> None:
         """Removes the server's state in a fork."""

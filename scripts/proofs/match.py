@@ -78,7 +78,8 @@ def zombies() -> int:
 
 
 def misdeed(game: GameResult) -> str:
-    """What the engine announced; a flood drives its own announcement out of the last lines."""
+    """The misdeed that the engine announced; a flood of output pushes its own announcement out of
+    the last lines."""
     told = [line.rpartition(" ")[2] for line in game.lines if "misdeed" in line]
     if told:
         return told[-1]

@@ -156,7 +156,7 @@ class SmallDiskFarm:
     async def start_again(self) -> None:
         self.seen.append(self.server)
         self.server = await self.serving.start()
-        with suppress(AssertionError):  # it has ended for want of space
+        with suppress(AssertionError):  # it has ended because of the full disk
             self.fleet.lines.move(await wait_for_port(self.server))
 
 

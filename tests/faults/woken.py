@@ -128,7 +128,7 @@ class HeldTasks:
             said = json.loads(body)
             return self.tasks.get((said["run_id"], said["task_id"]))
         except (ValueError, KeyError, TypeError):
-            return None  # a worker that misbehaves
+            return None  # from a misbehaving worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class WokenQuestions:
         ) as client:
             first = [await self._choose(READS + CALLS) for _ in range(BEFORE)]
             asked = [asyncio.create_task(self._ask(client, each)) for each in first]
-            await asyncio.sleep(0.1)  # they are in its sockets
+            await asyncio.sleep(0.1)  # until they are in its sockets
             yield
             until = time.monotonic() + LATER_SECONDS
             await asyncio.gather(*(self._go_on(client, until) for _ in range(AT_ONCE)), *asked)

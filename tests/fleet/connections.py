@@ -97,7 +97,7 @@ class Connections:
         if port == self.port:
             self._free.append(line)
         else:
-            line[1].close()  # to where the server was when the call began
+            line[1].close()  # it leads to the server's previous port
         answer = json.loads(body)
         if not isinstance(answer, dict):
             raise ValueError(body[:100])

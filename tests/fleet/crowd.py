@@ -175,7 +175,7 @@ class Crowd:
         if self._timer is not None:
             self._timer.cancel()
         deadline = time.monotonic() + 2 * ANSWER_SECONDS
-        while self.in_flight:  # no event for each of a thousand calls a second
+        while self.in_flight:  # polls, since an event per call would be too expensive
             assert time.monotonic() < deadline, f"{self.in_flight} calls never ended"
             await asyncio.sleep(0.05)
 

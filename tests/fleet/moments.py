@@ -101,6 +101,6 @@ def find_wrong(rows: FarmRows, before: Acknowledged, sent: Sent, ledger: Ledger)
 def _may_be(key: Key, before: Acknowledged, sent: Sent, ledger: Ledger) -> list[Results]:
     known = before.tasks.get(key, NOTHING)
     if key not in ledger.entries:
-        return [known]  # its worker has not heard of it yet
+        return [known]  # its worker does not know of it yet
     reports = list(ledger.entries[key].reports.values())[: sent.tasks.get(key, 0)]
     return [known, *(each for each in reports if each.games > known.games)]

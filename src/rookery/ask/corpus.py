@@ -313,7 +313,7 @@ def describe_upload(upload: UploadedText) -> Document:
 
 
 def _title(tag: str, words: str) -> str:
-    """The name of the new version, and the first line of what was said about it."""
+    """The title of a run: the name of the new version, and the first line of its description."""
     first = words.strip().partition("\n")[0].strip()
     return f"{tag}: {first}"[:LONGEST_TITLE] if first else tag[:LONGEST_TITLE]
 

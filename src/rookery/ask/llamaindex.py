@@ -263,7 +263,7 @@ class WholePrompt(PromptHelper):
 
 def prepare_library() -> None:
     """Sets LlamaIndex's global settings, which nothing else of ours uses."""
-    set_global_tokenizer(str.split)  # the default would read a vocabulary of a megabyte
+    set_global_tokenizer(str.split)  # the default would load a vocabulary of a megabyte
     Settings.prompt_helper = WholePrompt()
 
 

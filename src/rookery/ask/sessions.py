@@ -194,7 +194,7 @@ class ChatSessions:
         return await self._rows.of(user, archived=archived)
 
     async def get(self, session: str, user: str) -> ChatSession:
-        """Raises UnknownSession."""
+        """Returns a conversation; raises UnknownSession."""
         found = await self._rows.get(session, user)
         if found is None:
             raise UnknownSession
@@ -212,22 +212,22 @@ class ChatSessions:
     async def change(
         self, session: str, user: str, *, title: str | None = None, archived: bool | None = None
     ) -> ChatSession:
-        """Raises UnknownSession."""
+        """Changes the title of a conversation, or archives it; raises UnknownSession."""
         short = None if title is None else title.strip()[:LONGEST_TITLE] or None
         _require(await self._rows.change(session, user, short, archived))
         return await self.get(session, user)
 
     async def touch(self, session: str, user: str) -> ChatSession:
-        """Raises UnknownSession."""
+        """Notes that a conversation is used; raises UnknownSession."""
         _require(await self._rows.touch(session, user, self._clock.now()))
         return await self.get(session, user)
 
     async def delete(self, session: str, user: str) -> None:
-        """Raises UnknownSession."""
+        """Deletes a conversation; raises UnknownSession."""
         _require(await self._rows.remove(session, user))
 
     async def clear(self, session: str, user: str) -> ChatSession:
-        """Raises UnknownSession."""
+        """Removes the messages of a conversation; raises UnknownSession."""
         _require(await self._rows.clear(session, user, self._clock.now()))
         return await self.get(session, user)
 

@@ -55,7 +55,7 @@ class Connector:
                 )
             except FAILED as error:
                 reasons.append(f"{host}:{port}: {describe_failure(error, seconds)}")
-            except asyncpg.InternalClientError:  # how the driver says that it wanted another kind
+            except asyncpg.InternalClientError:  # raised for a host of the wrong kind
                 reasons.append(f"{host}:{port}: {READ_ONLY}")
             else:
                 self._hosts.sort(key=lambda each: each != place)

@@ -115,7 +115,7 @@ class Lease:
 
     @property
     def address(self) -> str:
-        """Where other processes reach this one."""
+        """The address at which other processes reach this one."""
         return self._address
 
     async def read(self) -> LeaseRow:
@@ -196,7 +196,7 @@ class Lease:
                 self._queries["lease_renew"], epoch, self._seconds
             )
         if self._epoch != epoch:
-            return  # taken anew meanwhile, by this very process
+            return  # taken anew in the meantime, by this process
         if found is None:
             self._epoch, fenced = None, FencedOff(epoch=epoch)
             if self._report_loss is not None:

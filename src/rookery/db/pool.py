@@ -32,7 +32,7 @@ WARNINGS = frozenset(
         "state_lost",
     }
 )
-"""Events that are logged as warnings: trouble that passes by itself."""
+"""Events that are logged as warnings: temporary trouble."""
 
 
 class EventLog(Protocol):

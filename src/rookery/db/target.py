@@ -46,7 +46,7 @@ def socket_target(folder: str, port: int, user: str, database: str) -> Target:
         "port": port,
         "user": user,
         "database": database,
-        "password": "",  # given, so that asyncpg looks into no password file
+        "password": "",  # set, so that asyncpg reads no password file
         "ssl": False,
     }
     return Target(f"postgresql://{quote(user)}@/{quote(database)}?{query}", arguments)

@@ -35,7 +35,7 @@ class Json(Generic[T]):
         try:
             text = _encode(value).decode()
         except UnicodeEncodeError:
-            text = _NUL  # so that it is looked at below
+            text = _NUL  # makes the branch below clean it
         if _NUL in text:
             text = _encode(_cleaned(msgspec.to_builtins(value))).decode()
         return text

@@ -1,4 +1,4 @@
-"""What people do to runs and machines, carried out by the primary one after the other.
+"""People's commands on runs and machines, carried out by the primary one after the other.
 
 A run that is not in memory is read from its row. The row must not change between the read and the
 command's change, so commands about the same run wait for one another; workers only change runs that

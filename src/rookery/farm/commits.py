@@ -44,7 +44,7 @@ class StateLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CommitStats:
-    """What the group commit has done so far, and what waits now."""
+    """The counters of a group commit, and what waits now."""
 
     rounds: int = 0
     changes: int = 0

@@ -139,7 +139,7 @@ class Engines:
         self._learn(await self._rows.list_all())
 
     async def by_name(self, name: str) -> EngineRecord:
-        """Raises UnknownEngine."""
+        """The record of an engine; raises UnknownEngine."""
         record = self._known.get(name)
         if record is None:
             raise UnknownEngine(name=name)

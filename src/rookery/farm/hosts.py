@@ -74,8 +74,8 @@ def fold_hosts(known: Iterable[KnownMachine], since: datetime) -> Iterator[Host]
 
 
 def _part_hosts(workers: list[KnownMachine], since: datetime) -> Iterator[Host]:
-    """Splits workers with the same hardware and no host name: each one that is present is a
-    computer of its own."""
+    """Splits workers with the same hardware and no host name: each one that is present counts as a
+    separate computer."""
     count = sum(1 for each in workers if each.task or each.heard >= since) or 1
     there, gone = workers[:count], workers[count:]
     yield Host((there[0], *gone))

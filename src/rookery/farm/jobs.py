@@ -121,8 +121,8 @@ class FleetJobs:
     @runs(Domain.THREAD, "the tasks of one run at a time are compared in a thread")
     async def judge_tasks(self) -> None:
         """Finds the tasks whose results differ from those of other machines on the same run. It
-        goes run by run: with 100,000 machines, all at once would hold the interpreter, and thus the
-        loop, for a third of a second."""
+        goes run by run, because with 100,000 machines all at once would block the interpreter, and
+        thus the loop, for a third of a second."""
         working = self._primary.term().working
         colours: dict[TaskKey, Colour] = {}
         for run in tuple(working.runs().values()):

@@ -49,8 +49,7 @@ class Privacy:
         return frozenset(name for name, team in private.items() if team not in own)
 
     def hidden_in_answers(self, viewer: str | None) -> frozenset[str]:
-        """Like `hidden`, plus the removed engines, of which answers to questions must tell
-        nothing."""
+        """Like `hidden`, plus removed engines, which answers to questions must not mention."""
         return self.hidden(viewer) | self._engines.removed
 
     def may_see_engine(self, viewer: str | None, engine: str) -> bool:

@@ -227,7 +227,7 @@ class FleetReads:
         return tuple(row["id"] for row in rows)
 
     async def events(self, limit: int, before: datetime | None = None) -> Sequence[Event]:
-        """What happened to runs and tasks, newest first."""
+        """Events of runs and tasks, newest first."""
         rows = await self._fetch("actions_latest", KNOWN_ACTIONS, before, limit)
         return await _decoded(rows, event_of)
 

@@ -244,7 +244,7 @@ async def _copy_kind(
     for key in keys:
         if key not in lost:
             one = copied.get(key) or known.get((kind, key))
-            if one is None:  # left by a backup that broke off: it is whole, and in no list
+            if one is None:  # left by an interrupted backup: complete, but in no list
                 one = await threads.files(digest_blob, place.blobs(kind), key)
             found.append(one)
     return found

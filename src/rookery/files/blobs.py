@@ -196,7 +196,7 @@ class FolderBlobs:
             try:
                 found = path.stat()
             except FileNotFoundError:
-                continue  # another server removed it meanwhile
+                continue  # another server has removed it
             if older_than_seconds and found.st_mtime >= before:
                 continue
             if path.suffix != UNFINISHED:
@@ -247,7 +247,7 @@ class FolderDraft:
         return self._path.name
 
     def drop(self) -> None:
-        with contextlib.suppress(OSError):  # what it still had to write is not wanted any more
+        with contextlib.suppress(OSError):  # its unwritten bytes are not needed
             self._file.close()
         self._unfinished.unlink(missing_ok=True)
 

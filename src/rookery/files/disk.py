@@ -106,7 +106,7 @@ class Disk:
         was_full = self._judge(self._tightest, self._free) is DiskSpace.FULL
         self._tightest, self._free = await self._threads.io(self._find_tightest)
         if was_full and self._judge(self._tightest, self._free) is not DiskSpace.FULL:
-            self._failed = float("-inf")  # we see what the failed writes were wanting
+            self._failed = float("-inf")  # the measured space explains the failed writes
         self._update_state()
 
     def _find_tightest(self) -> tuple[WatchedFolder, int]:

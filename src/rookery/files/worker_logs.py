@@ -86,7 +86,7 @@ class LogStore(FileStore[LogRows]):
         try:
             blob = await self._threads.files(self._write, data)
         except StorageAway:
-            return  # what the log is about counts all the same
+            return  # the failure itself is handled without its log
         worker, at = call.machine.long_name, self._clock.now()
         log = StoredLog(0, call.run, call.task, endpoint, worker, at, blob, len(data))
         await self.rows.add(log)

@@ -44,7 +44,7 @@ class TooManyLogins(Throttled):
 
 
 class Frequency(NamedTuple):
-    """So many attempts in so many seconds."""
+    """A limit of attempts within a number of seconds."""
 
     most: int
     seconds: float

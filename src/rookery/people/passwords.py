@@ -46,7 +46,8 @@ class WeakPassword(Complaint):
 
 
 def check_password(password: str, about: Sequence[str], judge: Judge | None = None) -> None:
-    """Raises WeakPassword or Malformed; `about` are the user's name and e-mail address."""
+    """Checks a new password; raises WeakPassword or Malformed. `about` are the user's name and
+    e-mail address."""
     if not LEAST_CHARACTERS <= len(password) <= LONGEST_PASSWORD:
         raise Malformed(f"A password has {LEAST_CHARACTERS} to {LONGEST_PASSWORD} characters.")
     judge = judge or choose_judge()
@@ -127,7 +128,7 @@ class Passwords:
         return await self._threads.hash(self._argon.hash, password)
 
     async def check_new(self, password: str, about: Sequence[str]) -> None:
-        """Raises WeakPassword or Malformed where a new password is not allowed."""
+        """Checks a new password; raises WeakPassword or Malformed if it is not allowed."""
         await self._threads.cpu(check_password, password, about)
 
     async def matches(self, name: str, hashed: str, password: str) -> bool:

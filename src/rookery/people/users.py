@@ -75,7 +75,8 @@ class User:
 
 
 class UserKind(enum.StrEnum):
-    """Which users a list shows; those who wait or are blocked are for approvers alone."""
+    """The kinds of users that a list shows; pending and blocked users are visible to approvers
+    only."""
 
     ALL = "all"
     PENDING = "pending"
@@ -110,8 +111,8 @@ class Users(Table):
             raise UserExists(user.name)
 
     async def save(self, user: User) -> None:
-        """Replaces the user of that name, whatever was changed since it was read; raises
-        UnknownUser when there is none."""
+        """Replaces the user of that name, even if it was changed since it was read; raises
+        UnknownUser if there is none."""
         if not await self._store("users_save", user):
             raise UnknownUser(user.name)
 

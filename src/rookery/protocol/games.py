@@ -98,7 +98,7 @@ def scan_games(packed: bytes | Iterator[bytes]) -> tuple[Game, ...]:
     pieces = _unpack(_cut(packed) if isinstance(packed, bytes) else packed)
     found = [_parse_game(text, offset) for offset, text in islice(_split_games(pieces), MOST_GAMES)]
     for _ in pieces:
-        pass  # only the end shows whether the stream is complete
+        pass  # only reading to the end shows whether the stream is complete
     return tuple(found)
 
 

@@ -48,7 +48,7 @@ SIDE_KEYS: dict[str, Keys] = {
     prefix: {side_key(info.name, prefix): info for info in fields(Side) if info.name != "record"}
     for prefix in PREFIXES
 }
-del SIDE_KEYS["base"]["base_tc"]  # fishtest's `tc` is that of the base
+del SIDE_KEYS["base"]["base_tc"]  # fishtest's `tc` is the base's
 
 
 def flatten(plan: Plan) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""What Rookery decides over the model: no I/O, no clock, no chance."""
+"""Rookery's decisions over the model: no I/O, no clock, no randomness."""

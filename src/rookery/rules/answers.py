@@ -183,8 +183,8 @@ class StopAnswer(enum.Enum):
 
 
 class ComplaintWeight(enum.Enum):
-    """What a complaint about somebody else's run counts, depending on the machine's owner: it stops
-    the run, it counts together with equal complaints of others, or it is only noted."""
+    """The weight of a complaint about somebody else's run, depending on the machine's owner: it
+    stops the run, it counts together with equal complaints of others, or it is only noted."""
 
     STOPS = "stops"
     COUNTS = "counts"

@@ -115,7 +115,7 @@ def batch_pairs_by_time(slots: int, game_seconds: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
-    """What the batch of a new sequential test depends on."""
+    """The facts on which the batch of a new sequential test depends."""
 
     length_ratio: float
     """The length of its games relative to those of the reference time control."""

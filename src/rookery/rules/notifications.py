@@ -14,7 +14,7 @@ from rookery.stats.sprt import Verdict
 
 
 class NotificationKind(enum.StrEnum):
-    """What a notification is about."""
+    """The kinds of notifications."""
 
     FINISHED = "run_finished"
     FAILED = "run_failed"

@@ -52,7 +52,7 @@ class GitDiff:
                 clone = self.survey.fetch_files(folder / "files", new, base, find_seconds=left)
                 self._compare(clone, folder / "diff", (base.commit, new.commit), left)
             except SourceError:
-                left()  # What came too late is told as that, whatever git was at.
+                left()  # If time is up, report that instead of git's error.
                 raise
             return _read_diff(folder / "diff")
 

@@ -237,7 +237,7 @@ class Mirrors:
             return list_submodules(git, mirror, commit)
 
     def forget(self, days: int, now: float) -> None:
-        """Removes archives that were not used for so many days, and mirrors without archives."""
+        """Removes archives that were not used for `days` days, and mirrors without archives."""
         oldest = now - days * 86_400
         for mirror in [path for path in self.folder.glob("*") if path.is_dir()]:
             with self._locks[mirror]:

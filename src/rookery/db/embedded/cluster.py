@@ -24,7 +24,7 @@ MARKS = ("No space left", "PANIC:", "FATAL:", "error:")
 def end_of(log: Path) -> int:
     """The position in the log at which the next program's output begins, for `last_words`."""
     size = log.stat().st_size if log.exists() else 0
-    return size if size <= LARGE_LOG else 0  # it will be turned over
+    return size if size <= LARGE_LOG else 0  # it will be rotated
 
 
 def last_words(log: Path, start: int) -> str:

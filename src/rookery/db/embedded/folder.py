@@ -1,4 +1,5 @@
-"""Where the embedded PostgreSQL lives, who holds its folder, and why it does not start."""
+"""The folder of the embedded PostgreSQL: its layout, its lock, and the reasons why PostgreSQL does
+not start."""
 
 import errno
 import fcntl
@@ -216,7 +217,7 @@ def forget(layout: Layout, folder: Path) -> None:
         folder.rmdir()
         layout.address.unlink(missing_ok=True)
     except OSError:
-        return  # the next start finds it by the address and takes it again
+        return  # the next start finds it by the address file and reuses it
 
 
 def _is_ours(folder: Path, layout: Layout) -> bool:

@@ -50,7 +50,7 @@ def dying_with_parent(death: signal.Signals) -> Callable[[], None]:
     def before_exec() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         libc.prctl(PR_SET_PDEATHSIG, int(death), 0, 0, 0)
-        if os.getppid() != parent:  # it died before the line above
+        if os.getppid() != parent:  # the parent died before prctl took effect
             os._exit(1)
 
     return before_exec

@@ -191,7 +191,7 @@ class EmbeddedServer:
     async def _try_to_live(self) -> bool:
         try:
             return await self._live()
-        except OSError as error:  # no process could be made
+        except OSError as error:  # no process could be started
             self._words = str(error)
             return False
 
@@ -204,7 +204,7 @@ class EmbeddedServer:
             stdin=PIPE,
             stdout=PIPE,
             stderr=STDOUT,
-            start_new_session=True,  # Ctrl-C in a terminal is for the owner alone
+            start_new_session=True,  # Ctrl-C in a terminal must only reach the owner
         )
         self._log("database_supervisor_started", supervisor=process.pid)
         if self._closing:

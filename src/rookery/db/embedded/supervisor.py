@@ -39,8 +39,8 @@ class Ears:
     standard input as the pipe."""
 
     def __init__(self) -> None:
-        self.asked = False  # in words or by SIGTERM
-        self.gone = False  # end of file without a word: the owner was killed
+        self.asked = False  # by a line or SIGTERM
+        self.gone = False  # end of file without a request: the owner was killed
         self._wake, writer = os.pipe()
         for descriptor in (0, self._wake, writer):
             os.set_blocking(descriptor, False)
@@ -94,7 +94,7 @@ def _hear_only(_number: int, _frame: FrameType | None) -> None:
 
 # A postgres process from start to end, as its supervisor sees it.
 
-STATUS_LINE = 7  # of postmaster.pid
+STATUS_LINE = 7  # its index in postmaster.pid
 
 
 class Postmaster:
@@ -148,7 +148,7 @@ LONG_LIFE = 10.0
 SHORTEST_DELAY = 0.1
 LONGEST_DELAY = 5.0
 ASKED_PATIENCE = 5.0
-GONE_PATIENCE = 1.5  # whoever killed the owner may start it again at once
+GONE_PATIENCE = 1.5  # a killed owner may be restarted at once
 
 
 def say(event: str, **fields: object) -> None:
