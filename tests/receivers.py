@@ -23,6 +23,8 @@ class MailBox:
     refuses: bool = False
     unknown: frozenset[str] = frozenset()
     """Recipients that it rejects as unknown."""
+    refused: int = 0
+    """How often it has refused mail."""
 
     async def handle_RCPT(  # noqa: N802 - its name
         self, _server: Any, _session: Any, envelope: Any, address: str, _options: Any
@@ -34,6 +36,7 @@ class MailBox:
 
     async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:  # noqa: N802 - its name
         if self.refuses:
+            self.refused += 1
             return "451 try again later"
         found = message_from_bytes(envelope.content, policy=policy.default)
         assert isinstance(found, EmailMessage)

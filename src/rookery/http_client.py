@@ -218,16 +218,47 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         held: HeldCall | None = None,
         whole_seconds: float = WHOLE_CALL_SECONDS,
-        at: str = "",
     ) -> Iterator[HttpStream]:
-        """Makes a call and yields its answer, of any status, to be read. If an IP address `at` is
-        given, the connection goes there, with the host name of the URL and without a proxy."""
+        """Makes a call and yields its answer, of any status, to be read."""
         seconds = self.seconds + (held.seconds if held else 0.0)
         with (
             failing(f"No server answers at {origin_of(url)}"),
-            self._sent(method, url, body, headers or {}, seconds, held, at) as answer,
+            self._sent(method, url, body, headers or {}, seconds, held) as answer,
         ):
             yield HttpStream(answer, self.largest, whole_seconds + seconds)
+
+    def post_to_stranger(
+        self, url: str, at: str, body: bytes, headers: Mapping[str, str] | None = None
+    ) -> int:
+        """The status that the server of a stranger answers, which is called at the IP address `at`,
+        under the name of the URL and by no proxy; raises NoAnswer or UnsafeAnswer.
+
+        The whole call has the client's seconds: who sends the head of an answer byte by byte keeps
+        to the limit of each piece, and would hold the caller up for days."""
+        held = HeldCall(0.0)
+        clock = threading.Timer(self.seconds, held.leave)
+        clock.daemon = True
+        clock.start()
+        try:
+            with failing(f"No server answers at {origin_of(url)}"):
+                return self._post_while_held(url, at, body, headers or {}, held)
+        finally:
+            clock.cancel()
+
+    def _post_while_held(
+        self, url: str, at: str, body: bytes, headers: Mapping[str, str], held: HeldCall
+    ) -> int:
+        """Raises TimeoutError where the call was left meanwhile, however that shows."""
+        try:
+            with self._sent("POST", url, body, headers, self.seconds, held, at) as answer:
+                HttpStream(answer, self.largest, self.seconds).read()
+                status = answer.status
+        except (OSError, urllib3.exceptions.HTTPError):
+            if not held.left:
+                raise
+        if held.left:
+            raise TimeoutError
+        return status
 
     @contextlib.contextmanager
     def _sent(

@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -53,6 +54,16 @@ class Noting(BaseHTTPRequestHandler):
         while True:
             self.wfile.write(b"x")
             self.wfile.flush()
+
+    def do_POST(self) -> None:
+        """Begins its answer at once and takes three seconds over its head or its body."""
+        self.wfile.write(b"HTTP/1.1 200 OK\r\n" + (b"\r\n" if self.path == "/body" else b"X: "))
+        with contextlib.suppress(OSError):
+            for _ in range(60):
+                self.wfile.write(b"x")
+                self.wfile.flush()
+                time.sleep(0.05)
+            self.wfile.write(b"\r\n\r\n")
 
     def _missing(self) -> None:
         self._send(404, b"no")
@@ -134,6 +145,12 @@ def test_an_answer_that_never_ends_is_ended(server: str, client: HttpClient) -> 
         for _ in stream.lines():
             pass
     del client
+
+
+@pytest.mark.parametrize("path", ["head", "body"])
+def test_a_stranger_who_answers_byte_by_byte_is_left(server: str, path: str) -> None:
+    with pytest.raises(NoAnswer, match="takes too long"):
+        HttpClient(0.5).post_to_stranger(f"{server}/{path}", "127.0.0.1", b"{}")
 
 
 def test_a_path_is_sent_as_it_is(server: str, client: HttpClient) -> None:

@@ -126,7 +126,8 @@ async def post(
 ) -> AsyncIterator[Post]:
     clock, log, hidden = HandClock(), RecordedLog(), HiddenEngines()
     threads, links = Threads(), LinkSigner(lambda: b"key", clock)
-    mail_box.letters, mail_box.refuses, mail_box.unknown = [], False, frozenset()
+    mail_box.letters, mail_box.unknown = [], frozenset()
+    mail_box.refuses, mail_box.refused = False, 0
     listener.calls, listener.status = [], 200
     async with opened(database, queries) as store, pool_on(database) as pool:
         users, outbox = Users(pool, queries), Outbox(pool, queries)

@@ -76,6 +76,22 @@ async def test_a_letter_waits_for_its_mail_server_and_is_signed_when_it_goes(pos
     assert post.link_mails.links.check(LinkPurpose.RESET, found[1], user) == user
 
 
+async def test_a_mail_server_that_refuses_is_asked_for_one_letter_in_a_round(post: Post) -> None:
+    await post.users.add(replace(OLGA, name="aaron", email="aaron@example.org"))
+    for name in ("aaron", OWNER.name):
+        user = await post.users.by_name(name)
+        assert user is not None
+        await post.link_mails.post_confirmation(user)
+    post.mail.refuses = True
+    for refused in (1, 2, 2):
+        await post.sender.send_due()
+        assert post.mail.refused == refused
+    post.mail.refuses = False
+    post.clock.move(seconds=11)
+    await post.sender.send_due()
+    assert len(post.mail.letters) == 2
+
+
 @pytest.mark.parametrize(("unknown", "hours"), [(True, 0), (False, 2)])
 async def test_a_letter_that_nobody_can_use_is_dropped(
     post: Post, unknown: bool, hours: int

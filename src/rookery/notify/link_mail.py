@@ -129,7 +129,9 @@ class LinkMails:
 
     @runs(Domain.THREAD, "mail is handed in by SMTP in io threads")
     async def flush(self) -> None:
-        """Sends due mail; refused mail is tried again after increasing pauses."""
+        """Sends due mail; refused mail is tried again after increasing pauses. The round ends at
+        the first mail that the server does not take: a slow server may keep each of them waiting
+        for its whole time limit, and webhooks wait meanwhile."""
         if not self.server.is_set_up:
             return
         for wanted in await self._rows.list_due(self.clock.now(), AT_ONCE):
@@ -141,6 +143,8 @@ class LinkMails:
                 await self._send(wanted, user)
             except MailRefused as refused:
                 await self._take_refusal(wanted, refused)
+                if not refused.for_good:
+                    return
             except Exception as error:  # noqa: BLE001 - what no code foresaw must not hold up others
                 await self._take_refusal(wanted, refuse_unforeseen(error))
             else:
