@@ -61,6 +61,13 @@ async def test_the_games_of_a_task_are_sent_packed(place: Place) -> None:
     assert answer.headers["content-disposition"] == f'attachment; filename="{RUN}-7.pgn"'
 
 
+async def test_a_file_is_called_what_a_header_can_hold(place: Place) -> None:
+    await place.keep_games(7, "1. e4 e5 *")
+    answer = await place.api.get(f'/api/pgn/{RUN}-7.pgn"棋é;x')
+    assert answer.status_code == 200
+    assert answer.headers["content-disposition"] == f'attachment; filename="{RUN}-7.pgnx"'
+
+
 async def test_of_several_uploads_the_first_is_sent(place: Place) -> None:
     await place.keep_games(7, "first")
     await place.keep_games(7, "second")
