@@ -1,6 +1,7 @@
 """Whose a file is: one contract, held by PostgreSQL and by its twin in memory alike."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.files.access import FileAccessRows, RepeatedUpload
+from rookery.files.engine_files import NetRows, StoredNet
 from rookery.files.store import QuotaExceeded
 from tests.database import pool_on
 from tests.twins.files import MemoryFileAccess
@@ -50,3 +52,20 @@ async def test_what_was_given_again_stays_until_it_is_taken_back_or_gone(
         await rows.add_repeat(RepeatedUpload("other", "", "sven", NOW, 6), limit=10)
     await rows.remove("net")
     assert await rows.list_repeats() == ()
+
+
+async def test_a_file_of_an_engine_is_its_engines_with_the_very_commit_that_adds_it(
+    database: Target, queries: Queries
+) -> None:
+    async with pool_on(database) as pool:
+        nets, rows = NetRows(pool, queries), FileAccessRows(pool, queries)
+        net = StoredNet("nn-0123456789ab.nnue", "a blob", 5, "olga", NOW)
+        with pytest.raises(QuotaExceeded):
+            await nets.add(net, limit=4, engine="crows~Corvus")
+        assert await rows.list_engines() == {}
+        await nets.add(net, engine="crows~Corvus")
+        await nets.add(replace(net, blob="other"), engine="Strix")
+        public = replace(net, name="nn-000000000000.nnue", blob="b")
+        await nets.add(public)
+        await nets.add(replace(public, blob="other"), engine="crows~Corvus")
+        assert await rows.list_engines() == {net.name: "crows~Corvus"}

@@ -78,11 +78,13 @@ class MemoryUploads(MemoryUserFiles[StoredUpload], UploadRows):
         super().__init__()
         self.texts: dict[str, str] = {}
 
-    async def add(self, file: StoredUpload, *, limit: int | None = None) -> StoredUpload:
+    async def add(
+        self, file: StoredUpload, *, limit: int | None = None, engine: str = ""
+    ) -> StoredUpload:
         for row in self._rows.values():
             if (row.user, row.sha256) == (file.user, file.sha256):
                 return row
-        return await super().add(file, limit=limit)
+        return await super().add(file, limit=limit, engine=engine)
 
     async def list_seen_by(self, user: str, first: int, most: int) -> tuple[StoredUpload, ...]:
         seen = [row for row in self._rows.values() if row.shared or row.user == user]

@@ -35,7 +35,8 @@ class MemoryUserFiles(UserFileRows[U]):
     async def get(self, key: object) -> U | None:
         return self._rows.get(key)
 
-    async def add(self, file: U, *, limit: int | None = None) -> U:
+    async def add(self, file: U, *, limit: int | None = None, engine: str = "") -> U:
+        del engine  # MemoryFileAccess is told of it
         key, *_ = columns(file)  # type: ignore[arg-type]
         if key not in self._rows:
             check_among(self._rows.values(), file, limit)

@@ -9,7 +9,6 @@ from rookery.cli.db import THE_DATABASE, DatabaseSettings, open_database
 from rookery.cli.login import THE_SERVER, ServerFlags
 from rookery.cli.options import Column, command_group, option, print_table
 from rookery.errors import Complaint
-from rookery.files.access import FileAccessRows
 from rookery.files.engine_files import NetRows, NetStore
 from rookery.files.places import open_files
 from rookery.files.store import FileRefused
@@ -61,11 +60,9 @@ async def add(
         rows = NetRows(opened.pool, opened.queries)
         nets = NetStore(rows, place.blobs("nets"), threads, clock)
         pieces = stream(lambda: _pieces(file), threads)
-        taken, is_new = await nets.upload(pieces, file.name, user)
+        taken, is_new = await nets.upload(pieces, file.name, user, engine)
         if not is_new:
             raise Complaint(f"There is already a net {taken.name}.")
-        if engine:
-            await FileAccessRows(opened.pool, opened.queries).add(taken.name, engine)
         await opened.accounts.audit.write(about_net(taken.name, user, clock.now(), engine))
     size = file.stat().st_size
     print(f"Added {taken.name} ({size:,} bytes, {taken.size:,} as it is sent).")

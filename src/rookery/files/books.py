@@ -86,7 +86,9 @@ class BookStore(UserFileStore[BookRows]):
     def official(self, found: Mapping[str, OfficialBook]) -> None:
         self._official = found
 
-    async def upload(self, pieces: AsyncIterator[bytes], name: str, user: str) -> StoredBook:
+    async def upload(
+        self, pieces: AsyncIterator[bytes], name: str, user: str, engine: str = ""
+    ) -> StoredBook:
         """Stores a book; the same book again is no error. Raises FileRefused, BookTaken or
         QuotaExceeded."""
         if BOOK_NAME.fullmatch(name) is None:
@@ -97,7 +99,7 @@ class BookStore(UserFileStore[BookRows]):
         found = await receive(pieces, self.blobs, self._threads, reader)
         hashes, now = (found.sha256, reader.sri), self._clock.now()
         new = StoredBook(name, found.blob, found.size, *hashes, reader.openings, user, now)
-        kept = await self._add(new)
+        kept = await self._add(new, engine)
         if kept.sha256 != new.sha256:
             raise BookTaken(name=name)
         return kept

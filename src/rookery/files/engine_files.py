@@ -103,14 +103,14 @@ class NetStore(UserFileStore[NetRows]):
         self._downloads: Counter[str] = Counter()
 
     async def upload(
-        self, pieces: AsyncIterator[bytes], file_name: str, user: str
+        self, pieces: AsyncIterator[bytes], file_name: str, user: str, engine: str = ""
     ) -> tuple[StoredNet, bool]:
         """Stores a net; returns the stored one and whether it is new. Raises FileRefused or
         QuotaExceeded."""
         reader = NetReader(file_name)
         found = await receive(pieces, self.blobs, self._threads, reader, computing=True)
         new = StoredNet(reader.name, found.blob, reader.packed, user, self._clock.now())
-        kept = await self._add(new)
+        kept = await self._add(new, engine)
         return kept, kept.blob == new.blob
 
     async def remove(self, name: str, actor: Actor, unfinished: Iterable[Run]) -> StoredNet:
@@ -221,11 +221,14 @@ class ProgramRows(UserFileRows[StoredProgram]):
 class ProgramStore(UserFileStore[ProgramRows]):
     """Stores each program once, however often it is uploaded."""
 
-    async def upload(self, pieces: AsyncIterator[bytes], name: str, user: str) -> StoredProgram:
+    async def upload(
+        self, pieces: AsyncIterator[bytes], name: str, user: str, engine: str = ""
+    ) -> StoredProgram:
         """Stores a program; raises FileRefused or QuotaExceeded."""
         found = await receive(pieces, self.blobs, self._threads, ProgramReader())
         now = self._clock.now()
-        return await self._add(StoredProgram(found.sha256, found.blob, found.size, name, user, now))
+        new = StoredProgram(found.sha256, found.blob, found.size, name, user, now)
+        return await self._add(new, engine)
 
 
 class ProgramReader:

@@ -222,10 +222,11 @@ class FileRows(Table, Generic[F]):
 class UserFileRows(FileRows[U]):
     """The rows of a kind that users upload and that counts towards their quota."""
 
-    async def add(self, file: U, *, limit: int | None = None) -> U:
+    async def add(self, file: U, *, limit: int | None = None, engine: str = "") -> U:
         """Adds a file and returns the stored row, which is an older one if that has the same key.
         Raises QuotaExceeded if the user would exceed `limit` bytes or their own quota; without a
-        limit nothing is counted."""
+        limit nothing is counted. The same commit says of which engine a new file is, so that a file
+        of a private engine is never visible to everybody."""
         row = columns(file)  # type: ignore[arg-type]
         async with self._writing() as write:
             await lock_quota(write, file.user, limit)
@@ -233,6 +234,9 @@ class UserFileRows(FileRows[U]):
             assert kept is not None
             if kept.blob == file.blob:
                 await check_quota(write, file, limit)
+                if engine:
+                    await write("file_engines_add", row[0], engine)
+                    await write("engines_changed", engine)
         return kept
 
     async def list_all(self) -> tuple[U, ...]:
@@ -325,11 +329,11 @@ class UserFileStore(FileStore[UR]):
         super().__init__(rows, blobs, threads, clock)
         self._limit = limit
 
-    async def _add(self, new: U) -> U:
+    async def _add(self, new: U, engine: str = "") -> U:
         """Adds a file and returns the stored row; if that is an older one with the same key, the
         new blob is removed. Raises QuotaExceeded."""
         try:
-            kept: U = await self.rows.add(new, limit=self._limit)
+            kept: U = await self.rows.add(new, limit=self._limit, engine=engine)
         except QuotaExceeded:
             await self.discard(new.blob)
             raise

@@ -226,7 +226,7 @@ async def books_page(request: Request) -> Response:
             site.file_access.check_engine(viewer.name, uploader.engine)
             check_name(site, uploader, name)
             async with site.upload_bodies.place(viewer.name):
-                kept = await site.books.upload(form.pieces, name, viewer.name)
+                kept = await site.books.upload(form.pieces, name, viewer.name, uploader.engine)
     except HttpFault as refused:
         return await _show_books(request, viewer, str(refused), name)
     if kept.user == viewer.name:

@@ -87,7 +87,7 @@ async def put_book(request: Request) -> Response:
     name = _name(request)
     uploader = await require_uploader(request, site)
     check_name(site, uploader, name)
-    take = partial(site.books.upload, name=name, user=uploader.user)
+    take = partial(site.books.upload, name=name, user=uploader.user, engine=uploader.engine)
     kept = await store_body(site, request, uploader.user, take)
     if kept.user == uploader.user:
         await site.file_access.add(kept.name, uploader.engine)
@@ -195,7 +195,7 @@ async def keep_net(
     """Store an uploaded net, from a form or the API. Raises BadRequest or BodyTooLarge."""
     with translated_errors():
         async with site.upload_bodies.place(uploader.user):
-            net, is_new = await site.nets.upload(pieces, file_name, uploader.user)
+            net, is_new = await site.nets.upload(pieces, file_name, uploader.user, uploader.engine)
     if not is_new:
         return _nets_entry(net, await note_repeat(site, uploader, net.name, net.size))
     await site.file_access.add(net.name, uploader.engine)
@@ -282,7 +282,7 @@ async def keep_program(
     """Store an uploaded program, from a form or the API. Raises BadRequest or BodyTooLarge."""
     with translated_errors():
         async with site.upload_bodies.place(uploader.user):
-            kept = await site.programs.upload(pieces, name, uploader.user)
+            kept = await site.programs.upload(pieces, name, uploader.user, uploader.engine)
     if kept.user == uploader.user:
         await site.file_access.add(kept.sha256, uploader.engine)
     await note_repeat(site, uploader, kept.sha256, kept.size)
