@@ -183,6 +183,19 @@ async def test_a_net_is_uploaded_with_the_token_in_its_first_field() -> None:
         assert f"would be named {NET_NAME}" in refused.text
 
 
+async def test_a_form_whose_fields_come_behind_its_file_keeps_nothing() -> None:
+    async with script() as ada:
+        token = token_in(await ada.session.get("/upload"))
+        head, late = {"x-csrf-token": token}, [("engine", "Stockfish"), ("csrf_token", token)]
+        for fields, status in ((late, 422), (late[1:], 302)):
+            parts: list[tuple[str, tuple[str | None, bytes]]] = [("network", (NET_NAME, NET))]
+            parts += [(name, (None, text.encode())) for name, text in fields]
+            answer = await ada.session.post("/upload", files=parts, headers=head)
+            assert answer.status_code == status, answer.text
+            kept = await ada.site.parts.nets.rows.get(NET_NAME)
+            assert (kept is not None) == (status == 302)
+
+
 async def test_the_books_hash_is_known_without_being_told() -> None:
     async with script() as ada:
         run = await ada.site.parts.fleet.views.known_run(await ada.submit())

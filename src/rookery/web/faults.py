@@ -32,6 +32,10 @@ class MalformedForm(BadRequest):
     """The form can't be read."""
 
 
+class FieldsTooLate(MalformedForm):
+    """The fields of this form have to come before its file."""
+
+
 class BadHost(BadRequest):
     """This server does not answer to that host name. Its operator can allow the name."""
 

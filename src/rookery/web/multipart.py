@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
 from rookery.web.bodies import Replayed, next_message, read_pieces
-from rookery.web.faults import MalformedForm
+from rookery.web.faults import FieldsTooLate, MalformedForm
 from rookery.web.scope import body_in, has_more, header
 
 MULTIPART_TYPE = "multipart/form-data"
@@ -21,6 +21,8 @@ LARGEST_HEAD = 8 * 1024
 """The maximum size of the headers of one part."""
 LARGEST_FIELD = 64 * 1024
 MOST_PARTS = 50
+FIELDS_BEFORE_FILE = frozenset({"engine", "name"})
+"""Fields that say what a file is for. Other fields may follow the file and are ignored there."""
 FIRST_BYTES = 16 * 1024
 """How much of a form is read to find its first field, the CSRF token."""
 _BOUNDARY = re.compile(r'boundary="?([0-9A-Za-z\'()+_,./:=?-]{1,70})"?', re.ASCII)
@@ -144,15 +146,26 @@ class FileForm:
 
 
 async def read_file_form(request: Request, file_field: str) -> FileForm:
-    """Read a form with one file, whose other fields come before it. Raises MalformedForm."""
+    """Read a form with one file, whose other fields come before it. Raises MalformedForm; reading
+    the file raises FieldsTooLate at its end if a field that describes it follows."""
     boundary = find_boundary(header(request.scope, b"content-type"))
     reader = MultipartReader(boundary, read_pieces(request.receive))
     fields = dict[str, str]()
     while (part := await reader.next_part()) is not None:
         if part.name == file_field and part.file_name is not None:
-            return FileForm(fields, part.file_name, reader.read_content())
+            return FileForm(fields, part.file_name, _read_last(reader))
         fields[part.name] = await reader.read_text()
     raise MalformedForm
+
+
+async def _read_last(reader: MultipartReader) -> AsyncIterator[bytes]:
+    """Yield the file. A field after it that says what the file is for comes too late: a net whose
+    private engine is named there would have been stored for everybody."""
+    async for piece in reader.read_content():
+        yield piece
+    while (part := await reader.next_part()) is not None:
+        if part.name in FIELDS_BEFORE_FILE:
+            raise FieldsTooLate
 
 
 # Reads the first field, the CSRF token, which is checked before anything else.
