@@ -4,8 +4,9 @@ import smtplib
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
-from email.headerregistry import Address
+from email.headerregistry import Address, BaseHeader, HeaderRegistry, UnstructuredHeader
 from email.message import EmailMessage
+from email.policy import Policy, default
 from email.utils import format_datetime, getaddresses, parseaddr
 
 from rookery.clock import Clock
@@ -84,7 +85,7 @@ def describe_refusal(error: Exception) -> str:
         return f"the mail server refuses the address ({', '.join(map(str, sorted(codes)))})"
     if isinstance(error, smtplib.SMTPResponseException):
         return f"the mail server answers {error.smtp_code}"
-    if isinstance(error, TimeoutError):
+    if isinstance(error, TimeoutError) or isinstance(error.__context__, TimeoutError):
         return "the mail server takes too long"
     return f"the mail server can't be reached: {type(error).__name__}"
 
@@ -95,6 +96,20 @@ def is_for_good(error: Exception) -> bool:
     if not isinstance(error, smtplib.SMTPRecipientsRefused):
         return False
     return all(code >= PERMANENT for code, _ in error.recipients.values())
+
+
+class UnfoldedHeader(UnstructuredHeader, BaseHeader):
+    """A header that mail programs read letter by letter. The library would break a long address
+    into encoded words, which they don't take for an address."""
+
+    def fold(self, *, policy: Policy) -> str:
+        return f"{self.name}: {self}{policy.linesep}"
+
+
+HEADERS = HeaderRegistry()
+for unfolded in ("list-unsubscribe", "message-id"):
+    HEADERS.map_to_type(unfolded, UnfoldedHeader)
+POLICY = default.clone(header_factory=HEADERS)
 
 
 def make_mail(
@@ -108,7 +123,7 @@ def make_mail(
     """Makes mail in plain text; text from strangers can't add a header or a second recipient.
     Raises a permanent MailRefused if the address is not that of exactly one recipient, or if the
     mail can't be encoded."""
-    mail = EmailMessage()
+    mail = EmailMessage(POLICY)
     mail["From"] = server.sender
     local, _, domain = to.rpartition("@")
     mail["To"] = _read_recipient(local, domain)

@@ -2,12 +2,13 @@
 
 from email import message_from_bytes, policy
 from email.message import EmailMessage
+from smtplib import SMTPServerDisconnected
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rookery.notify.mail import MailRefused, MailServer, make_mail
+from rookery.notify.mail import MailRefused, MailServer, describe_refusal, make_mail
 from rookery.people.login import EMAIL
 from tests.fakes import HandClock
 from tests.makers import QUICK
@@ -43,6 +44,28 @@ def test_any_subject_and_text_make_a_letter_to_one_recipient(subject: str, text:
     letter = write_letter(subject=subject, text=text)
     assert letter["To"] == OLGA
     assert set(letter.keys()) == set(write_letter().keys())
+
+
+@pytest.mark.parametrize("name", ["List-Unsubscribe", "Message-ID"])
+def test_a_long_address_in_a_head_is_not_encoded(name: str) -> None:
+    address = f"<https://tests.example.org/api/v1/unsubscribe?token={'W1Jdn2-_.' * 20}>"
+    letter = make_mail(SERVER, HandClock(), OLGA, "a subject", "a text", {name: address})
+    raw = letter.as_bytes(policy=letter.policy.clone(linesep="\r\n"))
+    assert f"\r\n{name}: {address}\r\n".encode() in raw
+
+
+def give_up_as_smtplib_does() -> None:
+    """At a time limit it ends the connection, and tells of that."""
+    try:
+        raise TimeoutError
+    except OSError:
+        raise SMTPServerDisconnected("Connection unexpectedly closed: timed out")  # noqa: B904
+
+
+def test_a_mail_server_that_says_nothing_takes_too_long() -> None:
+    with pytest.raises(SMTPServerDisconnected) as failed:
+        give_up_as_smtplib_does()
+    assert describe_refusal(failed.value) == "the mail server takes too long"
 
 
 def test_a_subject_is_shown_as_it_was_written() -> None:
