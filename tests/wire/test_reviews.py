@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from rookery.model.engine import EngineRecord
 from rookery.pages.page import load_hints
 from rookery.people.users import APPROVERS
 from rookery.rules.lifecycle import Actor
@@ -12,7 +13,7 @@ from rookery.sources.commits import SourceError
 from rookery.sources.reviews import AGAIN_SECONDS, RUNS_AT_A_TIME
 from rookery.sources.survey import MainCommit, NetPattern, SourcePlace
 from tests.makers import make_plan, make_run, sprt
-from tests.people import BORIS, OLGA
+from tests.people import BORIS, OLGA, SVEN
 from tests.submissions import PLAIN
 from tests.twins.sites import make_user, open_site
 from tests.wire.apis import Api, open_api
@@ -183,6 +184,23 @@ async def test_nets_are_told_apart_and_not_checked_where_they_come_from_elsewher
         text = await told(api, OWNER, run_id) or ""
         assert "Nets were not checked" in text
         assert "not kept here" not in text
+
+
+async def test_who_names_a_net_of_anothers_private_engine_is_told_that_it_is_not_here() -> None:
+    async with open_api() as api:
+        await api.site.teams.create("owls", Actor("sven"))
+        record = EngineRecord(name="owls~Strix", team="owls", private=True)
+        await api.site.engines.put(record, Actor("sven"))
+        place, headers = f"/api/v1/nets?engine={record.name}&name=", await api.headers(SVEN)
+        given = await api.visitor.post(place, content=b"a net", headers=dict(headers))
+        secret, unheard = str(given.json()["name"]), "nn-0123456789ab.nnue"
+        await api.submitted(OLGA)
+        words = [
+            await told(api, OWNER, (await reviewed(api, SourceFacts(nets=(name,))))[0]) or ""
+            for name in (secret, unheard)
+        ]
+        assert words[0].replace(secret, unheard) == words[1]
+        assert "not kept here" in words[1]
 
 
 async def test_the_start_page_tells_approvers_what_to_look_at_and_nobody_else() -> None:

@@ -128,7 +128,8 @@ class Reviews:
             return SourceFacts(trouble=str(why))
 
     async def _add_nets(self, run: Run, facts: SourceFacts) -> SourceFacts:
-        """Adds the nets that are missing here, private, or not in a side's own list."""
+        """Adds the nets that are missing here, private, or not in a side's own list. The owner of
+        the run reads this too, so a private net of another team counts as missing."""
         sides = run.plan.sides[:2]
         listed = [net for side in sides for net in side.nets]
         named = dict.fromkeys((*facts.all_nets, *listed))
@@ -139,7 +140,11 @@ class Reviews:
             if side.nets and name not in side.nets
         ]
         missing = [name async for name in self._find_missing(named, run.plan.owner)]
-        private = [name for name in named if self.file_access.is_private(name)]
+        private = [
+            name
+            for name in named
+            if self.file_access.is_private(name) and self.file_access.may_see(run.plan.owner, name)
+        ]
         return replace(
             facts,
             missing_nets=tuple(missing),
