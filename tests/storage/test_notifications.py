@@ -5,6 +5,7 @@ import hmac
 import json
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -121,6 +122,25 @@ async def test_approvers_are_told_what_waits_for_them(post: Post) -> None:
     (call,) = post.hook.calls
     kinds = [each["kind"] for each in json.loads(call.body)["notifications"]]
     assert kinds == ["approval_needed", "account_waiting"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"groups": frozenset[str]()}, {"blocked": True}], ids=["demoted", "blocked"]
+)
+async def test_who_is_an_approver_no_more_is_not_told_what_waited_for_them(
+    post: Post, change: dict[str, Any]
+) -> None:
+    await post.add_channel(kinds=ALL, user=BORIS.name)
+    newcomer = replace(OLGA, name="newcomer", email="n@example.org", pending=True)
+    await post.users.add(replace(newcomer, created=post.clock.now()))
+    post.hook.status = 500
+    await post.sender.send_due()
+    post.hook.status, post.hook.calls = 200, []
+    await post.users.save(replace(BORIS, **change))
+    post.clock.move(seconds=31)
+    await post.sender.send_due()
+    assert post.hook.calls == []
+    assert await post.states() == ["dropped"]
 
 
 async def test_the_log_names_who_submitted_what_waits(post: Post) -> None:

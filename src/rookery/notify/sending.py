@@ -36,7 +36,8 @@ from rookery.notify.outbox import (
 from rookery.notify.webhooks import WebhookRefused, Webhooks
 from rookery.notify.wording import make_subject, make_text
 from rookery.people.links import LinkPurpose
-from rookery.people.users import User, Users
+from rookery.people.users import User, Users, is_approver
+from rookery.rules.notifications import FOR_APPROVERS
 
 SEND_SECONDS = 3.0
 SPREAD_AT_ONCE = 200
@@ -93,7 +94,10 @@ class Sender:
 
     async def _send_batch(self, batch: DueBatch) -> None:
         channel, now = batch.channel, self._clock.now()
-        shown, hidden = self._split(batch)
+        user = await self._users.by_name(channel.user_name)
+        if user is None:
+            return
+        shown, hidden = self._split(batch, user)
         if hidden:
             await self._end(hidden, DeliveryState.DROPPED, NOT_SEEN)
         if channel.form is ChannelForm.MAIL and (why := self._find_obstacle(batch)):
@@ -101,7 +105,7 @@ class Sender:
         elif shown:
             pass_test_point("notification_due")
             try:
-                await self.send(channel, batch.email, shown)
+                await self.send(channel, user, batch.email, shown)
             except (MailRefused, WebhookRefused) as refused:
                 await self._take_refusal(channel, shown, refused)
                 return
@@ -110,11 +114,17 @@ class Sender:
         rest = REST_SECONDS.get(channel.form, WEBHOOK_REST_SECONDS) if shown else 0.0
         await self._outbox.rest(channel, now + timedelta(seconds=rest))
 
-    def _split(self, batch: DueBatch) -> tuple[list[DueDelivery], list[DueDelivery]]:
-        """Splits deliveries into those that the user may know of and the others."""
-        hidden = self._privacy.hidden(batch.channel.user_name)
-        shown = [each for each in batch.deliveries if not each.engines & hidden]
-        return shown, [each for each in batch.deliveries if each.engines & hidden]
+    def _split(self, batch: DueBatch, user: User) -> tuple[list[DueDelivery], list[DueDelivery]]:
+        """Splits deliveries into those that the user may know of and the others. A blocked user may
+        know of nothing, and only a present approver of what is for approvers."""
+        hidden, approves = self._privacy.hidden(user.name), is_approver(user)
+        shown = [
+            each
+            for each in batch.deliveries
+            if not (user.blocked or each.engines & hidden)
+            and (approves or each.told.kind not in FOR_APPROVERS)
+        ]
+        return shown, [each for each in batch.deliveries if each not in shown]
 
     def _find_obstacle(self, batch: DueBatch) -> str:
         """Why a user can't get mail; empty if they can."""
@@ -123,15 +133,18 @@ class Sender:
         return "" if batch.email else NO_ADDRESS
 
     async def send(
-        self, channel: NotificationChannel, email: str, deliveries: Sequence[DueDelivery]
+        self,
+        channel: NotificationChannel,
+        user: User,
+        email: str,
+        deliveries: Sequence[DueDelivery],
     ) -> None:
         """Sends deliveries to a channel together; raises MailRefused or WebhookRefused, permanently
         for unexpected errors."""
-        user = await self._users.by_name(channel.user_name)
         try:
-            if channel.form is ChannelForm.MAIL and user is not None:
+            if channel.form is ChannelForm.MAIL:
                 await self._send_mail(channel, user, email, deliveries)
-            elif user is not None:
+            else:
                 told = [each.told for each in deliveries]
                 await self._threads.io(self._webhooks.send, channel, told)
         except (MailRefused, WebhookRefused):

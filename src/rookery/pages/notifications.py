@@ -236,7 +236,7 @@ async def _try(request: Request, user: User, channel: NotificationChannel) -> No
     )
     try:
         site.profiles.charge_trial(user.name)
-        await site.sender.send(channel, user.email, [DueDelivery(0, told, frozenset())])
+        await site.sender.send(channel, user, user.email, [DueDelivery(0, told, frozenset())])
         session.flash("It has taken the trial.")
     except Throttled as refused:
         session.flash(str(refused), "error")
