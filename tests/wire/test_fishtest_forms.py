@@ -137,6 +137,13 @@ async def test_a_refusal_is_a_page_that_says_why_and_keeps_the_form() -> None:
         assert "Only normalized bounds" in logistic.text
 
 
+async def test_a_refusal_of_what_the_form_does_not_show_stands_above_it() -> None:
+    async with script() as ada:
+        page = await ada.post("/tests/run", **{**FORM, "rescheduled_from": "nothing"})
+        assert page.status_code == 200
+        assert "rescheduled_from: Expected the id of a run" in page.text
+
+
 async def test_an_unknown_way_of_tuning_is_refused_where_a_tune_is_wanted() -> None:
     async with script() as ada:
         odd = {**FORM, "spsa_algorithm": "weird"}

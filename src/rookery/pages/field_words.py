@@ -9,6 +9,7 @@ FORMS: Mapping[str, str] = {
     "branch": "The name of a branch begins with a letter, digit or _ and has no spaces.",
     "new_binary": "Choose one of the programs.",
     "base_binary": "Choose one of the programs.",
+    "rescheduled_from": "Expected the id of a run, which has 24 hex digits.",
 }
 """The allowed texts of inputs that must match a pattern, by the name of the input."""
 OTHER_FORM = "This is not of the form that is needed here."

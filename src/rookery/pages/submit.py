@@ -4,7 +4,7 @@ The form uses the same use case as scripts (`web/submissions.py`), so that both 
 submissions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
@@ -31,6 +31,7 @@ from rookery.pages.submit_form import (
     FOLDED,
     INPUTS,
     KEPT_BY_ENGINES,
+    UNSEEN,
     ReadForm,
     Texts,
     begin_form,
@@ -342,8 +343,17 @@ def make_view(data: FormData) -> SubmitView:
         data,
         tuple(_make_choice(preset, data) for preset in list_presets(data.record)),
         view_preview(data.preview) if data.preview else None,
-        " ".join(text for name, text in data.errors.items() if name not in INPUTS),
+        " ".join(_list_errors_above(data.errors)),
     )
+
+
+def _list_errors_above(errors: Mapping[str, str]) -> Iterator[str]:
+    """Those that can't stand beside an input."""
+    for name, text in errors.items():
+        if name in UNSEEN:
+            yield f"{name}: {text}"
+        elif name not in INPUTS:
+            yield text
 
 
 def _make_choice(preset: PresetRecord, data: FormData) -> PresetChoice:

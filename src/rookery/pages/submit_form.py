@@ -72,6 +72,8 @@ INPUTS: Mapping[str, Input] = {
     **dict.fromkeys(("new_nets", "base_nets"), Input.NAMES),
     **dict.fromkeys(("new_uci", "base_uci"), Input.PAIRS),
 }
+UNSEEN = frozenset({"rescheduled_from", "msg_new", "msg_base"})
+"""Inputs that the page does not show: scripts send them."""
 USUAL_TEXTS: Texts = {"adjudication": TICKED, "scaling": "nps", "kind": "sprt"}
 GROUPS = ("sprt", "spsa", "resign", "draw")
 TUNED_INPUTS = (
