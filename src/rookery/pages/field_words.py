@@ -14,6 +14,8 @@ FORMS: Mapping[str, str] = {
 """The allowed texts of inputs that must match a pattern, by the name of the input."""
 OTHER_FORM = "This is not of the form that is needed here."
 NEEDED = "This is needed."
+MISSING, EXPECTED = "is missing", "expected "
+"""How the wire formats speak of a field that is not there, and of most others."""
 _FORM = re.compile(r"expected str matching regex ", re.ASCII)
 _LENGTH = re.compile(r"expected str of length ([<>]=) (\d+)", re.ASCII)
 _LIMIT = re.compile(r"expected (int|float) ([<>]=?) (-?[\d.]+)", re.ASCII)
@@ -36,4 +38,8 @@ def say_plainly(name: str, text: str) -> str:
         return f"Expected {_NUMBERS[found[1]]}."
     if found := _CHOICE.match(text):
         return f"{found[1]} is none of the choices."
+    if text == MISSING:
+        return NEEDED
+    if text.startswith(EXPECTED):
+        return f"{text[:1].upper()}{text[1:].rstrip('.')}."
     return text

@@ -77,7 +77,7 @@ async def list_errors(
             errors |= more
         else:
             break
-    return errors
+    return {name: say_plainly(name, text) for name, text in errors.items()}
 
 
 def lay_stand_ins(fields: Mapping[str, object], wrong: Collection[str]) -> dict[str, object]:

@@ -38,6 +38,8 @@ def test_a_fault_of_a_record_is_told_in_words(record: dict[str, object], words: 
         ("expected int <= 65536", "Expected a whole number up to 65,536."),
         ("expected str matching regex '^x'", "This is not of the form that is needed here."),
         ("an option is named twice", "an option is named twice"),
+        ("is missing", "This is needed."),
+        ("expected a whole number", "Expected a whole number."),
     ],
 )
 def test_other_messages(text: str, words: str) -> None:
