@@ -7,6 +7,7 @@ redirects are not followed.
 
 import hashlib
 import hmac
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,6 +34,7 @@ TIME_HEADER = "X-Rookery-Timestamp"
 SIGNATURE_HEADER = "X-Rookery-Signature"
 GONE = 410
 NO_HTTPS = "an address begins with https://, as in https://host/path"
+_DISCORD_MARKS = re.compile(r"[\\*_~`|\[\]()<>#]")
 CLIENT = HttpClient(seconds=WEBHOOK_SECONDS, largest=LARGEST_ANSWER)
 
 
@@ -136,7 +138,10 @@ def _encode_json(told: Sequence[Notification], server: str) -> bytes:
 
 
 def _encode_discord(told: Sequence[Notification], server: str) -> bytes:
-    lines = [f"{describe_notification(each)}\n<{link_to(each, server)}>" for each in told]
+    lines = [
+        f"{_escape_discord(describe_notification(each))}\n<{link_to(each, server)}>"
+        for each in told
+    ]
     text = _join(lines, DISCORD_CHARACTERS)
     # Names in branches must not notify the people of those names.
     return msgspec.json.encode({"content": text, "allowed_mentions": {"parse": []}})
@@ -147,6 +152,11 @@ def _encode_slack(told: Sequence[Notification], server: str) -> bytes:
         f"{_escape_slack(describe_notification(each))}\n<{link_to(each, server)}>" for each in told
     ]
     return msgspec.json.encode({"text": _join(lines, SLACK_CHARACTERS)})
+
+
+def _escape_discord(text: str) -> str:
+    """Without marks: by them a branch could show a link to somewhere under any words."""
+    return _DISCORD_MARKS.sub(r"\\\g<0>", text)
 
 
 def _escape_slack(text: str) -> str:

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from rookery.notify.outbox import ChannelForm
 from rookery.notify.webhooks import (
@@ -46,6 +47,13 @@ def test_discord_gets_no_more_than_it_takes_and_calls_nobody(number: int) -> Non
 
 def test_slack_reads_no_marks_of_a_stranger() -> None:
     assert "&lt;a&gt; b" in json.loads(encode_body(ChannelForm.SLACK, [ENDED], SERVER))["text"]
+
+
+def test_discord_reads_no_marks_of_a_stranger() -> None:
+    told = replace(ENDED, title="[approve](https://evil.example) **x** @y")
+    content = json.loads(encode_body(ChannelForm.DISCORD, [told], SERVER))["content"]
+    marked = r"\[approve\]\(https://evil.example\) \*\*x\*\* @y: passed"
+    assert content == f"{marked}\n<{SERVER}/runs/{told.run}>"
 
 
 def resolve_nothing(host: str) -> tuple[str, ...]:
