@@ -19,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rookery.model.kinds import Fixed, SprtTest
+from rookery.model.plan import Plan, Side
 from rookery.model.run import Run, core_hours
 from rookery.rules.assignment import length_ratio
 from rookery.stats.elo import estimate_elo, live_elo
@@ -133,6 +134,8 @@ def summarise_test(run: Run, engine: str) -> CommitTest | None:
     built = not (new.binary or base.binary)
     if not (of_engine and built and isinstance(kind, SprtTest | Fixed)):
         return None
+    if not _compares_commits(run.plan, new, base):
+        return None
     if results.pairs < LEAST_PAIRS:
         return None
     sequential = isinstance(kind, SprtTest)
@@ -148,6 +151,18 @@ def summarise_test(run: Run, engine: str) -> CommitTest | None:
         passed=isinstance(kind, SprtTest) and kind.state.verdict is Verdict.ACCEPTED,
         sequential=sequential,
         repository=new.repository,
+    )
+
+
+def _compares_commits(plan: Plan, new: Side, base: Side) -> bool:
+    """Whether two sides differ in their commits alone: with odds of time, threads or options the
+    result says something else, and of one commit against itself nothing about its worth."""
+    return (
+        new.commit != base.commit
+        and plan.side_tc(new) == plan.side_tc(base)
+        and plan.side_threads(new) == plan.side_threads(base)
+        and {*new.options.split()} == {*base.options.split()}
+        and {*new.uci} == {*base.uci}
     )
 
 

@@ -91,7 +91,8 @@ def test_a_test_that_changed_nothing_is_not_accepted_by_the_tree_of_its_base() -
 
 
 def finished(pairs: tuple[int, int, int, int, int], **sides: Any) -> Run:
-    plan = make_plan(sides=(make_side("idea", **sides), make_side("master")))
+    idea = make_side("idea", **{"commit": "a" * 40} | sides)
+    plan = make_plan(sides=(idea, make_side("master")))
     run = make_run("a", plan, sprt(1, 0, 2))
     results = Results(0, 0, 2 * sum(pairs), 0, 0, pairs)
     assert isinstance(run.kind, SprtTest)
@@ -113,6 +114,21 @@ def test_a_run_of_a_program_of_another_engine_or_of_few_games_says_nothing() -> 
     assert summarise_test(finished((1, 2, 3, 2, 1)), "Stockfish") is None
     assert summarise_test(finished((10, 200, 500, 260, 30), binary="a" * 64), "Stockfish") is None
     assert summarise_test(finished((10, 200, 500, 260, 30), engine="Tiny"), "Stockfish") is None
+
+
+@pytest.mark.parametrize(
+    "odds",
+    [
+        {"tc": "20+0.2"},
+        {"threads": 2},
+        {"options": "Hash=64"},
+        {"uci": (("Analysis Contempt", "Off"),)},
+        {"commit": make_side("master").commit},
+    ],
+    ids=lambda odds: next(iter(odds)),
+)
+def test_a_run_whose_sides_differ_in_more_than_commits_says_nothing(odds: dict[str, Any]) -> None:
+    assert summarise_test(finished((10, 200, 500, 260, 30), **odds), "Stockfish") is None
 
 
 @pytest.mark.parametrize(
