@@ -169,6 +169,19 @@ async def test_old_notifications_are_forgotten(post: Post) -> None:
     assert await post.log() == ()
 
 
+async def test_what_waits_when_somebody_ends_their_mail_is_not_sent_any_more(post: Post) -> None:
+    await post.add_channel(ChannelForm.MAIL)
+    await post.commit()
+    await post.sender.send_due()
+    await post.commit(finished("b"))
+    await post.sender.send_due()
+    await post.channels.silence_mail(OWNER.name)
+    post.clock.move(seconds=301)
+    await post.sender.send_due()
+    assert len(post.mail.letters) == 1
+    assert await post.states() == ["dropped", "sent"]
+
+
 async def test_mail_is_one_channel_and_ends_at_a_word(post: Post) -> None:
     await post.add_channel(ChannelForm.MAIL)
     await post.add_channel(ChannelForm.MAIL, kinds=ALL)

@@ -3,7 +3,7 @@
     waiting --taken--> sent
     waiting --not taken--> waiting, and its channel is left alone for a growing while
     waiting --not taken for three days, or no attempt can help--> failed
-    waiting --its user may not know of it, or has no confirmed address--> dropped
+    waiting --its user may not know of it, does not want it, or has no confirmed address--> dropped
 
 Deliveries that wait for a channel are sent together, and a channel rests after each success, so
 that nobody is flooded. A delivery is marked after it was sent: a crash in between has it sent
@@ -50,6 +50,7 @@ WEBHOOK_REST_SECONDS = 5.0
 GIVEN_UP = timedelta(days=3)
 KEPT = timedelta(days=30)
 NOT_SEEN = "not for your eyes any more"
+NOT_WANTED = "you wanted to be told no more"
 NO_ADDRESS = "your e-mail address is not confirmed"
 NO_MAIL = "this server sends no mail"
 
@@ -97,9 +98,11 @@ class Sender:
         user = await self._users.by_name(channel.user_name)
         if user is None:
             return
-        shown, hidden = self._split(batch, user)
-        if hidden:
-            await self._end(hidden, DeliveryState.DROPPED, NOT_SEEN)
+        judged = [(each, self._find_objection(channel, user, each)) for each in batch.deliveries]
+        for why in (NOT_SEEN, NOT_WANTED):
+            if dropped := [each for each, found in judged if found == why]:
+                await self._end(dropped, DeliveryState.DROPPED, why)
+        shown = [each for each, found in judged if not found]
         if channel.form is ChannelForm.MAIL and (why := self._find_obstacle(batch)):
             await self._end(shown, DeliveryState.DROPPED, why)
         elif shown:
@@ -114,17 +117,13 @@ class Sender:
         rest = REST_SECONDS.get(channel.form, WEBHOOK_REST_SECONDS) if shown else 0.0
         await self._outbox.rest(channel, now + timedelta(seconds=rest))
 
-    def _split(self, batch: DueBatch, user: User) -> tuple[list[DueDelivery], list[DueDelivery]]:
-        """Splits deliveries into those that the user may know of and the others. A blocked user may
-        know of nothing, and only a present approver of what is for approvers."""
-        hidden, approves = self._privacy.hidden(user.name), is_approver(user)
-        shown = [
-            each
-            for each in batch.deliveries
-            if not (user.blocked or each.engines & hidden)
-            and (approves or each.told.kind not in FOR_APPROVERS)
-        ]
-        return shown, [each for each in batch.deliveries if each not in shown]
+    def _find_objection(self, channel: NotificationChannel, user: User, due: DueDelivery) -> str:
+        """Why a message may not be sent now; empty if it may. A blocked user gets nothing, and only
+        a present approver gets what is for approvers."""
+        for_others = due.told.kind in FOR_APPROVERS and not is_approver(user)
+        if user.blocked or for_others or due.engines & self._privacy.hidden(user.name):
+            return NOT_SEEN
+        return "" if channel.active and due.told.kind in channel.kinds else NOT_WANTED
 
     def _find_obstacle(self, batch: DueBatch) -> str:
         """Why a user can't get mail; empty if they can."""
