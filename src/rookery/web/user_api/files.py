@@ -252,8 +252,8 @@ def _those_there(blobs: Blobs, uploads: tuple[GameUpload, ...]) -> list[Piece]:
 
 
 def _attachment(name: str) -> dict[str, str]:
-    # The route checks a name up to its first dot only. After it, a quote would end the header value,
-    # and letters outside ASCII are not allowed in a header.
+    # The route checks a name only up to its first dot. After it, a quote would end the header's
+    # value, and letters outside ASCII are not allowed in a header.
     safe = "".join(each for each in name if each.isascii() and (each.isalnum() or each in "-._"))
     return {"content-disposition": f'attachment; filename="{safe}"'}
 
