@@ -182,9 +182,16 @@ class Database:
     def __init__(self) -> None:
         self.asked = 0
         self.broken = False
+        self.goes_on = asyncio.Event()
+        self.goes_on.set()
 
     async def answers(self) -> None:
         self.asked += 1
+        try:
+            await self.goes_on.wait()
+        except asyncio.CancelledError:
+            await self.goes_on.wait()
+            raise
         await anyio.lowlevel.checkpoint()
         if self.broken:
             raise ConnectionError("postgres://user:secret@host")
@@ -229,6 +236,26 @@ async def test_not_without_a_database_and_no_secret_is_told(
     life.started()
     database.broken = True
     assert await readiness.reason_against() == "the database can't be used: ConnectionError"
+
+
+async def test_a_database_that_hangs_holds_no_probe_and_is_asked_once(
+    readiness: Readiness,
+    life: Lifecycle,
+    database: Database,
+    clock: HandClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A question of the driver on a connection that hangs ends late, also when it is cancelled."""
+    monkeypatch.setattr("rookery.web.steps.ANSWER_SECONDS", 0.01)
+    life.started()
+    database.goes_on = asyncio.Event()
+    with anyio.fail_after(5):
+        for _ in range(2):
+            assert await readiness.reason_against() == "the database does not answer"
+            clock.move(seconds=1)
+    assert database.asked == 1
+    database.goes_on.set()
+    assert await readiness.reason_against() == ""
 
 
 async def test_many_probes_are_one_question(
