@@ -1,6 +1,7 @@
 """The farm in figures, for monitoring: runs by state, machines, games, and how much waits or has
 failed. There are only numbers, no names."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ from rookery.model.run import DisplayState, Run
 
 REMEMBERED_SECONDS = 15.0
 """How long figures are kept; one scraper asks about this often, and there may be several."""
+ANSWER_SECONDS = 4.0
+"""How long a scrape may take; scrapers wait for ten seconds. Queries are not cancelled at this
+limit, because cancelling one takes the driver ten seconds on a connection that hangs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,28 +71,36 @@ class FarmFigureReader:
         self._fleet = fleet
         self._rows = rows
         self._counted: ExpiringCache[str, CountedRows] = ExpiringCache(clock, most=1)
-        self._work: SharedWork[str, CountedRows] = SharedWork()
+        self._counting: SharedWork[str, CountedRows] = SharedWork()
+        self._listing: SharedWork[str, tuple[Run, ...]] = SharedWork()
 
     async def read(self) -> FarmFigures:
         """Reads whatever is available, because monitoring matters most when something is wrong."""
+        active, rows = await asyncio.gather(self._list_active(), self._count())
+        activity = self._fleet.activity
+        pace = sum(each.games_per_minute for each in activity.speeds.values())
+        return summarize(active, activity.waiting_machines, pace, rows)
+
+    async def _list_active(self) -> tuple[Run, ...]:
         try:
-            active = await self._fleet.views.active()
-        except (Rebuilding, StateLost):
-            active = ()
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await self._listing("", self._fleet.views.active)
+        except (Rebuilding, StateLost, TimeoutError):
+            return ()
         except Exception as error:
             if not is_outage(error):
                 raise
-            active = ()
-        activity = self._fleet.activity
-        pace = sum(each.games_per_minute for each in activity.speeds.values())
-        return summarize(active, activity.waiting_machines, pace, await self._count())
+            return ()
 
     async def _count(self) -> CountedRows | None:
         known = self._counted.get("")
         if known is not None:
             return known
         try:
-            known = await self._work("", self._rows.count)
+            async with asyncio.timeout(ANSWER_SECONDS):
+                known = await self._counting("", self._rows.count)
+        except TimeoutError:
+            return None
         except Exception as error:
             if is_outage(error):
                 return None

@@ -1,5 +1,7 @@
 """The farm in figures, from its unfinished runs and from what rows count."""
 
+import asyncio
+
 import asyncpg
 import pytest
 
@@ -31,6 +33,19 @@ class SomeRows(BrokenRows):
         return CountedRows(finished_runs=7)
 
 
+class HangingRows(BrokenRows):
+    """A connection that hangs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes_on = asyncio.Event()
+
+    async def count(self) -> CountedRows:
+        self.asked += 1
+        await self.goes_on.wait()
+        return CountedRows()
+
+
 def reader_on(rows: FigureRows) -> FarmFigureReader:
     fleet = Fleet(MemoryStore(), SystemClock(), RecordedLog())
     return FarmFigureReader(fleet, rows, SystemClock())
@@ -55,6 +70,20 @@ def test_games_that_nobody_approved_are_no_work_that_waits() -> None:
 
 async def test_there_are_figures_while_the_database_is_away() -> None:
     assert (await reader_on(BrokenRows()).read()).rows is None
+
+
+async def test_there_are_figures_in_time_while_the_database_hangs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rookery.farm.figures.ANSWER_SECONDS", 0.01)
+    rows = HangingRows()
+    reader = reader_on(rows)
+    async with asyncio.timeout(5):
+        assert (await reader.read()).rows is None
+        assert (await reader.read()).rows is None
+    assert rows.asked == 1
+    rows.goes_on.set()
+    assert (await reader.read()).rows is not None
 
 
 async def test_the_rows_are_counted_once_for_callers_that_come_soon_after() -> None:
