@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from rookery.db.lease import Lease
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.instances import GONE_SECONDS, Instance, InstanceFigures, InstanceRows
@@ -40,6 +41,31 @@ async def test_one_that_is_silent_for_long_is_taken_for_dead(
         assert (await rows.put(SECOND)).others == 0
         silent = {each.name: each.silent_seconds for each in await rows.list_all()}
         assert silent["b"] < GONE_SECONDS < silent["a"]
+
+
+async def test_one_alone_is_shown_as_primary_though_another_was_until_it_died(
+    database: Target, queries: Queries
+) -> None:
+    """Its row says what it was when it was heard of last."""
+    async with pool_on(database) as pool:
+        rows = InstanceRows(pool, queries)
+        await rows.put(FIRST)
+        await rows.put(SECOND)
+        await Lease(pool, queries, instance="b", address="http://b:1").take()
+        roles = [(each.name, each.role) for each in await rows.list_all()]
+        assert roles == [("b", "primary"), ("a", "secondary")]
+
+
+async def test_nobody_is_shown_as_primary_while_nobody_holds_the_lease(
+    database: Target, queries: Queries
+) -> None:
+    async with pool_on(database) as pool:
+        rows = InstanceRows(pool, queries)
+        await rows.put(FIRST)
+        lease = Lease(pool, queries, instance="a", address="http://a:1")
+        await lease.take()
+        await lease.release()
+        assert [each.role for each in await rows.list_all()] == ["secondary"]
 
 
 async def test_servers_learn_which_form_of_calls_all_others_read(

@@ -15,13 +15,19 @@ RETURNING
     (SELECT sequence FROM commits) AS sequence;
 
 -- name: instances_all
--- The processes that were alive within an hour, with the time since then, the primary first.
+-- The processes that were alive within an hour, with the time since then, the primary first. The
+-- lease says which one is primary, because the row of a process may be out of date.
 SELECT
-    name, address, version, schema, role, started, figures,
+    name, instances.address, version, schema,
+    CASE
+        WHEN lease.holder = name AND lease.expires_at > clock_timestamp() THEN 'primary'
+        ELSE 'secondary'
+    END AS role,
+    started, figures,
     extract(epoch FROM clock_timestamp() - seen)::float8 AS silent_seconds
-FROM instances
+FROM instances CROSS JOIN lease
 WHERE seen > clock_timestamp() - interval '1 hour'
-ORDER BY role, started;
+ORDER BY role, started, name;
 
 -- name: instances_remove
 -- Removes a process that stops, and those not heard of for an hour.
