@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,7 +17,16 @@ from rookery.db.backup import NotEmpty, Programs, RestoreFailed
 from rookery.db.embedded import folder as programs_folder
 from rookery.db.pool import Pool, Queries
 from rookery.db.target import Target
-from rookery.files.backups import BackupFolder, BackupTools, back_up, choose_backup, put_back
+from rookery.files.backups import (
+    DUMP,
+    FILES,
+    LIST,
+    BackupFolder,
+    BackupTools,
+    back_up,
+    choose_backup,
+    put_back,
+)
 from rookery.files.blobs import read_blob, write_blob
 from rookery.files.copying import CopyCounts, check_files
 from rookery.files.games import GameRows, GameStore, GameUpload
@@ -76,6 +86,26 @@ class Farm:
 async def open_farm(target: Target, queries: Queries, folder: Path) -> AsyncIterator[Farm]:
     async with pool_on(target) as pool:
         yield Farm(target, pool, queries, folder)
+
+
+async def test_nobody_else_reads_a_backup_in_a_folder_that_others_may_enter(
+    database: Target, queries: Queries, tmp_path: Path
+) -> None:
+    """Private nets are in it, and the digests by which a server gives them to anybody."""
+    shared, threads = tmp_path / "backups", Threads()
+    # As an earlier version left it.
+    await threads.io((shared / FILES).mkdir, mode=0o755, parents=True)
+    async with open_farm(database, queries, tmp_path / "data") as farm:
+        await farm.upload(b"a game")
+        await farm.back_up(BackupFolder(shared))
+    modes = await threads.io(_read_modes, shared)
+    assert modes == {DUMP: 0o600, LIST: 0o600, FILES: 0o700}
+
+
+def _read_modes(folder: Path) -> dict[str, int]:
+    return {
+        path.suffix or path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()
+    }
 
 
 async def test_a_backup_restores_rows_with_their_files(

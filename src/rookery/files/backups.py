@@ -12,6 +12,7 @@ dump with that name has all its files.
 """
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -106,6 +107,8 @@ class BackupFolder:
         """Writes the list to the disk, with the number of files in its last line."""
         lines = [f"{kind} {each.key} {each.size} {each.sha256}\n" for kind, each in files]
         path = self.path / f"{name}{LIST}"
+        # Whoever knows the digest of a private net gets it from the server.
+        path.touch(mode=0o600)
         path.write_text("".join((*lines, f"{COUNT} - {len(files)} -\n")), "ascii")
         sync(path)
         sync(self.path)
@@ -133,11 +136,15 @@ class BackupFolder:
         return len(old)
 
     def make(self) -> None:
-        """Creates the folder, readable for this account only; raises BackupFailed."""
+        """Creates the folder, and the one for files, which only this account may enter even if the
+        backup folder existed before. Raises BackupFailed."""
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self.path / FILES).mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise BackupFailed(reason=f"{self.path}: {error.strerror}") from None
+        with contextlib.suppress(OSError):  # a file system that knows no rights
+            (self.path / FILES).chmod(0o700)
 
     def place(self, threads: Threads, clock: Clock) -> FilePlace:
         """The place of the backup's files. No disk space is kept in reserve there, because the
