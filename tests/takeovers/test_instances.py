@@ -1,6 +1,7 @@
 """Several servers on one database: one is primary, the others serve pages and take over."""
 
 import json
+import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -67,6 +68,22 @@ def test_a_primary_steps_down_and_another_is_primary_at_once(
         said = run_command("step-down", data=tmp_path / "first", settings=shared)
         assert "is primary now" in said.stdout
         assert (role_of(first), role_of(second)) == ("secondary", "primary")
+
+
+def test_who_asks_for_a_step_down_is_told_when_nobody_takes_over(
+    database: Target, tmp_path: Path
+) -> None:
+    """The other server was heard of a moment ago, and hangs."""
+    shared = {"ROOKERY_DATABASE_URL": database.dsn}
+    with two_servers(database, tmp_path) as (first, second):
+        second.process.send_signal(signal.SIGSTOP)
+        try:
+            said = run_command("step-down", data=tmp_path / "first", settings=shared)
+        finally:
+            second.process.send_signal(signal.SIGCONT)
+        assert said.returncode != 0
+        assert "is primary again" in said.stderr
+        assert role_of(first) == "primary"
 
 
 def test_a_primary_that_is_stopped_hands_over_before_it_ends(

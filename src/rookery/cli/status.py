@@ -8,7 +8,14 @@ from typing import Annotated
 from rookery.cli.db import THE_DATABASE, Database, DatabaseSettings, open_database
 from rookery.cli.options import AsJson, Column, option, print_json, print_table
 from rookery.db.lease import Lease, LeaseRow
-from rookery.farm.instances import Instance, InstanceRows, NoStepDown, StepDown, check_step_down
+from rookery.farm.instances import (
+    Instance,
+    InstanceRows,
+    NoStepDown,
+    StepDown,
+    check_step_down,
+    check_taken_over,
+)
 
 WAIT_SECONDS = 15.0
 
@@ -67,6 +74,7 @@ async def step_down(
         check_step_down(before, await rows.list_all(), to)
         await rows.ask_step_down(StepDown(before.holder, to))
         after = await _wait_for_another(lease, before)
+    check_taken_over(before.holder, after.holder, to)
     print(f"{after.holder} is primary now, at {after.address}.")
     return 0
 

@@ -89,6 +89,17 @@ def check_step_down(lease: LeaseRow, found: Sequence[Instance], to: str) -> None
         raise NoStepDown(f"There is no server {to}; those that live are: {', '.join(others)}.")
 
 
+def check_taken_over(before: str, after: str, to: str) -> None:
+    """Raises NoStepDown where another server is primary now than the one that was asked for."""
+    if after == before:
+        raise NoStepDown(
+            f"No other server took over, so {before} is primary again: "
+            "does the other one answer at /readyz?"
+        )
+    if to and after != to:
+        raise NoStepDown(f"{after} is primary now: {to} did not take over in time.")
+
+
 def read_step_down(text: str) -> StepDown | None:
     """Parses a step-down request; None for any other notice about the lease."""
     try:
