@@ -3,10 +3,13 @@
 import contextlib
 import os
 import pwd
+import re
 import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from rookery.cli.options import BadArgument
 
 
 def this_program() -> tuple[str, ...]:
@@ -130,7 +133,16 @@ def backup_units(words: Sequence[str], data: Path, at: str) -> dict[str, str]:
     }
 
 
+_WITH_PASSWORD = re.compile(r"--database-url=.*(//[^/?#]*:[^/?#@]+@|[?&]password=.)")
+
+
 def _fill(unit: str, words: Sequence[str], data: Path, writable: Sequence[str] = ()) -> str:
+    if any(map(_WITH_PASSWORD.match, words)):
+        raise BadArgument(
+            "Everybody on this machine can read a unit, and the words that a program was started "
+            "with: leave --database-url away, and put ROOKERY_DATABASE_URL with its password into "
+            f"{SETTINGS_FILE} (mode 0600)."
+        )
     return unit.format(
         command=" ".join(map(quoted, (*this_program(), *words))),
         settings=SETTINGS_FILE,

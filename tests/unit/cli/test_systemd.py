@@ -46,6 +46,25 @@ def test_the_server_may_write_the_folders_that_servers_share(
     assert service["ReadWritePaths"] == '/srv/d -/mnt/farm "-/mnt/old farm"'
 
 
+@pytest.mark.parametrize(
+    "url",
+    ["postgresql://rookery:secret@db1:5433,db2/farm", "postgresql://db1/farm?password=secret"],
+)
+def test_no_unit_has_the_password_of_the_database(url: str) -> None:
+    with pytest.raises(BadArgument, match="/etc/rookery.env") as refused:
+        serve(flags=ServeSettings(data="/srv/d", database_url=url), print_systemd_unit=True)
+    assert "secret" not in str(refused.value)
+    with pytest.raises(BadArgument, match="/etc/rookery.env"):
+        timer(folder=Path("/srv/b"), database=DatabaseSettings(data="/srv/d", database_url=url))
+
+
+def test_a_unit_may_name_a_database_that_asks_for_no_password() -> None:
+    url = "postgresql://rookery@db1:5433,db2:5433/farm?sslmode=verify-full"
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        serve(flags=ServeSettings(data="/srv/d", database_url=url), print_systemd_unit=True)
+    assert f"--database-url={url}" in shown.getvalue()
+
+
 def test_files_in_a_bucket_are_nothing_to_write_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROOKERY_FILES_URL", "s3://bucket/prefix")
     assert service_of(print_server_unit(Path("/srv/d")))["ReadWritePaths"] == "/srv/d"
