@@ -49,3 +49,11 @@ def test_a_move_to_nowhere_is_refused(data: Path) -> None:
     said = files("move", data=data)
     assert said.returncode != 0
     assert "--to" in said.stderr
+
+
+def test_a_folder_that_cannot_be_made_is_told_in_a_sentence(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    said = files("move", "--to", str(tmp_path / "file" / "new"), data=data)
+    assert said.returncode != 0
+    assert "for files cannot be made (Not a directory)" in said.stderr
+    assert "Traceback" not in said.stderr

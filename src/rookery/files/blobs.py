@@ -152,6 +152,18 @@ def refusing_when_full() -> Iterator[None]:
         raise
 
 
+@contextlib.contextmanager
+def translated_errors() -> Iterator[None]:
+    """Turns errors of an unavailable file system into StorageAway; a full one is reported as
+    full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in NO_SPACE:
+            raise
+        raise StorageAway(error.strerror or type(error).__name__) from None
+
+
 class FolderBlobs:
     """Blobs as files in a folder, which several servers may share: a file appears complete or not
     at all, and no server writes to another's file."""

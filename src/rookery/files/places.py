@@ -14,14 +14,13 @@ from rookery.clock import Clock
 from rookery.db.embedded.folder import Layout
 from rookery.db.target import sync
 from rookery.files.blobs import (
-    NO_SPACE,
     Blobs,
     Draft,
     FolderBlobs,
     ListedBlob,
-    StorageAway,
     UnknownBlob,
     remove_unfinished,
+    translated_errors,
 )
 from rookery.files.bucket import Bucket, BucketAddress, BucketBlobs
 from rookery.files.disk import MB, WatchedFolder
@@ -187,10 +186,16 @@ def watched_folders(settings: Settings) -> tuple[WatchedFolder, ...]:
 
 
 def make_folder(place: Path | BucketAddress) -> None:
-    """Creates a folder for files before its first use. Later it is never created: a missing one may
-    just not be mounted."""
-    if isinstance(place, Path):
-        place.mkdir(parents=True, exist_ok=True)
+    """Creates a folder for files before its first use, or raises SettingsError. Later it is never
+    created: a missing one may just not be mounted."""
+    try:
+        if isinstance(place, Path):
+            place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(
+            f"The folder {place} for files cannot be made ({error.strerror}): make it, or name"
+            " another."
+        ) from None
 
 
 def tidy_up(settings: Settings) -> None:
@@ -214,18 +219,6 @@ def probe_folder(folder: Path, writes: bool) -> None:
         path = folder / f"{PROBE}-{secrets.token_hex(4)}"
         path.write_bytes(b"rookery")
         path.unlink()
-
-
-@contextmanager
-def translated_errors() -> Iterator[None]:
-    """Turns errors of an unavailable file system into StorageAway; a full one is reported as
-    full."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in NO_SPACE:
-            raise
-        raise StorageAway(error.strerror or type(error).__name__) from None
 
 
 MARK = "owner"

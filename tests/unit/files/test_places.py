@@ -6,9 +6,9 @@ import pytest
 
 from rookery.boundary.offload import Threads
 from rookery.clock import SystemClock
-from rookery.files.blobs import UnknownBlob, read_blob, write_blob
+from rookery.files.blobs import UnknownBlob, read_blob, translated_errors, write_blob
 from rookery.files.bucket import BucketAddress
-from rookery.files.places import MovingBlobs, find_place, open_files, read_place, translated_errors
+from rookery.files.places import MovingBlobs, find_place, open_files, read_place
 from rookery.logs import SilentLog
 from rookery.settings import Settings, SettingsError
 from tests.twins.files import MemoryBlobs
