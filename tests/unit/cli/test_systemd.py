@@ -51,10 +51,10 @@ def test_the_server_may_write_the_folders_that_servers_share(
     ["postgresql://rookery:secret@db1:5433,db2/farm", "postgresql://db1/farm?password=secret"],
 )
 def test_no_unit_has_the_password_of_the_database(url: str) -> None:
-    with pytest.raises(BadArgument, match="/etc/rookery.env") as refused:
+    with pytest.raises(BadArgument, match=r"/etc/rookery\.env") as refused:
         serve(flags=ServeSettings(data="/srv/d", database_url=url), print_systemd_unit=True)
     assert "secret" not in str(refused.value)
-    with pytest.raises(BadArgument, match="/etc/rookery.env"):
+    with pytest.raises(BadArgument, match=r"/etc/rookery\.env"):
         timer(folder=Path("/srv/b"), database=DatabaseSettings(data="/srv/d", database_url=url))
 
 
