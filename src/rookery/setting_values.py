@@ -3,9 +3,11 @@
 A reader raises ValueError with what it accepts ("1 or 0"), for a sentence that names the setting.
 """
 
+import contextlib
 import re
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 
 def read_path(text: str) -> Path:
@@ -61,9 +63,11 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
 
 def read_address(text: str) -> str:
-    if not re.fullmatch(r"https?://[^/?#\s@]+", text.rstrip("/")):
-        raise ValueError("an address such as https://tests.example.org")
-    return text.rstrip("/")
+    address = text.rstrip("/")
+    with contextlib.suppress(ValueError):  # a port that is no number
+        if re.fullmatch(r"https?://[^/?#\s@]+", address) and urlsplit(address).port != 0:
+            return address
+    raise ValueError("an address such as https://tests.example.org")
 
 
 def read_repository(text: str) -> str:

@@ -103,6 +103,17 @@ def test_a_password_in_a_bad_database_url_is_not_shown() -> None:
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize("address", ["http://h:abc", "http://h:99999", "h:8000", "http://h/x"])
+def test_an_address_that_nobody_could_call_is_refused(address: str) -> None:
+    with pytest.raises(SettingsError, match="ROOKERY_INTERNAL_URL takes an address"):
+        Settings.read({"ROOKERY_INTERNAL_URL": address})
+
+
+@pytest.mark.parametrize("address", ["http://h", "http://[::1]:8000", "https://a.b:8443/"])
+def test_an_address_may_name_a_port(address: str) -> None:
+    assert Settings.read({"ROOKERY_INTERNAL_URL": address}).internal_url == address.rstrip("/")
+
+
 @pytest.mark.parametrize("name", ["WEB_CONCURRENCY", "UVICORN_WORKERS"])
 def test_more_than_one_process_is_refused(name: str) -> None:
     with pytest.raises(SettingsError, match=rf"{name}=4.*exactly one"):

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
 import httpx
@@ -10,7 +10,10 @@ import msgspec
 import pytest
 
 from rookery.web import forwarding
+from rookery.web.faults import NotPrimary
+from rookery.web.forwarding import Forwarder, OutgoingCall
 from rookery.web.internal_calls import FORM, FORWARDED, ForwardedCall, InternalKey
+from tests.fakes import HandClock, RecordedLog
 from tests.people import BORIS, OLGA
 from tests.ports import kept_port
 from tests.submissions import SPRT, body
@@ -20,6 +23,9 @@ from tests.twins.sites import OpenSite
 from tests.wire.apis import Api, open_api
 
 pytestmark = pytest.mark.anyio
+
+OWN = "http://127.0.0.1:8000"
+CALL = OutgoingCall("POST", b"/x", b"a", b"", b"", ForwardedCall("1", "", secure=False), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +163,23 @@ async def test_a_call_waits_for_a_primary_and_is_answered_by_it(instances: Insta
     assert not waiting.done()
     instances.lease.pass_to(address)
     assert (await waiting).status_code == 201
+
+
+async def test_a_primary_that_names_our_address_is_told_in_the_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As servers on two machines do that listen on a loopback address each."""
+    monkeypatch.setattr(forwarding, "PATIENCE_SECONDS", 0.3)
+    log, lease = RecordedLog(), SharedLease(OWN)
+    key = InternalKey(b"a key", HandClock())
+    forwarder = Forwarder(key, log, is_ready=lambda: False, read_lease=lease.read)
+    forwarder.own_address, forwarder.own_name = OWN, "secondary"
+    async with aclosing(forwarder):
+        for _ in range(2):
+            with pytest.raises(NotPrimary):
+                await forwarder.ask(CALL)
+    assert log.events() == ["primary_at_own_address"]
+    assert log.fields("primary_at_own_address")["address"] == OWN
 
 
 async def test_a_call_is_carried_out_here_by_who_becomes_primary(instances: Instances) -> None:

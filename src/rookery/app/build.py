@@ -142,7 +142,7 @@ async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
             ),
         )
         if settings.database_url is not None:
-            site.forwarder.own_address = address
+            site.forwarder.own_address, site.forwarder.own_name = address, instance
             site.changes.subscribe(
                 Channel.LEASE, site.forwarder.look_again, site.forwarder.look_again
             )

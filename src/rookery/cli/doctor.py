@@ -1,10 +1,13 @@
 """`rookery doctor`: checks an installation and what is in front of it, and prints a line for each
 check with its outcome and what to do."""
 
-from collections.abc import AsyncIterator, Iterator
+import contextlib
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from rookery.boundary.offload import Threads
 from rookery.cli.check_results import (
@@ -27,6 +30,7 @@ from rookery.db import access, migrations
 from rookery.db.connecting import NoWritableHost, OwnConnection, connect
 from rookery.db.pool import Queries
 from rookery.db.target import Problem, Target
+from rookery.farm.instances import Instance, InstanceRows
 from rookery.files.blobs import StorageAway
 from rookery.files.disk import free_bytes
 from rookery.files.places import find_place, open_place
@@ -162,7 +166,8 @@ async def examine_rows(connection: OwnConnection) -> AsyncIterator[CheckResult]:
         yield warned("schema", found, "`rookery serve` does it at its start")
         return
     yield well("schema", "all migrations are applied")
-    for check in (check_primary, check_approvers, check_backup, check_notifications):
+    checks = (check_primary, check_servers, check_approvers, check_backup, check_notifications)
+    for check in checks:
         yield await check(connection, queries)
 
 
@@ -189,6 +194,31 @@ async def check_primary(connection: OwnConnection, queries: Queries) -> CheckRes
     if row is None or not row["live"]:
         return warned("primary", "no server is primary", "start one: rookery serve")
     return well("primary", f"the server at {row['address'] or row['holder']}")
+
+
+async def check_servers(connection: OwnConnection, queries: Queries) -> CheckResult:
+    return judge_servers(await InstanceRows(connection, queries).list_all())
+
+
+def judge_servers(found: Sequence[Instance]) -> CheckResult:
+    """Whether those that live can reach one another, as far as their addresses tell."""
+    living = [each for each in found if each.is_alive]
+    addresses = [each.address for each in living]
+    machines = {each.name.rpartition("-")[0] for each in living}
+    advice = "nothing is sent on to a primary there: set ROOKERY_INTERNAL_URL for each server"
+    for address in addresses:
+        if addresses.count(address) > 1:
+            return failed("servers", f"several name the address {address}", advice)
+        if len(machines) > 1 and is_loopback(address):
+            return failed("servers", f"of one the others see the address {address}", advice)
+    return well("servers", f"{len(living)} live")
+
+
+def is_loopback(address: str) -> bool:
+    host = urlsplit(address).hostname or ""
+    with contextlib.suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost"
 
 
 async def check_files(connection: OwnConnection, settings: Settings) -> CheckResult:

@@ -11,6 +11,7 @@ from datetime import datetime
 
 import msgspec
 
+from rookery.db.connecting import OwnConnection
 from rookery.db.lease import LeaseRow
 from rookery.db.pool import AWAY, EventLog, Pool, Queries, quiet
 from rookery.errors import Complaint
@@ -112,7 +113,7 @@ class InstanceRows:
     """Rows of server processes. Writes don't go through the fence, because processes that are not
     primary report too."""
 
-    def __init__(self, pool: Pool, queries: Queries) -> None:
+    def __init__(self, pool: "Pool | OwnConnection", queries: Queries) -> None:
         self._pool = pool
         self._queries = queries
 

@@ -158,9 +158,10 @@ class Forwarder:
         self._log = log
         self.own_address = ""
         """The address at which other processes reach this one; empty if it is the only process."""
+        self.own_name = ""
         self._is_ready = is_ready
         self._read_lease = read_lease
-        self._epoch = -1
+        self._epoch = self._told_of_address = -1
         self._link: PrimaryLink | None = None
         self._retired: PrimaryLink | None = None
         """The connection to the last primary, kept while there is no other primary."""
@@ -336,9 +337,23 @@ class Forwarder:
             self._epoch = row.epoch
         if row is None or not row.live or row.address in ("", self.own_address):
             self._retire_link()
+            if row is not None and row.live:
+                self._tell_of_address(row)
             return
         if self._link is None:
             await self._open_link(row.address)
+
+    def _tell_of_address(self, row: LeaseRow) -> None:
+        """Where another process says that it is at our address, as two machines may that listen on
+        a loopback address each: nothing can be sent to it. Told once in its time as primary."""
+        if row.holder != self.own_name and row.epoch != self._told_of_address:
+            self._told_of_address = row.epoch
+            self._log.warning(
+                "primary_at_own_address",
+                primary=row.holder,
+                address=row.address,
+                meaning="nothing is sent to it: set ROOKERY_INTERNAL_URL for each server",
+            )
 
     async def _read_row(self) -> LeaseRow | None:
         try:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from rookery.cli.check_results import Level, judge_clock
-from rookery.cli.doctor import check_disk, check_settings
+from rookery.cli.doctor import check_disk, check_settings, judge_servers
 from rookery.cli.doctor_public import (
     check_hidden,
     check_readiness,
@@ -15,6 +15,7 @@ from rookery.cli.doctor_public import (
     judge_certificate,
     judge_inside,
 )
+from rookery.farm.instances import GONE_SECONDS, Instance, InstanceFigures
 from rookery.http_client import HttpAnswer
 from rookery.protocol.v1 import ServerEntry
 from rookery.settings import Settings
@@ -130,3 +131,23 @@ def test_what_a_server_tells_approvers_is_judged_as_at_home() -> None:
     assert judge_server(backup_age_seconds=3 * 86400.0)["backup"] is Level.WARN
     assert judge_server(backup_age_seconds=None)["backup"] is Level.WARN
     assert judge_server(database_up=False)["database"] is Level.FAIL
+
+
+def server(name: str, address: str, silent: float = 0.0) -> Instance:
+    return Instance(name, address, "0.1", 9, "secondary", NOW, InstanceFigures(), silent)
+
+
+@pytest.mark.parametrize(
+    ("found", "level"),
+    [
+        ([], Level.OK),
+        ([server("a-1", "http://127.0.0.1:8000")], Level.OK),
+        ([server("a-1", "http://127.0.0.1:1"), server("a-2", "http://127.0.0.1:2")], Level.OK),
+        ([server("a-1", "http://10.0.0.1:1"), server("b-2", "http://10.0.0.2:1")], Level.OK),
+        ([server("a-1", "http://127.0.0.1:1"), server("b-2", "http://127.0.0.1:1")], Level.FAIL),
+        ([server("a-1", "http://localhost:1"), server("b-2", "http://10.0.0.2:1")], Level.FAIL),
+        ([server("a-1", "http://[::1]:1"), server("b-2", "http://b:1", GONE_SECONDS)], Level.OK),
+    ],
+)
+def test_servers_must_be_able_to_reach_one_another(found: list[Instance], level: Level) -> None:
+    assert judge_servers(found).level is level
