@@ -13,6 +13,7 @@ from rookery.web import forwarding
 from rookery.web.faults import NotPrimary
 from rookery.web.forwarding import Forwarder, OutgoingCall
 from rookery.web.internal_calls import FORM, FORWARDED, ForwardedCall, InternalKey
+from rookery.web.session import COOKIE, SessionData
 from tests.fakes import HandClock, RecordedLog
 from tests.people import BORIS, OLGA
 from tests.ports import kept_port
@@ -258,3 +259,51 @@ async def test_an_answer_that_was_lost_is_asked_for_again(instances: Instances) 
         assert made.status_code == 201, made.text
         assert cut.lost == 1
     assert list(instances.primary.site.store.rows.runs) == [made.json()["id"]]
+
+
+class Pouring:
+    """A large body, which counts the pieces that are taken of it."""
+
+    def __init__(self) -> None:
+        self.pieces = 0
+
+    async def pour(self) -> AsyncIterator[bytes]:
+        for _ in range(16):
+            self.pieces += 1
+            yield b" " * 64 * 1024
+
+
+@pytest.mark.parametrize("key", [{}, {"idempotency-key": "one"}])
+@pytest.mark.parametrize(
+    ("shown", "status"),
+    [({"authorization": "Bearer rk_guessed"}, 401), ({"cookie": f"{COOKIE}=guessed"}, 413)],
+)
+async def test_nothing_large_is_read_of_who_only_claims_to_be_known(
+    instances: Instances, shown: dict[str, str], status: int, key: dict[str, str]
+) -> None:
+    body = Pouring()
+    answer = await instances.secondary.browser.post(
+        "/api/v1/runs", content=body.pour(), headers=shown | key
+    )
+    assert (answer.status_code, body.pieces < 4) == (status, True)
+
+
+async def test_nothing_large_is_read_for_its_digest_of_who_is_not_known(
+    instances: Instances,
+) -> None:
+    body, shown = Pouring(), {"authorization": "Bearer rk_guessed", "idempotency-key": "one"}
+    answer = await instances.primary.visitor.post(
+        "/api/v1/runs", content=body.pour(), headers=shown
+    )
+    assert (answer.status_code, body.pieces < 4) == (401, True)
+
+
+async def test_a_large_command_of_who_is_known_is_sent_on_whole(instances: Instances) -> None:
+    """The primary says what it thinks of a session without its token."""
+    cookie = instances.secondary.parts.cookies.close_within(SessionData(user="boris"))
+    body, shown = Pouring(), {"cookie": f"{COOKIE}={cookie}"}
+    answer = await instances.secondary.browser.post(
+        "/api/v1/runs", content=body.pour(), headers=shown
+    )
+    assert (answer.status_code, body.pieces) == (401, 16)
+    assert instances.told("request_refused")["request"] == answer.headers["x-request-id"]

@@ -237,7 +237,7 @@ class Site(LateParts):
         self.programs = ProgramStore(
             storage.programs, storage.files("binaries"), threads, clock, limit=limit
         )
-        self.worker_bodies = LargeBodies()
+        self.worker_bodies, self.command_bodies = LargeBodies(), LargeBodies()
         self.upload_bodies = LargeBodies()
 
     def _make_sources(self, storage: Storage, outside: SourceAccess) -> None:

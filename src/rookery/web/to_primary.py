@@ -8,17 +8,21 @@ to the next primary, unless its answer has begun. It has a key from the start, s
 primary does not repeat what was committed here.
 """
 
+import contextlib
 import hashlib
 import secrets
 from collections.abc import Iterable
 
+from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, declaration_of, runs
 from rookery.farm.command_keys import CommandKey, KeyReused, known_as
+from rookery.web.answers import site_of
 from rookery.web.bodies import KeptBody, Replayed, next_message
-from rookery.web.faults import UNDECIDED, BadRequest, NotPrimary, OtherBody
+from rookery.web.callers import find_bearer
+from rookery.web.faults import UNDECIDED, BadRequest, BodyTooLarge, NotPrimary, OtherBody
 from rookery.web.forwarding import OutgoingCall, encode_headers
 from rookery.web.internal_calls import AGAIN, ForwardedCall, digest_body
 from rookery.web.inventory import endpoint_of
@@ -41,6 +45,7 @@ from rookery.web.scope import (
     set_route,
     target_of,
 )
+from rookery.web.session import CookieRefused, cookie_in
 from rookery.web.site import Site
 
 COMMAND_SECONDS = 75.0
@@ -110,6 +115,7 @@ class Forwarding:
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
+        self._site = site
         self._clock = site.clock
         self._forwarder = site.forwarder
 
@@ -135,7 +141,7 @@ class Forwarding:
         command = CommandKey(secrets.token_hex(16))
         for _ in range(MOST_ATTEMPTS):
             if not self._forwarder.is_ready():
-                body = await _read_whole(kept.again())
+                body = await _read_whole(scope, kept.again(), self._site)
                 call = make_outgoing(scope, body, info, seconds=COMMAND_SECONDS, command=command)
                 reply, command.repeated = await self._forwarder.ask(call.after(spent))
                 if reply is not None:
@@ -193,7 +199,7 @@ class _KeyedCommand:
         key = request_info_of(scope).command
         if given:
             # The digest tells apart different bodies or queries sent with the same key.
-            body = await _read_whole(receive)
+            body = await _read_whole(scope, receive, site_of(Request(scope)))
             said = digest_body(b"%b\n%b" % (query_of(scope), body))
             key, receive = (
                 CommandKey(given, repeated=True, body=said),
@@ -229,15 +235,40 @@ def know_commands_again(routes: Iterable[BaseRoute]) -> None:
             route.app = _KeyedCommand(route.app)
 
 
-async def _read_whole(receive: Receive) -> bytes:
-    """The whole body. Raises BodyTooSlow or ClientLeft: an incomplete command is not forwarded. The
-    size was limited further out."""
+# A body that is read before its endpoint checks who sends it.
+
+
+async def _read_whole(scope: Scope, receive: Receive, site: Site) -> bytes:
+    """The whole body, whose size was limited further out. A large one is read only if its sender is
+    known, and from few senders at once. Raises BodyTooSlow or ClientLeft: an incomplete command is
+    not forwarded."""
+    head, more = await _read_on(receive, most=site.limits.strangers_bytes)
+    if not more:
+        return head
+    async with site.command_bodies.place(await _find_sender(scope, site)):
+        return head + (await _read_on(receive))[0]
+
+
+async def _read_on(receive: Receive, most: int | None = None) -> tuple[bytes, bool]:
+    """Reads on in a body, up to about `most` bytes; returns them and whether more follows."""
     body, more = bytearray(), True
-    while more:
+    while more and (most is None or len(body) <= most):
         message = await next_message(receive)
         body += body_in(message)
         more = has_more(message)
-    return bytes(body)
+    return bytes(body), more
+
+
+async def _find_sender(scope: Scope, site: Site) -> str:
+    """The user that a token or a cookie is of; raises what the endpoint would, or BodyTooLarge."""
+    if header(scope, b"authorization"):
+        bearer = await find_bearer(Request(scope), site.bearers)
+        return bearer.user.name if bearer else ""
+    with contextlib.suppress(CookieRefused):
+        cookie = cookie_in(header(scope, b"cookie"))
+        if cookie and (user := site.cookies.open(cookie).data.user):
+            return user
+    raise BodyTooLarge
 
 
 async def _send(reply: Reply, send: Send) -> None:
