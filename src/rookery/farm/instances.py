@@ -168,6 +168,9 @@ class Presence:
     @asynccontextmanager
     async def kept(self) -> AsyncIterator["Presence"]:
         """Reports this process as alive for the length of the block, and at its end as gone."""
+        # This also removes rows of processes that died long ago: a crash loop leaves many.
+        with contextlib.suppress(*AWAY):
+            await self._rows.remove(self._describe().name)
         await self._tell()
         task = asyncio.create_task(self._keep_telling(), name="presence")
         try:

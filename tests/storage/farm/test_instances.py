@@ -8,7 +8,13 @@ import pytest
 from rookery.db.lease import Lease
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.farm.instances import GONE_SECONDS, Instance, InstanceFigures, InstanceRows
+from rookery.farm.instances import (
+    GONE_SECONDS,
+    Instance,
+    InstanceFigures,
+    InstanceRows,
+    Presence,
+)
 from tests.database import pool_on
 from tests.storage.farm.stores import opened
 
@@ -19,6 +25,7 @@ FIRST = Instance(
 )
 SECOND = replace(FIRST, name="b", role="secondary", figures=InstanceFigures(commits_behind=7))
 LONG_AGO = "UPDATE instances SET seen = seen - interval '11 seconds' WHERE name = 'a'"
+VERY_LONG_AGO = "UPDATE instances SET seen = seen - interval '2 hours' WHERE name = 'a'"
 
 
 async def test_servers_learn_of_one_another(database: Target, queries: Queries) -> None:
@@ -86,6 +93,17 @@ async def test_one_that_stops_is_gone_at_once(database: Target, queries: Queries
         await rows.put(FIRST)
         await rows.remove("a")
         assert await rows.list_all() == ()
+
+
+async def test_one_that_starts_removes_the_rows_of_those_that_died_long_ago(
+    database: Target, queries: Queries
+) -> None:
+    async with pool_on(database) as pool:
+        rows = InstanceRows(pool, queries)
+        await rows.put(FIRST)
+        await pool.execute(VERY_LONG_AGO)
+        async with Presence(rows, lambda: SECOND).kept():
+            assert await pool.fetchval("SELECT array_agg(name) FROM instances") == ["b"]
 
 
 async def test_what_is_published_is_sent_once_to_who_knows_it(
