@@ -16,6 +16,7 @@ from typing import Any, Self, TypeVar
 
 from rookery.boundary.domains import Domain
 from rookery.boundary.offload import Threads
+from rookery.caches import SharedWork
 from rookery.clock import Clock
 from rookery.errors import Complaint
 from rookery.files.disk import Disk, DiskSpace
@@ -195,7 +196,7 @@ class Readiness:
         self._one_at_a_time = asyncio.Lock()
         self._asked = float("-inf")
         self._reason = ""
-        self._asking: asyncio.Future[None] | None = None
+        self._asking: SharedWork[str, None] = SharedWork()
 
     async def reason_against(self) -> str:
         """Why the process is not ready, in words; empty if it is."""
@@ -216,17 +217,16 @@ class Readiness:
         await self._disk.measure()
         if self._disk.space is DiskSpace.FULL:
             return self._disk.describe_trouble()
-        return await self._ask_database()
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await self._asking("", self._ask_database)
+        except TimeoutError:
+            return "the database does not answer"
+        except Exception as error:  # noqa: BLE001 - whatever it is, it means not ready
+            return f"the database can't be used: {type(error).__name__}"
+        return ""
 
-    async def _ask_database(self) -> str:
-        """A question that is not answered in time goes on, and the next probe waits for it: the
-        driver takes ten seconds to cancel one on a connection that hangs."""
-        if self._asking is None or self._asking.done():
-            self._asking = asyncio.ensure_future(self._database_answers())
-        answered, _ = await asyncio.wait([self._asking], timeout=ANSWER_SECONDS)
-        if not answered:
-            return "the database does not answer"
-        error = None if self._asking.cancelled() else self._asking.exception()
-        if isinstance(error, TimeoutError):
-            return "the database does not answer"
-        return f"the database can't be used: {type(error).__name__}" if error else ""
+    async def _ask_database(self) -> None:
+        """Goes on when nobody waits for it any more, and the next probe joins in: the driver takes
+        ten seconds to cancel a question on a connection that hangs."""
+        await self._database_answers()
