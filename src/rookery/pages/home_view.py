@@ -217,7 +217,7 @@ def _list_choices(data: HomeData) -> Iterator[Choice]:
 
 
 def is_first_hour(data: HomeData) -> bool:
-    """Whether only the bundled engine has been tested so far."""
+    """Whether no engine but the bundled one has been tested so far."""
     found = (*data.unfinished, *data.finished)
     engines = {side.engine for run in found for side in run.plan.sides}
-    return data.filters == NO_FILTERS and engines == {BUNDLED}
+    return data.filters == NO_FILTERS and engines <= {BUNDLED}

@@ -122,7 +122,8 @@ ADDRESS = "https://farm.example.org"
 def test_the_first_hour_lasts_until_an_engine_of_ones_own_is_tested() -> None:
     assert is_first_hour(data(unfinished=(DEMO,)))
     assert not is_first_hour(data(unfinished=(DEMO, OWN)))
-    assert not is_first_hour(data(unfinished=()))
+    assert is_first_hour(HomeData(NOW))
+    assert not is_first_hour(HomeData(NOW, filters=HomeFilters("ada")))
 
 
 def test_each_is_told_what_they_can_do_themselves() -> None:
