@@ -32,9 +32,10 @@ def draw_pace(
     room = (now - run.created) / (tasks + 2)
     if machines:
         return _draw_present_pace(chance, run, tasks, room, machines)
-    pairs = chance.randint(150, 700)
+    # So many that most tests come to a verdict, even those with small differences.
+    pairs = chance.randint(400, 2_000)
     # Tasks of longer games take longer and have more cores.
-    minutes = chance.uniform(1, 9) * max(1.0, run.game_seconds / SHORT_GAME_SECONDS) ** 0.5
+    minutes = chance.uniform(2.5, 25) * max(1.0, run.game_seconds / SHORT_GAME_SECONDS) ** 0.5
     each = min(timedelta(minutes=minutes), room)
     slots = 2 * pairs * run.game_seconds / each.total_seconds()
     return PlayedPace(max(1, round(slots)) * run.plan.threads, pairs, each)

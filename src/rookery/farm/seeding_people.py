@@ -31,6 +31,8 @@ PROCESSORS = (
 CORES = (1, 2, 2, 4, 4, 4, 4, 6, 8, 8, 8, 12, 16, 32)
 SYSTEMS = ("Linux 6.1.0-26-amd64", "Linux 5.15.0-122-generic", "Windows 11")
 REFERENCE_NPS = 690_000.0
+LIMITS = ((8, 2_000), (26, 500))
+"""How many machines the first so many people may have; they have most of ten thousand."""
 TEAMS = {"kestrel": ("birk", "cleo", "edda"), "merlin": ("fenn", "greta")}
 """The members of each team, its leader first. Each team works on the engine of the same name."""
 
@@ -48,7 +50,7 @@ def invent_users(now: datetime, password_hash: str) -> Iterator[User]:
             groups=groups,
             blocked=name == "wim",
             pending=name in ("celia", "dimas"),
-            machine_limit=16 if number % 3 else 1000,
+            machine_limit=next((limit for first, limit in LIMITS if number < first), 16),
             created=now - timedelta(days=400 - 13 * number),
             block_reason="Sent results of another engine, twice." if name == "wim" else "",
             verified_email=address if number < 10 else "",

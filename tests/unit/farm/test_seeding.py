@@ -16,7 +16,7 @@ from rookery.model.run import DisplayState, games_per_minute
 from rookery.model.task import contradiction, total
 from rookery.rules.answers import Changes
 from rookery.rules.progress import BranchCommit, chain_progress, summarise_test
-from rookery.stats.sprt import Verdict
+from rookery.stats.sprt import Flag, Verdict
 from tests.makers import NOW
 
 SIZE = SeedSize(runs=14, machines=40, history=25)
@@ -118,6 +118,21 @@ def test_results_of_machines_that_crashed_are_purged() -> None:
         left = {task.id: task for task in changes.tasks}
         assert all(left[each.task.id].bad for each in changes.bad)
         assert total(task.results for task in changes.tasks) == changes.runs[0].tally.results
+
+
+def test_most_tests_come_to_a_verdict_and_some_fail_with_more_wins_than_losses() -> None:
+    farm = FarmSeed(Random(1), NOW, SeedSize(runs=0, machines=10, history=150))
+    runs = [changes.runs[0] for changes in farm.invent_runs()]
+    tests = [run for run in runs if isinstance(run.kind, SprtTest)]
+    assert sum(run.decided for run in tests) > 0.7 * len(tests)
+    assert {run.status.flag for run in tests} == {*Flag}
+
+
+def test_nobody_plays_with_more_machines_than_they_may_have() -> None:
+    limits = {user.name: user.machine_limit for user in invent_users(NOW, "")}
+    farm = FarmSeed(Random(1), NOW, SeedSize(runs=0, machines=10_000, history=0))
+    machines = Counter(machine.user for machine in farm.players)
+    assert all(count <= limits[name] for name, count in machines.items())
 
 
 def test_machines_are_blocked_for_a_reason_and_play_no_more() -> None:
