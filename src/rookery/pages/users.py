@@ -256,7 +256,7 @@ def make_user_view(data: UserData) -> UserView:
         is_own=own,
         all_time=data.given.get(Period.ALL, NOTHING_GIVEN),
         month=data.given.get(Period.MONTH, NOTHING_GIVEN),
-        last=max((each.last for each in data.given.values() if each.last), default=None),
+        last=_find_last(data),
         machines=len({task.machine.short_name for task in data.tasks}),
         cores=sum(task.machine.cores for task in data.tasks),
         now=data.now,
@@ -265,6 +265,13 @@ def make_user_view(data: UserData) -> UserView:
         has_more_runs=max(len(newest), len(data.finished)) > MOST_SHOWN,
         limits=data.typed or TypedLimits.of_user(user),
     )
+
+
+def _find_last(data: UserData) -> datetime | None:
+    """The last result. Contributions are counted only at the end of a run, so the tasks at play are
+    asked too."""
+    counted = (each.last for each in data.given.values() if each.last)
+    return max((*counted, *(task.reported for task in data.tasks)), default=None)
 
 
 # Commands of approvers on an account, by forms.
