@@ -107,7 +107,7 @@ async def test_an_error_of_a_folded_field_unfolds_it() -> None:
 async def test_the_preview_says_in_words_what_is_tested() -> None:
     async with author() as ada:
         page = (await ada.post(do="preview")).text
-        assert "Asks for a gain (0 or 2 nElo): Stockfish idea against master" in page
+        assert "Tests whether Stockfish idea is stronger than master (bounds 0 and 2 nElo)" in page
         assert "No machine that is here now can play it." in page
         part = (await ada.post("/tests/new/preview", tc="60+0.6")).text
         assert "60 s + 0.6 s" in part

@@ -91,13 +91,13 @@ GROUPS = (
         "Bench and nets",
         (
             RecordInput("bench.command", "Bench command"),
-            RecordInput("bench.pattern", "Where its nodes stand", hint="Empty: the usual form."),
+            RecordInput("bench.pattern", "Pattern of the node count", hint="Empty: the usual form."),
             RecordInput(
                 "bench.must_match", "The bench must be the one of the commit", InputKind.TICK
             ),
             RecordInput("nets.use", "Nets", InputKind.CHOICE, options=_NETS),
             RecordInput("nets.name", "Variable or option"),
-            RecordInput("nets.pattern", "What names of nets look like", hint="A pattern."),
+            RecordInput("nets.pattern", "Pattern of net names"),
             RecordInput("nets.default", "The usual net"),
             RecordInput(
                 "nets.files",
@@ -110,12 +110,17 @@ GROUPS = (
     InputGroup(
         "Machines",
         (
-            RecordInput("speed.reference", "Reference speed", InputKind.NUMBER, "Nodes a second."),
-            RecordInput("speed.floor", "Slowest speed", InputKind.NUMBER),
-            RecordInput("speed.relief", "Relief for many cores", InputKind.NUMBER),
-            RecordInput("memory.machine", "MiB a machine", InputKind.NUMBER),
-            RecordInput("memory.process", "MiB a process", InputKind.NUMBER),
-            RecordInput("memory.thread", "MiB a thread", InputKind.NUMBER),
+            RecordInput("speed.reference", "Reference speed, nodes a second", InputKind.NUMBER),
+            RecordInput("speed.floor", "Slowest speed, nodes a second", InputKind.NUMBER),
+            RecordInput(
+                "speed.relief",
+                "Allowance for many cores",
+                InputKind.NUMBER,
+                "With 3, the cores of a large machine may be four times slower.",
+            ),
+            RecordInput("memory.machine", "Memory a machine, MiB", InputKind.NUMBER),
+            RecordInput("memory.process", "Memory a process, MiB", InputKind.NUMBER),
+            RecordInput("memory.thread", "Memory a thread, MiB", InputKind.NUMBER),
             RecordInput("cpu_flags", "Processor features", InputKind.WORDS),
             RecordInput("systems", "Systems", InputKind.WORDS, "Empty: all of them."),
             RecordInput("share", "Share against other engines", InputKind.NUMBER),

@@ -14,7 +14,7 @@ WAITING = StatusLabel("waiting", Tone.WAIT, "◌")
 AWAY = StatusLabel("away", Tone.IDLE, "○")
 BLOCKED = StatusLabel("blocked", Tone.RED, "■")
 RESIDUALS: Mapping[Colour | None, StatusLabel] = {
-    Colour.GREEN: StatusLabel("as the others", Tone.IDLE, ""),
+    Colour.GREEN: StatusLabel("like the others", Tone.IDLE, ""),
     Colour.YELLOW: StatusLabel("differs a little", Tone.YELLOW, "▲"),
     Colour.RED: StatusLabel("differs from the rest", Tone.RED, "▲"),
 }

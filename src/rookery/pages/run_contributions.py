@@ -43,7 +43,7 @@ TITLES = {
     Grouping.RUNNER: "Runner",
 }
 UNTOLD = {
-    Grouping.CPU: "not told by official workers",
+    Grouping.CPU: "not reported by official workers",
     Grouping.RUNNER: "fastchess of official workers",
 }
 """The text for an empty name."""

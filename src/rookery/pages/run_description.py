@@ -109,7 +109,7 @@ def describe_run(run: Run) -> str:
     else:
         new, base = plan.sides[:2]
         other = base.tag if base.engine == new.engine else _name(base)
-        asked = f"{_asked(run)} {_name(new)} against {other}"
+        asked = _asked(run, _name(new), other)
         tail = f"for at most {format_plural(plan.games, 'game')}"
     return (
         f"{asked} at {format_time_control(plan.time_control)} with"
@@ -117,15 +117,14 @@ def describe_run(run: Run) -> str:
     )
 
 
-def _asked(run: Run) -> str:
+def _asked(run: Run, new: str, base: str) -> str:
     kind = run.kind
     if not isinstance(kind, SprtTest):
-        return "Measures"
+        return f"Measures {new} against {base}"
     spec = kind.spec
     low, high, scale = format_decimal(spec.elo0), format_decimal(spec.elo1), SCALES[spec.model]
-    if spec.elo0 + spec.elo1 < 0:
-        return f"Asks for no regression ({low} or {high} {scale}):"
-    return f"Asks for a gain ({low} or {high} {scale}):"
+    claim = "no weaker" if spec.elo0 + spec.elo1 < 0 else "stronger"
+    return f"Tests whether {new} is {claim} than {base} (bounds {low} and {high} {scale})"
 
 
 def _name(side: Side) -> str:

@@ -35,8 +35,8 @@ def list_texts(run: Run) -> tuple[CopiedText, ...]:
 
 def _list_results(run: Run) -> Iterator[CopiedText]:
     for style, title in (
-        (SummaryStyle.FISHTEST, "Result, fishtest's way"),
-        (SummaryStyle.OPENBENCH, "Result, OpenBench's way"),
+        (SummaryStyle.FISHTEST, "Result, fishtest style"),
+        (SummaryStyle.OPENBENCH, "Result, OpenBench style"),
     ):
         yield CopiedText(f"text-{style.value}", title, summary(run, style))
 

@@ -221,7 +221,7 @@ def _review_presets(run: Run, record: EngineRecord) -> Iterator[Hint]:
     conditions = f"{plan.tc} with {plan.threads} thread{'s' if plan.threads > 1 else ''}"
     alike = [each for each in presets if _plays_alike(plan, each)]
     if not alike:
-        yield Hint(Severity.LOOK, f"{conditions} is none of the engine's presets.")
+        yield Hint(Severity.LOOK, f"{conditions} is not among the engine's presets.")
     if isinstance(run.kind, SprtTest):
         yield from _review_bounds(run.kind.spec, presets, alike, conditions)
 
@@ -242,7 +242,7 @@ def _review_bounds(
     bounds, known = f"[{spec.elo0:g}, {spec.elo1:g}]", list(_list_bounds(presets))
     here = list(_list_bounds(alike))
     if known and all(not _has_bounds(each, spec) for each in known):
-        yield Hint(Severity.LOOK, f"The bounds {bounds} are none of the engine's presets.")
+        yield Hint(Severity.LOOK, f"The bounds {bounds} are not among the engine's presets.")
     elif here and all(not _has_bounds(each, spec) for each in here):
         usual = dict.fromkeys(f"[{each.elo0:g}, {each.elo1:g}]" for each in here)
         yield Hint(

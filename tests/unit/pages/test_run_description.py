@@ -28,7 +28,7 @@ def test_the_question_of_each_kind_of_run_is_short() -> None:
 
 def test_a_run_is_told_in_one_sentence() -> None:
     assert describe_run(make_run(kind=sprt(elo1=2.0))) == (
-        "Asks for a gain (0 or 2 nElo): Stockfish idea against master at 10 s + 0.1 s"
+        "Tests whether Stockfish idea is stronger than master (bounds 0 and 2 nElo) at 10 s + 0.1 s"
         " with 1 thread from UHO.epd, for at most 40,000 games."
     )
     assert describe_run(make_run(kind=spsa())).startswith("Tunes 1 parameter of Stockfish idea")

@@ -66,7 +66,7 @@ def test_an_ordinary_test_gives_no_cause_to_look() -> None:
         ({"sides": sides({"signature": ""})}, "look: The bench of the new side is not known"),
         ({"sides": sides(base={"signature": ""})}, "look: The bench of the base is not known"),
         ({"sides": sides({"signature": "2345678"})}, "note: Both sides have the same bench"),
-        ({"tc": "8+0.08"}, "look: 8+0.08 with 1 thread is none"),
+        ({"tc": "8+0.08"}, "look: 8+0.08 with 1 thread is not"),
         ({"variant": "chess960"}, "look: UHO.epd looks like a book of standard games"),
         ({"arch_filter": "avx512"}, "note: Only some machines"),
         ({"adjudication": False}, "note: Games are played to their end"),
@@ -77,7 +77,7 @@ def test_what_is_unusual_is_told(plan: dict[str, Any], told: str) -> None:
 
 
 def test_bounds_that_no_preset_has_are_told() -> None:
-    assert "The bounds [0, 3] are none" in hints(bounds=(0, 3))
+    assert "The bounds [0, 3] are not among" in hints(bounds=(0, 3))
 
 
 def test_the_quick_preset_that_every_engine_has_is_no_odd_one() -> None:
