@@ -143,6 +143,12 @@ class RunRow:
     took: str
     when: Moment
 
+    @property
+    def elo_lines(self) -> tuple[str, str]:
+        """For a column: an interval whose halves differ stands below its middle, else nothing."""
+        middle, bracket, ends = self.elo.partition(" [")
+        return middle, bracket.strip() + ends
+
 
 def make_run_row(known: ListedRun, now: datetime) -> RunRow:
     run = known.run

@@ -70,3 +70,9 @@ def test_a_young_test_has_a_range_of_time_and_an_older_one_a_time(games: int, le
 
 def test_what_nobody_plays_has_no_end() -> None:
     assert make_run_row(ListedRun(make_run()), NOW).left == "nobody plays it"
+
+
+def test_a_lopsided_interval_has_a_line_of_its_own_in_a_list() -> None:
+    row = make_run_row(ListedRun(make_run()), NOW)
+    assert replace(row, elo="+0.60 [-0.09, +1.33]").elo_lines == ("+0.60", "[-0.09, +1.33]")
+    assert replace(row, elo="+0.60 ± 0.71").elo_lines == ("+0.60 ± 0.71", "")
