@@ -80,6 +80,18 @@ def test_a_tab_in_the_background_is_quiet(tab: Tab, scene: Server) -> None:
     tab.until(f"{GAMES} > {before}")
 
 
+@pytest.mark.parametrize("width", [360, 1081, 1100, 1240, 1280])
+def test_the_bar_of_an_approver_with_a_long_name_fits(
+    tab: Tab, scene: Server, width: int
+) -> None:
+    tab.open(scene.address)
+    tab.ask("document.querySelector('.account summary span').textContent = 'Maximiliane'.repeat(4)")
+    tab.size(width, 740)
+    assert tab.ask("document.querySelector('.account .badge') !== null")
+    assert tab.ask("document.documentElement.scrollWidth") == width
+    tab.size(1280, 800)
+
+
 def test_one_click_approves(tab: Tab, scene: Server) -> None:
     tab.open(scene.address)
     name = f"run-{run_id('idea')}"
