@@ -71,6 +71,13 @@ async def test_an_error_stands_beside_its_field_and_nothing_typed_is_lost() -> N
         assert re.search(r'id="tc"[^>]*aria-invalid="true"', page.text)
 
 
+async def test_an_error_is_told_once_on_a_page_and_by_its_input_in_the_part_for_scripts() -> None:
+    async with author() as ada:
+        page, part = await ada.post(tc="soon"), await ada.post("/tests/new/preview", tc="soon")
+        assert "data-for" not in page.text
+        assert '<li data-for="tc">' in part.text
+
+
 def wrong_inputs(page: str) -> dict[str, str]:
     return dict(re.findall(r'data-error="([^"]+)">([^<]+)<', page))
 

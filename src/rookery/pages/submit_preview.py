@@ -123,7 +123,7 @@ def _describe_others(run: Run, preview: Preview, others: Sequence[Run], part: fl
         return f"{able} can play it. Its priority takes them all from {waiting}."
     return (
         f"{able} can play it. Beside {waiting} it should get {format_percent(part)} of them;"
-        " so much slower do the others become."
+        " the others slow down by as much."
     )
 
 
