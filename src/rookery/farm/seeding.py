@@ -21,6 +21,7 @@ from rookery.farm.seeding_pace import PlayedPace, draw_pace
 from rookery.farm.seeding_people import (
     APPROVERS,
     BLOCK_REASONS,
+    BLOCKED_USERS,
     NAMES,
     REFERENCE_NPS,
     invent_engines,
@@ -123,8 +124,8 @@ class FarmSeed:
 
     @property
     def players(self) -> Sequence[Machine]:
-        """The machines that are not blocked."""
-        return self._machines[self._blocked :]
+        """The machines that are not blocked, of users who are not blocked."""
+        return [one for one in self._machines[self._blocked :] if one.user not in BLOCKED_USERS]
 
     @property
     def _blocked(self) -> int:

@@ -20,6 +20,8 @@ NAMES: tuple[str, ...] = (
     *("celia", "dimas"),
 )
 APPROVERS = frozenset({"alva", "dario", "mira"})
+BLOCKED_USERS = {"wim": "Sent results of another engine, twice."}
+"""With the reason that they are told."""
 PROCESSORS = (
     ("AMD EPYC 9654 96-Core Processor", "x86-64-avx512icl", 1.10),
     ("AMD Ryzen 9 7950X 16-Core Processor", "x86-64-avx512icl", 1.55),
@@ -48,11 +50,11 @@ def invent_users(now: datetime, password_hash: str) -> Iterator[User]:
             email=address,
             password_hash=password_hash,
             groups=groups,
-            blocked=name == "wim",
+            blocked=name in BLOCKED_USERS,
             pending=name in ("celia", "dimas"),
             machine_limit=next((limit for first, limit in LIMITS if number < first), 16),
             created=now - timedelta(days=400 - 13 * number),
-            block_reason="Sent results of another engine, twice." if name == "wim" else "",
+            block_reason=BLOCKED_USERS.get(name, ""),
             verified_email=address if number < 10 else "",
             repositories={"Stockfish": f"https://example.org/{name}/Stockfish"}
             if number < 5

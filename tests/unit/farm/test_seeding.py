@@ -133,6 +133,7 @@ def test_nobody_plays_with_more_machines_than_they_may_have() -> None:
     farm = FarmSeed(Random(1), NOW, SeedSize(runs=0, machines=10_000, history=0))
     machines = Counter(machine.user for machine in farm.players)
     assert all(count <= limits[name] for name, count in machines.items())
+    assert not any(user.blocked for user in invent_users(NOW, "") if user.name in machines)
 
 
 def test_machines_are_blocked_for_a_reason_and_play_no_more() -> None:
