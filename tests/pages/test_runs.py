@@ -81,9 +81,7 @@ def test_a_tab_in_the_background_is_quiet(tab: Tab, scene: Server) -> None:
 
 
 @pytest.mark.parametrize("width", [360, 1081, 1100, 1240, 1280])
-def test_the_bar_of_an_approver_with_a_long_name_fits(
-    tab: Tab, scene: Server, width: int
-) -> None:
+def test_the_bar_of_an_approver_with_a_long_name_fits(tab: Tab, scene: Server, width: int) -> None:
     tab.open(scene.address)
     tab.ask("document.querySelector('.account summary span').textContent = 'Maximiliane'.repeat(4)")
     tab.size(width, 740)

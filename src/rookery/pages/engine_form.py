@@ -91,7 +91,9 @@ GROUPS = (
         "Bench and nets",
         (
             RecordInput("bench.command", "Bench command"),
-            RecordInput("bench.pattern", "Pattern of the node count", hint="Empty: the usual form."),
+            RecordInput(
+                "bench.pattern", "Pattern of the node count", hint="Empty: the usual form."
+            ),
             RecordInput(
                 "bench.must_match", "The bench must be the one of the commit", InputKind.TICK
             ),
