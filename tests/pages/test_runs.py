@@ -133,6 +133,20 @@ def test_nothing_is_wider_than_a_phone(tab: Tab, scene: Server, path: str) -> No
     tab.size(1280, 800)
 
 
+@pytest.mark.parametrize("width", [360, 768, 1280])
+@pytest.mark.parametrize("path", ["/log", "/machines", f"{RUN}/tasks"])
+def test_names_of_people_and_machines_may_be_long(
+    tab: Tab, scene: Server, path: str, width: int
+) -> None:
+    tab.size(width, 740)
+    tab.open(scene.address + path)
+    named = "'main tbody a:is([href^=\"/machines/\"], [href*=\"user\"])'"
+    change = f"document.querySelectorAll({named}).forEach(one => one.textContent = '{'olga' * 18}')"
+    assert tab.ask(f"{change}; document.querySelector({named}) !== null")
+    assert tab.ask("document.documentElement.scrollWidth") == width
+    tab.size(1280, 800)
+
+
 class ServerAway(BaseHTTPRequestHandler):
     """A proxy that has nobody to ask."""
 

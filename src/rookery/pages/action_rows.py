@@ -49,7 +49,7 @@ ACTION_WORDS: Mapping[str, str] = {
     Action.REMOVE_ENGINE: "removed an engine",
     Action.GRANT_REPOSITORY: "granted a repository",
     Action.REVOKE_REPOSITORY: "revoked a repository",
-    Action.SYSTEM_EVENT: "the server says",
+    Action.SYSTEM_EVENT: "a message of the server",
 }
 FAULTS = frozenset({Action.FAILED_TASK, Action.CRASH_OR_TIME, Action.TOO_FAST, Action.DEAD_TASK})
 TOLD: Mapping[tuple[str, str], str] = {

@@ -208,7 +208,9 @@ def make_compare_view(data: CompareData) -> CompareView:
 
 
 def _propose(run: Run, other: Run) -> ProposedRun:
-    state = f"{label_status(other).word} after {format_plural(other.tally.results.games, 'game')}"
+    state, games = label_status(other).word, other.tally.results.games
+    if games:
+        state = f"{state} after {format_plural(games, 'game')}"
     return ProposedRun(
         address=f"/runs/{run.id}/compare?with={other.id}",
         name=other.plan.sides[0].tag,
