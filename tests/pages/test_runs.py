@@ -140,7 +140,7 @@ def test_names_of_people_and_machines_may_be_long(
 ) -> None:
     tab.size(width, 740)
     tab.open(scene.address + path)
-    named = "'main tbody a:is([href^=\"/machines/\"], [href*=\"user\"])'"
+    named = '\'main tbody a:is([href^="/machines/"], [href*="user"])\''
     change = f"document.querySelectorAll({named}).forEach(one => one.textContent = '{'olga' * 18}')"
     assert tab.ask(f"{change}; document.querySelector({named}) !== null")
     assert tab.ask("document.documentElement.scrollWidth") == width

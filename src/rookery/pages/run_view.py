@@ -78,6 +78,8 @@ EARLY_STOP = (
     " at a lucky moment."
 )
 MOVING = frozenset({RunFinding.RUNNING, RunFinding.FINISHED, RunFinding.STARTING})
+FIGURE_WORDS = {"machines": "machines here", "eligible": "can play it"}
+"""What figures of a diagnosis are called beside its sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,14 +270,17 @@ def _list_evidence(
 ) -> tuple[NamedValue, ...]:
     if diagnosis is None or diagnosis.finding in MOVING:
         return ()
-    return tuple(NamedValue(_name_figure(name, names), text) for name, text in diagnosis.evidence)
+    return tuple(
+        NamedValue(_name_figure(name, names), format_count(int(text)) if text.isdecimal() else text)
+        for name, text in diagnosis.evidence
+    )
 
 
 def _name_figure(figure: str, names: Mapping[str, str]) -> str:
     """The figure with the names of other runs in the way; private ones are not named."""
     if not figure.startswith(AHEAD):
-        return figure
-    return AHEAD + names.get(figure.removeprefix(AHEAD), "another run")
+        return FIGURE_WORDS.get(figure, figure)
+    return f"would take {names.get(figure.removeprefix(AHEAD), 'another test')} first"
 
 
 def _describe_outcome(run: Run) -> str:

@@ -73,17 +73,20 @@ def test_an_idle_run_says_why() -> None:
     idle = RunDiagnosis(RunFinding.NO_WORKERS, "no worker is connected", (("machines", "0"),))
     view = make_run_view(RunPageData(make_run(), NOW, diagnosis=idle))
     assert view.stage.reason == "No worker is connected."
-    assert [(one.name, one.text) for one in view.evidence] == [("machines", "0")]
+    assert [(one.name, one.text) for one in view.evidence] == [("machines here", "0")]
     moving = RunDiagnosis(RunFinding.RUNNING, "results are coming in")
     assert make_run_view(RunPageData(played(), NOW, diagnosis=moving)).stage.reason == ""
 
 
 def test_runs_that_stand_in_the_way_are_told_by_name_and_private_ones_not() -> None:
-    evidence = (("ahead: aaa", "3"), ("ahead: bbb", "1"), ("share", "90.0"))
+    evidence = (("ahead: aaa", "1234"), ("ahead: bbb", "1"), ("share", "90.0"))
     behind = RunDiagnosis(RunFinding.OUTRANKED, "runs of higher priority come first", evidence)
     view = make_run_view(RunPageData(make_run(), NOW, diagnosis=behind, names={"aaa": "idea"}))
-    told = [one.name for one in view.evidence]
-    assert told == ["ahead: idea", "ahead: another run", "share"]
+    assert [(one.name, one.text) for one in view.evidence] == [
+        ("would take idea first", "1,234"),
+        ("would take another test first", "1"),
+        ("share", "90.0"),
+    ]
 
 
 @pytest.mark.parametrize("plays", [True, False])
