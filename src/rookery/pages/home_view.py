@@ -109,6 +109,8 @@ class HomeView:
     fleet: tuple[FleetFigure, ...]
     waiting: tuple[PendingRun, ...]
     waiting_count: int
+    waiting_first: bool
+    """For approvers, who have something to do; others look at what plays first."""
     playing: RunSection
     idle: RunSection
     finished: tuple[RunRow, ...]
@@ -133,6 +135,7 @@ def make_home_view(data: HomeData) -> HomeView:
         fleet=_make_fleet_figures(data),
         waiting=tuple(_make_pending_run(run, data) for run in waiting[:MOST_UNFINISHED]),
         waiting_count=len(waiting),
+        waiting_first=data.viewer is not None and data.viewer.approver,
         playing=_make_section([run for run in approved if run.tally.workers], data),
         idle=_make_section([run for run in approved if not run.tally.workers], data),
         finished=data.paces.make_rows(data.finished, data.now),

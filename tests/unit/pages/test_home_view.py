@@ -114,6 +114,12 @@ def test_a_server_without_runs_is_bare() -> None:
     assert not make_home_view(data()).is_empty
 
 
+def test_what_waits_for_approval_is_on_top_for_those_who_can_approve_it() -> None:
+    assert make_home_view(data(BOSS)).waiting_first
+    assert not make_home_view(data(OWNER)).waiting_first
+    assert not make_home_view(data()).waiting_first
+
+
 DEMO = make_run("demo", make_plan(engine="Fledgling"))
 OWN = make_run("own")
 ADDRESS = "https://farm.example.org"
