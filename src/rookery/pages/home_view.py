@@ -174,7 +174,9 @@ def _make_fleet_figures(data: HomeData) -> tuple[FleetFigure, ...]:
     found = data.unfinished
     known = [data.paces.list_run(run) for run in found if run.tally.workers]
     rate = sum(measure_games_per_minute(one.run, one.then, one.speed, data.now) for one in known)
-    nodes = sum(one.speed.nps for one in known)
+    # A part of the fleet would pass for the whole.
+    whole = all(data.paces.knows(one.run) for one in known)
+    nodes = sum(one.speed.nps for one in known) if whole else 0.0
     return (
         FleetFigure("cores", format_count(sum(run.tally.cores for run in found))),
         FleetFigure(

@@ -30,6 +30,10 @@ class RunPaces:
     new_tasks: Mapping[str, tuple[Task, ...]] = field(default_factory=dict)
     """The active tasks of runs whose speed is not known yet."""
 
+    def knows(self, run: Run) -> bool:
+        """Whether the speed of a run that is played is known; after a restart most are not yet."""
+        return run.id in self.speeds or run.id in self.new_tasks
+
     def list_run(self, run: Run) -> ListedRun:
         speed = self.speeds.get(run.id)
         if speed is None:

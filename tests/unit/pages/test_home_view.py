@@ -52,6 +52,12 @@ def test_the_speed_of_a_young_run_is_that_of_its_machines() -> None:
     assert {one.name: one.text for one in view.fleet}["speed"] == "8.0 Mnps"
 
 
+def test_no_speed_of_a_part_of_the_fleet_passes_for_that_of_the_whole() -> None:
+    other = make_run("other", cores=4)
+    view = make_home_view(data(unfinished=(BUSY, other)))
+    assert {one.name: one.text for one in view.fleet}["speed"] == "–"
+
+
 def test_of_many_hints_the_first_are_shown_and_the_others_counted() -> None:
     looks = tuple(Hint(Severity.LOOK, f"look {number}") for number in range(5))
     note = Hint(Severity.NOTE, "a note")
