@@ -27,18 +27,24 @@ class FarmCollector(Collector):
         farm = self._farm
         yield _by_label("rookery_runs", "Runs by state", "state", _count_runs(farm))
         machines = {"playing": farm.playing, "waiting": farm.waiting}
-        yield _by_label("rookery_machines", "Machines that are here", "state", machines)
-        yield gauge("rookery_cores", "Cores that play", farm.cores)
-        yield gauge("rookery_games_per_minute", "Games that they get done", farm.games_per_minute)
+        yield _by_label("rookery_machines", "Machines connected", "state", machines)
+        yield gauge("rookery_cores", "Cores that play games", farm.cores)
+        yield gauge("rookery_games_per_minute", "Games finished per minute", farm.games_per_minute)
         yield gauge("rookery_games_counted", "Games counted in unfinished runs", farm.games)
         yield gauge(
             "rookery_games_remaining",
             "Games of approved runs that nobody plays yet",
             farm.remaining_games,
         )
-        yield gauge("rookery_disk_free_bytes", "Free where it is least", self._free)
-        yield gauge("rookery_disk_reserve_bytes", "Below this uploads are refused", self._reserve)
-        yield gauge("rookery_database_up", "1 while it answers", float(farm.rows is not None))
+        yield gauge("rookery_disk_free_bytes", "Free space of the fullest disk", self._free)
+        yield gauge(
+            "rookery_disk_reserve_bytes",
+            "Free space below which uploads are refused",
+            self._reserve,
+        )
+        yield gauge(
+            "rookery_database_up", "1 while the database answers", float(farm.rows is not None)
+        )
         if farm.rows is not None:
             yield from _rows(farm.rows)
         yield from PROCESS.collect()
@@ -53,21 +59,33 @@ def _count_runs(farm: FarmFigures) -> dict[str, float]:
 
 def _rows(rows: CountedRows) -> Iterator[Metric]:
     yield gauge("rookery_games_credited", "Games in runs that have ended", rows.credited_games)
-    yield gauge("rookery_accounts_pending", "Accounts that wait", rows.pending_accounts)
+    yield gauge(
+        "rookery_accounts_pending", "Accounts that wait for approval", rows.pending_accounts
+    )
     failures = {
         "failed_task": rows.failed_tasks,
         "dead_task": rows.dead_tasks,
         "crash_or_time": rows.crashed_tasks,
         "stop_run": rows.stopped_runs,
     }
-    yield _by_label("rookery_failures_last_hour", "As the log has them", "kind", failures)
-    yield gauge("rookery_outbox_waiting", "Not told to everybody yet", rows.undelivered)
-    yield gauge("rookery_outbox_oldest_seconds", "Age of the oldest", rows.undelivered_seconds)
-    yield gauge("rookery_outbox_failed_last_day", "Deliveries given up", rows.given_up)
+    yield _by_label(
+        "rookery_failures_last_hour", "Failures in the log of the last hour", "kind", failures
+    )
+    yield gauge(
+        "rookery_outbox_waiting", "Events whose notifications are not all sent", rows.undelivered
+    )
+    yield gauge(
+        "rookery_outbox_oldest_seconds",
+        "Age of the oldest unsent notification",
+        rows.undelivered_seconds,
+    )
+    yield gauge(
+        "rookery_outbox_failed_last_day", "Notifications given up in the last day", rows.given_up
+    )
     age = rows.backup_seconds
     yield gauge(
         "rookery_backup_age_seconds",
-        "Since the latest backup; infinite where none was made",
+        "Age of the latest backup; infinite without one",
         math.inf if age is None else age,
     )
 

@@ -132,17 +132,23 @@ class _Snapshot(Collector):
 
     def collect(self) -> Iterator[Metric]:
         shown = self._shown
-        yield InfoMetricFamily("rookery_build", "This build", value={"version": shown.version})
+        yield InfoMetricFamily("rookery_build", "Server version", value={"version": shown.version})
         yield GaugeMetricFamily("rookery_primary", "1 on the primary", value=float(shown.primary))
         others, age = shown.other_instances, shown.activity_age
-        yield gauge("rookery_other_instances", "Other servers that live on the database", others)
-        yield gauge("rookery_commits_behind", "Commits the bus has not heard", shown.commits_behind)
-        yield gauge("rookery_activity_age_seconds", "Age of what the primary published", age)
+        yield gauge("rookery_other_instances", "Other servers on the same database", others)
+        yield gauge(
+            "rookery_commits_behind",
+            "Commits that the event bus has not seen",
+            shown.commits_behind,
+        )
+        yield gauge(
+            "rookery_activity_age_seconds", "Age of the state that the primary published", age
+        )
         yield _requests(shown.answers)
         yield _request_seconds(shown.times)
         yield gauge("rookery_requests_inside", "Requests being answered", shown.inside)
         yield gauge("rookery_connections_open", "Connections of clients", shown.connections)
-        yield gauge("rookery_streams_open", "Answers without an end", shown.streams)
+        yield gauge("rookery_streams_open", "Streams that are open", shown.streams)
         yield from _limiters(shown.limiters)
         yield from _gates(shown.gates)
         yield from _bridge(shown.bridge)
@@ -193,7 +199,7 @@ def _cumulative(bounds: Iterable[float], counts: Iterable[int]) -> list[tuple[st
 
 def _requests(answers: dict[Key, int]) -> Metric:
     labels = ["route", "method", "status"]
-    metric = CounterMetricFamily("rookery_requests", "Answers; status 0 broke off", labels=labels)
+    metric = CounterMetricFamily("rookery_requests", "Answers; status 0: cut off", labels=labels)
     for (route, method, status), count in answers.items():
         metric.add_metric([route, method, str(status)], count)
     return metric
@@ -219,27 +225,33 @@ def _gates(gates: tuple[GateStats, ...]) -> Iterator[Metric]:
 def _bridge(bridge: BridgeStats | None) -> Iterator[Metric]:
     if bridge is None:
         return
-    yield gauge("rookery_bridge_inside", "Calls from threads to the loop", bridge.inside)
-    yield gauge("rookery_bridge_waiting", "Threads that wait for a place", bridge.waiting)
-    yield CounterMetricFamily("rookery_bridge_calls", "Calls", value=bridge.calls)
-    yield CounterMetricFamily("rookery_bridge_timeouts", "Given up", value=bridge.timeouts)
-    yield CounterMetricFamily("rookery_bridge_refused", "Refused", value=bridge.refused)
+    yield gauge(
+        "rookery_bridge_inside", "Calls from threads to the event loop under way", bridge.inside
+    )
+    yield gauge("rookery_bridge_waiting", "Threads that wait for the bridge", bridge.waiting)
+    yield CounterMetricFamily("rookery_bridge_calls", "Calls over the bridge", value=bridge.calls)
+    yield CounterMetricFamily(
+        "rookery_bridge_timeouts", "Calls over the bridge that timed out", value=bridge.timeouts
+    )
+    yield CounterMetricFamily(
+        "rookery_bridge_refused", "Calls that the bridge refused", value=bridge.refused
+    )
 
 
 def _lag(lag: Histogram | None, longest: float) -> Iterator[Metric]:
     if lag is None:
         return
-    metric = HistogramMetricFamily("rookery_loop_lag_seconds", "How late the event loop was")
+    metric = HistogramMetricFamily("rookery_loop_lag_seconds", "Delay of the event loop")
     metric.add_metric([], _cumulative(lag.bounds, lag.counts), lag.total_seconds)
     yield metric
-    yield gauge("rookery_loop_lag_longest_seconds", "The longest since the start", longest)
+    yield gauge("rookery_loop_lag_longest_seconds", "Longest delay since the start", longest)
 
 
 def _holdups(holdups: Histogram | None) -> Iterator[Metric]:
     if holdups is None:
         return
     metric = HistogramMetricFamily(
-        "rookery_interpreter_held_seconds", "How long no thread but one could run, each time"
+        "rookery_interpreter_held_seconds", "Time for which one thread kept all others from running"
     )
     metric.add_metric([], _cumulative(holdups.bounds, holdups.counts), holdups.total_seconds)
     yield metric
@@ -250,35 +262,40 @@ def _loop_times(times: dict[str, LoopTime]) -> Iterator[Metric]:
     seconds = ((route, time.total_seconds) for route, time in named)
     calls = ((route, time.calls) for route, time in named)
     longest = ((route, time.longest_step_seconds) for route, time in named)
-    yield _by_name(_COUNTER, "rookery_loop_seconds", "Spent on the loop", seconds)
-    yield _by_name(_COUNTER, "rookery_loop_calls", "Calls measured", calls)
-    yield _by_name(_GAUGE, "rookery_loop_longest_step_seconds", "Longest at a stretch", longest)
+    yield _by_name(_COUNTER, "rookery_loop_seconds", "Time spent on the event loop", seconds)
+    yield _by_name(_COUNTER, "rookery_loop_calls", "Calls measured on the event loop", calls)
+    yield _by_name(
+        _GAUGE,
+        "rookery_loop_longest_step_seconds",
+        "Longest uninterrupted step on the event loop",
+        longest,
+    )
 
 
 def _jobs(jobs: tuple[PeriodicJob, ...]) -> Iterator[Metric]:
     done = ((job.name, job.done) for job in jobs)
     failed = ((job.name, job.failed) for job in jobs)
     seconds = ((job.name, job.spent_seconds) for job in jobs)
-    yield _by_name(_COUNTER, "rookery_jobs_done", "Background jobs that went well", done)
+    yield _by_name(_COUNTER, "rookery_jobs_done", "Background jobs that succeeded", done)
     yield _by_name(_COUNTER, "rookery_jobs_failed", "Background jobs that failed", failed)
-    yield _by_name(_COUNTER, "rookery_jobs_seconds", "How long jobs took", seconds)
+    yield _by_name(_COUNTER, "rookery_jobs_seconds", "Time spent in background jobs", seconds)
 
 
 def _pool(pool: PoolStats | None) -> Iterator[Metric]:
     if pool is None:
         return
     yield gauge("rookery_pool_connections", "Connections to the database", pool.size)
-    yield gauge("rookery_pool_idle", "Idle connections", pool.idle)
-    yield gauge("rookery_pool_most", "Most connections", pool.most)
+    yield gauge("rookery_pool_idle", "Idle connections to the database", pool.idle)
+    yield gauge("rookery_pool_most", "Most connections to the database", pool.most)
 
 
 def _commits(commits: CommitStats) -> Iterator[Metric]:
     """The group commit in the present term as primary. The counts start anew when memory is
     dropped."""
     yield gauge("rookery_commits_waiting", "Changes that wait for a commit", commits.waiting)
-    yield gauge("rookery_commits_backlog", "Rows that follow when there is time", commits.backlog)
+    yield gauge("rookery_commits_backlog", "Rows to be written later", commits.backlog)
     yield gauge("rookery_commits_largest", "Most changes in one commit", commits.largest)
-    yield CounterMetricFamily("rookery_commits_changes", "Changes", value=commits.changes)
+    yield CounterMetricFamily("rookery_commits_changes", "Changes committed", value=commits.changes)
     metric = HistogramMetricFamily("rookery_commit_seconds", "Time of a group commit")
     seconds = commits.seconds
     metric.add_metric([], _cumulative(seconds.bounds, seconds.counts), seconds.total_seconds)
@@ -286,28 +303,50 @@ def _commits(commits: CommitStats) -> Iterator[Metric]:
 
 
 def _bus(bus: BusStats) -> Iterator[Metric]:
-    yield gauge("rookery_events_sequence", "Commits up to which none was missed", bus.sequence)
-    yield gauge("rookery_events_subscribers", "Who watches runs", bus.subscribers)
-    yield gauge("rookery_events_behind", "1 while the rows are asked", float(bus.behind))
-    yield CounterMetricFamily("rookery_events_rounds", "Times they were told", value=bus.rounds)
-    yield CounterMetricFamily("rookery_events_gaps", "Times the rows were asked", value=bus.gaps)
+    yield gauge(
+        "rookery_events_sequence",
+        "Latest commit up to which the event bus missed none",
+        bus.sequence,
+    )
+    yield gauge("rookery_events_subscribers", "Subscribers to events of runs", bus.subscribers)
+    yield gauge(
+        "rookery_events_behind",
+        "1 while events are read from the database after a gap",
+        float(bus.behind),
+    )
+    yield CounterMetricFamily(
+        "rookery_events_rounds", "Rounds in which subscribers were notified", value=bus.rounds
+    )
+    yield CounterMetricFamily(
+        "rookery_events_gaps", "Gaps in the events that were read from the database", value=bus.gaps
+    )
 
 
 def _listening(listening: ListeningStats | None) -> Iterator[Metric]:
     if listening is None:
         return
     connections, heard = listening.connections, listening.heard
-    yield gauge("rookery_listening", "1 while other processes are heard", listening.connected)
-    yield CounterMetricFamily("rookery_listening_connections", "Connections", value=connections)
-    yield CounterMetricFamily("rookery_listening_heard", "Notifications heard", value=heard)
+    yield gauge(
+        "rookery_listening", "1 while notices of other servers are received", listening.connected
+    )
+    yield CounterMetricFamily(
+        "rookery_listening_connections", "Connections made for notices", value=connections
+    )
+    yield CounterMetricFamily("rookery_listening_heard", "Notices received", value=heard)
 
 
 def _index(index: IndexStats, sequence: int) -> Iterator[Metric]:
     """How far the index of Ask is behind the changes."""
     behind = max(0, sequence - index.commit)
-    yield gauge("rookery_ask_lag_seconds", "Since the index had seen everything", index.seconds)
-    yield gauge("rookery_ask_lag_commits", "Group commits that it has not seen", behind)
-    yield gauge("rookery_ask_lag_documents", "Documents that waited for it", index.waiting)
+    yield gauge(
+        "rookery_ask_lag_seconds", "Time since the index of Ask was up to date", index.seconds
+    )
+    yield gauge(
+        "rookery_ask_lag_commits", "Group commits that the index of Ask has not seen", behind
+    )
+    yield gauge(
+        "rookery_ask_lag_documents", "Documents that wait for the index of Ask", index.waiting
+    )
     yield CounterMetricFamily("rookery_ask_indexed", "Documents indexed", value=index.written)
 
 
@@ -317,30 +356,43 @@ def _ask(ask: AskStats) -> Iterator[Metric]:
     for name, purpose, seconds in (
         ("rookery_ask_search_seconds", "Time of a search", ask.searches),
         ("rookery_ask_first_piece_seconds", "Time until an answer began", ask.first_pieces),
-        ("rookery_ask_answer_seconds", "Time of an answer in all", ask.answers),
+        ("rookery_ask_answer_seconds", "Time of a whole answer", ask.answers),
     ):
         metric = HistogramMetricFamily(name, purpose)
         metric.add_metric([], _cumulative(seconds.bounds, seconds.counts), seconds.total_seconds)
         yield metric
     calls, failures = ask.model_calls, ask.model_failures
     yield CounterMetricFamily("rookery_ask_model_calls", "Questions to the model", value=calls)
-    yield CounterMetricFamily("rookery_ask_model_failures", "Without an answer", value=failures)
-    yield gauge("rookery_ask_model_up", "0 after it failed to answer", float(ask.model_works))
+    yield CounterMetricFamily(
+        "rookery_ask_model_failures", "Questions that the model did not answer", value=failures
+    )
+    yield gauge(
+        "rookery_ask_model_up", "0 after the model failed to answer", float(ask.model_works)
+    )
 
 
 def _storage(storage: StorageStats) -> Iterator[Metric]:
     """The metrics of storage on a network. A folder has none."""
-    yield gauge("rookery_files_away", "1 while the storage of files is away", storage.is_away)
-    yield _by_name(_COUNTER, "rookery_files_calls", "Calls of it", storage.calls.items())
-    yield _by_name(_COUNTER, "rookery_files_failures", "Of those, failed", storage.failures.items())
+    yield gauge("rookery_files_away", "1 while the storage of files can't be used", storage.is_away)
+    yield _by_name(
+        _COUNTER, "rookery_files_calls", "Calls of the storage of files", storage.calls.items()
+    )
+    yield _by_name(
+        _COUNTER,
+        "rookery_files_failures",
+        "Calls of the storage of files that failed",
+        storage.failures.items(),
+    )
 
 
 def _forwarding(done: ForwardingStats) -> Iterator[Metric]:
     """The metrics of calls that this instance has forwarded. The primary forwards none."""
     words = {"sent": done.sent, "repeated": done.repeated, "refused": done.refused}
-    calls = CounterMetricFamily("rookery_forwarded_calls", "Calls to the primary", labels=["what"])
+    calls = CounterMetricFamily(
+        "rookery_forwarded_calls", "Calls forwarded to the primary", labels=["what"]
+    )
     for what, number in words.items():
         calls.add_metric([what], number)
     yield calls
-    yield gauge("rookery_forwarding", "Calls that the primary has to answer", done.inside)
+    yield gauge("rookery_forwarding", "Forwarded calls under way", done.inside)
     yield gauge("rookery_forwarding_connections", "Connections to the primary", done.connections)
