@@ -67,8 +67,8 @@ Title = Annotated[str, Meta(min_length=1, max_length=LONGEST_TITLE)]
 
 
 class AskQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A question. Without `session_id` it begins a conversation, which is swept after a day unless
-    `temporary` is false; visitors have none."""
+    """A question. Without `session_id` it begins a conversation, which is removed after a day
+    unless `temporary` is false; visitors have none."""
 
     query: QuestionText
     session_id: SessionId = ""
@@ -171,7 +171,7 @@ class ChatSessionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class ChatClear(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The conversation whose messages are to be forgotten."""
+    """The conversation whose messages are to be removed."""
 
     session_id: Annotated[str, Meta(pattern=r"^[0-9a-f]{32}\Z")]
 

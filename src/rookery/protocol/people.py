@@ -39,8 +39,8 @@ class Application(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class UserChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is to change about an account; what is left out stays as it is. An account that waits
-    is accepted by `"pending": false`."""
+    """What is to change about an account; what is left out stays as it is. `"pending": false`
+    approves an account that waits."""
 
     pending: Literal[False] | UnsetType = UNSET
     blocked: bool | UnsetType = UNSET
@@ -72,8 +72,8 @@ class MeEntry(Struct, frozen=True, kw_only=True):
 
 
 class MeChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is to change about one's own account; what is left out stays as it is. Password and
-    e-mail address take the present password along. A repository is forgotten by null."""
+    """What is to change about one's own account; what is left out stays as it is. A new password or
+    e-mail address needs the present password. null removes a repository."""
 
     current_password: Password = ""
     password: Password | UnsetType = UNSET
@@ -82,8 +82,8 @@ class MeChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class NewToken(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A token to be made: what it is for (read, submit and approve unless said), for how many days
-    (for ever unless said), and what its owner wants to remember it by."""
+    """A token to be made: its scopes (default: read, submit and approve), its days (default: no
+    end), and a note for its owner."""
 
     scopes: Annotated[tuple[TokenScope, ...], Meta(min_length=1, max_length=5)] | UnsetType = UNSET
     days: Annotated[int, Meta(ge=1, le=3650)] | UnsetType = UNSET
@@ -140,7 +140,7 @@ class Team(Struct, frozen=True):
 
 
 class GrantedRepository(Struct, frozen=True, kw_only=True):
-    """A repository that the server opens with its own credentials for a team, or for everybody
+    """A repository that the server fetches with its own credentials for a team, or for everybody
     where none is named."""
 
     repository: str
@@ -156,7 +156,7 @@ class GrantedList(Struct, frozen=True, kw_only=True):
 
 
 class NewGrant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is to be granted; without a team it is for everybody who may submit runs."""
+    """A repository to grant; without a team it is for everybody who may submit runs."""
 
     repository: Annotated[str, Meta(min_length=1, max_length=500)]
     team: Annotated[str, Meta(max_length=50)] = ""
@@ -175,15 +175,15 @@ NotificationKinds = Annotated[tuple[NotificationKindName, ...], Meta(min_length=
 
 
 class FollowedRun(Struct, frozen=True, kw_only=True):
-    """Whether the caller is told of the end of a run."""
+    """Whether the caller follows a run, and is told when it ends."""
 
     run: str
     following: bool
 
 
 class ChannelEntry(Struct, frozen=True, kw_only=True):
-    """A way by which the caller is told; of a webhook's address, which is often a secret, the host
-    alone is shown."""
+    """A notification channel of the caller. Of a webhook's address, which is often a secret, only
+    the host is shown."""
 
     id: int
     form: str
@@ -210,14 +210,14 @@ class NewWebhook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class MadeWebhook(Struct, frozen=True, kw_only=True):
-    """A new webhook; `secret`, which signs what is sent, is told this once."""
+    """A new webhook; `secret`, which signs what is sent, is shown only here."""
 
     secret: str
     channel: ChannelEntry
 
 
 class ToldEntry(Struct, frozen=True, kw_only=True):
-    """Something that the caller was told by one channel, and what came of it."""
+    """A notification to the caller by one channel, and whether it was delivered."""
 
     id: int
     at: datetime
@@ -233,7 +233,7 @@ class ToldEntry(Struct, frozen=True, kw_only=True):
 
 
 class ToldList(Struct, frozen=True, kw_only=True):
-    """What the caller was told, the latest first."""
+    """The caller's notifications, the latest first."""
 
     told: tuple[ToldEntry, ...]
     page: int

@@ -339,7 +339,8 @@ class RunList(PageOf, frozen=True, kw_only=True):
 
 
 class ServerEntry(Struct, frozen=True, kw_only=True):
-    """How a server does; `time` is its clock, and without a backup there is no age of one."""
+    """The state of a server. `time` is its clock; `backup_age_seconds` is missing where there is
+    no backup."""
 
     version: str
     role: str

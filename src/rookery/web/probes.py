@@ -52,13 +52,13 @@ class Caller(msgspec.Struct):
     time: datetime
 
 
-@described(Operation("Whether the process lives", {200: Alive}))
+@described(Operation("Whether the process is alive", {200: Alive}))
 @runs(Domain.LOOP, "a constant")
 async def healthz(_request: Request) -> Response:
     return json_answer(Alive(alive=True), headers={"cache-control": "no-store"})
 
 
-@described(Operation("Whether the process can do its work", {200: Ready, 503: Ready}))
+@described(Operation("Whether the process is ready for requests", {200: Ready, 503: Ready}))
 @runs(Domain.LOOP, "awaits one query at most every half second")
 async def readyz(request: Request) -> Response:
     site = site_of(request)
@@ -83,7 +83,7 @@ async def _find_version(request: Request, site: Site) -> str:
     return ""
 
 
-@described(Operation("Whom the server takes the caller for", {200: Caller}))
+@described(Operation("How the server sees the caller: address, scheme and host", {200: Caller}))
 @runs(Domain.LOOP, "a few fields of this very request")
 async def callerz(request: Request) -> Response:
     """Tell the caller about itself only: how its request looks after any proxies in between."""

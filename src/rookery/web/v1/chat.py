@@ -63,7 +63,7 @@ async def create_session(request: Request) -> Response:
 
 @described(
     Operation(
-        "Rename a conversation, archive it or take it back",
+        "Rename, archive or unarchive a conversation",
         {200: ChatSession},
         body=ChatSessionChange,
         path=OF_SESSION,
@@ -96,7 +96,7 @@ async def delete_session(request: Request) -> Response:
 
 
 @described(
-    Operation("Say that a conversation is in use", {200: ChatSession}, path=OF_SESSION, bearer=True)
+    Operation("Mark a conversation as used", {200: ChatSession}, path=OF_SESSION, bearer=True)
 )
 @runs(Domain.LOOP, "awaits one write")
 async def touch_session(request: Request) -> Response:
@@ -119,7 +119,7 @@ async def get_history(request: Request) -> Response:
 
 @described(
     Operation(
-        "Forget the messages of a conversation", {200: ChatSession}, body=ChatClear, bearer=True
+        "Remove the messages of a conversation", {200: ChatSession}, body=ChatClear, bearer=True
     )
 )
 @runs(Domain.LOOP, "awaits one write")

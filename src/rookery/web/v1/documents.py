@@ -69,16 +69,16 @@ async def list_documents(request: Request) -> Response:
 
 
 @described(
-    Operation(
-        "A document, and how far it has come", {200: AskDocument}, path=OF_DOCUMENT, bearer=True
-    )
+    Operation("A document and its status", {200: AskDocument}, path=OF_DOCUMENT, bearer=True)
 )
 @runs(Domain.LOOP, "awaits one query")
 async def get_document(request: Request) -> Response:
     return json_answer(_entry(await _find_document(request)), headers=UNSEEN)
 
 
-@described(Operation("What was read out of a document", {200: TEXT}, path=OF_DOCUMENT, bearer=True))
+@described(
+    Operation("The text that was read from a document", {200: TEXT}, path=OF_DOCUMENT, bearer=True)
+)
 @runs(Domain.LOOP, "awaits two queries")
 async def get_document_text(request: Request) -> Response:
     found = await _find_document(request)
@@ -88,7 +88,7 @@ async def get_document_text(request: Request) -> Response:
 
 @described(
     Operation(
-        "Share a document with everybody, or keep it to yourself",
+        "Share a document with everybody, or make it private",
         {200: AskDocument},
         body=AskDocumentChange,
         path=OF_DOCUMENT,

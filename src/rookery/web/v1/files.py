@@ -56,7 +56,7 @@ async def list_books(request: Request) -> Response:
     return json_answer(v1.BookList(books=tuple(_listed(site, seen))))
 
 
-@described(Operation("What is known of a book", {200: v1.BookEntry}, path=BY_BOOK))
+@described(Operation("A book", {200: v1.BookEntry}, path=BY_BOOK))
 @runs(Domain.LOOP, "awaits one query; what the package brings is read once, in a thread")
 async def get_book(request: Request) -> Response:
     site = site_of(request)
@@ -73,7 +73,7 @@ async def get_book(request: Request) -> Response:
 
 @described(
     Operation(
-        "Give a book",
+        "Upload a book",
         {200: v1.BookEntry},
         path=BY_BOOK,
         query={"engine": v1.Name},
@@ -174,7 +174,7 @@ async def list_nets(request: Request) -> Response:
 
 @described(
     Operation(
-        "Give a net",
+        "Upload a net",
         {201: v1.NetEntry},
         raw_body=True,
         query={"name": v1.Name, "engine": v1.Name},

@@ -41,7 +41,7 @@ LONGEST_CPU = 200
 # What a machine plays of a private engine is visible to the engine's team only.
 
 
-@described(Operation("Machines at play and blocked ones", {200: v1.WorkerList}))
+@described(Operation("Machines that are playing, and blocked ones", {200: v1.WorkerList}))
 @runs(Domain.THREAD, "the list is made in a thread")
 async def list_machines(request: Request) -> Response:
     site = site_of(request)
@@ -52,7 +52,7 @@ async def list_machines(request: Request) -> Response:
     return await site.threads.cpu(_list_answer, tasks, blocks, reader)
 
 
-@described(Operation("A machine and its last words", DETAILS, path=BY_NAME))
+@described(Operation("A machine and its latest log entries", DETAILS, path=BY_NAME))
 @runs(Domain.LOOP, "awaits one query")
 async def get_machine(request: Request) -> Response:
     site = site_of(request)
@@ -65,9 +65,7 @@ async def get_machine(request: Request) -> Response:
     return json_answer(shown)
 
 
-@described(
-    Operation("Give a machine no more tasks", DETAILS, path=BY_NAME, body=v1.BlockBody, bearer=True)
-)
+@described(Operation("Block a machine", DETAILS, path=BY_NAME, body=v1.BlockBody, bearer=True))
 @runs(Domain.LOOP, "changes memory and awaits the commit", needs_primary=True)
 async def block_machine(request: Request) -> Response:
     actor = await _require_blocker(request)
@@ -76,7 +74,7 @@ async def block_machine(request: Request) -> Response:
         return await _set_block(request, _name(request), BLOCK.read(body).message, actor)
 
 
-@described(Operation("Let a blocked machine back in", DETAILS, path=BY_NAME, bearer=True))
+@described(Operation("Unblock a machine", DETAILS, path=BY_NAME, bearer=True))
 @runs(Domain.LOOP, "changes memory and awaits the commit", needs_primary=True)
 async def unblock_machine(request: Request) -> Response:
     actor = await _require_blocker(request)

@@ -43,7 +43,7 @@ UNSEEN = {"cache-control": "no-store"}
 # Everything about the caller's own account; the list of users says what others may see.
 
 
-@described(Operation("Who you are", {200: people.MeEntry}, bearer=True))
+@described(Operation("Your account", {200: people.MeEntry}, bearer=True))
 @runs(Domain.LOOP, "awaits one query")
 async def get_me(request: Request) -> Response:
     site = site_of(request)
@@ -81,7 +81,7 @@ async def list_tokens(request: Request) -> Response:
 
 @described(
     Operation(
-        "Make a token; its secret is told this once",
+        "Create a token; its secret is shown only once",
         {201: people.MadeToken},
         body=people.NewToken,
         find_logged_in=True,

@@ -43,7 +43,7 @@ class Unsubscribed(msgspec.Struct, frozen=True, kw_only=True):
 
 @described(
     Operation(
-        "End notifications by mail, as the header of a letter asks (RFC 8058)",
+        "Unsubscribe from mail, by the link in a mail's header (RFC 8058)",
         {200: Unsubscribed},
         query={"token": str},
     )
@@ -61,18 +61,16 @@ async def unsubscribe_at_once(request: Request) -> Response:
 
 
 @described(
-    Operation("Be told of the end of a run", {200: people.FollowedRun}, path=BY_ID, bearer=True)
+    Operation(
+        "Follow a run, and be told when it ends", {200: people.FollowedRun}, path=BY_ID, bearer=True
+    )
 )
 @runs(Domain.LOOP, "awaits one write")
 async def follow_run(request: Request) -> Response:
     return await _set_following(request, following=True)
 
 
-@described(
-    Operation(
-        "Be told of the end of a run no more", {200: people.FollowedRun}, path=BY_ID, bearer=True
-    )
-)
+@described(Operation("Stop following a run", {200: people.FollowedRun}, path=BY_ID, bearer=True))
 @runs(Domain.LOOP, "awaits one write")
 async def unfollow_run(request: Request) -> Response:
     return await _set_following(request, following=False)
@@ -90,7 +88,7 @@ async def _set_following(request: Request, *, following: bool) -> Response:
 # Channels. Mail is chosen in the profile, since its address has to be confirmed there.
 
 
-@described(Operation("The ways by which you are told", {200: people.ChannelList}, bearer=True))
+@described(Operation("Your notification channels", {200: people.ChannelList}, bearer=True))
 @runs(Domain.LOOP, "awaits one query")
 async def list_channels(request: Request) -> Response:
     site, bearer = site_of(request), await _reader(request)
@@ -101,7 +99,7 @@ async def list_channels(request: Request) -> Response:
 
 @described(
     Operation(
-        "Add a webhook; its secret is told this once",
+        "Add a webhook; its secret is shown only once",
         {201: people.MadeWebhook},
         body=people.NewWebhook,
         bearer=True,
@@ -164,7 +162,10 @@ def _show_channel(channel: NotificationChannel) -> people.ChannelEntry:
 
 @described(
     Operation(
-        "What you were told, and what came of it", {200: people.ToldList}, query=PAGING, bearer=True
+        "Your notifications, and whether they were delivered",
+        {200: people.ToldList},
+        query=PAGING,
+        bearer=True,
     )
 )
 @runs(Domain.LOOP, "awaits one query")

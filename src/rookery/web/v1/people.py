@@ -38,7 +38,7 @@ USER_CHANGED: dict[int, type | str] = {200: people.UserEntry}
 # Anybody may ask for an account; the rest is for approvers.
 
 
-@described(Operation("Ask for an account", {201: people.UserEntry}, body=people.Application))
+@described(Operation("Sign up for an account", {201: people.UserEntry}, body=people.Application))
 @runs(Domain.THREAD, "the password is judged and hashed in threads")
 async def create_user(request: Request) -> Response:
     site = site_of(request)
@@ -56,7 +56,7 @@ async def create_user(request: Request) -> Response:
     return json_answer(make_user_entry(user, to_approver=True), 201)
 
 
-@described(Operation("Everybody with an account", {200: people.UserList}, bearer=True))
+@described(Operation("All accounts", {200: people.UserList}, bearer=True))
 @runs(Domain.LOOP, "awaits one query")
 async def list_users(request: Request) -> Response:
     site = site_of(request)
@@ -83,7 +83,7 @@ async def get_user(request: Request) -> Response:
 
 @described(
     Operation(
-        "Accept, block, group or limit an account",
+        "Approve or block an account, set its groups or limits",
         USER_CHANGED,
         path=BY_USER,
         body=people.UserChange,
@@ -105,7 +105,7 @@ async def change_user(request: Request) -> Response:
 
 
 @described(
-    Operation("Remove an account that was never accepted", USER_CHANGED, path=BY_USER, bearer=True)
+    Operation("Remove an account that was never approved", USER_CHANGED, path=BY_USER, bearer=True)
 )
 @runs(Domain.LOOP, "awaits one write")
 async def reject_user(request: Request) -> Response:
@@ -153,7 +153,7 @@ def _name(request: Request) -> str:
 
 @described(
     Operation(
-        "Whose machines gave most to runs that are over, in all or in the last thirty days",
+        "Contributors to finished runs, in all or in the last thirty days",
         {200: v1.ContributorList},
         query={"period": Period, **PAGING},
     )
@@ -199,7 +199,7 @@ TEAM_CHANGED: dict[int, type | str] = {200: people.Team}
 # Teams are in memory; only changing one awaits the database.
 
 
-@described(Operation("The teams that one may know of", {200: people.TeamList}, bearer=True))
+@described(Operation("The teams that you may see", {200: people.TeamList}, bearer=True))
 @runs(Domain.LOOP, "teams are in memory")
 async def list_teams(request: Request) -> Response:
     site = site_of(request)
@@ -208,7 +208,7 @@ async def list_teams(request: Request) -> Response:
     return json_answer(people.TeamList(teams=found))
 
 
-@described(Operation("Make a team", {201: people.Team}, body=people.NewTeam, bearer=True))
+@described(Operation("Create a team", {201: people.Team}, body=people.NewTeam, bearer=True))
 @runs(Domain.LOOP, "awaits one write")
 async def create_team(request: Request) -> Response:
     site = site_of(request)
@@ -230,7 +230,7 @@ async def get_team(request: Request) -> Response:
 
 @described(
     Operation(
-        "Take somebody into a team",
+        "Add a user to a team",
         TEAM_CHANGED,
         path=OF_TEAM,
         body=people.MemberBody,
@@ -248,7 +248,7 @@ async def add_member(request: Request) -> Response:
         return json_answer(await teams.add_member(_team(request), user, actor, lead=lead))
 
 
-@described(Operation("Take somebody out of a team", TEAM_CHANGED, path=OF_TEAM, bearer=True))
+@described(Operation("Remove a user from a team", TEAM_CHANGED, path=OF_TEAM, bearer=True))
 @runs(Domain.LOOP, "awaits one write")
 async def remove_member(request: Request) -> Response:
     site = site_of(request)
@@ -268,7 +268,7 @@ async def _require_actor(request: Request, *scopes: Scope) -> Actor:
 
 @described(
     Operation(
-        "Repositories that this server opens with its own credentials",
+        "Repositories that this server fetches with its own credentials",
         {200: people.GrantedList},
         bearer=True,
     )
@@ -283,7 +283,7 @@ async def list_repositories(request: Request) -> Response:
 
 @described(
     Operation(
-        "Have the server open a repository with its own credentials",
+        "Let runs fetch a repository with the server's credentials",
         {201: people.GrantedRepository},
         body=people.NewGrant,
         bearer=True,
@@ -302,7 +302,7 @@ async def grant_repository(request: Request) -> Response:
 
 @described(
     Operation(
-        "Open a repository as a stranger again",
+        "Stop fetching a repository with the server's credentials",
         {200: people.NewGrant},
         query={"repository": str, "team": v1.Name},
         bearer=True,

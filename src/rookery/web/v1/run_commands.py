@@ -42,7 +42,7 @@ async def create_run(request: Request) -> Response:
 
 @described(
     Operation(
-        "Look at a run without creating it", {200: v1.Preview}, body=SubmittedArgs, bearer=True
+        "Preview a run without creating it", {200: v1.Preview}, body=SubmittedArgs, bearer=True
     )
 )
 @runs(Domain.THREAD, "lengths are worked out in a thread")
@@ -61,7 +61,7 @@ async def preview_run(request: Request) -> Response:
 # The rules decide who may do what; in addition, a token needs the scope for it.
 
 
-@described(Operation("Let a run be played", CHANGED, path=BY_ID, body=v1.ApproveBody, bearer=True))
+@described(Operation("Approve a run", CHANGED, path=BY_ID, body=v1.ApproveBody, bearer=True))
 @runs(Domain.LOOP, "changes memory and awaits the commit", needs_primary=True)
 async def approve_run(request: Request) -> Response:
     site = site_of(request)
@@ -98,7 +98,7 @@ async def modify_run(request: Request) -> Response:
 
 @described(
     Operation(
-        "Take out results that can't be trusted",
+        "Purge results that can't be trusted",
         {200: v1.PurgeAnswer},
         path=BY_ID,
         bearer=True,
@@ -127,10 +127,10 @@ def _command(
     return change_run
 
 
-delete_run = _command("Hide a run, stopped", RunCommands.delete, *OWNERS)
+delete_run = _command("Stop a run and hide it", RunCommands.delete, *OWNERS)
 restore_run = _command("Show a deleted run again", RunCommands.restore, *OWNERS)
-withdraw_run = _command("Take a run's approval back", RunCommands.withdraw, Scope.APPROVE)
-reopen_run = _command("Let a stopped run play on", RunCommands.reopen, *OWNERS)
+withdraw_run = _command("Withdraw a run's approval", RunCommands.withdraw, Scope.APPROVE)
+reopen_run = _command("Continue a stopped run", RunCommands.reopen, *OWNERS)
 
 
 async def _require_actor(request: Request, *scopes: Scope) -> Actor:

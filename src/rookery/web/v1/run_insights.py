@@ -61,7 +61,7 @@ async def diagnose_run(request: Request) -> Response:
 
 @described(
     Operation(
-        "Whether the results of workers differ, worst first",
+        "How far the results of each worker differ, worst first",
         {200: v1_insights.ResidualList},
         path=BY_ID,
         query=PAGING,
@@ -97,13 +97,13 @@ async def list_samples(request: Request) -> Response:
 async def get_tune(request: Request) -> Response:
     run = await _load_run(request)
     if not isinstance(run.kind, SpsaTuning):
-        raise NotFound("This run is no tune.")
+        raise NotFound("This run is not a tune.")
     return await site_of(request).threads.cpu(_tune_answer, run.kind.tune)
 
 
 @described(
     Operation(
-        "Tasks whose results were struck out, as they were",
+        "Purged tasks, as they were before",
         {200: v1_insights.BadTaskList},
         path=BY_ID,
         query=PAGING,

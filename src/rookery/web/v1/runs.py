@@ -90,7 +90,7 @@ async def get_run(request: Request) -> Response:
 
 @described(
     Operation(
-        "The result as people paste it",
+        "The result as a text to paste",
         {200: "text/plain; charset=utf-8"},
         path=BY_ID,
         query={"style": v1.SummaryStyle},

@@ -15,7 +15,7 @@ from rookery.web.openapi import Operation, described
 UNSEEN = {"cache-control": "no-store"}
 
 
-@described(Operation("How the server does", {200: v1.ServerEntry}, bearer=True))
+@described(Operation("The state of the server", {200: v1.ServerEntry}, bearer=True))
 @runs(Domain.LOOP, "awaits one query at most every fifteen seconds")
 async def get_server(request: Request) -> Response:
     """The figures of the answering instance, and the site's backup age and sign-up setting."""

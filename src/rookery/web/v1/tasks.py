@@ -42,7 +42,7 @@ TEXT = "text/plain; charset=utf-8"
 
 @described(
     Operation(
-        "The tasks of a run, or those at play in all runs",
+        "The tasks of a run, or those being played in all runs",
         {200: v1.TaskList},
         query={"run": RunId, **PAGING},
     )
