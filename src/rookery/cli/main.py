@@ -7,6 +7,7 @@ completion.
 
 import importlib
 import inspect
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from cyclopts import App, CycloptsError, Group
-from cyclopts.exceptions import UnknownCommandError
+from cyclopts.exceptions import CoercionError, MissingArgumentError, UnknownCommandError
 
 from rookery.cli.options import (
     ARGUMENTS,
@@ -50,25 +51,27 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
     "Run a farm": (
         Command("up", "rookery.cli.up:up", "start server, database and worker on this machine"),
         Command("serve", "rookery.cli.serve:serve", "start the server"),
-        Command("worker", "rookery.cli.worker:worker", "play for a server on this machine"),
+        Command("worker", "rookery.cli.worker:worker", "play games for a server on this machine"),
     ),
     "Play here": (
         Command("match", "rookery.cli.match:match", "play engines against one another"),
         Command("tune", "rookery.cli.tune:tune", "tune an engine's options by games"),
         Command("replay", "rookery.cli.replay:replay", "play a recorded game again"),
-        Command("stats", "rookery.cli.stats:stats", "calculate Elo, SPRT, power and lengths"),
-        Command("fledgling", "rookery.cli.replay:fledgling", "start the engine that comes along"),
+        Command(
+            "stats", "rookery.cli.stats:stats", "calculate Elo, SPRT, power and lengths of tests"
+        ),
+        Command("fledgling", "rookery.cli.replay:fledgling", "start the bundled UCI engine"),
     ),
     "Talk to a server": (
-        Command("login", "rookery.cli.login:login", "get a token and keep it"),
-        Command("logout", "rookery.cli.login:logout", "revoke that token"),
+        Command("login", "rookery.cli.login:login", "log in to a server and save a token"),
+        Command("logout", "rookery.cli.login:logout", "log out and revoke that token"),
         Command("me", "rookery.cli.login:me", "show your account, or change it"),
         Command("submit", "rookery.cli.submit:submit", "create a run"),
         Command("ask", "rookery.cli.ask:ask", "ask what was tried before"),
         Command("watch", "rookery.cli.watch:watch", "follow a run until it is over"),
-        Command("runs", "rookery.cli.runs:runs", "list, look into or stop runs"),
+        Command("runs", "rookery.cli.runs:runs", "list, show, approve or stop runs"),
         Command("machine", "rookery.cli.runs:machine", "list, show or block machines"),
-        Command("team", "rookery.cli.login:team", "make teams, take members in or out"),
+        Command("team", "rookery.cli.login:team", "create teams, add or remove members"),
         Command("engine", "rookery.cli.engine:engine", "add, import, list or show engines"),
         Command("book", "rookery.cli.book:book", "add, list, remove or import opening books"),
     ),
@@ -76,14 +79,12 @@ COMMANDS: Mapping[str, Sequence[Command]] = {
         Command("user", "rookery.cli.user:user", "add, list, approve or block users"),
         Command("token", "rookery.cli.token:token", "create, list or revoke access tokens"),
         Command("net", "rookery.cli.net:net", "add, list or remove nets"),
-        Command("repo", "rookery.cli.user:repo", "say which repositories our credentials open"),
-        Command("files", "rookery.cli.files:files", "move files to another place, check them"),
+        Command("repo", "rookery.cli.user:repo", "let runs fetch private repositories"),
+        Command("files", "rookery.cli.files:files", "move stored files elsewhere, or check them"),
         Command("status", "rookery.cli.status:status", "show the servers on a database"),
-        Command("step-down", "rookery.cli.status:step_down", "let another server be primary"),
+        Command("step-down", "rookery.cli.status:step_down", "make another server the primary"),
         Command("db", "rookery.cli.db:db", "migrate, back up, restore or open the database"),
-        Command(
-            "doctor", "rookery.cli.doctor:doctor", "check an installation and what is before it"
-        ),
+        Command("doctor", "rookery.cli.doctor:doctor", "check an installation and its proxy"),
         Command("demo", "rookery.cli.demo:demo", "fill an empty farm with invented data"),
         Command("boundaries", "rookery.cli.boundaries:boundaries", "list what runs where"),
     ),
@@ -94,7 +95,7 @@ A self-hosted testing farm for game engines.
 
 Start with `rookery up`, then open the address it prints.
 
-Each command explains itself: rookery COMMAND --help"""
+For the flags of a command: rookery COMMAND --help"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -149,7 +150,7 @@ def check_command(name: str) -> None:
 
         near = difflib.get_close_matches(name, known, n=1)
         meant = f' Did you mean "{near[0]}"?' if near else ""
-        raise BadArgument(f'Unknown command "{name}".{meant} `rookery --help` explains.')
+        raise BadArgument(f'Unknown command "{name}".{meant} See `rookery --help`.')
 
 
 def tell_version() -> str:
@@ -189,7 +190,7 @@ def command_line(chosen: str = "", words: Sequence[str] = ()) -> App:
     elif not chosen:
         # Its implementation takes a sixth of the time of the help, which only names it.
         app.command(lambda: None, COMPLETION, help=purpose)
-    app["--help"].help = "show this, or what a command takes"
+    app["--help"].help = "show this help, or that of a command"
     app["--version"].help = "show the version"
     return app
 
@@ -207,11 +208,22 @@ def describe_error(error: CycloptsError) -> str:
     """The message of an error, and the command whose help explains it."""
     error.verbose = False
     text = str(error).strip()
+    if isinstance(error, MissingArgumentError):
+        text = text.removeprefix(f'Command "{" ".join(error.command_chain or ())}" parameter ')
+        wrong = "needs a value" if error.keyword else "is missing"
+        text = text.removeprefix("Parameter ").replace("requires an argument", wrong)
+        text = re.sub(r"requires (\d+) positional arguments", r"takes \1 values", text)
+    if isinstance(error, CoercionError):
+        if error.argument and error.token and not error.token.keyword and error.msg is not None:
+            text = f"Invalid value for {error.argument.name.lstrip('-').upper()}: {text}"
+        text = text.replace("unable to convert", "can't read")
+        text = text.replace(" into int.", " as a whole number.")
+        text = text.replace(" into float.", " as a number.")
     if isinstance(error, UnknownCommandError):
         # The help lists the commands.
         text = text.partition(" Available commands:")[0]
     place = " ".join(("rookery", *(error.command_chain or ())))
-    return f"{text} `{place} --help` explains."
+    return f"{text} See `{place} --help`."
 
 
 class HelpText:

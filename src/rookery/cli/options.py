@@ -154,7 +154,7 @@ def refuse_flags(_type: object, given: str | Sequence[str] | None) -> None:
     """Refuse words that look like flags, except for -, which stands for standard input."""
     for word in [given] if isinstance(given, str) else given or ():
         if word.startswith("-") and word != "-":
-            raise ValueError(f"There is no flag {word}.")
+            raise BadArgument(f"There is no flag {word}.")
 
 
 OR_STDIN = Parameter(allow_leading_hyphen=True, validator=refuse_flags)
@@ -177,7 +177,7 @@ class Schedule:
         float, option("the schedule's A, as a share of all pairs", "X", name="--A")
     ] = DEFAULT_A_RATIO
     alpha: Annotated[float, option("how fast steps shrink", "X")] = DEFAULT_ALPHA
-    gamma: Annotated[float, option("how fast the distances tried shrink", "X")] = DEFAULT_GAMMA
+    gamma: Annotated[float, option("how fast the perturbations shrink", "X")] = DEFAULT_GAMMA
 
 
 # Reads files, asks people, and prints.
@@ -188,7 +188,7 @@ def read_text_file(file: Path) -> str:
     try:
         return file.read_text("utf-8")
     except UnicodeDecodeError:
-        raise BadArgument(f"{file} can't be read: it is no text in UTF-8.") from None
+        raise BadArgument(f"{file} can't be read: it is not text in UTF-8.") from None
     except OSError as error:
         raise BadArgument(f"{file} can't be read: {error.strerror}.") from None
 
@@ -196,7 +196,7 @@ def read_text_file(file: Path) -> str:
 def ask(question: str, flags: str) -> str:
     """Ask a person. `flags` are named in the error if there is no terminal. Raises BadArgument."""
     if not sys.stdin.isatty():
-        raise BadArgument(f"Nobody is there to ask for {question.lower()}; give {flags}.")
+        raise BadArgument(f"There is no terminal to ask for {question.lower()}; give {flags}.")
     return _prompt(question).strip()
 
 
@@ -205,10 +205,10 @@ def ask_password(question: str = "Password", *, from_stdin: bool) -> str:
     if from_stdin:
         return sys.stdin.readline().rstrip("\r\n")
     if not sys.stdin.isatty():
-        raise BadArgument("Nobody is there to ask for a password; give --password-stdin.")
+        raise BadArgument("There is no terminal to ask for a password; give --password-stdin.")
     with suppress(EOFError):
         return _prompt(question, password=True)
-    raise BadArgument("There was no password.")
+    raise BadArgument("No password was given.")
 
 
 def _prompt(question: str, *, password: bool = False) -> str:

@@ -3,11 +3,14 @@
 import asyncio
 import sys
 from types import ModuleType
+from typing import Annotated
 
 import pytest
+from cyclopts import Parameter
 
 from rookery.cli import main as frame
-from rookery.cli.options import Bounds
+from rookery.cli.options import Bounds, single
+from rookery.cli.token import read_days
 from rookery.errors import Complaint
 
 
@@ -93,7 +96,7 @@ def test_a_misspelt_command_is_a_usage_error_that_says_what_was_meant(
     one_command: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert frame.main(["prnt"]) == 2
-    said = 'Unknown command "prnt". Did you mean "print"? `rookery --help` explains.'
+    said = 'Unknown command "prnt". Did you mean "print"? See `rookery --help`.'
     assert capsys.readouterr().err == f"rookery: {said}\n"
 
 
@@ -105,8 +108,41 @@ def test_a_misspelt_flag_says_what_was_meant(
 
     one_command.__dict__["run"] = run
     assert frame.main(["print", "--color"]) == 2
-    said = "Unknown option: --color. Did you mean --colour? `rookery print --help` explains."
+    said = "Unknown option: --color. Did you mean --colour? See `rookery print --help`."
     assert capsys.readouterr().err == f"rookery: {said}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--copies", "2"], "RUN is missing."),
+        (["run", "--copies"], "--copies needs a value."),
+        (
+            ["run", "--copies", "x"],
+            'Invalid value for --copies: can\'t read "x" as a whole number.',
+        ),
+        (["run", "x"], 'Invalid value for LIMIT: can\'t read "x" as a whole number.'),
+        (["run", "1", "x"], "Invalid value for MOST: expected a whole number from 1 to 3650."),
+        (["run", "--wdl", "1", "2"], "--wdl takes 3 values. Only got 2."),
+    ],
+)
+def test_what_is_missing_or_no_number_is_named(
+    one_command: ModuleType, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(
+        run: str,
+        limit: int = 1,
+        most: Annotated[int, Parameter(converter=single(read_days))] = 1,
+        /,
+        *,
+        copies: int = 1,
+        wdl: tuple[int, int, int] = (0, 0, 0),
+    ) -> None:
+        """Print."""
+
+    one_command.__dict__["run"] = run
+    assert frame.main(["print", *words]) == 2
+    assert capsys.readouterr().err == f"rookery: {said} See `rookery print --help`.\n"
 
 
 def test_of_a_flag_that_is_given_twice_the_last_counts(one_command: ModuleType) -> None:
@@ -145,4 +181,4 @@ def test_what_are_no_bounds_gets_the_same_sentence_everywhere(
     one_command.__dict__["run"] = run
     assert frame.main(["print", "--sprt", text]) == 2
     said = f"Invalid value for --sprt: expected two numbers such as 0 5 or 0,5, not {text!r}."
-    assert capsys.readouterr().err == f"rookery: {said} `rookery print --help` explains.\n"
+    assert capsys.readouterr().err == f"rookery: {said} See `rookery print --help`.\n"
