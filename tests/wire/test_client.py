@@ -125,5 +125,6 @@ def test_a_wrong_password_keeps_nothing(
     empty_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert log_in("wrong", monkeypatch) == 3
-    assert "refuses (401)" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said == "rookery: The server refuses (401): Unknown user name or wrong password.\n"
     assert not (empty_home / "rookery").exists()

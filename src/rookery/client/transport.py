@@ -14,7 +14,7 @@ UNAUTHORIZED = 401
 WHERE_FROM = " Commands take a token from `rookery login`, --token-file or ROOKERY_TOKEN."
 CUT_OFF = (
     "{server} ended the connection while {file} was sent: it may be larger than the server"
-    " takes (ROOKERY_UPLOAD_MB there), or the token does not count."
+    " takes (ROOKERY_UPLOAD_MB there), or the token is not valid."
 )
 WHOLE_STREAM_SECONDS = float("inf")
 LONGEST_TEXT = 500
@@ -55,13 +55,14 @@ class HttpApiTransport:
         self.server = server.rstrip("/")
         shown = basic(*login) if login else f"Bearer {token}" if token else ""
         self._authorization = {"Authorization": shown} if shown else {}
+        self._hint = "" if login else WHERE_FROM
         self._http = HttpClient(seconds)
 
     def call(self, method: str, path: str, body: bytes | None = None) -> bytes:
         kind = {} if body is None else {"Content-Type": "application/json"}
         headers = kind | self._authorization
         answer = self._http.call(method, self.server + path, body=body, headers=headers)
-        return _accepted(answer.status, answer.phrase, answer.body)
+        return _accepted(answer.status, answer.phrase, answer.body, self._hint)
 
     def upload(self, method: str, path: str, file: Path) -> bytes:
         with file.open("rb") as data:
@@ -76,7 +77,7 @@ class HttpApiTransport:
                 if isinstance(problem.__cause__, BrokenPipeError | ConnectionResetError):
                     raise NoAnswer(CUT_OFF.format(server=self.server, file=file.name)) from None
                 raise
-        return _accepted(answer.status, answer.phrase, answer.body)
+        return _accepted(answer.status, answer.phrase, answer.body, self._hint)
 
     def lines(self, path: str, after: str, seconds: float) -> Iterator[bytes]:
         """An endless answer, line by line. `seconds` is how long it may be silent."""
@@ -98,7 +99,7 @@ class HttpApiTransport:
             whole_seconds=WHOLE_STREAM_SECONDS,
         ) as stream:
             if stream.status >= FIRST_REFUSAL:
-                _accepted(stream.status, stream.phrase, stream.read())
+                _accepted(stream.status, stream.phrase, stream.read(), self._hint)
             yield from stream.lines()
 
 
@@ -107,12 +108,12 @@ def not_rookery(server: str) -> CallFailed:
     return CallFailed(f"What answers at {server} is not a Rookery server of this version.")
 
 
-def _accepted(status: int, phrase: str, body: bytes) -> bytes:
+def _accepted(status: int, phrase: str, body: bytes, where_from: str) -> bytes:
     """The body of an accepted call. Raises CallRefused for a refusal."""
     if status < FIRST_REFUSAL:
         return body
     text = _words(body) or phrase
-    hint = WHERE_FROM if status == UNAUTHORIZED else ""
+    hint = where_from if status == UNAUTHORIZED else ""
     raise CallRefused(f"The server refuses ({status}): {text}{hint}", status, text)
 
 

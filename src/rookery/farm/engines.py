@@ -70,8 +70,12 @@ class UnknownEngine(RunFault):
     """there is no engine {name}"""
 
 
+class NoVersions(UnknownEngine):
+    """{name} is built in, and its record has not been changed"""
+
+
 class NotOfTeam(RunFault):
-    """only a member of the engine's team may do this, or an approver where nothing is private"""
+    """only a member of the engine's team may do this, or an approver if nothing is private"""
 
 
 class EngineInUse(RunFault):
@@ -79,11 +83,11 @@ class EngineInUse(RunFault):
 
 
 class EngineExists(RunFault):
-    """there is already an engine {name}; to replace its record takes `replace=true`"""
+    """there is already an engine {name}; give `replace=true` to replace its record"""
 
 
 class BuiltIn(RunFault):
-    """{name} is built in; an approver may replace its record by `replace=true`"""
+    """{name} is built in; an approver may replace its record with `replace=true`"""
 
 
 class UnknownVersion(RunFault):
@@ -91,12 +95,13 @@ class UnknownVersion(RunFault):
 
 
 class RecordsChanged(RunFault):
-    """the record of {engines} has changed since this run was submitted: look at the records that
-    the run has, and approve with `records` {digest}"""
+    """the record of {engines} has changed since this run was submitted: review the records of the
+    run, then approve it with `records` {digest}"""
 
 
 class OtherRecords(RunFault):
-    """the records that were looked at are not those of this run, which have `records` {digest}"""
+    """the run's records have changed since you reviewed them: review them again, then approve it
+    with `records` {digest}"""
 
 
 ActiveRuns = Callable[[], Awaitable[tuple[Run, ...]]]
@@ -246,7 +251,7 @@ class Engines:
         async with self._one_at_a_time:
             kept = self._kept.get(name)
             if kept is None or kept.removed or not self._sees(actor, kept.record):
-                raise UnknownEngine(name=name)
+                raise no_versions(name)
             self._check_writer(actor, kept.record)
             await self._check_idle(name, "it can't be removed before they end")
             now = self._clock.now()
@@ -274,7 +279,7 @@ class Engines:
             and not (mark and team == record.team)
         ):
             wanted = f"{record.team}{TEAM_MARK}{record.name}"
-            text = f"a private engine is named after its team, such as {wanted[:100]}"
+            text = f"a private engine must be named after its team, such as {wanted[:100]}"
             raise BadField(field="name", text=text)
 
     def _check_replaced(self, name: str, replacing: bool | None) -> None:
@@ -367,6 +372,11 @@ def _decoded(text: str) -> EngineRecord:
     return msgspec.json.decode(text, type=EngineRecord)
 
 
+def no_versions(name: str) -> UnknownEngine:
+    """Of an engine that has no record of its own to list or to remove."""
+    return (NoVersions if name in BUILT_IN_NAMES else UnknownEngine)(name=name)
+
+
 def plays(run: Run, engine: str) -> bool:
     return any(side.engine == engine for side in run.plan.sides)
 
@@ -374,7 +384,7 @@ def plays(run: Run, engine: str) -> bool:
 def _check_record(record: EngineRecord) -> None:
     """Checks that no regular expression in the record can run away, here or on a worker."""
     if record.private and not record.team:
-        raise BadField(field="private", text="a private engine belongs to a team")
+        raise BadField(field="private", text="a private engine needs a team")
     for field, pattern, check_pattern in (
         ("nets.pattern", record.nets.pattern, check),
         ("bench.pattern", record.bench.pattern, check_for_workers),

@@ -140,6 +140,15 @@ async def test_a_built_in_record_is_replaced_by_those_alone_who_say_so(api: Api)
     assert said.status_code == 200
 
 
+async def test_a_built_in_record_that_nobody_changed_is_said_to_be_one(api: Api) -> None:
+    told = (await api.get("/api/v1/engines/Stockfish/versions")).json()["error"]
+    assert told.endswith(": Stockfish is built in, and its record has not been changed.")
+    undone = await api.post("/api/v1/engines/Stockfish/restore", BORIS, {"version": 0})
+    assert (undone.status_code, "built in" in undone.text) == (404, True)
+    unknown = await api.get("/api/v1/engines/Minnow/versions")
+    assert "There is no engine Minnow" in unknown.text
+
+
 async def test_a_bad_record_is_refused_with_the_field(api: Api) -> None:
     answer = await put(api, {**ETHEREAL, "recipe": {"kind": "magic"}})
     assert answer.status_code == 400

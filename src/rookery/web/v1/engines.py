@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.boundary.domains import Domain, runs
-from rookery.farm.engines import UnknownEngine
+from rookery.farm.engines import UnknownEngine, no_versions
 from rookery.model.engine import EngineRecord
 from rookery.people.users import Scope
 from rookery.protocol import v1
@@ -25,7 +25,7 @@ WRITERS = (Scope.SUBMIT, Scope.APPROVE)
 # Records are small and in memory; only writing one awaits the database.
 
 
-@described(Operation("All engines known here", {200: v1.EngineList}))
+@described(Operation("All engines", {200: v1.EngineList}))
 @runs(Domain.LOOP, "records are in memory")
 async def list_engines(request: Request) -> Response:
     site = site_of(request)
@@ -48,7 +48,7 @@ async def get_engine(request: Request) -> Response:
 
 @described(
     Operation(
-        "Make an engine known, or replace what is known of it",
+        "Add an engine, or replace its record",
         {200: EngineRecord, 201: EngineRecord},
         path=BY_NAME,
         query={"replace": bool},
@@ -80,7 +80,7 @@ async def remove_engine(request: Request) -> Response:
         return json_answer(await site.engines.remove(_name(request), actor))
 
 
-@described(Operation("What was ever written of an engine", {200: v1.EngineVersions}, path=BY_NAME))
+@described(Operation("All versions of an engine's record", {200: v1.EngineVersions}, path=BY_NAME))
 @runs(Domain.LOOP, "awaits one query")
 async def list_versions(request: Request) -> Response:
     site = site_of(request)
@@ -89,13 +89,13 @@ async def list_versions(request: Request) -> Response:
         seen = site.privacy.may_see_engine(viewer, name)
         found = await site.engines.versions(name, viewer) if seen else ()
         if not found:
-            raise UnknownEngine(name=name)
+            raise no_versions(name)
     return json_answer(v1.EngineVersions(versions=found))
 
 
 @described(
     Operation(
-        "Make an engine what it was",
+        "Restore an earlier version of an engine's record",
         {200: v1.EngineList},
         path=BY_NAME,
         body=v1.RestoreBody,
