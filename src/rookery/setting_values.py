@@ -47,7 +47,7 @@ def some_of(*choices: str) -> Callable[[str], tuple[str, ...]]:
     def read(text: str) -> tuple[str, ...]:
         found = read_words(text)
         if not set(found) <= set(choices):
-            raise ValueError("some of " + ", ".join(choices) + ", by comma")
+            raise ValueError("some of " + ", ".join(choices) + ", separated by commas")
         return found
 
     return read

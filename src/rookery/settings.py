@@ -168,138 +168,153 @@ SETTINGS: Mapping[str, Setting] = {
     "port": Setting(integer(0, 65535), "port to listen on; 0 takes a free one"),
     "http": Setting(
         one_of("uvicorn", "mongoose"),
-        "what carries HTTP: uvicorn, or mongoose with rookery-asgi installed too",
+        "HTTP server: uvicorn, or mongoose where rookery-asgi is installed",
     ),
-    "base_url": Setting(read_address, "the address people and workers use, if not this machine's"),
+    "base_url": Setting(
+        read_address, "the address that people and workers use, if not http://HOST:PORT"
+    ),
     "internal_url": Setting(
         read_address,
-        "where other processes on the same database reach this one, if not by its host",
+        "address by which other servers on the same database reach this one, if not by --host",
     ),
     "lease_seconds": Setting(
-        integer(2, 60), "seconds after which a primary that is not heard of is taken over from"
+        integer(2, 60), "seconds of silence after which another server takes over from the primary"
     ),
-    "allowed_hosts": Setting(read_words, "further host names to answer to, by comma"),
-    "trusted_proxies": Setting(read_words, "proxies whose X-Forwarded-For counts, by comma"),
+    "allowed_hosts": Setting(read_words, "further host names to answer to, separated by commas"),
+    "trusted_proxies": Setting(
+        read_words, "proxies whose X-Forwarded-For is trusted, separated by commas"
+    ),
     "threadpool_tokens": Setting(integer(8, 2000), "threads for blocking work"),
-    "task_semaphore_size": Setting(integer(1, 100), "task requests that may wait for a hash"),
-    "event_streams": Setting(integer(1, 100_000), "streams of events that may be open at once"),
-    "cross_approval": Setting(read_switch, "1: approvers can't approve runs of their own"),
-    "login_to_view": Setting(read_switch, "1: only those with an account see anything of the site"),
-    "sign_up": Setting(read_switch, "0: nobody signs up, accounts are made by `rookery user add`"),
+    "task_semaphore_size": Setting(
+        integer(1, 100), "task requests that may wait for a password check at once"
+    ),
+    "event_streams": Setting(integer(1, 100_000), "event streams that may be open at once"),
+    "cross_approval": Setting(read_switch, "1: approvers can't approve their own runs"),
+    "login_to_view": Setting(read_switch, "1: visitors see nothing until they log in"),
+    "sign_up": Setting(read_switch, "0: nobody can sign up; `rookery user add` creates accounts"),
     "idle_account_days": Setting(
         integer(0, 3650), "days after which an account that was never used is removed; 0: never"
     ),
     "stop_run_cpu_hours": Setting(
-        integer(0, 10**9 - 1), "hours given to the fleet that make a worker's word stop a run"
+        integer(0, 10**9 - 1), "CPU hours a user must have given before their worker can stop a run"
     ),
     "complaint_cpu_hours": Setting(
-        integer(0, 10**9 - 1), "hours given to the fleet that make a complaint about a run count"
+        integer(0, 10**9 - 1),
+        "CPU hours a user must have given before their complaints about runs count",
     ),
     "complaint_days": Setting(
-        integer(0, 3650), "days after which a new account's complaints about runs count"
+        integer(0, 3650), "days after sign-up from which a user's complaints about runs count"
     ),
     "limit_per_address": Setting(
-        read_switch, "1: the machine limit counts per address, not per user"
+        read_switch, "1: the limit of machines applies to each address, not to each user"
     ),
     "cores_per_user": Setting(
-        integer(1, 10**9 - 1), "cores of one user that may play at once; with many machines, more"
+        integer(1, 10**9 - 1),
+        "cores of one user that may play at once; more with a higher limit of machines",
     ),
     "front_end": Setting(
-        read_switch, "0: fetches no packages for charts and boards; pages do without"
+        read_switch, "0: don't download packages for charts and boards; pages work without them"
     ),
     # ROOKERY_SIMULATED_FLEET, for checks and proofs.
     "simulated_fleet": Setting(
-        read_switch, "1: results count though no games can be played so fast; for simulated fleets"
+        read_switch, "1: count results that came impossibly fast; only for simulated fleets"
     ),
     "mind_github_quota": Setting(
-        read_switch, "0: machines near their GitHub limit get new runs all the same"
+        read_switch, "0: machines near their GitHub limit get new runs, too"
     ),
-    "nets_url": Setting(
-        read_address, "another server that gives nets, to which their readers are sent"
-    ),
+    "nets_url": Setting(read_address, "another server for nets: downloads are redirected to it"),
     "books_repository": Setting(
         read_repository,
-        "where `books.json` lists the books that official workers fetch; off: nobody is asked",
+        "git repository whose `books.json` lists the books of official workers; off: none",
     ),
     "upload_mb": Setting(
         integer(1, 100_000), "largest net, program or book that may be uploaded, in MB"
     ),
     "upload_quota_mb": Setting(
-        integer(0, 10**9 - 1), "nets, programs and books that one user may keep, in MB; 0: any"
+        integer(0, 10**9 - 1), "nets, programs and books that one user may keep, in MB; 0: no limit"
     ),
     "disk_reserve_mb": Setting(
-        integer(0, 10**9 - 1), "free space of the disk that uploads leave to the database, in MB"
+        integer(0, 10**9 - 1), "disk space that uploads leave free for the database, in MB"
     ),
     "files_url": Setting(
         read_files_place,
-        "where files are: a folder that servers share, or s3://bucket/prefix?endpoint=…",
+        "where files are kept: a folder that all servers share, or s3://bucket/prefix?endpoint=…",
     ),
     "files_old_url": Setting(
         read_files_place,
-        "the other place of a move: what the first one lacks is read from there",
+        "second place, from which files are read that the first one lacks (during a move)",
     ),
-    "files_seconds": Setting(integer(1, 60), "seconds that S3 storage may take for a request"),
+    "files_seconds": Setting(integer(1, 60), "seconds that a request to S3 storage may take"),
     "files_redirect": Setting(
         read_switch,
-        "1: who fetches a net, book, program or a task's games is sent to a signed address",
+        "1: downloads of nets, books, programs and games are redirected to signed addresses",
     ),
-    "head_seconds": Setting(integer(1, 600), "seconds within which a request's head must come"),
+    "head_seconds": Setting(
+        integer(1, 600), "seconds within which a request's headers must arrive"
+    ),
     "body_seconds": Setting(
-        integer(1, 30), "seconds for a small body, or for the next piece of a large one"
+        integer(1, 30),
+        "seconds within which a small body, or the next piece of a large one, must arrive",
     ),
     "git_schemes": Setting(
         some_of("https", "http", "ssh", "git", "file"),
-        "how commits may be looked up, by comma: https, http, ssh, git, file",
+        "protocols for fetching sources, separated by commas: https, http, ssh, git, file",
     ),
-    "git_hosts": Setting(read_words, "git servers inside this network that may be asked, by comma"),
-    "git_credentials": Setting(read_path, "file of git's `store` helper, for sources of engines"),
-    "mirror_sources": Setting(read_switch, "1: workers get all sources from this server"),
-    "github_token": Setting(read_text, "shown to GitHub, for a larger quota of calls"),
-    "github_api": Setting(read_address, "where GitHub's API is"),
-    "ask_thesaurus": Setting(read_path, "file with words that mean the same, for questions to Ask"),
-    "smtp_host": Setting(
-        read_text, "server that takes mail of this site; without one none is sent"
+    "git_hosts": Setting(
+        read_words, "git servers inside this network that may be called, separated by commas"
     ),
-    "smtp_port": Setting(integer(1, 65535), "port of that server"),
+    "git_credentials": Setting(
+        read_path, "file with passwords for repositories, as git's `store` helper writes it"
+    ),
+    "mirror_sources": Setting(read_switch, "1: workers fetch all sources from this server"),
+    "github_token": Setting(read_text, "token for GitHub's API, which raises its limit of calls"),
+    "github_api": Setting(read_address, "address of GitHub's API"),
+    "ask_thesaurus": Setting(read_path, "file with synonyms for questions to Ask"),
+    "smtp_host": Setting(read_text, "mail server (SMTP); without one, no mail is sent"),
+    "smtp_port": Setting(integer(1, 65535), "port of the mail server"),
     "smtp_tls": Setting(
         one_of("starttls", "tls", "none"),
-        "how mail is encrypted on its way to that server: starttls, tls or none",
+        "how the connection to the mail server is encrypted: starttls, tls or none",
     ),
-    "smtp_user": Setting(read_text, "name to log in there with, if it asks for one"),
-    "smtp_password": Setting(read_text, "password to log in there with"),
-    "mail_from": Setting(read_text, "address that mail of this site comes from"),
+    "smtp_user": Setting(read_text, "user name for the mail server, if it needs one"),
+    "smtp_password": Setting(read_text, "password for the mail server"),
+    "mail_from": Setting(read_text, "address that mail is sent from"),
     "webhook_hosts": Setting(
         read_words,
-        "hosts inside this network that webhooks may call, by comma; http will do for them",
+        "hosts inside this network that webhooks may call, also by http, separated by commas",
     ),
     "ask_backend": Setting(
         one_of("extractive", "openai", "ollama"),
-        "who answers: extractive (no model), openai (any compatible endpoint) or ollama",
+        "what writes answers: extractive (no model), openai (any compatible endpoint) or ollama",
     ),
     "ask_pipeline": Setting(
         one_of("direct", "threaded", "llamaindex"),
         "how answers are made: direct (on the loop), threaded or llamaindex (in threads)",
     ),
     "ask_model_url": Setting(
-        read_endpoint, "where the model is, such as https://api.example.org/v1"
+        read_endpoint, "address of the model, such as https://api.example.org/v1"
     ),
     "ask_model": Setting(read_text, "the model's name"),
-    "ask_api_key": Setting(read_text, "shown to the model's endpoint"),
-    "ask_connect_seconds": Setting(integer(1, 60), "seconds to reach the model"),
+    "ask_api_key": Setting(read_text, "API key for the model's endpoint"),
+    "ask_connect_seconds": Setting(integer(1, 60), "seconds to connect to the model"),
     "ask_first_seconds": Setting(integer(1, 600), "seconds until the model begins to answer"),
     "ask_next_seconds": Setting(integer(1, 600), "seconds between two pieces of its answer"),
-    "ask_answer_seconds": Setting(integer(1, 3600), "seconds for an answer in all"),
-    "ask_context_tokens": Setting(integer(500, 1_000_000), "tokens that a model is given to read"),
-    "ask_answer_tokens": Setting(integer(50, 100_000), "tokens that a model may answer"),
+    "ask_answer_seconds": Setting(integer(1, 3600), "seconds for a whole answer"),
+    "ask_context_tokens": Setting(
+        integer(500, 1_000_000), "most tokens that a model is given to read"
+    ),
+    "ask_answer_tokens": Setting(integer(50, 100_000), "most tokens in a model's answer"),
     "ask_model_questions": Setting(
-        integer(0, 10**9 - 1), "questions of one user and day that reach the model; 0: any number"
+        integer(0, 10**9 - 1), "questions that a user may ask the model per day; 0: no limit"
     ),
     "ask_visitor_questions": Setting(
-        integer(0, 10**9 - 1), "questions per hour and address without an account; 0: none"
+        integer(0, 10**9 - 1), "questions per hour from one address without an account; 0: none"
     ),
-    "ask_answers": Setting(integer(1, 1000), "answers that are made at once; more are refused"),
+    "ask_answers": Setting(
+        integer(1, 1000), "answers that are written at once; further questions are refused"
+    ),
     "ask_connections": Setting(integer(1, 9), "connections to the database that Ask uses at once"),
-    "ask_sessions": Setting(integer(1, 1000), "conversations that one user keeps"),
+    "ask_sessions": Setting(integer(1, 1000), "conversations that one user may keep"),
     "ask_messages": Setting(integer(2, 10_000), "messages of a conversation that are kept"),
     "ask_temporary_hours": Setting(
         integer(1, 10_000), "hours after which an unnamed conversation is removed"
@@ -312,10 +327,10 @@ SETTINGS: Mapping[str, Setting] = {
     ),
     "log_level": Setting(
         one_of("debug", "info", "warning", "error"),
-        "least level logged: debug, info, warning or error",
+        "lowest level to log: debug, info, warning or error",
     ),
     "access_log": Setting(read_switch, "1: log a line for each request"),
-    "detect_blocking": Setting(read_switch, "1: complain about calls that block the event loop"),
+    "detect_blocking": Setting(read_switch, "1: report calls that block the event loop"),
 }
 
 
@@ -337,7 +352,7 @@ def read_secret_files(environment: Mapping[str, str]) -> dict[str, str]:
         try:
             found[name] = Path(path).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is no text"
+            reason = getattr(error, "strerror", None) or "it is not text"
             raise SettingsError(f"{name}_FILE: {path} can't be read ({reason})") from None
     return found
 

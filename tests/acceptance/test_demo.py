@@ -39,4 +39,4 @@ def test_a_farm_of_real_people_is_not_served_as_an_invented_one(tmp_path: Path) 
         server.stop()
     refused = run_command("demo", "serve", data=data)
     assert refused.returncode == 3
-    assert "was not made by rookery demo seed" in refused.stderr
+    assert "was not made by `rookery demo seed`" in refused.stderr

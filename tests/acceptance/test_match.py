@@ -209,7 +209,7 @@ def test_a_tune_climbs_towards_the_planted_optimum(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("--games", 3), "--games is an even number"),
+        (("--games", 3), "--games must be even"),
         (("--games", 2), "Z: the engine has no such option"),
     ],
 )

@@ -54,7 +54,7 @@ def test_the_commits_of_a_clone_are_indexed_counted_and_forgotten(
     assert run(rebuild_index(database=flags)) == f"Indexed {size}\n"
 
     said = run(index_history(git=place, engine="Stockfish", remove=True, database=flags))
-    assert said == f"Forgot 2 commits of {place}.\n"
+    assert said == f"Removed 2 commits of {place}.\n"
     assert "Stockfish" not in run(show_index(database=flags))
 
 

@@ -152,6 +152,6 @@ def test_the_commands_tell_whose_files_they_are_until_somebody_claims_them(
     moved = run_command("files", "move", f"--to={shared}", data=there)
     assert (moved.returncode == 0, "another database" in moved.stderr) == (False, True)
     claimed = run_command("files", "claim", data=there, settings=files)
-    assert "now this database has them" in claimed.stdout
+    assert "belong to this database now" in claimed.stdout
     looked = run_command("doctor", data=there, settings=files).stdout
     assert f"in {shared}" in looked

@@ -50,7 +50,7 @@ def test_the_operator_grants_lists_and_revokes(tmp_path: Path) -> None:
     data = tmp_path / "data"
     assert add_user("olga", data).returncode == 0
     granted = run_command("repo", "grant", "git@example.org:owls/strix.git", data=data)
-    assert "ssh://git@example.org/owls/strix is opened" in granted.stdout
+    assert "ssh://git@example.org/owls/strix is fetched" in granted.stdout
     listed = run_command("repo", "list", data=data).stdout
     assert "ssh://git@example.org/owls/strix" in listed
     assert "everybody" in listed

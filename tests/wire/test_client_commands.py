@@ -109,7 +109,7 @@ def test_a_book_is_given_listed_and_removed(
     file = tmp_path / "mine+90.epd"
     file.write_bytes(demo_path().read_bytes())
     assert frame.main(["book", "add", str(file)]) == 0
-    assert capsys.readouterr().out == "mine+90.epd is kept: 96 openings.\n"
+    assert capsys.readouterr().out == "Uploaded mine+90.epd: 96 openings.\n"
     assert frame.main(["book", "list"]) == 0
     assert "mine+90.epd" in capsys.readouterr().out
     assert frame.main(["book", "remove", "mine+90.epd"]) == 0
@@ -243,7 +243,7 @@ def test_the_commands_stop_a_run_reopen_it_and_hide_it(
         assert capsys.readouterr().out == f"Run {run_id} is {state}.\n"
     assert frame.main(["runs", "restore", run_id]) == 0
     assert frame.main(["runs", "purge", run_id]) == 0
-    assert "0 tasks with 0 games are taken out." in capsys.readouterr().out
+    assert "0 tasks with 0 games are purged." in capsys.readouterr().out
 
 
 def test_the_commands_list_machines_and_block_none_that_nobody_knows(
@@ -263,7 +263,7 @@ def test_the_commands_show_and_change_ones_account(
 ) -> None:
     fork = "https://github.com/ada/Stockfish"
     assert frame.main(["me", "repository", "Stockfish", fork]) == 0
-    assert capsys.readouterr().out == f"Stockfish is at {fork}.\n"
+    assert capsys.readouterr().out == f"Your repository of Stockfish is {fork}.\n"
     assert frame.main(["me", "show"]) == 0
     assert capsys.readouterr().out.endswith(f"Stockfish: {fork}\n")
     assert frame.main(["me", "repository", "Stockfish", "--forget"]) == 0
@@ -296,5 +296,5 @@ def test_the_commands_remove_a_net(tmp_path: Path, capsys: pytest.CaptureFixture
     assert frame.main(["net", "upload", str(file), "--json"]) == 0
     name = json.loads(capsys.readouterr().out)["name"]
     assert frame.main(["net", "remove", name]) == 0
-    assert capsys.readouterr().out == f"{name} is removed.\n"
+    assert capsys.readouterr().out == f"Removed {name}.\n"
     assert frame.main(["net", "remove", name]) == 3

@@ -40,19 +40,19 @@ DAY = "YYYY-MM-DD"
 class FilterFlags:
     """The filters of a question."""
 
-    engine: Annotated[str, option("only of one engine", "NAME")] = ""
-    user: Annotated[str, option("only of one user", "NAME")] = ""
-    since: Annotated[datetime | None, option("only since a day", DAY)] = None
-    until: Annotated[datetime | None, option("only until a day", DAY)] = None
+    engine: Annotated[str, option("only what is about this engine", "NAME")] = ""
+    user: Annotated[str, option("only tests of this user", "NAME")] = ""
+    since: Annotated[datetime | None, option("not older than this day", DAY)] = None
+    until: Annotated[datetime | None, option("not newer than this day", DAY)] = None
     time_class: Annotated[
-        Literal["stc", "ltc", "vltc"] | None, option("only at such time controls", "CLASS")
+        Literal["stc", "ltc", "vltc"] | None, option("only tests at these time controls", "CLASS")
     ] = None
     outcome: Annotated[
         Literal["passed", "failed", "positive", "stopped"] | None,
-        option("only runs that ended so", "OUTCOME"),
+        option("only tests with this outcome", "OUTCOME"),
     ] = None
     kind: Annotated[
-        list[PassageKind] | None, option("only of this kind; may be given again", "KIND")
+        list[PassageKind] | None, option("only sources of this kind; may be repeated", "KIND")
     ] = None
 
     def make_filter(self) -> PassageFilter:
@@ -73,10 +73,10 @@ EVERYTHING = FilterFlags()
 @ask.default
 @ask.command(name="question")
 def ask_about(
-    question: Annotated[str, option("what you want to know")],
+    question: Annotated[str, option("your question, in quotes")],
     /,
     *,
-    session: Annotated[str, option("a conversation to go on with", "ID")] = "",
+    session: Annotated[str, option("continue this conversation", "ID")] = "",
     filters: FilterFlags = EVERYTHING,
     server: ServerFlags = THE_SERVER,
 ) -> None:
@@ -92,7 +92,7 @@ def ask_about(
     answer = _print_answer(events)
     _print_sources(transport.server, answer.sources)
     if answer.session_id:
-        print(f"\nGo on with: rookery ask --session {answer.session_id} '...'")
+        print(f"\nContinue with: rookery ask --session {answer.session_id} '...'")
 
 
 def _print_answer(events: Iterator[AskEvent]) -> AskAnswer:
@@ -126,7 +126,7 @@ def _in_utc(day: datetime | None) -> datetime | None:
 
 _INDEX = f"{__name__}_index"
 _INDEX_COMMANDS = {
-    "index": ("index_history", "Have questions find the commits of a repository."),
+    "index": ("index_history", "Add a repository's commits to what questions search."),
     "rebuild": ("rebuild_index", "Index everything from scratch."),
     "status": ("show_index", "Show what is indexed, and how far that is behind."),
 }

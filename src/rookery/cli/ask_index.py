@@ -41,11 +41,11 @@ Tell = Callable[[int], object]
 async def index_history(
     *,
     git: Annotated[str, option("a clone on this machine, or the address of one", "PATH|URL")],
-    engine: Annotated[str, option("the engine whose history it is", "NAME")] = "",
-    remove: Annotated[bool, option("forget this history instead")] = False,
+    engine: Annotated[str, option("engine that the repository belongs to", "NAME")] = "",
+    remove: Annotated[bool, option("remove the repository's commits again")] = False,
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
-    """Have questions find the commits of a repository.
+    """Add a repository's commits to what questions search.
 
     Only what is new since the last time is read. The commits of an engine's history are found by
     those who may see the engine, others by everybody."""
@@ -58,7 +58,7 @@ async def index_history(
         if remove:
             await rows.remove(history)
             await _catch_up(opened, "Removing")
-            print(f"Forgot {history.commits:,} commits of {source.repository}.")
+            print(f"Removed {history.commits:,} commits of {source.repository}.")
             return
         read = partial(_read, reader, source)
         try:

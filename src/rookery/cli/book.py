@@ -32,14 +32,14 @@ def add(
     file: Annotated[Path, option("a book in EPD or PGN")],
     /,
     *,
-    name: Annotated[str, option("another name than the file's", "NAME")] = "",
+    name: Annotated[str, option("name of the book (default: the file's)", "NAME")] = "",
     server: ServerFlags = THE_SERVER,
 ) -> None:
     """Upload a book to a server."""
     if not file.is_file():
         raise BadArgument(f"There is no file {file}.")
     taken = server.client.put_book(name or file.name, file)
-    server.tell(taken, f"{taken.name} is kept: {taken.openings:,} openings.")
+    server.tell(taken, f"Uploaded {taken.name}: {taken.openings:,} openings.")
 
 
 @book.command(name="list")
@@ -48,7 +48,7 @@ def list_books(
     all_books: Annotated[bool, option("official books too", name="--all")] = False,
     server: ServerFlags = THE_SERVER,
 ) -> None:
-    """List the books that are kept on a server."""
+    """List the uploaded books of a server."""
     found = server.client.books()
     columns: list[Column] = [
         ("name", "{.name}"),
@@ -68,7 +68,7 @@ def remove(
 ) -> None:
     """Remove a book from a server."""
     removed = server.client.remove_book(name)
-    server.tell(removed, f"{removed.name} is removed.")
+    server.tell(removed, f"Removed {removed.name}.")
 
 
 @book.command(name="import")
@@ -88,7 +88,7 @@ def import_from_openbench(
         for taken in found.taken:
             print(f"{taken.name}: {taken.openings:,} openings.")
         for sentence in found.not_mapped:
-            print(f"Not taken over: {sentence}")
+            print(f"Not imported: {sentence}")
     return 0 if found.taken or not found.not_mapped else 1
 
 
@@ -166,7 +166,7 @@ def _described(file: Path) -> Iterator[Described]:
         return
     for name, fields in found.items():
         if not isinstance(fields, dict):
-            raise BadArgument(f"{file}: {name} is no description of a book.")
+            raise BadArgument(f"{file}: {name} does not describe a book.")
         yield Described(str(fields.get("name") or name), fields, file.parent)
 
 

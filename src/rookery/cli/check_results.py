@@ -62,7 +62,7 @@ def judge_backup(age: timedelta | None) -> CheckResult:
     """The age of the latest backup; None if there is none."""
     advice = "rookery db backup, every day by a timer"
     if age is None:
-        return warned("backup", "none was ever made", advice)
+        return warned("backup", "there is none", advice)
     found = f"the latest is {age // timedelta(hours=1)} hours old"
     return warned("backup", found, advice) if age > OLD_BACKUP else well("backup", found)
 

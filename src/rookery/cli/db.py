@@ -46,7 +46,7 @@ from rookery.settings import SETTINGS, Settings, flag_name, read_settings, varia
 
 # Flags for settings: one flag for each, described by the setting itself.
 
-SETTINGS_GROUP = Group("Settings", "Each can also be given in the environment.", sort_key=9)
+SETTINGS_GROUP = Group("Settings", "Each can also be set in the environment.", sort_key=9)
 _DEFAULTS = Settings()
 
 
@@ -57,7 +57,8 @@ def setting(name: str) -> Parameter:
     if isinstance(default, bool):
         metavar, told = "0|1", str(int(default))
     else:
-        metavar, told = name.rsplit("_", maxsplit=1)[-1].upper(), str(default or "")
+        metavar = "CORES" if name == "cores_per_user" else name.rpartition("_")[2].upper()
+        told = str(default or "")
     shown = f" (default: {told})" if told and default != () else ""
     return option(f"{purpose}{shown} [{variable_name(name)}]", metavar, name=flag_name(name))
 
@@ -132,7 +133,7 @@ def open_target(settings: Settings, *, alone: bool = False) -> AbstractAsyncCont
 
 
 Note = Callable[[CopyCounts], object]
-Folder = Annotated[Path | None, option("folder of backups with files", "DIR")]
+Folder = Annotated[Path | None, option("folder of backups, which hold the files too", "DIR")]
 FILES_A_LINE = 1000
 TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
@@ -156,11 +157,11 @@ async def migrate(*, database: DatabaseSettings = THE_DATABASE) -> None:
 
 @db.command(name="backup")
 async def back_up(
-    file: Annotated[Path | None, option("where to write the database alone")] = None,
+    file: Annotated[Path | None, option("file to write the database alone to")] = None,
     /,
     *,
     folder: Folder = None,
-    keep: Annotated[int, option("with --folder: remove all but so many", "N")] = 0,
+    keep: Annotated[int, option("with --folder: keep only the newest N; 0: keep all", "N")] = 0,
     database: DatabaseSettings = THE_DATABASE,
 ) -> int:
     """Write the database and all files into a folder of backups, or the database alone into a
@@ -170,7 +171,7 @@ async def back_up(
         async with open_target(settings) as target:
             return await _back_up_with_files(target, settings, folder, keep)
     if file is None or folder is not None:
-        raise BadArgument("Give either a file, or --folder.")
+        raise BadArgument("Give a file or --folder.")
     place = await Threads().io(file.absolute)
     async with open_target(settings) as target:
         with _progress(f"Backing up to {place}"):
@@ -220,21 +221,23 @@ async def _make_tools(target: Target, settings: Settings, note: Note) -> BackupT
 
 @db.command
 async def restore(
-    file: Annotated[Path | None, option("what `rookery db backup FILE` wrote")] = None,
+    file: Annotated[Path | None, option("a file that `rookery db backup FILE` wrote")] = None,
     /,
     *,
     folder: Folder = None,
-    name: Annotated[str, option("with --folder: which, instead of the newest", "NAME")] = "",
+    name: Annotated[
+        str, option("with --folder: backup to restore (default: the newest)", "NAME")
+    ] = "",
     force: Annotated[bool, option("replace a database that is not empty")] = False,
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
-    """Replace everything with a backup."""
+    """Restore a backup, which replaces everything."""
     settings, known = database.read(), migrations.load_migrations()
     if folder is not None and file is None:
         await _restore_with_files(settings, BackupFolder(folder.absolute()), name, known, force)
         return
     if file is None or folder is not None:
-        raise BadArgument("Give either a file, or --folder.")
+        raise BadArgument("Give a file or --folder.")
     if not file.is_file():
         raise backup.RestoreFailed(reason=f"there is no file {file}")
     async with open_target(settings, alone=True) as target:
@@ -276,8 +279,8 @@ async def _restore_with_files(
 @db.command
 def timer(
     *,
-    folder: Annotated[Path, option("where the backups go", "DIR")],
-    keep: Annotated[int, option("how many are kept", "N")] = 14,
+    folder: Annotated[Path, option("folder for the backups", "DIR")],
+    keep: Annotated[int, option("how many backups to keep", "N")] = 14,
     at: Annotated[str, option("time of day", "HH:MM")] = "03:30",
     into: Annotated[
         Path | None, option("write both units into this folder (default: show them)", "DIR")
@@ -294,7 +297,7 @@ def timer(
     from rookery.cli.systemd import backup_units
 
     if TIME_OF_DAY.fullmatch(at) is None:
-        raise BadArgument(f"A time of day is written as 03:30, not {at!r}.")
+        raise BadArgument(f"--at takes a time of day such as 03:30, not {at!r}.")
     data = database.read().data.absolute()
     words = (f"--folder={folder.absolute()}", f"--keep={keep}")
     units = backup_units((*words, *as_words(replace(database, data=str(data)))), data, at)

@@ -70,7 +70,7 @@ async def seed(
     runs: Annotated[int, option("unfinished runs", "N")] = 200,
     machines: Annotated[int, option("machines that play them", "N")] = 10_000,
     history: Annotated[int, option("finished runs", "N")] = 1000,
-    chance: Annotated[int, option("the same number gives the same history", "N")] = 1,
+    chance: Annotated[int, option("random seed: the same number gives the same history", "N")] = 1,
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
     """Write people, machines and runs as if months had been played; no server may be running.
@@ -95,7 +95,7 @@ async def seed(
 def serve(*, flags: ServeSettings = NOTHING_SET) -> int:
     """Serve a farm that `rookery demo seed` made, and play for its invented machines.
 
-    Their results are random, and every page says so. Other farms can't be served like this.
+    The results are invented, and every page says so. It serves no other farm.
     """
     invented = asyncio.run(_find_invented(flags))
     settings = replace(flags.read(), simulated_fleet=True)
@@ -115,8 +115,7 @@ async def _find_invented(flags: ServeSettings) -> InventedFarm:
         found = await rows.load(FindingKind.INVENTED, [""], InventedFarm)
     if "" not in found:
         raise Complaint(
-            "This farm was not made by rookery demo seed, and nobody plays for its machines:"
-            " start it with rookery serve."
+            "This farm was not made by `rookery demo seed`: start it with `rookery serve`."
         )
     return found[""]
 

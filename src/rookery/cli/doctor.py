@@ -47,9 +47,7 @@ CONNECTIONS_A_SERVER = 12
 
 async def doctor(
     *,
-    public: Annotated[
-        str, option("look at a site from outside, through its proxy, instead of from here", "URL")
-    ] = "",
+    public: Annotated[str, option("check a site from outside, through its proxy", "URL")] = "",
     strict: Annotated[bool, option("exit with 1 for warnings too")] = False,
     json: AsJson = False,
     database: DatabaseSettings = THE_DATABASE,
@@ -66,7 +64,9 @@ async def doctor(
     """
     if public:
         if not is_web_address(public):
-            raise BadArgument(f"An address begins with https://, not {public!r}.")
+            raise BadArgument(
+                f"--public takes an address that begins with https://, not {public!r}."
+            )
         results = await Threads().io(lambda: list(examine_site(public.rstrip("/"))))
     else:
         results = [each async for each in examine_installation(database.read())]
@@ -106,13 +106,13 @@ def check_settings(settings: Settings) -> Iterator[CheckResult]:
     else:
         yield well("proxies", ", ".join(settings.trusted_proxies) or "none")
     if settings.sign_up:
-        advice = "accounts wait for an approver; ROOKERY_SIGN_UP=0 takes nobody in"
-        yield warned("sign-up", "anybody may sign up", advice)
+        advice = "approvers decide who gets in; ROOKERY_SIGN_UP=0 switches sign-up off"
+        yield warned("sign-up", "anybody can sign up", advice)
     else:
         yield well("sign-up", "closed")
     if settings.simulated_fleet:
-        advice = "unset ROOKERY_SIMULATED_FLEET: it is for proofs alone"
-        yield failed("simulated fleet", "results count that nobody can have played", advice)
+        advice = "unset ROOKERY_SIMULATED_FLEET, which is only for proofs"
+        yield failed("simulated fleet", "results count that came impossibly fast", advice)
 
 
 def check_disk(settings: Settings) -> CheckResult:

@@ -53,7 +53,9 @@ def examine_site(address: str) -> Iterator[CheckResult]:
         yield check_readiness(client.call("GET", f"{address}/readyz"))
         yield from check_caller(client, address, place)
     except CallFailed as problem:
-        yield failed("server", str(problem), "is it up, and does the proxy lead to it?")
+        yield failed(
+            "server", str(problem), "is the server up, and does the proxy pass requests to it?"
+        )
         return
     yield check_body_size(place)
     yield check_events(address)
@@ -70,15 +72,17 @@ def check_inside(address: str) -> Iterator[CheckResult]:
     except CallFailed as problem:
         status = getattr(problem, "status", 0)
         if status == MISSING:
-            yield skipped(NOT_LOOKED_AT, "this server does not tell it", "it is older than this")
+            yield skipped(NOT_LOOKED_AT, "this server can't tell", "it is older than this version")
         elif status in (UNAUTHORIZED, FORBIDDEN):
             advice = f"with an approver's token: rookery login {address}"
-            yield skipped(NOT_LOOKED_AT, "the server tells approvers alone", advice)
+            yield skipped(NOT_LOOKED_AT, "the server tells only approvers", advice)
         else:
             yield failed("inside", str(problem), "see the server's log")
         return
     except msgspec.MsgspecError:
-        yield skipped(NOT_LOOKED_AT, "this server tells it in another way", "use its own version")
+        yield skipped(
+            NOT_LOOKED_AT, "this server answers in another form", "use the doctor of its version"
+        )
         return
     yield from judge_inside(entry)
 
@@ -112,7 +116,7 @@ def check_certificate(place: SplitResult) -> CheckResult:
             assert isinstance(line, ssl.SSLSocket)
             shown, version = line.getpeercert(), line.version()
     except ssl.SSLCertVerificationError as error:
-        return failed("TLS", error.verify_message, "get a certificate that browsers believe")
+        return failed("TLS", error.verify_message, "get a certificate that browsers trust")
     except (OSError, ssl.SSLError) as error:
         return failed("TLS", str(error), "no connection with TLS could be made")
     since, until = (
@@ -138,7 +142,7 @@ def check_readiness(answer: HttpAnswer) -> CheckResult:
         ready = msgspec.json.decode(answer.body, type=Ready)
     except msgspec.MsgspecError:
         advice = "the proxy answers by itself, or leads elsewhere"
-        return failed("server", f"/readyz answers {answer.status} and is no Rookery", advice)
+        return failed("server", f"/readyz answers {answer.status}, but not as Rookery does", advice)
     if not ready.ready:
         return failed("server", f"not ready: {ready.reason}", "see docs/operate.md")
     if ready.warning:
@@ -154,13 +158,13 @@ def check_caller(client: HttpClient, address: str, place: SplitResult) -> Iterat
     answer = client.call("GET", f"{address}/callerz")
     after = datetime.now(UTC)
     if answer.status == MISSING:
-        yield warned("proxy", "this server has no /callerz", "it is of an older version")
+        yield warned("proxy", "this server has no /callerz", "it is an older version")
         return
     try:
         seen = msgspec.json.decode(answer.body, type=Caller)
     except msgspec.MsgspecError:
-        found = f"/callerz answers {answer.status} and no JSON"
-        yield failed("proxy", found, "the proxy must pass all paths on")
+        found = f"/callerz answers {answer.status} without JSON"
+        yield failed("proxy", found, "the proxy must pass on all paths")
         return
     yield from judge_caller(seen, place, _local_address(place))
     yield judge_clock("clock", "the server's clock", seen.time, before, after)
@@ -169,7 +173,7 @@ def check_caller(client: HttpClient, address: str, place: SplitResult) -> Iterat
 def judge_caller(seen: Caller, place: SplitResult, local: str) -> Iterator[CheckResult]:
     """Compare what the server received with what was sent from the address `local`."""
     if seen.scheme != place.scheme:
-        found = f"the server believes that it was called by {seen.scheme}"
+        found = f"the server thinks that it was called by {seen.scheme}"
         advice = "pass X-Forwarded-Proto on and name the proxy in ROOKERY_TRUSTED_PROXIES"
         yield failed("scheme", found, advice)
     else:
@@ -182,11 +186,11 @@ def judge_caller(seen: Caller, place: SplitResult, local: str) -> Iterator[Check
     if seen.address == local or is_public(seen.address):
         yield well("client address", seen.address)
     elif is_public(local):
-        found = f"the server takes us for {seen.address}"
+        found = f"the server sees us as {seen.address}"
         advice = "pass X-Forwarded-For on and name the proxy in ROOKERY_TRUSTED_PROXIES"
         yield failed("client address", found, advice)
     else:
-        found = f"the server takes us for {seen.address}, we are {local}"
+        found = f"the server sees us as {seen.address}, but we are {local}"
         advice = "right only if that is this network's gateway; else name the proxy as trusted"
         yield warned("client address", found, advice)
 
@@ -243,6 +247,6 @@ def check_hidden(answer: HttpAnswer) -> CheckResult:
 
 def check_sign_up(answer: HttpAnswer) -> CheckResult:
     if answer.status == OK:
-        advice = "accounts wait for an approver; ROOKERY_SIGN_UP=0 takes nobody in"
-        return warned("sign-up", "anybody may sign up", advice)
+        advice = "approvers decide who gets in; ROOKERY_SIGN_UP=0 switches sign-up off"
+        return warned("sign-up", "anybody can sign up", advice)
     return well("sign-up", "closed")

@@ -57,20 +57,22 @@ def put(
     file: Annotated[Path, option("a record in JSON")],
     /,
     *,
-    replace: Annotated[str, option("replace this record, even a built-in one", "NAME")] = "",
+    replace: Annotated[
+        str, option("replace the record of this engine, even a built-in one", "NAME")
+    ] = "",
     server: ServerFlags = THE_SERVER,
 ) -> None:
     """Add an engine, or replace its record."""
     given = record_in(file)
     record = server.client.put_engine(given, replace=True if replace == given.name else None)
-    server.tell(record, f"{record.name} is known.")
+    server.tell(record, f"The server has the record of {record.name}.")
 
 
 @engine.command
 def remove(name: EngineName, /, *, server: ServerFlags = THE_SERVER) -> None:
-    """Remove an engine, so that no new run can use it."""
+    """Remove an engine: it gets no new runs."""
     record = server.client.remove_engine(name)
-    server.tell(record, f"{record.name} is removed.")
+    server.tell(record, f"Removed {record.name}.")
 
 
 @engine.command
@@ -89,7 +91,7 @@ def history(name: EngineName, /, *, server: ServerFlags = THE_SERVER) -> None:
 @engine.command
 def restore(
     name: EngineName,
-    version: Annotated[int, option("its number, or 0: before anything was written")],
+    version: Annotated[int, option("number of the version; 0: as before the first one")],
     /,
     *,
     server: ServerFlags = THE_SERVER,
@@ -112,16 +114,16 @@ def import_engines(
     files: Annotated[list[Path], option("Engines/*.json")],
     /,
     *,
-    team: Annotated[str, option("whose engines they are", "TEAM")] = "",
+    team: Annotated[str, option("team that the engines belong to", "TEAM")] = "",
     write: Annotated[Path | None, option("write the records to a folder", "DIR")] = None,
-    put: Annotated[bool, option("make them known to the server")] = False,
+    put: Annotated[bool, option("add them to the server")] = False,
     replace: Annotated[
         list[str] | None,
-        option("an engine whose record may be replaced, may be repeated", "NAME"),
+        option("engine whose record may be replaced; may be repeated", "NAME"),
     ] = None,
     server: ServerFlags = THE_SERVER,
 ) -> None:
-    """Read engines of OpenBench with their presets."""
+    """Import OpenBench's engine files, with their presets."""
     wanted = replace or []
     found = [_read_openbench(file, team) for file in _files(files)]
     client = server.client if put else None
@@ -177,7 +179,7 @@ def _read_openbench(file: Path, team: str) -> ImportedEngine:
     except OSError:
         raise BadArgument(f"{file} can't be read.") from None
     except WireFault as fault:
-        raise BadArgument(f"{file} is no engine of OpenBench: {fault}") from None
+        raise BadArgument(f"{file} is not an engine file of OpenBench: {fault}") from None
 
 
 def _write(each: ImportedEngine, folder: Path) -> None:

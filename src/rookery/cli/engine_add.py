@@ -95,14 +95,14 @@ def add(
     address: Annotated[str, option("a git repository, folder or program")],
     /,
     *,
-    name: Annotated[str, option("what the engine is called", "NAME")] = "",
+    name: Annotated[str, option("name of the engine", "NAME")] = "",
     ref: Annotated[str, option("branch, tag or commit to try", "REF")] = "",
-    team: Annotated[str, option("whose engine it is", "TEAM")] = "",
+    team: Annotated[str, option("team that the engine belongs to", "TEAM")] = "",
     nets: Annotated[Path | None, option("folder with nets it needs", "DIR")] = None,
-    cache: Annotated[Path | None, option("where it is built and kept", "DIR")] = None,
+    cache: Annotated[Path | None, option("folder for builds", "DIR")] = None,
     write: Annotated[Path | None, option("write the record to a file", "FILE")] = None,
-    put: Annotated[bool, option("make it known to the server")] = False,
-    replace: Annotated[str, option("replace this record with it", "NAME")] = "",
+    put: Annotated[bool, option("add the engine to the server")] = False,
+    replace: Annotated[str, option("replace the record of this engine", "NAME")] = "",
     server: ServerFlags = THE_SERVER,
 ) -> None:
     """Build and try an engine, and propose its record."""
@@ -126,7 +126,7 @@ def add(
             raise BadArgument(f"{write} can't be written.") from None
     if put:
         server.client.put_engine(record, replace=record.name == replace)
-        print(f"{record.name} is known to the server.", file=sys.stderr)
+        print(f"The server has the record of {record.name}.", file=sys.stderr)
 
 
 def _made(attempt: "_Attempt") -> Trial:
@@ -161,7 +161,9 @@ class _Attempt:
         trials = Trials(self.workshop, self.threads, self.tell)
         sandbox = await self.workshop.sandbox()
         if not sandbox.available:
-            self.tell(f"Without a sandbox it can do here whatever you can. {sandbox.why}")
+            self.tell(
+                f"Without a sandbox, the engine can do anything here that you can. {sandbox.why}"
+            )
         if await self.threads.io(self.path.is_file):
             self.tell(f"Starting {self.path} ...")
             return await trials.program(self.name or engine_name(self.path.name), self.path)

@@ -27,7 +27,7 @@ MOST_SHOWN = 20
 
 files = command_group(
     "files",
-    "Move files to another place, compare them with the rows that name them, or claim them.",
+    "Move stored files to another place, check that none is missing, or claim them.",
     """\
   rookery files move --to 's3://farm/files?endpoint=https://s3.example.org'
   rookery files check""",
@@ -37,7 +37,12 @@ files = command_group(
 @files.command
 async def move(
     *,
-    to: Annotated[str, option("a folder, or s3://…; else from the old place", "URL")] = "",
+    to: Annotated[
+        str,
+        option(
+            "a folder, or s3://… (default: from ROOKERY_FILES_OLD_URL to the present place)", "URL"
+        ),
+    ] = "",
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
     """Copy every file to another place, also while servers run. May be interrupted and repeated:
@@ -56,7 +61,7 @@ async def move(
         if counts.lost:
             shown = ", ".join(counts.lost[:MOST_SHOWN])
             raise Complaint(
-                f"{len(counts.lost)} files that rows name are not in the source: {shown}"
+                f"{len(counts.lost)} files that the database knows are not in the source: {shown}"
             )
         _explain_next(opened, to)
 
@@ -69,7 +74,9 @@ def _find_ends(opened: Database, threads: Threads, to: str) -> tuple[FilePlace, 
     elif settings.files_old_url:
         source, target = read_place(settings.files_old_url, named="ROOKERY_FILES_OLD_URL"), here
     else:
-        raise Complaint("Say where to with --to, or set ROOKERY_FILES_OLD_URL to where files were.")
+        raise Complaint(
+            "Give --to, or set ROOKERY_FILES_OLD_URL to the place that the files were in."
+        )
     if source == target:
         raise Complaint(f"The files are in {source} already.")
     make_folder(target)
@@ -83,23 +90,23 @@ def _explain_next(opened: Database, to: str) -> None:
         return
     before = opened.settings.files_url or find_place(opened.settings)
     print(
-        "Now set for every server, and restart one after the other:\n"
+        "Now set for every server, and restart the servers one after the other:\n"
         f"  ROOKERY_FILES_URL={before}\n"
         f"  ROOKERY_FILES_OLD_URL={to}\n"
         "When all of them read from both places (one server alone needs no such round), set\n"
         f"  ROOKERY_FILES_URL={to}\n"
         f"  ROOKERY_FILES_OLD_URL={before}\n"
-        "and restart them again. Then run `rookery files move` once more, for what came in"
-        " meanwhile."
+        "and restart them again. Then run `rookery files move` once more, for files that were"
+        " uploaded meanwhile."
     )
 
 
 @files.command
 async def claim(*, database: DatabaseSettings = THE_DATABASE) -> None:
-    """Make the files those of this database, such as after it was restored elsewhere.
+    """Mark the stored files as this database's, for example after it was restored elsewhere.
 
-    Until then its servers remove nothing from a place that another database has marked. Two farms
-    must never use the same place: what one of them does not know, it removes.
+    Servers remove nothing from a place that another database has marked. Two farms must never share
+    a place: each removes files that it does not know.
     """
     async with _opened(database) as (opened, threads):
         clock, settings = opened.accounts.clock, opened.settings
@@ -107,20 +114,20 @@ async def claim(*, database: DatabaseSettings = THE_DATABASE) -> None:
         name = await load_database_name(opened.pool, opened.queries)
         if not name:
             raise Complaint(
-                "The database does not tell which it is: grant its account the right to execute"
+                "The database's identity can't be read: grant its account the right to execute"
                 " pg_control_system()."
             )
         before = await threads.files(place.mark.read)
         await threads.files(place.mark.write, name)
     if before in {"", name}:
-        print(f"The files in {place.name} are those of this database ({name}).")
+        print(f"The files in {place.name} belong to this database ({name}).")
     else:
-        print(f"The files in {place.name} were those of {before}; now this database has them.")
+        print(f"The files in {place.name} belonged to {before}, and belong to this database now.")
 
 
 @files.command
 async def check(*, database: DatabaseSettings = THE_DATABASE) -> int:
-    """Compare files with rows: exit code 1 if a row names a file that is not there."""
+    """Check that no file is missing; exit code 1 if one is."""
     async with _opened(database) as (opened, threads):
         clock = opened.accounts.clock
         place = await threads.io(open_files, opened.settings, threads, clock, SilentLog())
@@ -128,10 +135,10 @@ async def check(*, database: DatabaseSettings = THE_DATABASE) -> int:
         kinds = [each async for each in found]
     columns: list[Column] = [
         ("kind", "{.kind}"),
-        ("named by rows", "{.named:,}"),
+        ("in the database", "{.named:,}"),
         ("bytes", "{.bytes:,}"),
         ("missing", lambda each: f"{len(each.missing):,}"),
-        ("without a row", lambda each: f"{len(each.orphans):,}"),
+        ("not in the database", lambda each: f"{len(each.orphans):,}"),
     ]
     print_table(columns, kinds)
     return int(_tell_missing(kinds))

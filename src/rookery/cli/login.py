@@ -45,7 +45,9 @@ UNAUTHORIZED = 401
 
 Address = Annotated[
     str,
-    option(f"where it is (default: where you logged in last, or {THIS_MACHINE}) [{SERVER}]", "URL"),
+    option(
+        f"address of the server (default: the last login's, or {THIS_MACHINE}) [{SERVER}]", "URL"
+    ),
 ]
 # Not the token itself, because everybody on a machine can read the words of a command.
 TokenFile = Annotated[
@@ -154,19 +156,21 @@ def write_logins(logins: Logins) -> None:
 def login(
     *,
     server: Address = "",
-    user: Annotated[str, option("your name there", "NAME")] = "",
+    user: Annotated[str, option("your user name on the server", "NAME")] = "",
     password_stdin: Annotated[bool, option("read the password from stdin")] = False,
-    days: Annotated[int | None, option("for how long (default: for ever)", "N")] = None,
+    days: Annotated[
+        int | None, option("days until the token expires (default: never)", "N")
+    ] = None,
 ) -> None:
-    """Ask for your name and password, have the server make a token and keep it.
+    """Log in to a server with name and password, and save a token that it creates.
 
-    The commands that call this server use it: submit, runs, watch and others. The password is not
-    kept.
+    Commands that call this server use the token: submit, runs, watch and others. The password is
+    not saved.
     """
     address = server_address(server)
     name = user or ask("Name", "--user and --password-stdin")
     if address.startswith("http://") and not is_loopback(urlsplit(address).hostname or ""):
-        print(f"Warning: the way to {address} is not encrypted.", file=sys.stderr)
+        print(f"Warning: the connection to {address} is not encrypted.", file=sys.stderr)
     transport = HttpApiTransport(address, login=(name, ask_password(from_stdin=password_stdin)))
     wish = people.NewToken(
         note=f"rookery login on {os.uname().nodename}"[:200],
@@ -175,11 +179,11 @@ def login(
     made = Client(transport).make_token(wish)
     kept = KeptToken(made.token.id, made.secret, name)
     write_logins(Logins(address, read_logins().tokens | {address: kept}))
-    print(f"Logged in to {address} as {name}; `rookery logout` ends it.")
+    print(f"Logged in to {address} as {name}; `rookery logout` logs out.")
 
 
 def logout(*, server: Address = "") -> None:
-    """Revoke the token that `rookery login` keeps, and forget it."""
+    """Revoke the token that `rookery login` saved, and delete it."""
     address, before = server_address(server), read_logins()
     kept = before.tokens.get(address)
     if kept is None:
@@ -210,7 +214,7 @@ Passwords = Annotated[
 
 @me.command(name="show")
 def show_me(*, server: ServerFlags = THE_SERVER) -> None:
-    """Show your account there."""
+    """Show your account."""
     found = server.client.me()
     if server.json:
         print_json(found)
@@ -218,7 +222,7 @@ def show_me(*, server: ServerFlags = THE_SERVER) -> None:
     print(f"{found.name}{', an approver' if found.approver else ''} <{found.email}>")
     print(f"This token is for: {', '.join(found.scopes)}")
     print(f"Teams: {', '.join(found.teams) or 'none'}")
-    print(f"Machines at one time: {found.machine_limit}")
+    print(f"Machines at once: {found.machine_limit}")
     for engine, repository in found.repositories.items():
         print(f"{engine}: {repository}")
 
@@ -228,7 +232,7 @@ def password(*, password_stdin: Passwords = False, server: ServerFlags = THE_SER
     """Change your password, which ends your other sessions."""
     present = ask_password("Present password", from_stdin=password_stdin)
     new = ask_password("New password", from_stdin=password_stdin)
-    if not password_stdin and ask_password("The new one again", from_stdin=False) != new:
+    if not password_stdin and ask_password("The new password again", from_stdin=False) != new:
         raise BadArgument("The two new passwords differ.")
     change = people.MeChange(current_password=present, password=new)
     told = "Your password is changed; other sessions have ended, tokens stay."
@@ -251,32 +255,36 @@ def email(
 
 @me.command
 def repository(
-    engine: Annotated[str, option("its name there")],
-    url: Annotated[str, option("your repository of it")] = "",
+    engine: Annotated[str, option("name of the engine")],
+    url: Annotated[str, option("your repository of the engine")] = "",
     /,
     *,
-    forget: Annotated[bool, option("forget the one that is known")] = False,
+    forget: Annotated[bool, option("remove your repository of the engine")] = False,
     server: ServerFlags = THE_SERVER,
 ) -> None:
-    """Set the repository with your branches of an engine."""
+    """Set the repository that holds your branches of an engine."""
     if bool(url) is forget:
         raise BadArgument("Give a URL or --forget.")
     wish = people.MeChange(repositories={engine: None if forget else url})
     found = server.client.change_me(wish)
     place = found.repositories.get(engine)
-    told = f"is at {place}" if place else "is where the engine's record says"
-    server.tell(found, f"{engine} {told}.")
+    told = (
+        f"Your repository of {engine} is {place}."
+        if place
+        else f"You use {engine}'s usual repository."
+    )
+    server.tell(found, told)
 
 
 team = command_group(
     "team",
-    "Make teams on a server, list them, take members in or out.",
+    "Create teams on a server, list them, add or remove members.",
     """\
   rookery team create owls
   rookery team add owls sven --lead""",
 )
-TeamName = Annotated[str, option("its name", name="TEAM")]
-Member = Annotated[str, option("whom", name="USER")]
+TeamName = Annotated[str, option("name of the team", name="TEAM")]
+Member = Annotated[str, option("name of the user", name="USER")]
 
 
 @team.command(name="list")
@@ -293,7 +301,7 @@ def list_teams(*, server: ServerFlags = THE_SERVER) -> None:
 
 @team.command
 def create(name: TeamName, /, *, server: ServerFlags = THE_SERVER) -> None:
-    """Make a team, and lead it."""
+    """Create a team, and lead it."""
     _tell_members(server.client.create_team(name), server)
 
 
@@ -303,16 +311,16 @@ def add_member(
     user: Member,
     /,
     *,
-    lead: Annotated[bool, option("who may take others in")] = False,
+    lead: Annotated[bool, option("as a lead, who may add others")] = False,
     server: ServerFlags = THE_SERVER,
 ) -> None:
-    """Add somebody to a team."""
+    """Add a user to a team."""
     _tell_members(server.client.join_team(name, user, lead=lead), server)
 
 
 @team.command(name="remove")
 def remove_member(name: TeamName, user: Member, /, *, server: ServerFlags = THE_SERVER) -> None:
-    """Remove somebody from a team."""
+    """Remove a user from a team."""
     _tell_members(server.client.leave_team(name, user), server)
 
 

@@ -103,7 +103,7 @@ class MatchFlags(GameFlags):
     engine: Annotated[
         list[list[str]],
         option(
-            "cmd=, name=, tc=, threads=, dir=, option.NAME=; repeat for each engine",
+            "an engine: cmd=, name=, tc=, threads=, dir=, option.NAME=; repeat for each engine",
             "KEY=VALUE...",
             group=PLAYERS,
             converter=read_engines,
@@ -112,17 +112,19 @@ class MatchFlags(GameFlags):
             accepts_keys=False,
         ),
     ] = field(default_factory=list)
-    gauntlet: Annotated[bool, option("the first against all others", group=PLAYERS)] = False
-    games: Annotated[int | None, _length("at most so many, for each pairing", "N")] = None
+    gauntlet: Annotated[bool, option("the first engine plays all the others", group=PLAYERS)] = (
+        False
+    )
+    games: Annotated[int | None, _length("most games of each pairing", "N")] = None
     sprt: Annotated[Bounds, _length("a sequential test between these bounds")] = None
-    model: Annotated[Literal["normalized", "logistic"], _length("of the bounds", "MODEL")] = (
+    model: Annotated[Literal["normalized", "logistic"], _length("scale of the bounds", "MODEL")] = (
         "normalized"
     )
-    alpha: Annotated[float, _length("chance to accept what is worth ELO0", "P")] = 0.05
-    beta: Annotated[float, _length("chance to reject what is worth ELO1", "P")] = 0.05
+    alpha: Annotated[float, _length("chance to accept an engine that is worth ELO0", "P")] = 0.05
+    beta: Annotated[float, _length("chance to reject an engine that is worth ELO1", "P")] = 0.05
     runner: Annotated[
         Literal["builtin", "fastchess"],
-        option("who referees: the built-in runner, or the fastchess on the PATH", "RUNNER"),
+        option("what plays the games: the built-in runner, or the fastchess on the PATH", "RUNNER"),
     ] = "builtin"
 
 
@@ -138,7 +140,7 @@ def match(*, flags: MatchFlags = A_MATCH, session: SessionFlags = THIS_SESSION) 
       rookery match --engine cmd=./a --engine cmd=./b --engine cmd=./c --games 200
 
     Exit codes: 0 accepted, or all games of a match without a test played; 1 rejected; 2 the command
-    line makes no sense; 3 the match could not be played; 4 no verdict within the games allowed; 130
+    line is wrong; 3 the match could not be played; 4 no verdict within the games allowed; 130
     interrupted, with a resume file.
     """
     if session.resume is not None:
@@ -192,7 +194,7 @@ def choose_fastchess(flags: MatchFlags, kept: Journal) -> FastchessProgram | Non
     if flags.runner != "fastchess":
         return None
     if kept.entries:
-        warn("fastchess can't go on in the middle: the built-in runner plays the rest")
+        warn("fastchess can't continue a match: the built-in runner plays the rest")
         return None
     return require_fastchess()
 
@@ -231,7 +233,7 @@ def _tell(play: MatchSession, files: GameFiles, runner: str, *, as_json: bool) -
 def read_field(flags: MatchFlags) -> MatchField:
     """The engines from the command line. Raises BadArgument."""
     if bool(flags.new or flags.base) == bool(flags.engine):
-        raise BadArgument("Give --new and --base, or --engine for each of several.")
+        raise BadArgument("Give --new and --base, or --engine for each engine.")
     engines = _described(flags) if flags.engine else (_side(flags, "new"), _side(flags, "base"))
     if len(engines) < 2:
         raise BadArgument("A match needs two engines.")
@@ -289,7 +291,7 @@ def make_sprt(flags: MatchFlags, field: MatchField) -> Sprt | None:
     if flags.sprt is None:
         return None
     if len(field.engines) != 2:
-        raise BadArgument("--sprt is a test between two engines.")
+        raise BadArgument("--sprt takes exactly two engines.")
     try:
         return Sprt(
             flags.sprt[0], flags.sprt[1], MODELS[flags.model], alpha=flags.alpha, beta=flags.beta
@@ -304,7 +306,7 @@ def count_rounds(flags: MatchFlags, sprt: Sprt | None) -> int | None:
     if games is None:
         return None
     if games < 2 or games % 2:
-        raise BadArgument("--games is an even number: openings are played with both colours.")
+        raise BadArgument("--games must be even: each opening is played with both colours.")
     return games // 2
 
 

@@ -66,36 +66,43 @@ class GameFlags:
         str | None, _game("games at a time: 4, MAX, PHYS-1 (default: PHYS-1)", "N")
     ] = None
     margin: Annotated[int, _game("time margin in ms", "MS")] = 20
-    pgn: Annotated[Path | None, _game("add the games to this file", "FILE")] = None
+    pgn: Annotated[Path | None, _game("append the games to this file", "FILE")] = None
     book: Annotated[
         Path | None,
         _opening(
-            f"EPD or PGN, plain or packed; {DEMO} comes along and is the usual one, none is the"
-            " starting position",
+            "EPD or PGN, plain or packed; none: the starting position (default: the bundled"
+            f" {DEMO})",
             "FILE",
         ),
     ] = None
-    book_depth: Annotated[int | None, _opening("full moves of PGN openings", "MOVES")] = None
-    order: Annotated[Literal["random", "sequential"], _opening("of the openings", "ORDER")] = (
+    book_depth: Annotated[int | None, _opening("full moves to play of PGN openings", "MOVES")] = (
+        None
+    )
+    order: Annotated[Literal["random", "sequential"], _opening("order of openings", "ORDER")] = (
         "random"
     )
-    seed: Annotated[int, _opening("of the random order", "N")] = FIRST_SEED
+    seed: Annotated[int, _opening("seed of the random order", "N")] = FIRST_SEED
     start: Annotated[int, _opening("number of the first opening", "N")] = 1
     chess960: Annotated[bool, _opening("Fischer random")] = False
     resign: Annotated[
-        tuple[int, int] | None, _rule("when a side resigns (default: 3 600)", "MOVES CP")
+        tuple[int, int] | None,
+        _rule("a side resigns after MOVES scores of -CP or less (default: 3 600)", "MOVES CP"),
     ] = None
-    two_sided: Annotated[bool, _rule("both sides agree on who resigns")] = False
+    two_sided: Annotated[bool, _rule("resign only when both engines agree")] = False
     draw: Annotated[
-        tuple[int, int, int] | None, _rule("when it is a draw (default: 34 8 20)", "FROM MOVES CP")
+        tuple[int, int, int] | None,
+        _rule(
+            "a draw from move FROM on, after MOVES moves within CP of 0 (default: 34 8 20)",
+            "FROM MOVES CP",
+        ),
     ] = None
     no_adjudication: Annotated[bool, _rule("play every game out")] = False
-    max_moves: Annotated[int, _rule("after so many it is a draw; 0: never", "N")] = 0
-    syzygy: Annotated[list[str], _rule("tablebases; with --syzygy-men", "DIR")] = field(
-        default_factory=list
+    max_moves: Annotated[int, _rule("draw after N moves; 0: never", "N")] = 0
+    syzygy: Annotated[list[str], _rule("folder with tablebases; needs --syzygy-men", "DIR")] = (
+        field(default_factory=list)
     )
-    syzygy_men: Annotated[int, _rule("complete up to so many men", "N")] = 0
-    strict_pvs: Annotated[bool, _rule("an illegal variation loses")] = False
+    syzygy_men: Annotated[int, _rule("men up to which the tablebases are complete", "N")] = 0
+    strict_pvs: Annotated[bool, _rule("an engine that shows an illegal variation loses")] = False
 
 
 def make_setup(flags: GameFlags, *, chess960: bool = False) -> Setup:
@@ -104,7 +111,7 @@ def make_setup(flags: GameFlags, *, chess960: bool = False) -> Setup:
         raise BadArgument("--syzygy and --syzygy-men go together.")
     numbers = (flags.margin, flags.max_moves, flags.syzygy_men, *(flags.resign or ()))
     if min(*numbers, *(flags.draw or ())) < 0:
-        raise BadArgument("Margins, moves, men and scores are not negative.")
+        raise BadArgument("Margins, moves, men and scores can't be negative.")
     return Setup(
         adjudication=_adjudication(flags),
         chess960=flags.chess960 or chess960,
@@ -143,7 +150,7 @@ def load_book(flags: GameFlags) -> OpeningBook | None:
     if path is None:
         return None
     if flags.book_depth is not None and flags.book_depth < 0:
-        raise BadArgument("--book-depth is not negative.")
+        raise BadArgument("--book-depth can't be negative.")
     plies = None if flags.book_depth is None else 2 * flags.book_depth
     try:
         return OpeningBook.load(path, plies=plies)
@@ -202,7 +209,7 @@ def read_options(words: Iterable[str]) -> dict[str, str]:
     for word in words:
         name, sign, value = word.partition("=")
         if not name or not sign:
-            raise BadArgument(f"{word!r} is no option: write NAME=VALUE.")
+            raise BadArgument(f"{word!r} is not an option: write NAME=VALUE.")
         options[name] = value
     return options
 
@@ -212,7 +219,7 @@ def split_command(text: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        raise BadArgument(f"{text!r} is no command: {error}.") from None
+        raise BadArgument(f"{text!r} is not a command: {error}.") from None
     if not words:
         raise BadArgument("An engine needs a command.")
     # The bundled engine is always available, even if its program is not on the PATH.
@@ -253,17 +260,17 @@ def read_engine(flags: GameFlags, words: Sequence[str]) -> EngineSpec:
     """Parse an engine from words like cmd=./a name=A tc=5+0.05 threads=2 dir=/tmp
     option.Hash=64."""
     if bare := [word for word in words if "=" not in word]:
-        raise BadArgument(f"{bare[0]!r} says nothing about an engine: write cmd={bare[0]}.")
+        raise BadArgument(f"--engine takes KEY=VALUE, not {bare[0]!r}: write cmd={bare[0]}.")
     pairs = [word.partition("=")[::2] for word in words]
     given = {name: value for name, value in pairs if not name.startswith("option.")}
     options = [f"{name[7:]}={value}" for name, value in pairs if name.startswith("option.")]
     if unknown := given.keys() - {"cmd", "name", "tc", "threads", "dir"}:
-        raise BadArgument(f"An engine has no {min(unknown)}: {' '.join(words)}")
+        raise BadArgument(f"--engine has no key {min(unknown)}: {' '.join(words)}")
     if not given.get("cmd"):
-        raise BadArgument(f"An engine needs cmd=...: {' '.join(words)}")
+        raise BadArgument(f"--engine needs cmd=...: {' '.join(words)}")
     threads = given.get("threads")
     if threads is not None and not threads.isdecimal():
-        raise BadArgument(f"threads={threads} is no number: {' '.join(words)}")
+        raise BadArgument(f"threads={threads} is not a number: {' '.join(words)}")
     return make_engine(
         flags,
         given.get("name") or name_program(given["cmd"]),

@@ -153,14 +153,14 @@ class ResumeFile:
 
     def way_on(self, kind: str) -> str:
         """A sentence with the command that continues later; empty if nothing was stored."""
-        return f" To go on: rookery {kind} --resume {self.path}" if self.path.exists() else ""
+        return f" To continue: rookery {kind} --resume {self.path}" if self.path.exists() else ""
 
     def leave(self, kind: str) -> None:
         """After a fault, print how to continue, or remove a file without games."""
         if not self.path.exists():
             return
         if read_journal(self.path, kind).entries:
-            print(f"To go on: rookery {kind} --resume {self.path}", file=sys.stderr)
+            print(f"To continue: rookery {kind} --resume {self.path}", file=sys.stderr)
         elif not self.keep:
             self.path.unlink()
 
@@ -171,9 +171,9 @@ class SessionFlags:
     """The flags of one session that do not affect the games."""
 
     json: Annotated[bool, option("print one JSON object at the end")] = False
-    resume: Annotated[Path | None, option("go on where it was left", "FILE")] = None
-    resume_file: Annotated[Path | None, option("keep the resume file here", "FILE")] = None
-    failures: Annotated[Path, option("keep what engines did wrong", "FILE")] = Path(FAILURES)
+    resume: Annotated[Path | None, option("continue from this resume file", "FILE")] = None
+    resume_file: Annotated[Path | None, option("where to keep the resume file", "FILE")] = None
+    failures: Annotated[Path, option("file for failures of engines", "FILE")] = Path(FAILURES)
 
 
 THIS_SESSION = SessionFlags()

@@ -26,8 +26,10 @@ net = command_group(
   rookery net upload nn-0123456789ab.nnue --server https://farm.example.org
   rookery net remove nn-0123456789ab.nnue""",
 )
-File = Annotated[Path, option("nn-0123456789ab.nnue, or any other, which then goes by its SHA-256")]
-Engine = Annotated[str, option("whose it is", "NAME")]
+File = Annotated[
+    Path, option("nn-0123456789ab.nnue, or any other file, which is named by its SHA-256")
+]
+Engine = Annotated[str, option("engine that the net belongs to", "NAME")]
 
 
 def _check_file(file: Path) -> None:
@@ -47,10 +49,10 @@ async def add(
     /,
     *,
     engine: Engine = "",
-    user: Annotated[str, option("who gives it", "NAME")],
+    user: Annotated[str, option("user that the net is from", "NAME")],
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
-    """Add a net, named by its hash."""
+    """Add a net to this machine's database, named by its hash."""
     async with open_database(database, create=True) as opened:
         if await opened.accounts.users.by_name(user) is None:
             raise UnknownUser(user)
@@ -65,7 +67,7 @@ async def add(
             raise Complaint(f"There is already a net {taken.name}.")
         await opened.accounts.audit.write(about_net(taken.name, user, clock.now(), engine))
     size = file.stat().st_size
-    print(f"Added {taken.name} ({size:,} bytes, {taken.size:,} as it is sent).")
+    print(f"Added {taken.name} ({size:,} bytes, {taken.size:,} compressed).")
 
 
 @net.command(name="list")
@@ -88,7 +90,7 @@ def upload(file: File, /, *, engine: Engine = "", server: ServerFlags = THE_SERV
     """Upload a net to a running server."""
     _check_file(file)
     given = server.client.give_net(file, engine)
-    server.tell(given, f"{given.name} is kept ({given.size:,} bytes as it is sent).")
+    server.tell(given, f"Uploaded {given.name} ({given.size:,} bytes compressed).")
 
 
 @net.command
@@ -100,4 +102,4 @@ def remove(
 ) -> None:
     """Remove a net from a running server."""
     removed = server.client.remove_net(name)
-    server.tell(removed, f"{removed.name} is removed.")
+    server.tell(removed, f"Removed {removed.name}.")

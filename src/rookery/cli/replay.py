@@ -35,7 +35,7 @@ def replay(
 
     The engines are those of the game's own tags, as `rookery match` writes them, unless given here.
 
-    Exit codes: 0 every move is the same, 1 a move differs, 2 the command line makes no sense, 3 the
+    Exit codes: 0 every move is the same, 1 a move differs, 2 the command line is wrong, 3 the
     game could not be played.
     """
     if game < 1:
@@ -63,11 +63,10 @@ def replay(
 def fledgling(
     words: Annotated[list[str] | None, option("a UCI command, for example bench")] = None, /
 ) -> int:
-    """Start the small UCI engine that comes with the package, for a first match.
+    """Start Fledgling, the small UCI engine that is bundled, for a first match.
 
-    On its own it speaks UCI on standard input and output; words are one command to carry out, such
-    as `rookery fledgling bench`. `rookery match --new rookery-fledgling` starts it by its program's
-    name.
+    It speaks UCI on standard input and output, or runs one UCI command that is given, such as
+    `rookery fledgling bench`. For a match, write `rookery match --new rookery-fledgling`.
     """
     return main(words or [])
 
@@ -88,7 +87,7 @@ def _side(
         raise BadArgument(f"The game does not name its engines: give --{side}.")
     control = own_tc or game.tags.get(f"{title}TimeControl", "")
     if not control:
-        raise BadArgument(f"The game does not say how long its engines thought: give --{side}-tc.")
+        raise BadArgument(f"The game does not name its time control: give --{side}-tc.")
     tc = time_control(control)
     if not isinstance(tc, Nodes | Depth):
         raise BadArgument(f"Only fixed nodes or depth can be replayed, not {control}.")

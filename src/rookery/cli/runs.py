@@ -10,23 +10,25 @@ from rookery.protocol import v1
 
 runs = command_group(
     "runs",
-    "List the runs of a server, look into one, approve or stop it.",
+    "List the runs of a server, show one, approve or stop it.",
     """\
   rookery runs list --state active
   rookery runs show RUN --style openbench
   rookery runs stop RUN --message 'wrong branch'
   rookery runs diagnosis RUN""",
 )
-RunId = Annotated[str, option("its id, or as much of it as names no other", name="RUN")]
-Page = Annotated[int, option("from 1 on", "N")]
-Size = Annotated[int, option("rows of a page", "N")]
+RunId = Annotated[str, option("id of the run, or an unambiguous beginning of it", name="RUN")]
+Page = Annotated[int, option("page to show, from 1", "N")]
+Size = Annotated[int, option("rows per page", "N")]
 
 
 @runs.command(name="list")
 def list_runs(
     *,
-    state: Annotated[v1.ListedState, option("which ones", "STATE")] = v1.ListedState.UNFINISHED,
-    owner: Annotated[str, option("only those of one user", "NAME")] = "",
+    state: Annotated[
+        v1.ListedState, option("only runs in this state", "STATE")
+    ] = v1.ListedState.UNFINISHED,
+    owner: Annotated[str, option("only runs of this user", "NAME")] = "",
     page: Page = 1,
     size: Size = 50,
     server: ServerFlags = THE_SERVER,
@@ -50,7 +52,9 @@ def show(
     run: RunId,
     /,
     *,
-    style: Annotated[v1.SummaryStyle, option("whose words", "STYLE")] = v1.SummaryStyle.FISHTEST,
+    style: Annotated[
+        v1.SummaryStyle, option("format of the summary", "STYLE")
+    ] = v1.SummaryStyle.FISHTEST,
     server: ServerFlags = THE_SERVER,
 ) -> None:
     """Show the state and results of a run."""
@@ -71,7 +75,7 @@ def stop(
     run: RunId,
     /,
     *,
-    message: Annotated[str, option("why", "TEXT")] = "",
+    message: Annotated[str, option("reason, for the log", "TEXT")] = "",
     server: ServerFlags = THE_SERVER,
 ) -> None:
     """Stop a run."""
@@ -84,7 +88,9 @@ def approve(
     run: RunId,
     /,
     *,
-    records: Annotated[str, option("of the engine records you looked at", "DIGEST")] = "",
+    records: Annotated[
+        str, option("digest of the engine records that you reviewed", "DIGEST")
+    ] = "",
     server: ServerFlags = THE_SERVER,
 ) -> None:
     """Approve a run, so that it is played."""
@@ -102,18 +108,18 @@ def _add_change(name: str, change: Callable[[Client, str], v1.RunSummary], purpo
     runs.command(command, name=name, help=purpose)
 
 
-_add_change("withdraw", Client.withdraw, "Take a run's approval back.")
-_add_change("reopen", Client.reopen, "Let a stopped run play on.")
-_add_change("delete", Client.delete, "Hide a run from lists, stopped.")
+_add_change("withdraw", Client.withdraw, "Withdraw a run's approval.")
+_add_change("reopen", Client.reopen, "Continue a stopped run.")
+_add_change("delete", Client.delete, "Stop a run, and hide it from lists.")
 _add_change("restore", Client.restore, "Show a deleted run again.")
 
 
 @runs.command
 def purge(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
-    """Remove results that can't be trusted."""
+    """Remove results that can't be trusted from a run."""
     client = server.client
     found = client.purge(client.find_run(run))
-    told = f"{found.tasks} tasks with {found.games} games are taken out."
+    told = f"{found.tasks} tasks with {found.games} games are purged."
     server.tell(found, "The purge is under way." if found.under_way else told)
 
 
@@ -129,7 +135,7 @@ def diagnosis(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
 
 @runs.command
 def samples(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
-    """List the points of its chart."""
+    """List the points of a run's chart."""
     client = server.client
     found = client.samples(client.find_run(run))
     columns: list[Column] = [
@@ -147,7 +153,7 @@ def samples(run: RunId, /, *, server: ServerFlags = THE_SERVER) -> None:
 def residuals(
     run: RunId, /, *, page: Page = 1, size: Size = 50, server: ServerFlags = THE_SERVER
 ) -> None:
-    """List workers by how far they differ from the others."""
+    """List workers by how far their results differ from the others'."""
     client = server.client
     found = client.residuals(client.find_run(run), page, size)
     columns: list[Column] = [
@@ -183,7 +189,7 @@ def bad_tasks(
 def provenance(
     run: RunId, /, *, page: Page = 1, size: Size = 50, server: ServerFlags = THE_SERVER
 ) -> None:
-    """List how its games were played, batch by batch."""
+    """List how a run's games were played, batch by batch."""
     client = server.client
     found = client.provenance(client.find_run(run), page, size)
     columns: list[Column] = [
@@ -201,7 +207,7 @@ def provenance(
 def games(
     run: RunId, /, *, page: Page = 1, size: Size = 50, server: ServerFlags = THE_SERVER
 ) -> None:
-    """List its games: outcome, ending, half moves, opening."""
+    """List a run's games: outcome, ending, half moves, opening."""
     client = server.client
     found = client.games(client.find_run(run), page, size)
     columns: list[Column] = [
@@ -222,7 +228,7 @@ def _tell_state(server: ServerFlags, run: v1.RunSummary) -> None:
 
 machine = command_group(
     "machine",
-    "List the machines of a server, show one, block it or let it back in.",
+    "List the machines of a server, show one, block or unblock it.",
     """\
   rookery machine list
   rookery machine show olga-8cores-1a2b3c4d
@@ -233,7 +239,7 @@ MachineName = Annotated[str, option("as `rookery machine list` shows it", name="
 
 @machine.command(name="list")
 def list_machines(*, server: ServerFlags = THE_SERVER) -> None:
-    """List machines at play and blocked ones."""
+    """List machines that are playing, and blocked ones."""
     found = server.client.workers()
     columns: list[Column] = [
         ("machine", "{.name}"),
@@ -249,14 +255,14 @@ def list_machines(*, server: ServerFlags = THE_SERVER) -> None:
 
 @machine.command(name="show")
 def show_machine(name: MachineName, /, *, server: ServerFlags = THE_SERVER) -> None:
-    """Show a machine and its latest messages."""
+    """Show a machine and its latest log entries."""
     found = server.client.machine(name)
     if server.json:
         print_json(found)
         return
     print(f"{found.name}: {_state(found)}")
     facts = (found.cpu, found.arch, found.system, found.compiler)
-    print(f"{found.cores} cores, {', '.join(filter(None, facts)) or 'nothing known of it'}")
+    print(f"{found.cores} cores, {', '.join(filter(None, facts)) or 'nothing else is known'}")
     for word in found.words:
         print(f"{word.at:%Y-%m-%d %H:%M} {word.action}: {word.message or ''}")
 
@@ -266,10 +272,10 @@ def block(
     name: MachineName,
     /,
     *,
-    message: Annotated[str, option("why; the machine's owner is told", "TEXT")],
+    message: Annotated[str, option("reason, which the machine's owner sees", "TEXT")],
     server: ServerFlags = THE_SERVER,
 ) -> None:
-    """Block a machine, so that it gets no more tasks."""
+    """Block a machine: it gets no more tasks."""
     found = server.client.block_machine(name, message)
     server.tell(found, f"{found.name} is blocked.")
 
@@ -278,10 +284,10 @@ def block(
 def unblock(name: MachineName, /, *, server: ServerFlags = THE_SERVER) -> None:
     """Unblock a machine."""
     found = server.client.unblock_machine(name)
-    server.tell(found, f"{found.name} is let back in.")
+    server.tell(found, f"{found.name} is unblocked.")
 
 
 def _state(worker: v1.WorkerEntry) -> str:
     if worker.blocked:
         return f"blocked: {worker.message}" if worker.message else "blocked"
-    return "at play" if isinstance(worker.run, str) else "waiting"
+    return "playing" if isinstance(worker.run, str) else "waiting"

@@ -88,19 +88,20 @@ class TestFlags:
     """The sequential test of a question."""
 
     sprt: Annotated[Bounds, option("the Elo to reject and the Elo to accept")] = None
-    elo0: Annotated[Number | None, option("the first of them, by itself")] = None
-    elo1: Annotated[Number | None, option("the second")] = None
+    elo0: Annotated[Number | None, option("the Elo to reject, if --sprt is not given")] = None
+    elo1: Annotated[Number | None, option("the Elo to accept, if --sprt is not given")] = None
     model: Annotated[
         EloModel,
         option(
-            "normalized, logistic, BayesElo",
+            "scale of the bounds: normalized, logistic, BayesElo (default: normalized)",
             "MODEL",
             converter=single(read_model),
             show_choices=False,
+            show_default=False,
         ),
     ] = EloModel.NORMALISED
-    alpha: Annotated[Number, option("wrong passes")] = 0.05
-    beta: Annotated[Number, option("wrong fails")] = 0.05
+    alpha: Annotated[Number, option("chance of a wrong pass")] = 0.05
+    beta: Annotated[Number, option("chance of a wrong fail")] = 0.05
 
     def test(self) -> Sprt:
         """The test from the flags. Raises BadArgument."""
@@ -131,7 +132,7 @@ def _tell(answer: Callable[[], Answer], *, as_json: bool) -> None:
 
 @stats.command
 def elo(*, results: ResultFlags = NO_RESULTS, json: Json = False) -> None:
-    """Calculate Elo, its interval and the likelihood of superiority."""
+    """Show Elo, its interval and the likelihood of superiority."""
     _tell(lambda: answer_elo(results), as_json=json)
 
 
@@ -152,7 +153,7 @@ def sprt(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Calculate the likelihood ratio and the state of an SPRT."""
+    """Show the likelihood ratio and the state of an SPRT."""
 
     def answer() -> Answer:
         others = [test.with_bounds(*bounds) for bounds in would_have or ()]
@@ -165,7 +166,7 @@ def sprt(
 def live(
     *, results: ResultFlags = NO_RESULTS, test: TestFlags = NO_TEST, json: Json = False
 ) -> None:
-    """Calculate the unbiased Elo of a running or ended SPRT."""
+    """Show the unbiased Elo of a running or ended SPRT."""
     _tell(lambda: answer_live(results, test.test()), as_json=json)
 
 
@@ -174,12 +175,14 @@ def power(
     *,
     games: Annotated[Positive | None, option("games to be played")] = None,
     elo: Annotated[Number | None, option("true logistic Elo of the new version")] = None,
-    power: Annotated[Positive | None, option("wanted chance to see that it is better", "P")] = None,
-    alpha: Annotated[Positive, option("false alarms", "P")] = 0.05,
+    power: Annotated[
+        Positive | None, option("wanted chance to find that it is better", "P")
+    ] = None,
+    alpha: Annotated[Positive, option("chance of a false alarm", "P")] = 0.05,
     results: ResultFlags = NO_RESULTS,
     json: Json = False,
 ) -> None:
-    """Calculate what a fixed number of games can show. Results given determine the spread."""
+    """Calculate what a number of games can show. Results, if given, say how much games vary."""
     if games is None and (elo is None or power is None):
         raise BadArgument("Give --games, or --elo and --power.")
     if games is not None and elo is not None and power is not None:
@@ -197,14 +200,20 @@ def outlook(
     test: TestFlags = NO_TEST,
     true_elo: Annotated[
         list[float] | None,
-        option("lengths for these, on the scale of the bounds", "X", consume_multiple=True),
+        option(
+            "true Elo to show lengths for, on the scale of the bounds", "X", consume_multiple=True
+        ),
     ] = None,
-    prior: Annotated[tuple[float, float] | None, option("of the true Elo", "MEAN SIGMA")] = None,
-    max_games: Annotated[Positive | None, option("the test ends by then")] = None,
-    games_per_minute: Annotated[Positive | None, option("tell times too")] = None,
+    prior: Annotated[
+        tuple[float, float] | None, option("prior of the true Elo", "MEAN SIGMA")
+    ] = None,
+    max_games: Annotated[
+        Positive | None, option("games after which the test ends in any case")
+    ] = None,
+    games_per_minute: Annotated[Positive | None, option("show times too")] = None,
     json: Json = False,
 ) -> None:
-    """Calculate the length of an SPRT before it starts, or its chances now."""
+    """Show how long an SPRT takes before it starts, or its chances so far."""
 
     def answer() -> Answer:
         spec = test.test()
@@ -250,10 +259,11 @@ def spsa(
         list[int] | None, option("iterations to show", "K", consume_multiple=True)
     ] = None,
     known: Annotated[
-        list[str] | None, option("options the engine offers", "NAME", consume_multiple=True)
+        list[str] | None,
+        option("options that the engine has, to check names", "NAME", consume_multiple=True),
     ] = None,
     set: Annotated[  # noqa: A002 - its name
-        list[str] | None, option("other values", "NAME=VALUE", consume_multiple=True)
+        list[str] | None, option("values to write instead", "NAME=VALUE", consume_multiple=True)
     ] = None,
     form: Annotated[Form, option("how values are written", "FORM")] = "setoption",
     json: Json = False,

@@ -40,7 +40,7 @@ MOST_RESULTS = 2**40
 
 def read_count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= MOST_RESULTS):
-        raise ValueError(f"{text!r} is not a count of results.")
+        raise ValueError(f"{text!r} is not a number of results.")
     return int(text)
 
 

@@ -58,10 +58,10 @@ async def status(*, json: AsJson = False, database: DatabaseSettings = THE_DATAB
 
 async def step_down(
     *,
-    to: Annotated[str, option("the server that is to be primary (default: any)", "NAME")] = "",
+    to: Annotated[str, option("the server to make primary (default: any)", "NAME")] = "",
     database: DatabaseSettings = THE_DATABASE,
 ) -> int:
-    """Let another server be primary. No call fails: calls under way and new ones wait a moment.
+    """Make another server the primary. No call fails; calls wait a moment.
 
     examples:
 

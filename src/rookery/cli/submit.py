@@ -53,21 +53,23 @@ def submit(
     *,
     preset: Annotated[
         str | None,
-        option("one of the engine's; `quick` is for all: 1+0.01, bounds 0,30", "NAME"),
+        option(
+            "preset of the engine, or `quick` (1+0.01, bounds 0,30), which all engines have", "NAME"
+        ),
     ] = None,
     flags: RunFlags = NO_FLAGS,
-    wait: Annotated[bool, option("until the run is over")] = False,
-    dry_run: Annotated[bool, option("say what it would take, no more")] = False,
-    yes: Annotated[bool, option("do not ask, however much it costs")] = False,
+    wait: Annotated[bool, option("wait until the run is over")] = False,
+    dry_run: Annotated[bool, option("only show how long it would take")] = False,
+    yes: Annotated[bool, option("don't ask for confirmation")] = False,
     untried: Annotated[
-        bool, option("upload programs that can't be started on this machine")
+        bool, option("upload programs even if they don't start on this machine")
     ] = False,
     server: ServerFlags = THE_SERVER,
 ) -> int:
-    """Create a run, after saying how long it should take.
+    """Create a run; shows first how long it should take.
 
-    It tests an engine's BRANCH or two programs on this machine, or is given by a JSON FILE or by
-    flags alone. Flags override a preset and a file. The fields are those of a run's `args`.
+    It tests a BRANCH of an engine, two programs on this machine, or what a JSON FILE or flags alone
+    describe. Flags override a preset and a file. The file has the fields of a run's `args`.
 
     With --wait the exit code is the verdict: 0 accepted, or finished without a test; 1 rejected; 4
     undecided or failed.

@@ -97,7 +97,7 @@ def _program(text: str) -> Path:
     with path.open("rb") as file:
         head = file.read(16)
     if not is_program(head):
-        raise BadArgument(f"{text} is no program: no system could execute it.")
+        raise BadArgument(f"{text} is not a program for any known system.")
     return path
 
 
@@ -108,8 +108,8 @@ def try_programs(programs: Iterable[Path]) -> None:
             asyncio.run(_introduce(path.absolute()))
         except NoIntroduction as failed:
             raise BadArgument(
-                f"{path} does not play: {failed}. One that is built for another system is uploaded"
-                " with --untried."
+                f"{path} does not play: {failed}. Give --untried to upload a program for another"
+                " system."
             ) from None
 
 
@@ -131,40 +131,47 @@ class RunFlags:
         _field("--new", "name of the new version, or a program such as ./new", "TAG|FILE"),
     ] = None
     base_tag: Annotated[
-        str | None, _field("--base", "what it plays against, likewise", "TAG|FILE")
+        str | None, _field("--base", "name of the base version, or a program", "TAG|FILE")
     ] = None
     resolved_new: Annotated[
-        str | None, _field("--new-commit", "its commit, 40 hex digits", "SHA")
+        str | None, _field("--new-commit", "commit of the new version, 40 hex digits", "SHA")
     ] = None
-    resolved_base: Annotated[str | None, _field("--base-commit", "the other commit", "SHA")] = None
-    new_signature: Annotated[str | None, _field("--new-bench", "nodes of its bench", "N")] = None
+    resolved_base: Annotated[
+        str | None, _field("--base-commit", "commit of the base version", "SHA")
+    ] = None
+    new_signature: Annotated[
+        str | None, _field("--new-bench", "bench of the new version, in nodes", "N")
+    ] = None
     base_signature: Annotated[
-        str | None, _field("--base-bench", "nodes of the other bench", "N")
+        str | None, _field("--base-bench", "bench of the base version, in nodes", "N")
     ] = None
-    tests_repo: Annotated[str | None, _field("--repo", "where both versions come from", "URL")] = (
-        None
-    )
+    tests_repo: Annotated[str | None, _field("--repo", "repository of both versions", "URL")] = None
     tc: Annotated[str | None, _field("--tc", "time control, such as 10+0.1 or N=25000", "TC")] = (
         None
     )
-    new_tc: Annotated[str | None, _field("--new-tc", "another one for the new version", "TC")] = (
-        None
-    )
+    new_tc: Annotated[
+        str | None, _field("--new-tc", "time control of the new version, if it differs", "TC")
+    ] = None
     book: Annotated[str | None, _field("--book", "opening book", "NAME")] = None
-    book_sri: Annotated[str | None, _field("--book-sri", "the book's hash", "HASH")] = None
+    book_sri: Annotated[str | None, _field("--book-sri", "hash of the book", "HASH")] = None
     new_options: Annotated[
-        str | None, _field("--new-options", "such as 'Hash=16 Foo=3'", "OPTIONS")
+        str | None,
+        _field("--new-options", "options of the new version, such as 'Hash=16 Foo=3'", "OPTIONS"),
     ] = None
     base_options: Annotated[
-        str | None, _field("--base-options", "those of the base version", "OPTIONS")
+        str | None, _field("--base-options", "options of the base version", "OPTIONS")
     ] = None
-    info: Annotated[str | None, _field("--info", "what it is about", "TEXT")] = None
-    num_games: Annotated[int | None, _field("--games", "how many at the most", "N")] = None
-    threads: Annotated[int | None, _field("--threads", "of each engine", "N")] = None
-    priority: Annotated[int | None, _field("--priority", "higher ones go first", "N")] = None
-    throughput: Annotated[int | None, _field("--throughput", "its weight in per cent", "N")] = None
-    sprt: Annotated[Bounds, option("a sequential test")] = None
-    spsa: Annotated[Path | None, option("a tune of these parameters", "FILE")] = None
+    info: Annotated[str | None, _field("--info", "description of the run", "TEXT")] = None
+    num_games: Annotated[int | None, _field("--games", "most games to play", "N")] = None
+    threads: Annotated[int | None, _field("--threads", "threads of each engine", "N")] = None
+    priority: Annotated[
+        int | None, _field("--priority", "runs of higher priority are played first", "N")
+    ] = None
+    throughput: Annotated[
+        int | None, _field("--throughput", "weight against other runs, in per cent", "N")
+    ] = None
+    sprt: Annotated[Bounds, option("bounds of a sequential test")] = None
+    spsa: Annotated[Path | None, option("parameters to tune", "FILE")] = None
     set: Annotated[list[str], option("any other field, such as auto_purge=true", "FIELD=JSON")] = (
         field(default_factory=list)
     )
@@ -191,12 +198,12 @@ def gather_fields(
     """The fields of a run from preset, file and flags. Raises BadArgument."""
     given = flags.given()
     if len(what) > 2:
-        raise BadArgument("Expected an engine and a branch, or one file.")
+        raise BadArgument("Give an engine and a branch, or one file.")
     if len(what) == 2:
         return with_defaults(_of_engine(client.engine(what[0]), what[1], preset, given))
     if preset not in (None, QUICK_PRESET):
         raise BadArgument(
-            "A preset belongs to an engine: name the engine and a branch. Only `quick` is for all."
+            "Presets belong to engines: give an engine and a branch. Only `quick` works without."
         )
     found = lay_over(read_preset(QUICK) if preset else {}, given)
     if what:
@@ -226,7 +233,9 @@ def preset_fields(record: EngineRecord, name: str | None) -> dict[str, object]:
 
 def _from_file(name: str) -> dict[str, object]:
     if name != "-" and not Path(name).is_file():
-        raise BadArgument(f"There is no file {name}; after an engine's name comes a branch.")
+        raise BadArgument(
+            f"There is no file {name}; if it is an engine, give a branch after its name."
+        )
     text = sys.stdin.read() if name == "-" else _text(Path(name))
     try:
         return msgspec.json.decode(text, type=dict[str, object])

@@ -36,7 +36,7 @@ SETTINGS_FILE = Path("/etc/rookery.env")
 ORDINARY_USER = "rookery"
 SERVER_UNIT = """\
 # Put it into /etc/systemd/system/rookery.service, then: systemctl enable --now rookery
-# Settings and secrets that are no flags: ROOKERY_...=... lines in {settings} (mode 0600).
+# Settings and secrets that have no flags: ROOKERY_...=... lines in {settings} (mode 0600).
 [Unit]
 Description=Rookery
 Wants=network-online.target

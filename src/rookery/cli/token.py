@@ -36,7 +36,9 @@ token = command_group(
   rookery token revoke ID
   rookery token list --server https://farm.example.org""",
 )
-There = Annotated[str, option("your own tokens there, instead of this machine's database", "URL")]
+There = Annotated[
+    str, option("your own tokens on this server, instead of this machine's database", "URL")
+]
 
 
 def read_days(text: str) -> int:
@@ -48,16 +50,17 @@ def read_days(text: str) -> int:
 @token.command
 def create(
     *,
-    user: Annotated[str, option("whose token it is", "NAME")],
+    user: Annotated[str, option("owner of the token", "NAME")],
     scope: Annotated[
         list[Scope] | None,
-        option("what it is for, may be repeated (default: the first three)", "SCOPE"),
+        option("what the token allows; may be repeated (default: the first three)", "SCOPE"),
     ] = None,
     worker: Annotated[
-        bool, option("a token for workers, which they send in place of the password")
+        bool, option("a token for workers, which use it instead of the password")
     ] = False,
     days: Annotated[
-        int | None, option("valid for so long", "N", converter=single(read_days))
+        int | None,
+        option("days until it expires (default: never)", "N", converter=single(read_days)),
     ] = None,
     note: Annotated[str, option("what it will be used for", "TEXT")] = "",
     password_stdin: Annotated[bool, option("with --server: read the password from stdin")] = False,
@@ -65,7 +68,7 @@ def create(
     json: AsJson = False,
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
-    """Make a token and print it, once, on the last line."""
+    """Create a token and print it, once, on the last line."""
     scopes = frozenset((*(scope or ()), *((Scope.WORKER,) if worker else ())))
     if server:
         # A token can't make another one.
@@ -86,7 +89,7 @@ def create(
 @token.command(name="list")
 def list_tokens(
     *,
-    user: Annotated[str, option("only those of one user", "NAME")] = "",
+    user: Annotated[str, option("only tokens of this user", "NAME")] = "",
     server: There = "",
     token_file: TokenFile = None,
     json: AsJson = False,

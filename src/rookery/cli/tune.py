@@ -50,8 +50,10 @@ class TuneFlags(GameFlags):
     """Everything that defines a tune except its schedule."""
 
     engine: Annotated[str | None, option("the engine to tune", "COMMAND", group=TUNE)] = None
-    parameters: Annotated[Path | None, option("what to tune, see above", "FILE", group=TUNE)] = None
-    games: Annotated[int, option("how many", "N", group=TUNE)] = 4000
+    parameters: Annotated[
+        Path | None, option("file with the parameters, see above", "FILE", group=TUNE)
+    ] = None
+    games: Annotated[int, option("games to play", "N", group=TUNE)] = 4000
 
 
 A_TUNE, USUAL_SCHEDULE = TuneFlags(), Schedule()
@@ -63,16 +65,16 @@ def tune(
     schedule: Annotated[Schedule, Parameter(name="*", group=TUNE)] = USUAL_SCHEDULE,
     session: SessionFlags = THIS_SESSION,
 ) -> int:
-    """Tune an engine's options on this machine, by SPSA, and say what was found.
+    """Tune an engine's options by SPSA on this machine, and print the values found.
 
     example:
 
       rookery tune --engine ./a --parameters file.txt --games 4000 --tc 1+0.01
 
-    The file has a line a parameter: name,start,min,max,c_end,r_end or, with a type,
+    The file has one line for each parameter: name,start,min,max,c_end,r_end or, with a type,
     name,int|float,start,min,max,c_end,r_end. `rookery stats spsa` shows what such lines mean.
 
-    Exit codes: 0 done, 2 the command line makes no sense, 3 it could not be played, 130
+    Exit codes: 0 done, 2 the command line is wrong, 3 it could not be played, 130
     interrupted, with a resume file.
     """
     if session.resume is not None:
@@ -85,9 +87,9 @@ def tune(
 
 def _tune(flags: TuneFlags, schedule: Schedule, session: SessionFlags, file: ResumeFile) -> int:
     if flags.engine is None or flags.parameters is None:
-        raise BadArgument("--engine and --parameters are needed.")
+        raise BadArgument("Give --engine and --parameters.")
     if flags.games < 2 or flags.games % 2:
-        raise BadArgument("--games is an even number: openings are played with both colours.")
+        raise BadArgument("--games must be even: each opening is played with both colours.")
     begun = new_tune(read_text_file(flags.parameters), flags.games, **asdict(schedule))
     book = load_book(flags)
     engine = make_engine(flags, name_program(flags.engine), flags.engine)

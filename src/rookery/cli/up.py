@@ -112,13 +112,12 @@ class UpFlags:
     reset_password: Annotated[
         bool, option("give the administrator a new password and print it")
     ] = False
-    no_demo: Annotated[bool, option("no first test")] = False
-    no_worker: Annotated[bool, option("no worker on this machine")] = False
+    no_demo: Annotated[bool, option("start no first test")] = False
+    no_worker: Annotated[bool, option("start no worker on this machine")] = False
     without_sandbox: Annotated[
         bool,
         option(
-            "where this machine has no sandbox, its worker plays other engines than the bundled"
-            " one, too"
+            "let the worker play all engines, not only the bundled one, where there is no sandbox"
         ),
     ] = False
     concurrency: Annotated[
@@ -132,7 +131,7 @@ ALL_OF_IT = UpFlags()
 def up(*, flags: UpFlags = ALL_OF_IT, serving: ServeSettings = NOTHING_SET) -> int:
     """Start the server with its database, and a worker on this machine.
 
-    On the first start it makes an administrator's account, prints the password, once, and plays a
+    On the first start it creates an administrator's account, prints its password once, and plays a
     first test of the bundled engine. Ctrl-C stops everything.
 
     examples:
@@ -162,7 +161,7 @@ def up(*, flags: UpFlags = ALL_OF_IT, serving: ServeSettings = NOTHING_SET) -> i
 
     def leave() -> None:
         leaving.set()
-        screen.say("Stopping: the worker gives its games back, then server and database end.")
+        screen.say("Stopping: the worker returns its games, then server and database end.")
         worker.stop()
 
     stop_times = replace(DEFAULT_STOP_TIMES, whole=DEFAULT_STOP_TIMES.whole + LEAVE_SECONDS)

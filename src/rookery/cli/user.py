@@ -58,14 +58,14 @@ async def add(
     /,
     *,
     password_stdin: PasswordStdin = False,
-    email: Annotated[str, option("shown to nobody", "ADDRESS")] = "",
-    approver: Annotated[bool, option("may approve runs of others")] = False,
+    email: Annotated[str, option("e-mail address, which nobody else sees", "ADDRESS")] = "",
+    approver: Annotated[bool, option("let the user approve runs of others")] = False,
     machine_limit: Annotated[
-        int, option("tasks at one time", "N", converter=single(read_count))
+        int, option("tasks at once", "N", converter=single(read_count))
     ] = MACHINE_LIMIT,
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
-    """Make an account that can be used at once."""
+    """Create an account that can be used at once."""
     async with open_database(database, create=True) as opened:
         password = _new_password(from_stdin=password_stdin)
         new = NewUser(name, password, email, approver, machine_limit)
@@ -105,13 +105,13 @@ def _add_change(command: str, change: UserChange, purpose: str, sentence: str) -
     user.command(run, name=command, help=purpose)
 
 
-_add_change("block", UserChange(blocked=True), "Let a user do nothing any more.", "Blocked {}.")
-_add_change("unblock", UserChange(blocked=False), "Let a blocked user back in.", "Unblocked {}.")
+_add_change("block", UserChange(blocked=True), "Block a user.", "Blocked {}.")
+_add_change("unblock", UserChange(blocked=False), "Unblock a user.", "Unblocked {}.")
 _add_change(
     "approve",
     UserChange(pending=False),
-    "Accept an account that somebody signed up for.",
-    "{} may log in.",
+    "Approve an account that somebody signed up for.",
+    "{} can log in now.",
 )
 
 
@@ -126,12 +126,12 @@ async def reject(name: Name, /, *, database: DatabaseSettings = THE_DATABASE) ->
 @user.command
 async def groups(
     name: Name,
-    group: Annotated[list[str] | None, option("such as approvers")] = None,
+    group: Annotated[list[str] | None, option("groups, such as approvers (default: none)")] = None,
     /,
     *,
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
-    """Put a user into these groups and no other."""
+    """Set the groups that a user is in."""
     given = group or []
     await _change(
         name,
@@ -144,7 +144,7 @@ async def groups(
 @user.command
 async def limit(
     name: Name,
-    machines: Annotated[int, option("how many", converter=single(read_count), name="N")],
+    machines: Annotated[int, option("how many tasks", converter=single(read_count), name="N")],
     /,
     *,
     database: DatabaseSettings = THE_DATABASE,
@@ -154,7 +154,7 @@ async def limit(
         name,
         UserChange(machine_limit=machines),
         database,
-        f"{name} may have {machines} tasks at one time.",
+        f"{name} may have {machines} tasks at once.",
     )
 
 
@@ -164,7 +164,7 @@ async def quota(
     mb: Annotated[
         int | Literal["default"],
         option(
-            "nets, programs and books together; or default",
+            "MB for nets, programs and books together, or default",
             converter=single(read_quota),
             show_choices=False,
         ),
@@ -173,7 +173,7 @@ async def quota(
     *,
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
-    """Set how much a user may store here."""
+    """Set how much a user may upload."""
     allowed = "what everybody may" if mb == "default" else f"{mb:,} MB"
     async with open_database(database) as opened:
         await opened.accounts.change(name, UserChange(), upload_mb=mb)
@@ -188,7 +188,7 @@ async def passwd(
     password_stdin: PasswordStdin = False,
     database: DatabaseSettings = THE_DATABASE,
 ) -> None:
-    """Set a new password for a user."""
+    """Set a user's password."""
     async with open_database(database) as opened:
         await opened.accounts.set_password(name, _new_password(from_stdin=password_stdin))
     print(f"{name} has a new password.")
@@ -207,23 +207,25 @@ def _uploads(user: User, used: int) -> str:
 
 def _new_password(*, from_stdin: bool) -> str:
     first = ask_password(from_stdin=from_stdin)
-    if not from_stdin and ask_password("The same again", from_stdin=False) != first:
+    if not from_stdin and ask_password("The same password again", from_stdin=False) != first:
         raise BadArgument("The two passwords differ.")
     return first
 
 
 repo = command_group(
     "repo",
-    "Say which repositories the server opens with its own credentials, and for whom. Approvers"
-    " may say so by the API, too.",
+    "Let runs fetch private repositories with the server's own git credentials. Approvers can do"
+    " the same by the API.",
     """\
   rookery repo grant https://git.example.org/owls/strix --team owls
   rookery repo list
   rookery repo revoke https://git.example.org/owls/strix --team owls""",
 )
 OPERATOR = Actor(SYSTEM, approver=True)
-Address = Annotated[str, option("where engines come from", name="URL")]
-ForTeam = Annotated[str, option("for runs of its members (default: of all)", "TEAM")]
+Address = Annotated[str, option("address of the repository", name="URL")]
+ForTeam = Annotated[
+    str, option("only for runs of this team's members (default: for all runs)", "TEAM")
+]
 
 
 @repo.command(name="list")
@@ -244,21 +246,21 @@ async def list_grants(*, database: DatabaseSettings = THE_DATABASE) -> None:
 async def grant(
     url: Address, /, *, team: ForTeam = "", database: DatabaseSettings = THE_DATABASE
 ) -> None:
-    """Let the server open a repository with its credentials."""
+    """Let runs fetch a repository with the server's credentials."""
     async with _repositories(database) as repositories:
         granted = await repositories.grant(url, team, OPERATOR)
     whom = granted.team or "everybody who may submit runs"
-    print(f"{granted.repository} is opened with the server's credentials for {whom}.")
+    print(f"{granted.repository} is fetched with the server's credentials for {whom}.")
 
 
 @repo.command
 async def revoke(
     url: Address, /, *, team: ForTeam = "", database: DatabaseSettings = THE_DATABASE
 ) -> None:
-    """Stop opening a repository with the server's credentials."""
+    """Stop fetching a repository with the server's credentials."""
     async with _repositories(database) as repositories:
         await repositories.revoke(url, team, OPERATOR)
-    print(f"{url} is opened as a stranger would.")
+    print(f"{url} is fetched without credentials now.")
 
 
 @asynccontextmanager

@@ -121,15 +121,15 @@ SHOWN = frozenset({"State", "Games", "Elo", "LLR", "Left"})
 
 
 def watch(
-    run: Annotated[str, option("its id, or as much of it as names no other")],
+    run: Annotated[str, option("id of the run, or an unambiguous beginning of it")],
     /,
     *,
     server: ServerFlags = THE_SERVER,
 ) -> int:
     """Follow a run until it is over.
 
-    It shows a live table on a terminal, a line every ten seconds elsewhere, and with --json each
-    change as a line of JSON. It continues when the server restarts.
+    Shows a live table on a terminal, a line every ten seconds elsewhere, and with --json every
+    change as a line of JSON. Continues when the server restarts.
 
     Exit codes: 0 accepted, or finished without a test; 1 rejected; 4 undecided or failed.
     """

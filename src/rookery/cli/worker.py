@@ -25,8 +25,8 @@ def worker(
     action: Annotated[
         Literal["run", "configure", "doctor"],
         option(
-            "configure asks for what a worker needs and writes it down; doctor says what this"
-            " machine has, what it can play, and why not"
+            "configure asks for the settings and saves them; doctor shows what this machine has,"
+            " and what it can or can't play"
         ),
     ] = "run",
     /,
@@ -36,16 +36,19 @@ def worker(
         bool,
         option("print a unit that keeps this worker running, with these flags", group=THERE),
     ] = False,
-    config: Annotated[Path | None, option("instead of the usual file", "FILE", group=THERE)] = None,
+    config: Annotated[
+        Path | None,
+        option("configuration file (default: ~/.config/rookery/worker.toml)", "FILE", group=THERE),
+    ] = None,
 ) -> int:
-    """Play games for a server and report the results, until it is stopped.
+    """Play games for a server on this machine, until stopped.
 
-    The first Ctrl-C finishes games that end within --grace and gives the rest back; the second
-    stops at once.
+    The first Ctrl-C finishes games that end within --grace and returns the others to the server;
+    the second stops at once.
 
-    With --once the exit code tells the outcome: 0 played, 3 no work, 4 the run's fault, 5 the
-    server's (or its refusal), 6 this machine's. Every flag can be set in the configuration file,
-    with _ for -.
+    With --once the exit code says how it went: 0 played, 3 no work, 4 the run's fault, 5 the
+    server's (or its refusal), 6 this machine's. Every flag can also be set in the configuration
+    file, with _ for -.
 
     examples:
 
@@ -110,7 +113,7 @@ After=network-online.target
 ExecStart={command}
 Restart=always
 RestartSec=60
-# Wrong credentials do not become right by trying again.
+# Trying again does not help against wrong credentials.
 RestartPreventExitStatus=2 5
 KillMode=mixed
 TimeoutStopSec={seconds}

@@ -39,44 +39,54 @@ class WorkerSettings:
     """One field for each flag. Secrets are read from files, because everybody can read the words of
     a command."""
 
-    server: Annotated[str, _server("where it is [ROOKERY_SERVER]", "URL")] = ""
-    username: Annotated[str, _server("whose worker this is", "NAME")] = ""
-    password_file: Annotated[str, _server("file with the password", "FILE")] = ""
+    server: Annotated[str, _server("address of the server [ROOKERY_SERVER]", "URL")] = ""
+    username: Annotated[str, _server("your user name on the server", "NAME")] = ""
+    password_file: Annotated[str, _server("file with your password", "FILE")] = ""
     token_file: Annotated[str, _server("file with a worker token, or with NAME:TOKEN", "FILE")] = ""
     concurrency: Annotated[
         str,
         _machine("cores to play on: auto (physical cores but one), 4, MAX, PHYS-1, MAX/2", "N"),
     ] = "auto"
     memory: Annotated[str, _machine("memory to use: auto (all), 8000, MAX/2", "MIB")] = "auto"
-    min_threads: Annotated[int, _machine("refuse runs with fewer", "N")] = 1
-    cache: Annotated[str, _machine("sources, nets, books, engines; may be shared", "DIR")] = ""
-    grace: Annotated[float, _life("after Ctrl-C (default: 60)", "SECONDS")] = 60.0
-    fleet: Annotated[bool, _life("leave when out of work")] = False
-    once: Annotated[bool, _life("one task, then leave")] = False
-    focus: Annotated[tuple[str, ...], _life("these engines first", "ENGINE")] = ()
-    only: Annotated[tuple[str, ...], _life("these engines alone", "ENGINE")] = ()
+    min_threads: Annotated[int, _machine("play only runs with at least N threads", "N")] = 1
+    cache: Annotated[
+        str, _machine("folder for sources, nets, books and engines; workers may share it", "DIR")
+    ] = ""
+    grace: Annotated[float, _life("time to finish games after Ctrl-C (default: 60)", "SECONDS")] = (
+        60.0
+    )
+    fleet: Annotated[bool, _life("exit when there is no work")] = False
+    once: Annotated[bool, _life("play one task, then exit")] = False
+    focus: Annotated[
+        tuple[str, ...], _life("play this engine first; may be repeated", "ENGINE")
+    ] = ()
+    only: Annotated[tuple[str, ...], _life("play this engine only; may be repeated", "ENGINE")] = ()
     noisy: Annotated[
-        bool, _machine("other programs use this machine: keep it from runs that need exact times")
+        bool, _machine("other programs use this machine: skip runs that need exact times")
     ] = False
-    nice: Annotated[bool, _machine("let other programs go first")] = False
+    nice: Annotated[bool, _machine("play at a low priority (nice)")] = False
     without_sandbox: Annotated[
-        bool, _machine("where there is no sandbox, let programs of strangers do as they like here")
+        bool, _machine("where there is no sandbox, run other people's programs without one")
     ] = False
     allow_private_sources: Annotated[
-        bool, _machine("fetch sources from this machine's own files and network, too")
+        bool, _machine("fetch sources from this machine's files and local network, too")
     ] = False
-    syzygy: Annotated[tuple[str, ...], _machine("tablebases", "DIR")] = ()
-    syzygy_men: Annotated[int, _machine("complete up to so many men", "N")] = 0
+    syzygy: Annotated[tuple[str, ...], _machine("folder with tablebases", "DIR")] = ()
+    syzygy_men: Annotated[int, _machine("men up to which the tablebases are complete", "N")] = 0
     foreign_server: Annotated[
-        bool, _server("play for another project's server too, with fastchess")
+        bool, _server("play for a server that is not Rookery, too; needs fastchess")
     ] = False
-    fastchess: Annotated[str, _machine("for --foreign-server", "FILE")] = "fastchess"
-    key: Annotated[str, _machine("name of the machine, 2 to 8 letters", "NAME")] = ""
-    no_update: Annotated[bool, _life("stay at this version for good")] = False
-    allow_http: Annotated[bool, _life("take updates from a server that is reached by http")] = False
+    fastchess: Annotated[str, _machine("fastchess program, for --foreign-server", "FILE")] = (
+        "fastchess"
+    )
+    key: Annotated[str, _machine("short name of the machine, 2 to 8 letters or digits", "NAME")] = (
+        ""
+    )
+    no_update: Annotated[bool, _life("never update this worker")] = False
+    allow_http: Annotated[bool, _life("accept updates over http, too")] = False
     trial: Annotated[bool, _life("whether a new version can play", show=False)] = False
     retry_seconds: Annotated[
-        float, _life("between two attempts to reach the server (default: 15)", "SECONDS")
+        float, _life("time between attempts to reach the server (default: 15)", "SECONDS")
     ] = 15.0
 
     @property
@@ -123,7 +133,7 @@ def worker_settings(
     try:
         return msgspec.convert(found, WorkerSettings)
     except msgspec.ValidationError as error:
-        raise BadArgument(f"The configuration makes no sense: {error}.") from None
+        raise BadArgument(f"The configuration is wrong: {error}.") from None
 
 
 def from_file(file: Path | None) -> dict[str, Any]:
@@ -140,7 +150,7 @@ def from_file(file: Path | None) -> dict[str, Any]:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadArgument(f"{place} can't be read: {error}.") from None
     if unknown := sorted(found.keys() - set(NAMES)):
-        raise BadArgument(f"{place} has a setting that nobody knows: {unknown[0]}.")
+        raise BadArgument(f"{place} has an unknown setting: {unknown[0]}.")
     return found
 
 
@@ -156,14 +166,13 @@ def credentials(settings: WorkerSettings) -> tuple[str, str]:
     if settings.password_file:
         return _with_name(settings.username), _secret(settings.password_file)
     raise BadArgument(
-        "Whose worker is it? Give --username with --password-file, or --token-file,"
-        " or answer `rookery worker configure`."
+        "Give --username with --password-file, or --token-file, or run `rookery worker configure`."
     )
 
 
 def _with_name(user: str) -> str:
     if not user:
-        raise BadArgument("Whose worker is it? Give --username.")
+        raise BadArgument("Give --username.")
     return user
 
 
@@ -175,5 +184,5 @@ def _secret(file: str) -> str:
         raise BadArgument(f"{file} can't be read.") from None
     found = next((line.strip() for line in reversed(lines) if line.strip()), "")
     if not found:
-        raise BadArgument(f"There is nothing in {file}.")
+        raise BadArgument(f"{file} is empty.")
     return found

@@ -70,7 +70,7 @@ def configure(file: Path, person: Person, system: System | None = None) -> int:
     answers |= _without_sandbox(person, known)
     place = _keep_secret(file, account.password)
     _write(file, {**kept, **answers, place[0]: place[1]})
-    person.tell(f"Written to {file}; the secret is in {place[1]}, for your eyes alone.")
+    person.tell(f"Saved to {file}; the secret is in {place[1]}, which only you can read.")
     if accepted:
         person.tell("Start with: rookery worker")
     return 0 if accepted else 5
@@ -82,7 +82,7 @@ def _without_sandbox(person: Person, known: dict[str, object]) -> dict[str, obje
     if sandbox.available:
         return {}
     person.tell(f"{sandbox.refusal} Until then it plays the bundled engine alone.")
-    question = "Let programs of strangers run here without a sandbox (yes, no)"
+    question = "Run other people's programs without a sandbox (yes, no)"
     answer = _asked(person, question, "yes" if known.get("without_sandbox") else "no")
     return {"without_sandbox": answer.lower() in ("yes", "y")}
 
@@ -106,7 +106,7 @@ def _server(person: Person, known: str) -> str:
         why = _unreachable(server)
         if not why:
             return server
-        person.tell(f"{server} gives no answer: {why}.")
+        person.tell(f"{server} does not answer: {why}.")
         # The address is the default of the next question: Enter keeps it, for a server that is not
         # up yet.
         if known == server:
@@ -140,7 +140,7 @@ def _account(person: Person, server: str, known: str) -> tuple[WorkerAccount, bo
             person.tell(f"The server refuses: {refused}")
             known = name
         except NoAnswer as error:
-            person.tell(f"It could not be tried: {error}")
+            person.tell(f"The login could not be checked: {error}")
             break
         else:
             ours, others = "a Rookery server", "another project's: give --foreign-server"
@@ -256,7 +256,7 @@ def _walls(sandbox: Sandbox) -> str:
     if sandbox.available:
         return "yes, by bubblewrap" if sandbox.bubblewrap else "yes"
     if sandbox.permitted:
-        return f"no, and programs of strangers are allowed to run without one. {sandbox.why}"
+        return f"no; other people's programs run without one. {sandbox.why}"
     return f"no. {sandbox.refusal}"
 
 

@@ -105,7 +105,7 @@ def apply_sandbox(
     if identity.bundled_only:
         say(f"{sandbox.refusal} Until then it plays the bundled engine alone.")
     elif not sandbox.available:
-        say(f"Programs of strangers run without a sandbox on this machine. {sandbox.why}")
+        say(f"Other people's programs run without a sandbox on this machine. {sandbox.why}")
 
 
 async def make_context(
@@ -119,7 +119,7 @@ async def make_context(
 ) -> WorkerContext:
     """Create all parts of a worker. Raises BadArgument."""
     if not settings.server:
-        raise BadArgument("Which server? Give --server, or answer `rookery worker configure`.")
+        raise BadArgument("Give --server, or run `rookery worker configure`.")
     username, password = await threads.io(credentials, settings)
     transport = HttpTransport(settings.server, private=settings.allow_private_sources)
     server = ServerCalls(transport, WorkerAccount(username, password))

@@ -16,7 +16,7 @@ SOURCE = (
 SOURCES = b'event: sources\ndata: {"sources":[%b]}\n\n' % SOURCE
 TOKENS = b'event: token\ndata: {"text":"Tried "}\n\n:\n\nevent: token\ndata: {"text":"[1]."}\n\n'
 DONE = b'event: done\ndata: {"session_id":"5e5510"}\n\n'
-ERROR = b'event: error\ndata: {"error":"The model broke off before the end."}\n\n'
+ERROR = b'event: error\ndata: {"error":"The model stopped before the end of its answer."}\n\n'
 
 
 @dataclass
@@ -61,7 +61,8 @@ def test_scripts_get_the_answer_in_one_piece(
 
 
 @pytest.mark.parametrize(
-    ("told", "says"), [(ERROR, "broke off"), (b"", "too early"), (b"data: x\n\n", "not a Rookery")]
+    ("told", "says"),
+    [(ERROR, "stopped before the end"), (b"", "too early"), (b"data: x\n\n", "not a Rookery")],
 )
 def test_an_answer_that_is_not_whole_is_an_error(
     told: bytes, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

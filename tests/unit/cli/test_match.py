@@ -63,8 +63,8 @@ def test_our_engine_keeps_its_name() -> None:
     ("words", "complaint"),
     [
         (("./a",), "write cmd=./a"),
-        (("cmd=./a", "threads=x"), "threads=x is no number"),
-        (("cmd=./a", "colour=red"), "has no colour"),
+        (("cmd=./a", "threads=x"), "threads=x is not a number"),
+        (("cmd=./a", "colour=red"), "no key colour"),
     ],
 )
 def test_what_says_nothing_about_an_engine_is_refused(

@@ -129,7 +129,7 @@ def test_the_quick_preset_is_for_everything(tmp_path: Path) -> None:
 def test_a_text_is_not_taken_for_a_program(tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text("# An engine\n")
-    with pytest.raises(BadArgument, match=r"README\.md is no program"):
+    with pytest.raises(BadArgument, match=r"README\.md is not a program"):
         fields(f"--new={readme}", "--base=master")
 
 

@@ -60,7 +60,7 @@ def test_the_environment_names_the_server_where_nobody_else_does(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [("gracious = 1", "gracious"), ("grace = [", "can't be read"), ('grace = "long"', "no sense")],
+    [("gracious = 1", "gracious"), ("grace = [", "can't be read"), ('grace = "long"', "is wrong")],
 )
 def test_a_file_that_makes_no_sense_is_named(text: str, complaint: str, tmp_path: Path) -> None:
     place = tmp_path / "worker.toml"
@@ -149,10 +149,10 @@ def test_the_dialogue_asks_again_for_what_can_not_be(tmp_path: Path) -> None:
         person = Person(lambda _: next(answers), lambda _: "secret", told.append)
         assert configure(place, person, FakeSystem()) == 0
     assert told[0] == "An address begins with http:// or https://."
-    assert [line for line in told if "no such number" in line] == [
-        "'many' is no such number: write auto, 4, MAX, PHYS-1 or MAX/2.",
-        "'99/0*' is no such number: write auto, 4, MAX, PHYS-1 or MAX/2.",
-        "'x' is no such number: write auto, 8000, MAX-2000 or MAX/2.",
+    assert [line for line in told if "is not possible" in line] == [
+        "'many' is not possible: write auto, 4, MAX, PHYS-1 or MAX/2.",
+        "'99/0*' is not possible: write auto, 4, MAX, PHYS-1 or MAX/2.",
+        "'x' is not possible: write auto, 8000, MAX-2000 or MAX/2.",
     ]
     assert "That is 2 of 8 cores." in told
     written = from_file(place)
@@ -164,7 +164,7 @@ def test_an_address_that_does_not_answer_is_kept_when_it_is_given_twice(tmp_path
     answers = iter([nowhere, "", "olga", "2", "auto"])
     person = Person(lambda _: next(answers), lambda _: "secret", told.append)
     assert configure(tmp_path / "worker.toml", person, FakeSystem()) == 5
-    assert told[0] == f"{nowhere} gives no answer: Connection refused."
+    assert told[0] == f"{nowhere} does not answer: Connection refused."
     assert from_file(tmp_path / "worker.toml")["server"] == nowhere
 
 
@@ -201,7 +201,7 @@ def test_a_worker_without_a_sandbox_says_what_it_plays_and_what_would_help(file:
 def test_a_worker_that_may_do_without_a_sandbox_says_so(file: Path) -> None:
     identity, (told,) = applied(Sandbox(False, "No walls.", permitted=True), file=file)
     assert not identity.bundled_only
-    assert told == "Programs of strangers run without a sandbox on this machine. No walls."
+    assert told == "Other people's programs run without a sandbox on this machine. No walls."
 
 
 def test_a_worker_with_a_sandbox_has_nothing_to_say(file: Path) -> None:
@@ -210,5 +210,5 @@ def test_a_worker_with_a_sandbox_has_nothing_to_say(file: Path) -> None:
 
 
 def test_another_projects_server_is_not_played_for_without_a_sandbox(file: Path) -> None:
-    with pytest.raises(BadArgument, match="runs no programs of strangers"):
+    with pytest.raises(BadArgument, match="runs other people's programs in a sandbox only"):
         applied(Sandbox(False, "No walls."), "--foreign-server", file=file)
