@@ -206,7 +206,7 @@ class HttpClient:
                     yield HttpStream(answer, most_bytes, WHOLE_DOWNLOAD_SECONDS)
                     return
                 at, headers = urljoin(at, answer.headers.get("Location", "")), {}
-        raise CallRefused(f"{url} leads round in circles")
+        raise CallRefused(f"{url} redirects in a circle")
 
     @contextlib.contextmanager
     def open(

@@ -8,7 +8,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from rookery.http_failures import UnsafeAnswer
 
-ALLOWING = "--allow-private-sources lets it be asked"
+ALLOWING = "--allow-private-sources allows it"
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
 """IPv6 addresses that lead to the IPv4 address in their last four bytes."""
 GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")

@@ -105,14 +105,14 @@ def test_an_engine_without_a_bench_is_told_so(
 def test_a_program_that_is_no_engine_is_told_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "is no UCI engine" in missing(capsys, tmp_path, "/bin/true")
+    assert "is not a UCI engine" in missing(capsys, tmp_path, "/bin/true")
 
 
 def test_an_address_with_nothing_behind_it_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = missing(capsys, tmp_path, f"file://{tmp_path}/nowhere")
-    assert said == f"rookery: There is nothing that git can read at file://{tmp_path}/nowhere."
+    assert said == f"rookery: There is no git repository at file://{tmp_path}/nowhere."
 
 
 def test_engines_of_openbench_are_imported(

@@ -86,7 +86,7 @@ def test_an_engine_that_can_not_be_made_is_told_of(tmp_path: Path) -> None:
     server = FakeServer(tasks=[task(new_record=lacking)])
     shop = Workshop(tmp_path / "cache", sandbox=NO_SANDBOX)
     assert run_worker(server, tmp_path, shop=shop).outcome is RoundOutcome.MACHINE_FAULT
-    assert "no-such-engine, which is not here" in server.of("failed_task")[0]["message"]
+    assert "no-such-engine, which is not installed" in server.of("failed_task")[0]["message"]
 
 
 def test_a_wrong_bench_names_both_counts(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_worker_that_is_asked_to_leave_finishes_its_pair_and_gives_the_rest_ba
     assert run_worker(server, tmp_path, leave).outcome is RoundOutcome.STOPPED
     assert server.names()[2:] == ["update_task", "failed_task", "upload_pgn"]
     assert 2 <= games_in(server.of("update_task")[0]) < 400
-    assert "given back" in server.of("failed_task")[0]["message"]
+    assert "is returned" in server.of("failed_task")[0]["message"]
 
 
 def test_a_worker_that_leaves_reports_its_pairs_though_their_batch_is_not_whole(

@@ -172,7 +172,7 @@ def test_a_server_with_another_key_than_the_page_showed_installs_nothing(tmp_pat
     with fake_server(FakeServer(files={f"/worker/{wheel.name}": wheel.content})) as server:
         ended = installing(wheel, server.address, bare(tmp_path, ROOKERY_FINGERPRINT=wrong))
     assert ended.returncode == 1
-    assert f"and should have {wrong}: nothing was installed" in ended.stderr
+    assert f"but should have {wrong}: nothing was installed" in ended.stderr
     assert list(tmp_path.iterdir()) == []
 
 

@@ -113,7 +113,7 @@ def test_files_and_programs_of_this_machine_are_no_sources(tmp_path: Path, addre
     source = repositories.openbench(tmp_path / "tiny")
     order = EngineOrder(MAKE, source.commit, address.format(path=source.url))
     failed = refusal(tmp_path, order)
-    assert "is no address of https or http" in failed.sentence
+    assert "is not an https or http address" in failed.sentence
     assert not (tmp_path / "tiny" / "x").exists()
 
 

@@ -249,7 +249,7 @@ except BuildFailed as failed:
         str(tmp_path / "cache"),
     )
     assert traces.exists() is permitted
-    assert ("runs no programs of strangers without a sandbox" in found) is not permitted
+    assert ("runs other people's programs in a sandbox only" in found) is not permitted
     assert ("--without-sandbox" in found) is not permitted
 
 
@@ -272,7 +272,7 @@ for output in ("sh -c true", "/bin/sh", "rookery-fledgling-not"):
         str(tmp_path / "cache"),
     )
     assert "rookery.match.fledgling" in found
-    assert found.count("runs no programs of strangers") == 3
+    assert found.count("runs other people's programs in a sandbox only") == 3
 
 
 def test_who_can_not_be_looked_at_is_ended_where_memory_is_limited() -> None:

@@ -232,7 +232,11 @@ async def test_over_http_a_model_answers_with_citations_that_exist() -> None:
 
 @pytest.mark.parametrize(
     ("manner", "says"),
-    [("breaks", "broke off"), ("garbage", "can't be read"), ("hangs", "takes too long")],
+    [
+        ("breaks", "stopped before the end"),
+        ("garbage", "can't be read"),
+        ("hangs", "takes too long"),
+    ],
 )
 async def test_over_http_a_model_that_fails_is_an_error_event(manner: str, says: str) -> None:
     await over_http.test_a_model_that_fails_is_an_error_event_and_nothing_is_remembered(

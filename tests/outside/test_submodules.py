@@ -126,7 +126,7 @@ def test_what_can_t_be_had_is_told_and_the_rest_is_there(farm: Farm) -> None:
     _, inside, by_ssh, nowhere = found.missing
     assert "inside this server's network" in inside
     assert "not by ssh" in by_ssh
-    assert "nothing says where it lies" in nowhere
+    assert "its address is missing" in nowhere
 
 
 def test_what_goes_round_in_circles_ends(farm: Farm) -> None:
@@ -198,7 +198,7 @@ def test_a_place_outside_is_none(tmp_path: Path, path: str) -> None:
     told = Told()
     graft = make_packer(told)
     graft.add_all(tmp_path / "whole.zip", LIB, "top", (Submodule(path, LIB, "1"),))
-    assert graft.missing == [f"{path} (its place is none)"]
+    assert graft.missing == [f"{path} (its path is not allowed)"]
     assert told.known == []
 
 

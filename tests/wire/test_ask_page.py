@@ -60,7 +60,7 @@ async def test_a_full_gate_is_told_on_the_page_with_the_question_kept() -> None:
     async with open_page(answers=1) as api:
         with api.site.ask.gate.enter():
             status, page = await post(api, question="razoring margins")
-    assert (status, "As many questions" in page, "razoring margins</textarea>" in page) == (
+    assert (status, "as many questions" in page, "razoring margins</textarea>" in page) == (
         503,
         True,
         True,

@@ -187,7 +187,7 @@ async def test_a_net_is_uploaded_with_the_token_in_its_first_field() -> None:
         other = {"network": ("nn-000000000000.nnue", NET)}
         refused = await ada.session.post("/upload", files=other, headers={"x-csrf-token": token})
         assert refused.status_code == 422
-        assert f"would be named {NET_NAME}" in refused.text
+        assert f"makes its name {NET_NAME}" in refused.text
 
 
 async def test_a_form_whose_fields_come_behind_its_file_keeps_nothing() -> None:

@@ -99,4 +99,4 @@ async def test_a_bad_book_is_refused_beside_its_form() -> None:
             "/books", data={"csrf_token": token}, files={"book": ("mine.epd", b"no position\n")}
         )
         assert answer.status_code == 422
-        assert "is no position" in answer.text
+        assert "is not a position" in answer.text

@@ -55,7 +55,7 @@ async def test_people_read_it_on_a_page() -> None:
         form = {"username": "olga", "password": "wrong", "csrf_token": token}
         answer = await site.browser.post("/login", data=form)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
-    assert "The database is away" in answer.text
+    assert "The database can&#39;t be reached" in answer.text
     assert "database_away" in site.log.events()
 
 

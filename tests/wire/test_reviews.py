@@ -79,7 +79,7 @@ async def test_a_waiting_run_is_looked_at_once_and_told_to_its_people_alone() ->
         ]
         for viewer in (APPROVER, OWNER):
             text = await told(api, viewer, run_id) or ""
-            assert "no ancestor" in text
+            assert "not an ancestor" in text
             assert "not kept here: nn-0123456789ab.nnue" in text
             assert "first test of olga" in text
         assert await told(api, STRANGER, run_id) is None
@@ -94,7 +94,7 @@ async def test_an_approvers_own_run_is_looked_at_once_though_it_plays_already() 
         assert UNREAD.text in (await told(api, APPROVER, run_id) or "")
         await api.site.reviews.look_at_unfinished()
         text = await told(api, APPROVER, run_id) or ""
-        assert "no ancestor" in text
+        assert "not an ancestor" in text
         assert UNREAD.text not in text
         # The next process knows it by the row.
         await replace(api.site.reviews, _looked={}).look_at_unfinished()
@@ -109,7 +109,7 @@ async def test_what_was_read_is_kept_when_it_cannot_be_read_again() -> None:
         await api.site.reviews.look_at_unfinished()
         assert len(sources.asked) == 6
         text = await told(api, APPROVER, run_id) or ""
-        assert "no ancestor" in text
+        assert "not an ancestor" in text
         assert "could not be looked at" not in text
 
 

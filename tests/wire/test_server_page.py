@@ -113,7 +113,7 @@ async def test_a_server_that_is_not_there_is_not_made_primary() -> None:
     async with open_api() as api:
         page, asked = await press_make_primary(api, "farm-9")
         assert asked == []
-        assert "There is no server farm-9; those that live are: farm-2." in page
+        assert "There is no server farm-9; the other servers are: farm-2." in page
 
 
 async def test_approvers_read_how_a_server_does_and_its_build() -> None:

@@ -25,7 +25,7 @@ async def test_a_team_is_made_joined_led_and_left() -> None:
         assert 'id="user-error">There is no user named nobody.' in refused.text
         assert 'value="nobody"' in refused.text
         await send(sven, "/teams/owls/leave")
-        assert "name another one first" in (await sven.get("/teams/owls")).text
+        assert "name another lead first" in (await sven.get("/teams/owls")).text
         await send(sven, "/teams/owls/add", user="olga", lead="1")
         assert (await send(sven, "/teams/owls/leave")).headers["location"] == "/teams"
         assert api.site.teams.by_name("owls", Actor("olga")).leads == ("olga",)

@@ -28,7 +28,7 @@ ID_BYTES = 16
 TITLE_LENGTH = 70
 SWEPT_AT_ONCE = 500
 USES_KEPT = timedelta(days=7)
-WITHHELD = "This answer told of an engine that you may no longer see."
+WITHHELD = "This answer was about an engine that you may no longer see."
 
 
 class UnknownSession(Complaint):

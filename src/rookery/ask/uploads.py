@@ -122,7 +122,7 @@ class UploadReader:
 
     def finish(self) -> bytes:
         if not self._size:
-            raise FileRefused("There is nothing in this document.")
+            raise FileRefused("This document is empty.")
         if self.format != "pdf":
             self._check_text(b"", final=True)
         return b""
@@ -173,7 +173,7 @@ def read_pdf(file: BinaryIO, seconds: float = READING_SECONDS) -> str:
         raise FileRefused("This PDF can't be read.")
     text = done.stdout.decode("utf-8", "replace").strip()
     if not text:
-        raise FileRefused("There is no text in this PDF; it may hold pictures of pages.")
+        raise FileRefused("There is no text in this PDF; its pages may be scanned pictures.")
     return text
 
 

@@ -54,7 +54,7 @@ class DatabaseTooOld(Problem):
 
 
 class Pooled(Problem):
-    """At {place} answers a connection pooler ({sign}): Rookery needs sessions of its own, so name
+    """A connection pooler answers at {place} ({sign}), but Rookery needs sessions of its own: name
     the PostgreSQL server itself."""
 
 
@@ -275,8 +275,8 @@ OnFailure = Callable[[Problem], object]
 
 class NoDatabase(Problem):
     """There is no database in {path}. If a server of this machine keeps its data elsewhere, name
-    that folder with --data (or ROOKERY_DATA), or its database with --database-url. What a server
-    elsewhere knows is asked from it by the commands that take --server."""
+    that folder with --data (or ROOKERY_DATA), or its database with --database-url. For
+    a server on another machine, use the commands that take --server."""
 
 
 def require_database(data: Path, database_url: str | None) -> None:

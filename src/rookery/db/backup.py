@@ -35,7 +35,7 @@ class RestoreFailed(Problem):
 
 class NotEmpty(Problem):
     """The database already holds {tables} tables, which restoring would replace, and a server that
-    uses them would be cut off: say --force if that is what you want."""
+    uses them would be cut off: give --force if that is what you want."""
 
 
 class Programs:

@@ -87,7 +87,7 @@ def check_step_down(lease: LeaseRow, found: Sequence[Instance], to: str) -> None
     if not others:
         raise NoStepDown("There is no other server on this database that could take over.")
     if to and to not in others:
-        raise NoStepDown(f"There is no server {to}; those that live are: {', '.join(others)}.")
+        raise NoStepDown(f"There is no server {to}; the other servers are: {', '.join(others)}.")
 
 
 def check_taken_over(before: str, after: str, to: str) -> None:

@@ -189,7 +189,7 @@ class BookReader:
         self._read(b"", last=True)
         self._count(self._rest)
         if not self.openings:
-            raise FileRefused("There is no opening in this book.")
+            raise FileRefused("This book has no openings.")
         if self.name.endswith(".pgn"):
             _check_games(self._head, self.name)
         self.sri = base64.b64encode(self._digest.digest()).decode()
@@ -228,7 +228,7 @@ def _check_position(line: str, number: int, name: str) -> None:
     except ValueError:
         good = False
     if not good:
-        raise FileRefused(f"Opening {number} is no position: {line[:60]!r}.")
+        raise FileRefused(f"Opening {number} is not a position: {line[:60]!r}.")
 
 
 def _check_games(head: str, name: str) -> None:

@@ -171,7 +171,7 @@ class NetReader:
 
     def finish(self) -> bytes:
         if not self._size:
-            raise FileRefused("There is nothing in this net.")
+            raise FileRefused("This net is empty.")
         self.name = net_name(self.name, self._digest.hexdigest())
         return self._count(self._packer.flush())
 
@@ -186,7 +186,7 @@ def net_name(file_name: str, digits: str) -> str:
     match = NAME.fullmatch(file_name) or WHOLE_NAME.fullmatch(file_name)
     if match is not None:
         if not digits.startswith(match[1]):
-            raise FileRefused(f"These bytes would be named nn-{digits[:12]}.nnue.")
+            raise FileRefused(f"The hash of this net makes its name nn-{digits[:12]}.nnue.")
         return file_name
     named = digits + PurePosixPath(file_name).suffix
     return named if WHOLE_NAME.fullmatch(named) else digits
@@ -239,11 +239,11 @@ class ProgramReader:
 
     def feed(self, data: bytes) -> bytes:
         if not self._has_begun and not is_program(data):
-            raise FileRefused("This file is no program: no system could execute it.")
+            raise FileRefused("This file is not a program for any known system.")
         self._has_begun = True
         return data
 
     def finish(self) -> bytes:
         if not self._has_begun:
-            raise FileRefused("There is nothing in this upload.")
+            raise FileRefused("This upload is empty.")
         return b""

@@ -50,7 +50,9 @@ def read_place(url: str, *, named: str = "ROOKERY_FILES_URL") -> Path | BucketAd
     options = dict(parse_qsl(parts.query))
     if unknown := options.keys() - BUCKET_OPTIONS:
         known = ", ".join(sorted(BUCKET_OPTIONS))
-        raise SettingsError(f"{named} has the option {min(unknown)}; it may have {known}")
+        raise SettingsError(
+            f"{named} has the unknown option {min(unknown)}; known ones are {known}"
+        )
     return BucketAddress(
         parts.netloc,
         parts.path.strip("/"),

@@ -48,7 +48,7 @@ class FileInUse(RunFault):
 
 
 class NotYourFile(RunFault):
-    """only who gave the {kind} or an approver may do this"""
+    """only the user who uploaded the {kind}, or an approver, may do this"""
 
 
 class QuotaExceeded(Complaint):
@@ -56,8 +56,8 @@ class QuotaExceeded(Complaint):
 
     def __init__(self, *, used: int, allowed: int, size: int) -> None:
         super().__init__(
-            f"This takes {_mb(size)} MB, and of the {_mb(allowed)} MB of nets, programs and books"
-            f" that you may keep here {_mb(used)} MB are taken. An administrator can allow more."
+            f"This takes {_mb(size)} MB, but {_mb(used)} MB of your {_mb(allowed)} MB for nets,"
+            " programs and books are in use. An administrator can allow more."
         )
 
 

@@ -111,7 +111,7 @@ def _split_position(words: Sequence[str]) -> tuple[str, Sequence[str]]:
         return chess.STARTING_FEN, words[cut + 1 :]
     if words[:1] == ["fen"] and cut > 1:
         return " ".join(words[1:cut]), words[cut + 1 :]
-    raise ValueError("`position` wants startpos or fen")
+    raise ValueError("`position` takes startpos or fen")
 
 
 def _new_board(fen: str, *, chess960: bool) -> chess.Board:

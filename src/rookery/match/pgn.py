@@ -133,7 +133,7 @@ def read_journal(path: Path, kind: str) -> Journal:
     try:
         head = msgspec.json.decode(lines[0], type=JournalHeader)
     except msgspec.DecodeError:
-        raise _unreadable(path, "it is no resume file") from None
+        raise _unreadable(path, "it is not a resume file") from None
     if head.kind != kind:
         raise _unreadable(path, f"it belongs to `rookery {head.kind}`")
     # After the last line end there is nothing, or an incomplete line.

@@ -268,6 +268,6 @@ def position_after(opening: Opening, *, chess960: bool) -> Position:
         for move in opening.moves:
             position.play(move)
     except ValueError as error:
-        why = f"{error} is no move" if isinstance(error, IllegalMove) else str(error)
+        why = f"{error} is not a move" if isinstance(error, IllegalMove) else str(error)
         raise MatchFault(f"The opening {opening.fen} can't be played: {why}.") from None
     return position

@@ -21,7 +21,7 @@ class BadConcurrency(Complaint):
     exit_code = 2
 
     def __init__(self, text: str) -> None:
-        super().__init__(f"{text!r} is no number of games: write 4, MAX, PHYS-1 or MAX/2.")
+        super().__init__(f"--concurrency can't be {text!r}: write 4, MAX, PHYS-1 or MAX/2.")
 
 
 def usable_processors(quota: Path = QUOTA) -> int:

@@ -122,7 +122,7 @@ def _compiled(pattern: str) -> Any:
     except re2.error as error:
         raise BadPattern(_sentence(error)) from None
     except UnicodeError:
-        raise BadPattern("it is no text") from None
+        raise BadPattern("it is not text") from None
 
 
 def _sentence(error: Exception) -> str:

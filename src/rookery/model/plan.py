@@ -216,7 +216,7 @@ _SENTENCES = {
     NeedWord.PLAY_RULES: "the worker doesn't know the rules this run is played by",
     NeedWord.FLOAT_SPSA: "the worker rounds every tuned parameter",
     NeedWord.TEAM: "the worker's owner is not in the team {value}",
-    NeedWord.SANDBOX: "the worker keeps its engines in no sandbox",
+    NeedWord.SANDBOX: "the worker has no sandbox for engines",
     NeedWord.CPU_FLAG: "the processor lacks {value}",
     NeedWord.SYSTEM: "the engine is not for this operating system ({value})",
     NeedWord.TOOL: "the tool {value} is missing or too old",

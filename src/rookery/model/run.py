@@ -196,11 +196,11 @@ class NotApprover(RunFault):
 
 
 class BlockedByApprover(RunFault):
-    """an approver has blocked this machine, and only an approver lets it back in"""
+    """an approver has blocked this machine, and only an approver can unblock it"""
 
 
 class OwnRun(RunFault):
-    """nobody approves a run of their own"""
+    """you can't approve your own run"""
 
 
 class TooOld(RunFault):
@@ -208,7 +208,7 @@ class TooOld(RunFault):
 
 
 class WrongStage(RunFault):
-    """a run that is {stage} can't be asked to {move}"""
+    """you can't {move} a run that is {stage}"""
 
 
 class StillPlaying(RunFault):
@@ -228,7 +228,7 @@ class AlreadyDecided(RunFault):
 
 
 class NothingToPurge(RunFault):
-    """results of a run of kind {kind} can't be taken out"""
+    """results of a run of kind {kind} can't be purged"""
 
 
 class BadGameCount(RunFault):

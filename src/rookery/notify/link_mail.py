@@ -26,14 +26,14 @@ Somebody gave this address for the account {user.name} at Rookery. If that was y
 
 {link}
 
-within seven days. If it was not, there is nothing to do.
+within seven days. If it was not you, ignore this mail.
 """
 RESET = """\
 Somebody asked for a new password for your account {user.name} at Rookery. If that was you, open
 
 {link}
 
-within an hour; the link works once. If it was not, there is nothing to do: your password stays
+within an hour; the link works once. If it was not you, ignore this mail: your password stays
 as it was.
 """
 

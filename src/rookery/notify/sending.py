@@ -49,8 +49,8 @@ REST_SECONDS = {ChannelForm.MAIL: 300.0}
 WEBHOOK_REST_SECONDS = 5.0
 GIVEN_UP = timedelta(days=3)
 KEPT = timedelta(days=30)
-NOT_SEEN = "not for your eyes any more"
-NOT_WANTED = "you wanted to be told no more"
+NOT_SEEN = "you may not see this any more"
+NOT_WANTED = "you have switched this notification off"
 NO_ADDRESS = "your e-mail address is not confirmed"
 NO_MAIL = "this server sends no mail"
 

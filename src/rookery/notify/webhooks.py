@@ -89,7 +89,7 @@ class Webhooks:
         except SourceError as refused:
             raise WebhookRefused(str(refused), for_good=True) from None
         except ValueError:
-            raise WebhookRefused("this is no web address", for_good=True) from None
+            raise WebhookRefused("this is not a web address", for_good=True) from None
         if not found.addresses:
             raise WebhookRefused(f"there is no host {host}")
         return found.addresses[0]

@@ -44,7 +44,7 @@ def make_text(told: Sequence[Notification], server: str, unsubscribe: str) -> st
     parts = [f"{describe_notification(each)}\n{link_to(each, server)}" for each in told]
     foot = (
         "-- \n"
-        f"Choose what you are told: {server}/profile/notifications\n"
-        f"No more mail: {unsubscribe}\n"
+        f"Change your notifications: {server}/profile/notifications\n"
+        f"Unsubscribe: {unsubscribe}\n"
     )
     return "\n\n".join([*parts, foot])

@@ -105,11 +105,11 @@ class Accounts:
         user = await self._load_user(name)
         if is_approver(user):
             raise AccountConflict(
-                "Nobody takes over the account of an approver: whoever runs this server gives it a"
-                " new password, with rookery user passwd."
+                "An approver's password can't be reset here: the server's operator can set it"
+                " with `rookery user passwd`."
             )
         if user.pending or user.blocked:
-            raise AccountConflict("An account that nobody can log in to needs no new password.")
+            raise AccountConflict("This account can't log in, so it needs no new password.")
         await self._write_audit(Action.CHANGE_PASSWORD, user.name, by, LINK_MADE)
         return user
 
@@ -144,7 +144,7 @@ class Accounts:
         def decide(now: User) -> User:
             changed = replace(now, **given)
             if by == name and (given.get("blocked") or changed.groups != now.groups):
-                raise AccountConflict("Nobody takes away their own rights: ask another approver.")
+                raise AccountConflict("You can't take away your own rights: ask another approver.")
             return changed
 
         before, after = await self.users.change(name, decide)

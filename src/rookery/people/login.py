@@ -40,7 +40,7 @@ class Throttled(LoginRefused):
 
 
 class TooManyLogins(Throttled):
-    """You have logged in very often. Wait a minute and try again."""
+    """Too many logins. Wait a minute and try again."""
 
 
 class Frequency(NamedTuple):
@@ -197,9 +197,7 @@ class SignUp:
     async def apply(self, applicant: Application, client: str) -> User:
         """Creates a pending account; raises a Complaint that says why not, or Throttled."""
         if not self.is_open:
-            raise NotPermitted(
-                "Accounts are made by the people who run this site; ask them for one."
-            )
+            raise NotPermitted("Sign-up is closed: ask the operators of this site for an account.")
         if not EMAIL.fullmatch(applicant.email):
             raise Malformed(BAD_EMAIL)
         users, now = self._accounts.users, self._accounts.clock.seconds()

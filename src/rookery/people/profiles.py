@@ -45,7 +45,7 @@ NEW_ADDRESSES = Frequency(5, HOUR)
 LINK_MAILS = Frequency(5, HOUR)
 TRIALS = Frequency(20, HOUR)
 MOST_TOKENS = 100
-WRONG_PASSWORD = "Give your present password along: it is wrong or missing."  # noqa: S105 - a text
+WRONG_PASSWORD = "Your present password is missing or wrong."  # noqa: S105 - a text
 MOST_REPOSITORIES = 100
 REVOKERS = frozenset({Scope.SUBMIT, Scope.ADMIN})
 
@@ -99,7 +99,7 @@ class Profiles:
         valid = [each for each in await self._accounts.tokens.of(user.name) if each.is_valid(now)]
         if len(valid) >= MOST_TOKENS:
             raise AccountConflict(
-                "You have as many valid tokens as one may have: revoke some first."
+                "You have the most valid tokens that are allowed: revoke some first."
             )
         lasting = None if days is None else timedelta(days=days)
         return await self._accounts.create_token(
@@ -112,7 +112,8 @@ class Profiles:
         name = bearer.user.name
         if token_id != bearer.token_id and not bearer.scopes & REVOKERS:
             raise NotPermitted(
-                "This token may revoke no other than itself; it takes one for submit or admin."
+                "This token can only revoke itself; revoking others takes a token for submit or"
+                " admin."
             )
         owned = {token.id: token for token in await self._accounts.tokens.of(name)}
         if token_id not in owned:

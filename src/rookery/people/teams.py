@@ -34,7 +34,7 @@ class NotLeading(RunFault):
 
 
 class LastLead(RunFault):
-    """a team is led by somebody: name another one first"""
+    """a team needs somebody who leads it: name another lead first"""
 
 
 class TeamRows(Table):

@@ -62,7 +62,7 @@ class BadParameter(WireFault):
 
 
 class BadName(WireFault):
-    """{name!r} is not of the form {form}"""
+    """expected {form}, not {name!r}"""
 
 
 class BadFilter(WireFault):

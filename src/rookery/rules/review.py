@@ -311,7 +311,7 @@ def _review_sources(facts: SourceFacts) -> Iterator[Hint]:
     if facts.ancestor is False:
         yield Hint(
             Severity.LOOK,
-            "The base is no ancestor of the new side: the diff holds more than a patch.",
+            "The base is not an ancestor of the new side: the diff holds more than a patch.",
         )
     if facts.base_on_main is False:
         yield Hint(Severity.LOOK, "The base is not on the engine's main branch.")

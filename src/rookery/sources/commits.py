@@ -75,7 +75,7 @@ class Commits:
                         self._finder.find, repository, revision, known=known
                     )
             except TimeoutError:
-                raise SourceError("nobody answered in time") from None
+                raise SourceError("there was no answer in time") from None
         return Commit(found.sha, found.message[:LONGEST_MESSAGE])
 
 

@@ -123,7 +123,7 @@ class GitHub:
                 return self._check_answer(url, answer)
             # The repository was renamed.
             url = to
-        raise SourceError("GitHub sends us round in circles")
+        raise SourceError("GitHub redirects in a circle")
 
     def _check_answer(self, url: str, answer: HttpAnswer) -> bytes:
         if answer.status < FIRST_REFUSAL:

@@ -144,9 +144,9 @@ class SubmodulePacker:
     def _check(self, module: Submodule, depth: int) -> None:
         self.modules -= 1
         if not module.url:
-            raise SourceError("nothing says where it lies")
+            raise SourceError("its address is missing")
         if {"", ".", "..", ".git"}.intersection(module.path.lower().split("/")):
-            raise SourceError("its place is none")
+            raise SourceError("its path is not allowed")
         if depth > DEEPEST:
             raise SourceError(f"it is nested more than {DEEPEST} deep")
         if self.modules < 0:

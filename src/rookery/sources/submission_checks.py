@@ -74,11 +74,12 @@ def _make_remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
     elif not run.plan.book_sri:
         yield "book_sri: without the book's hash official workers can't check the book"
     if run.plan.games < run.kind.step:
-        yield f"num_games: reports come in steps of {run.kind.step} games, so that many are played"
+        step = run.kind.step
+        yield f"num_games: {step} games are played, because results come in steps of so many"
     if not run.plan.is_scaled and Need(NeedWord.OWN_SPEED) in run.demands.needs:
         yield (
-            "times are not scaled to a machine's speed: the engine's record and the machines"
-            " so far tell no reference for it, or scaling is off"
+            "times are not scaled to a machine's speed: no reference speed of the engine is"
+            " known, or scaling is off"
         )
     if book is None and missing is not None and not run.plan.book_sri:
         yield f"book: {run.plan.book} is neither kept here nor known as an official one"
@@ -182,7 +183,7 @@ class SubmissionLookup:
         """The reason of a failure, with a hint where credentials seem to be missing."""
         if repository in self.granted or not any(word in str(why).lower() for word in CLOSED):
             return str(why)
-        return f"{why} (asked as a stranger: nobody has granted this server's own access to it)"
+        return f"{why} (asked without credentials: this repository is not granted the server's own)"
 
 
 def needs_lookup(asked: Submission) -> bool:

@@ -194,7 +194,7 @@ def _read(number: int, fields: list[str]) -> ParameterLine:
         )
     name = fields[0]
     if not _NAME.fullmatch(name):
-        raise SpsaFault(f"line {number}: {name[:100]!r} is no option name")
+        raise SpsaFault(f"line {number}: {name[:100]!r} is not an option name")
     kind = _kind(number, name, fields[1]) if len(fields) == 7 else ParameterKind.INT
     start, low, high, c_end, r_end = (
         _number(number, name, field, found)

@@ -123,7 +123,7 @@ def is_concerned(reader: Actor | None, short_name: str) -> bool:
 
 SCHEME = "bearer "
 BASIC = "basic "
-NO_TOKEN = "This takes you in person: log in, or send your name and password."  # noqa: S105
+NO_TOKEN = "A token can't do this: log in, or send your name and password."  # noqa: S105
 
 
 async def require_bearer(request: Request, bearers: Bearers, *scopes: Scope) -> Bearer:
@@ -133,7 +133,9 @@ async def require_bearer(request: Request, bearers: Bearers, *scopes: Scope) -> 
     if bearer is None:
         raise Unauthorized
     if not bearer.scopes.intersection(scopes):
-        raise Forbidden(f"This token is not made for this; it takes one for {_either(scopes)}.")
+        raise Forbidden(
+            f"This token's scopes don't allow this; it takes a token for {_either(scopes)}."
+        )
     return bearer
 
 

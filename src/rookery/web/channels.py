@@ -31,12 +31,14 @@ async def check_webhook(
 ) -> dict[str, str]:
     """The mistakes in a new webhook, by form field."""
     if len(await site.channels.of(user.name)) >= MOST_CHANNELS:
-        return {"address": f"You have {MOST_CHANNELS} channels, as many as one may have."}
+        return {
+            "address": f"You have {MOST_CHANNELS} channels, which is the most; remove one first."
+        }
     errors: dict[str, str] = {}
     if form not in {each.value for each in WEBHOOKS}:
         errors["form"] = "Choose one of these."
     if not kinds:
-        errors["kind"] = "Choose at least one thing to be told of."
+        errors["kind"] = "Choose at least one kind of notification."
     if not address or len(address) > LONGEST_ADDRESS or not address.isascii():
         return errors | {"address": "Give the address of the webhook, such as https://host/path."}
     try:

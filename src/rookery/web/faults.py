@@ -49,13 +49,13 @@ class ForeignBody(BadRequest):
 
 
 class OtherBody(HttpFault):
-    """This Idempotency-Key was used before, with another body. Nothing was done now: send the same
-    body again, or a new key."""
+    """This Idempotency-Key was used before, with another body. Nothing was done: send the same body
+    again, or a new key."""
 
 
 class Unauthorized(HttpFault):
-    """This needs a valid token: send `Authorization: Bearer ...`. A session will do as well, with
-    its token as `X-CSRF-Token` where something is changed."""
+    """This needs a valid token: send `Authorization: Bearer ...`. A session works as well; for
+    changes send its token as `X-CSRF-Token`."""
 
 
 class Forbidden(HttpFault):
@@ -107,7 +107,7 @@ class Unavailable(HttpFault):
 
 
 class AskBusy(Unavailable):
-    """As many questions are being answered as this server takes at once; try again in a moment."""
+    """This server is answering as many questions as it can; try again in a moment."""
 
 
 class ModelFailed(HttpFault):
@@ -170,24 +170,26 @@ class ErrorShape:
 
 
 _BUSY = ErrorShape(503, "Too busy right now", retry=True, headers={"retry-after": "5"})
-_AWAY = ErrorShape(503, "The database is away", retry=True, headers={"retry-after": "5"})
+_AWAY = ErrorShape(503, "The database can't be reached", retry=True, headers={"retry-after": "5"})
 UNEXPECTED = ErrorShape(500, "Something went wrong here")
-MISTAKE = "The server made a mistake. It has been written down."
+MISTAKE = "The server made a mistake. The error is in its log."
 
 TABLE: Mapping[type[Exception], ErrorShape] = {
-    BadRequest: ErrorShape(400, "That request makes no sense"),
+    BadRequest: ErrorShape(400, "Bad request"),
     # After a change of the server's name, workers must not give up.
     BadHost: ErrorShape(400, "Unknown host name", retry=True),
-    Unauthorized: ErrorShape(401, "Who are you?", headers={"www-authenticate": "Bearer"}),
+    Unauthorized: ErrorShape(401, "Please log in", headers={"www-authenticate": "Bearer"}),
     Forbidden: ErrorShape(403, "Not allowed"),
     NotFound: ErrorShape(404, "Nothing here"),
-    MethodNotAllowed: ErrorShape(405, "Not this way"),
-    Conflict: ErrorShape(409, "Not now"),
-    OtherBody: ErrorShape(422, "That key was used for something else"),
+    MethodNotAllowed: ErrorShape(405, "Method not allowed"),
+    Conflict: ErrorShape(409, "Not possible now"),
+    OtherBody: ErrorShape(422, "Idempotency-Key was used before"),
     BodyTooSlow: ErrorShape(408, "Too slow", retry=True, headers={"connection": "close"}),
     BodyTooLarge: ErrorShape(413, "Too large"),
     PathTooLong: ErrorShape(414, "Address too long"),
-    TooManyRequests: ErrorShape(429, "Slow down", retry=True, headers={"retry-after": "60"}),
+    TooManyRequests: ErrorShape(
+        429, "Too many requests", retry=True, headers={"retry-after": "60"}
+    ),
     HeadersTooLarge: ErrorShape(431, "Headers too large"),
     Unavailable: ErrorShape(
         503, "Not available right now", retry=True, headers={"retry-after": "5"}
@@ -198,7 +200,9 @@ TABLE: Mapping[type[Exception], ErrorShape] = {
         503, "The search took too long", retry=True, headers={"retry-after": "60"}
     ),
     DiskFull: ErrorShape(503, "The disk is full", retry=True, headers={"retry-after": "60"}),
-    FilesAway: ErrorShape(503, "The files are away", retry=True, headers={"retry-after": "15"}),
+    FilesAway: ErrorShape(
+        503, "The files can't be reached", retry=True, headers={"retry-after": "15"}
+    ),
     Overloaded: _BUSY,
     GateFull: _BUSY,
     Rebuilding: _AWAY,
@@ -239,5 +243,8 @@ def text_of(error: Exception) -> str:
     if shape_of(error) is UNEXPECTED:
         return MISTAKE
     if shape_of(error) is _AWAY:
-        return "The database was away; the server reads its state anew. Try again in a moment."
+        return (
+            "The database could not be reached; the server is reading its state again. Try again"
+            " in a moment."
+        )
     return "The server is busy. Try again in a moment."

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rookery_asgi import Options
     from rookery_asgi.server import Server
 
-NOT_INSTALLED = "rookery-asgi is not installed here; `pip install ./asgi` builds it."
+NOT_INSTALLED = "rookery-asgi is not installed; install it with `pip install ./asgi`."
 # Requests that the server refuses itself, before the app could answer, with their log events.
 EVENTS = {408: "request_never_came", 431: "request_head_too_large"}
 

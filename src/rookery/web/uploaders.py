@@ -53,8 +53,8 @@ def check_name(site: Site, uploader: Uploader, name: str) -> None:
     name exists."""
     team, mark, _ = name.partition(TEAM_MARK)
     if mark and team not in site.teams.of(uploader.user):
-        raise Forbidden("Only members of a team give files that are named after it.")
+        raise Forbidden("Only members of a team may upload files that are named after it.")
     owner = site.engines.private.get(uploader.engine)
     if owner is not None and not (mark and team == owner):
         wanted = f"{owner}{TEAM_MARK}{name}"
-        raise BadRequest(f"What belongs to a private engine is named after its team: {wanted}.")
+        raise BadRequest(f"Files of a private engine are named after its team: {wanted}.")

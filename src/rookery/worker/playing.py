@@ -241,7 +241,7 @@ class MatchFollower:
             try:
                 await wait_for_first(playing, lost, asked, seconds=self._context.limit_seconds)
                 if not (playing.done() or lost.is_set() or asked.is_set()):
-                    raise TaskFailed("The games took far longer than they may.")
+                    raise TaskFailed("The games took far longer than allowed.")
                 if asked.is_set() and not lost.is_set():
                     await self._wind_up(playing)
                 if playing.done():

@@ -138,7 +138,7 @@ class BookCache:
     async def load(self, name: str, sri: str, depth: int) -> OpeningBook | None:
         """The book; None if games begin from the starting position. Raises TaskFailed."""
         if PurePath(name).name != name:
-            raise TaskFailed(f"{name!r} is no name of a book.", blame="run")
+            raise TaskFailed(f"{name!r} is not the name of a book.", blame="run")
         if depth <= 0:
             return None
         file = self.file(name)
@@ -147,7 +147,7 @@ class BookCache:
             await self._fetch(name, file)
             book = await self._threads.io(_read, file, 2 * depth)
         if book is None or not await self._is_right(book, sri):
-            raise TaskFailed(f"The book {name} is not the one that the run means.")
+            raise TaskFailed(f"The book {name} is not the version that the run names.")
         return book
 
     async def _is_right(self, book: OpeningBook, sri: str) -> bool:
@@ -161,7 +161,7 @@ class BookCache:
         try:
             await self._downloads.book(name, file)
         except (CallRefused, NoAnswer, OSError) as error:
-            raise TaskFailed(f"The book {name} can't be had: {error}.") from None
+            raise TaskFailed(f"The book {name} can't be fetched: {error}.") from None
         self._fetched.add(name)
 
 

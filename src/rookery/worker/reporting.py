@@ -312,7 +312,7 @@ class FailureReports:
         except CallRefused as refused:
             self._watch.say(f"The server says: {refused}")
         except NoAnswer as error:
-            self._watch.say(f"The server could not be told: {error}")
+            self._watch.say(f"The report to the server failed: {error}")
 
     def message(self, failed: TaskFailed) -> tuple[str, Failure | UnsetType]:
         """The report: the whole log for a Rookery server, its beginning and end for another."""

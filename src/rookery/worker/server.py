@@ -250,4 +250,6 @@ class ServerCalls:
                 raise CallRefused(plain.error)
             return reader.read(received)
         except WireFault as fault:
-            raise NoAnswer(f"{self.transport.server} gives no usable answer: {fault}") from None
+            raise NoAnswer(
+                f"{self.transport.server} gave an answer that can't be used: {fault}"
+            ) from None

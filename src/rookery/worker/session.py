@@ -46,7 +46,7 @@ from rookery.worker.stopping import (
 
 # One task, from the moment it is granted to its end.
 
-STOPPED = "The worker was stopped by its owner; the rest of the games is given back."
+STOPPED = "The worker was stopped by its owner; the rest of the games is returned."
 
 
 class TaskSession:
@@ -133,7 +133,7 @@ class TaskSession:
         if not carrying.done() or (await carrying and stop.asked.is_set()):
             return await self._left()
         if await carrying and not self._heartbeat.stopped:
-            raise TaskFailed("The task has games left that nobody asked for.")
+            raise TaskFailed("The task has games left that were not requested.")
         return RoundOutcome.DONE
 
     async def _left(self) -> RoundOutcome:
@@ -212,7 +212,7 @@ class TaskSession:
                 context.server.log, context.identity.info, self._task.name, text
             )
         except (CallRefused, NoAnswer) as error:
-            context.watch.say(f"The server could not be told: {error}")
+            context.watch.say(f"The report to the server failed: {error}")
 
 
 def _emptied(folder: Path) -> None:
@@ -231,7 +231,7 @@ FOREIGN = "{server} is not a Rookery server; --foreign-server plays for it with 
 
 
 class WrongServer(Complaint):
-    """A server that does not want this worker's owner, or that the owner does not mean."""
+    """A server that refuses the worker's user, or that is not a Rookery server."""
 
     exit_code = 5
 

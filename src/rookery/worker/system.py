@@ -93,12 +93,12 @@ _EXPRESSION = re.compile(r"(MAX|PHYS|\d{1,9})(?:([-/*])(\d{1,9}))?", re.ASCII)
 
 
 class BadAllotment(Complaint):
-    """A number of cores or of MiB that makes no sense."""
+    """A number of cores or of MiB that can't be read, or that this machine can't give."""
 
     exit_code = 2
 
     def __init__(self, text: str, examples: str) -> None:
-        super().__init__(f"{text!r} is no such number: write {examples}.")
+        super().__init__(f"{text!r} is not possible: write {examples}.")
 
 
 def parse_cores(text: str, system: System) -> int:

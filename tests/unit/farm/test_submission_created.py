@@ -80,7 +80,7 @@ def test_a_run_that_official_workers_cannot_play_is_remarked() -> None:
 
 def test_a_run_shorter_than_a_batch_is_remarked() -> None:
     (remark,) = list_remarks(run_of(sprt={**SPRT, "batch_size": 16}, num_games=2))
-    assert "steps of 32 games" in remark
+    assert "32 games are played" in remark
 
 
 def test_odd_parameters_of_a_tune_are_remarked() -> None:

@@ -34,7 +34,7 @@ def test_an_account_leads_to_those_that_wait() -> None:
     text = make_text([account_waits("nova", NOW)], SERVER, "the link")
     assert "The account nova waits for approval" in text
     assert f"{SERVER}/users?state=pending" in text
-    assert "No more mail: the link" in text
+    assert "Unsubscribe: the link" in text
 
 
 @pytest.mark.parametrize("number", [1, 200])

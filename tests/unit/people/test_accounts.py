@@ -85,7 +85,7 @@ async def test_groups_and_limits_are_told(accounts: Accounts, rows: MemoryRows) 
 
 async def test_nobody_takes_away_their_own_rights(accounts: Accounts) -> None:
     for wanted in (UserChange(blocked=True), UserChange(groups=())):
-        with pytest.raises(AccountConflict, match="their own rights"):
+        with pytest.raises(AccountConflict, match="your own rights"):
             await accounts.change("boris", wanted, by="boris")
 
 

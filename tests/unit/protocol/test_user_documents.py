@@ -180,7 +180,7 @@ def test_a_pgn_is_named_by_what_stands_before_the_first_dot() -> None:
 
 def test_all_games_of_a_run_have_one_name_only() -> None:
     assert parse_run_pgns_name(f"{RUN_ID}.pgn.gz") == RUN_ID
-    with pytest.raises(BadName, match="form"):
+    with pytest.raises(BadName, match="expected"):
         parse_run_pgns_name(f"{RUN_ID}.pgn")
 
 

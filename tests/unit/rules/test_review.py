@@ -108,7 +108,7 @@ def test_a_record_that_names_its_main_branch_is_taken_at_its_word() -> None:
 @pytest.mark.parametrize(
     ("facts", "told"),
     [
-        (SourceFacts(ancestor=False), "look: The base is no ancestor"),
+        (SourceFacts(ancestor=False), "look: The base is not an ancestor"),
         (SourceFacts(base_on_main=False), "look: The base is not on the engine's main branch"),
         (SourceFacts(missing_nets=("nn-1.nnue",)), "wrong: It needs nets that are not kept here"),
         (SourceFacts(unlisted_nets=("nn-1.nnue",)), "look: The sources name nets that the test"),

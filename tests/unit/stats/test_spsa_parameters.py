@@ -40,8 +40,8 @@ def test_both_forms_and_blank_lines_may_be_mixed() -> None:
         ("", "no parameter line"),
         ("P,1,0,2,1", "line 1: 5 fields"),
         ("\nP,1,0,2,1,0.002,7,8", "line 2: 8 fields"),
-        (",1,0,2,1,0.002", "'' is no option name"),
-        ("A=B,1,0,2,1,0.002", "'A=B' is no option name"),
+        (",1,0,2,1,0.002", "'' is not an option name"),
+        ("A=B,1,0,2,1,0.002", "'A=B' is not an option name"),
         (
             "P,1,0,2,1,0.002\nP,1,0,2,1,0.002",
             "line 2: P is named twice",

@@ -103,7 +103,7 @@ def test_a_forged_offer_does_not_stand_in_the_way_of_the_real_one(tmp_path: Path
 
 def test_an_installation_without_a_key_takes_nothing(tmp_path: Path) -> None:
     (said,), asked = offered(tmp_path, offer(), key="")
-    assert "does not know its server's key; install it anew" in said
+    assert "does not know its server's key; install the worker again" in said
     assert asked == []
 
 

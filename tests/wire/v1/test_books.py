@@ -61,7 +61,7 @@ async def test_a_book_that_a_run_needs_stays(api: Api) -> None:
 async def test_what_is_no_book_leaves_nothing(api: Api, tmp_path: Path) -> None:
     refused = await put(api, b"nonsense\n")
     assert refused.status_code == 400
-    assert "Opening 1 is no position" in refused.text
+    assert "Opening 1 is not a position" in refused.text
     assert (await api.get(PATH)).status_code == 404
     kept = await api.site.threads.io(lambda: [p for p in tmp_path.rglob("*") if p.is_file()])
     assert kept == []

@@ -51,7 +51,7 @@ async def test_what_does_not_fit_is_refused_in_words(
 ) -> None:
     answer = await give(api, method, path, content)
     assert answer.status_code == 413
-    assert "that you may keep here" in answer.json()["error"]
+    assert "MB for nets, programs and books" in answer.json()["error"]
     assert await files_below(tmp_path, api) == 0
 
 

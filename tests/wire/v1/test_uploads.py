@@ -70,7 +70,7 @@ async def test_a_text_is_no_program(api: Api, tmp_path: Path) -> None:
     headers = dict(await api.headers(OLGA))
     answer = await api.visitor.post("/api/v1/binaries", content=b"# Readme\n", headers=headers)
     assert answer.status_code == 400
-    assert "This file is no program" in answer.json()["error"]
+    assert "This file is not a program" in answer.json()["error"]
     assert await files_below(tmp_path, api) == 0
 
 

@@ -94,7 +94,7 @@ async def test_a_server_without_others_says_at_once_that_it_lost_its_memory(
     await farm.parts.fleet.primary.step_down(nobody_hears)
     answer = await asyncio.wait_for(asked, 60)
     assert answer.status_code == 503
-    assert "The database was away" in answer.text
+    assert "The database could not be reached" in answer.text
     assert is_retryable(answer)
 
 

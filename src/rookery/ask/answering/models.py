@@ -307,9 +307,11 @@ class ModelAnswerer:
                 raise AnswerFailed("The model takes too long.")
         else:
             unread = garbage and not written
-            raise AnswerFailed(UNREADABLE if unread else "The model broke off before the end.")
+            raise AnswerFailed(
+                UNREADABLE if unread else "The model stopped before the end of its answer."
+            )
         if not written:
-            raise AnswerFailed("The model answered nothing.")
+            raise AnswerFailed("The model's answer was empty.")
 
     def _read_line(self, line: bytes, garbage: int) -> tuple[ModelPart, int]:
         """Parses a line; garbage is skipped, up to a limit."""

@@ -60,7 +60,7 @@ class OtherVersion(EmbeddedProblem):
 
 
 class NotADatabase(EmbeddedProblem):
-    """The folder {path} holds something else than a PostgreSQL database: move it away and start
+    """The folder {path} holds something other than a PostgreSQL database: move it away and start
     again."""
 
 

@@ -320,12 +320,12 @@ async def get_archive(request: Request) -> Response:
     sha = str(request.path_params["sha"])
     found = await _find_side(request, str(request.path_params["name"]), sha)
     if found is None:
-        raise NotFound("No run that is not finished needs this source.")
+        raise NotFound("No unfinished run needs this source.")
     known = site.repositories.list_granted(found.owner)
     try:
         archive = await site.archives.get(found.repository, sha, known=known)
     except SourceError as why:
-        raise Unavailable(f"The source can't be had: {why}.") from None
+        raise Unavailable(f"The source can't be fetched: {why}.") from None
     size = await site.threads.io(lambda: archive.file.stat().st_size)
     headers = {"etag": f'"{sha}"', "cache-control": NEVER_CHANGES, **_lacking(archive)}
     return sent(

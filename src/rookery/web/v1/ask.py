@@ -29,7 +29,7 @@ QUERY = Reader(AskQuery, most_bytes=16 * 1024)
 UNSEEN = {"cache-control": "no-store"}
 LEAST_TITLE = 3
 LONGEST_TITLE = 300
-TOO_MANY = "Too many questions without an account come from your address; log in, or wait a little."
+TOO_MANY = "Too many questions without an account came from your address; log in, or wait a little."
 
 
 @described(Operation("Ask a question over the history of tests", {200: AskAnswer}, body=AskQuery))
@@ -43,7 +43,7 @@ async def query(request: Request) -> Response:
 
 @described(
     Operation(
-        "Ask, and read the answer as it is made, as server-sent events (sources, token, done,"
+        "Ask, and read the answer as it is written, as server-sent events (sources, token, done,"
         " error)",
         {200: MEDIA_TYPE},
         body=AskQuery,
@@ -56,7 +56,7 @@ async def query_stream(request: Request) -> Response:
 
 @described(
     Operation(
-        "The runs and commits that are nearest to a title",
+        "The runs and commits most similar to a title",
         {200: SourceList},
         query={"title": v1.Name, "engine": v1.Name},
     )
@@ -103,7 +103,7 @@ async def find_asker(request: Request) -> Asker:
     site = site_of(request)
     bearer = await find_bearer(request, site.bearers)
     if bearer is not None and Scope.READ not in bearer.scopes:
-        raise Forbidden("This token is not made for this; it takes one for read.")
+        raise Forbidden("This token's scopes don't allow this; it takes a token for read.")
     return make_asker(site, bearer.user.name if bearer else "")
 
 

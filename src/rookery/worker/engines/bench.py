@@ -109,7 +109,9 @@ async def bench(
     # Measure again even for one slot, because the warm-up read the program from the disk.
     found = await asyncio.gather(*(once() for _ in range(max(slots, 1))))
     if len({first.nodes, *(each.nodes for each in found)}) > 1 and record.bench.must_match:
-        raise BenchFailed(f"The bench of {record.name} counts other nodes each time.")
+        raise BenchFailed(
+            f"The bench of {record.name} counts a different number of nodes each time."
+        )
     speeds = [each.nps for each in found]
     mean = fmean(speeds)
     return BenchResult(first.nodes, mean, (max(speeds) - min(speeds)) / mean if mean else 0.0)
@@ -125,7 +127,7 @@ def _words(record: EngineRecord) -> list[str]:
 
 def _check(nodes: int, record: EngineRecord, signature: int | None) -> None:
     if signature is not None and record.bench.must_match and nodes != signature:
-        raise BenchFailed(f"The bench of {record.name} is {nodes}, and should be {signature}.")
+        raise BenchFailed(f"The bench of {record.name} is {nodes}, but should be {signature}.")
 
 
 async def _one(program: Program, record: EngineRecord) -> BenchResult:
@@ -148,7 +150,7 @@ async def read_bench(text: str, record: EngineRecord, seconds: float) -> BenchRe
         nodes = _number(found[0]) if found and found[0] else None
         speed = _number(found[1]) if found and len(found) > 1 and found[1] else speed
     if not nodes:
-        raise BenchFailed(f"The bench of {record.name} names no nodes.", text)
+        raise BenchFailed(f"The bench of {record.name} prints no number of nodes.", text)
     return BenchResult(nodes, float(speed or 0) or nodes / max(seconds, 1e-6))
 
 

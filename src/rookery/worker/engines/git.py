@@ -229,7 +229,7 @@ class SourceVersions:
             raise BuildFailed(f"{address} can't be read: {why}.", said)
         commit = next((listed[name] for name in wanted if name in listed), "")
         if code or not commit:
-            what = f"no branch, tag or commit {ref}" if not code else "nothing that git can read"
+            what = f"no branch, tag or commit {ref}" if not code else "no git repository"
             raise BuildFailed(f"There is {what} at {address}.", said)
         return SourceVersion(address, commit, address)
 

@@ -123,7 +123,7 @@ class NetCache:
 
     async def _get(self, name: str) -> NetFile:
         if not NAME.fullmatch(name):
-            raise BuildFailed(f"{name!r} is no name of a net.", blame="run")
+            raise BuildFailed(f"{name!r} is not the name of a net.", blame="run")
         if known := await self.cache.threads.io(self._known, name):
             return known
         async with self.cache.locked("nets", name):
@@ -151,7 +151,7 @@ class NetCache:
                 raise BuildFailed(f"The server has no net {name}.", blame="run") from None
             digest = await self.cache.threads.io(digest_of, file)
             if not name_fits(name, digest):
-                raise BuildFailed(f"The net {name} came with another content than its name says.")
+                raise BuildFailed(f"The content of the net {name} does not match its name.")
             path = await self.cache.threads.io(self._keep, file, name)
         return NetFile(name, path, digest)
 
@@ -185,7 +185,7 @@ def assign_nets(record: EngineRecord, nets: Sequence[NetFile]) -> tuple[tuple[st
     names = [name.strip() for name in (record.nets.name or default).split(",")]
     if len(nets) > len(names):
         raise BuildFailed(
-            f"The record of {record.name} tells where {len(names)} of {len(nets)} nets go.",
+            f"The record of {record.name} says where {len(names)} of {len(nets)} nets go.",
             blame="run",
         )
     return tuple(zip(names, nets, strict=False))
@@ -206,7 +206,7 @@ class ProgramCache:
     async def get(self, digest: str) -> BuiltEngine:
         """The program with this hash. Raises BuildFailed."""
         if not _DIGEST.fullmatch(digest):
-            raise BuildFailed(f"{digest!r} is no SHA-256 of a program.", blame="run")
+            raise BuildFailed(f"{digest!r} is not the SHA-256 of a program.", blame="run")
         if not await self.cache.threads.io(self._is_there, digest):
             async with self.cache.locked("programs", digest):
                 if not await self.cache.threads.io(self._is_there, digest):
@@ -233,6 +233,6 @@ class ProgramCache:
 
     def _keep(self, file: Path, digest: str) -> None:
         if digest_of(file) != digest:
-            raise BuildFailed(f"The program {digest} came with another content than that.")
+            raise BuildFailed(f"The content of the program {digest} does not match its hash.")
         file.chmod(0o755)
         self.cache.keep(file, "programs", digest)

@@ -140,9 +140,9 @@ class SourceTrees:
     async def get(self, repository: str, commit: str, sandbox: Sandbox) -> Fetched:
         """The source tree, which must not be written to. Raises BuildFailed."""
         if not COMMIT.fullmatch(commit):
-            raise BuildFailed(f"{commit!r} is no commit.", blame="run")
+            raise BuildFailed(f"{commit!r} is not a commit.", blame="run")
         if not repository or repository.startswith("-"):
-            raise BuildFailed(f"{repository!r} is no address of a source.", blame="run")
+            raise BuildFailed(f"{repository!r} is not the address of a source.", blame="run")
         name = hashlib.sha256(f"{repository}\n{commit}".encode()).hexdigest()
         if known := await self.cache.threads.io(self._known, name):
             return known
@@ -192,7 +192,7 @@ class SourceTrees:
                 repository, commit
             )
         else:
-            sentence = f"{repository} is no address of https or http ({ALLOWING})."
+            sentence = f"{repository} is not an https or http address ({ALLOWING})."
             raise BuildFailed(sentence)
         try:
             await run_guarded(fetching, partial(excess_of, made, most), threads)

@@ -141,7 +141,7 @@ class Trials:
         except BenchFailed as failed:
             raise NotPlayable(
                 f"{record.name} plays, but workers need a bench and it has none:"
-                f" `{record.bench.command}` on its command line names no nodes.",
+                f" `{record.bench.command}` on its command line prints no number of nodes.",
                 failed.log or failed.sentence,
             ) from None
 
@@ -194,6 +194,7 @@ def _noise(benches: Sequence[BenchResult]) -> tuple[str, ...]:
         remarks.append(f"Its speed differs by {spread:.0%} between benches: the machine is busy.")
     if len(nodes) > 1:
         remarks.append(
-            "Its bench counts other nodes each time, so that it can't tell versions apart."
+            "Its bench counts a different number of nodes each time, so that it can't tell"
+            " versions apart."
         )
     return tuple(remarks)

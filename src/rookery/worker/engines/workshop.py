@@ -60,7 +60,9 @@ def find_installed(order: EngineOrder) -> BuiltEngine:
     program = shutil.which(words[0]) if words else None
     if program is None:
         wanted = order.record.recipe.output or "nothing"
-        raise BuildFailed(f"{order.record.name} wants the command {wanted}, which is not here.")
+        raise BuildFailed(
+            f"{order.record.name} needs the command {wanted}, which is not installed."
+        )
     path = Path(program)
     return BuiltEngine((program, *words[1:]), digest_of(path), readable=(path, path.resolve()))
 
@@ -184,7 +186,7 @@ class Workshop:
         """Refuse what an order may not ask of this machine, since orders come from strangers."""
         record = order.record
         if b"\\u0000" in msgspec.json.encode(record):
-            raise BuildFailed(f"The record of {record.name} holds a NUL.", blame="run")
+            raise BuildFailed(f"The record of {record.name} has a NUL character.", blame="run")
         sandbox = await self.sandbox()
         ours = record.is_bundled and not order.binary
         if not ours and not sandbox.takes_strangers:
@@ -268,7 +270,7 @@ class Workshop:
             if built.command[: len(OUR_COMMAND)] == OUR_COMMAND:
                 why = describe_trouble(failed)
                 raise BuildFailed(f"{why[0].upper()}{why[1:]}.", whole) from None
-            sentence = f"The program of {record.name} is no UCI engine: {failed}."
+            sentence = f"The program of {record.name} is not a UCI engine: {failed}."
             raise BuildFailed(sentence, whole, "run") from None
         return built
 

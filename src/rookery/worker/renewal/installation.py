@@ -39,8 +39,8 @@ MARK, ENVIRONMENT, WHOLE, KEY = "wheel.sha256", "environment", "whole", "server.
 FINGERPRINT_DIGITS = 32
 WINDOWS = os.name == "nt"
 OPEN_TO_ALL = (
-    "{server} is reached by http: whoever sits between could put a program of their own in place"
-    " of the worker. Take an address with https, or allow it with {flag}."
+    "{server} is reached by http: anybody on the way could replace the worker with another program."
+    " Use an https address, or allow http with {flag}."
 )
 LAUNCHER = """\
 #!/bin/sh
@@ -211,7 +211,7 @@ def usual_root() -> Path:
 
 def download(address: str) -> bytes:
     if not address.startswith(("http://", "https://")):
-        raise InstallationFailed(f"{address} is no address of a server.")
+        raise InstallationFailed(f"{address} is not the address of a server.")
     try:
         with urllib.request.urlopen(address, timeout=DOWNLOAD_SECONDS) as answer:  # noqa: S310 - looked at above
             received: bytes = answer.read(LARGEST_WHEEL + 1)
@@ -235,7 +235,7 @@ def check_fingerprint(key: str, expected: str) -> None:
     found = hashlib.sha256(bytes.fromhex(key)).hexdigest()[:FINGERPRINT_DIGITS]
     if expected and found != expected.lower():
         raise InstallationFailed(
-            f"The server's key has the fingerprint {found}, and should have {expected}:"
+            f"The server's key has the fingerprint {found}, but should have {expected}:"
             " nothing was installed."
         )
 

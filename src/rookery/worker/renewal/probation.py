@@ -91,7 +91,7 @@ def go_back(root: Path, given_up: Probation, why: str) -> None:
     if (root / "versions" / given_up.before).is_dir():
         refuse_version(root, given_up.digest, why)
         _write(root / "current", given_up.before)
-        failed = f"failed {given_up.failures} times before its first word with the server"
+        failed = f"failed {given_up.failures} times before it first reached the server"
         _write(root / NOTE, f"The worker's version {given_up.label} {failed}: {why}")
     (root / FILE).unlink(missing_ok=True)
 

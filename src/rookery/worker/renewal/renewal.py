@@ -34,12 +34,12 @@ from rookery.worker.server import Transport
 
 TRIAL_SECONDS = 120.0
 NO_KEY = (
-    "this installation does not know its server's key; install it anew with the line from the"
-    ' page "Add a machine".'
+    "this installation does not know its server's key; install the worker again with the line from"
+    ' the page "Add a machine".'
 )
 NOT_SIGNED = (
     "it is not signed with the key that was pinned when this worker was installed (fingerprint"
-    " {fingerprint}). If the server really has another key now, install the worker anew."
+    " {fingerprint}). If the server really has another key now, install the worker again."
 )
 
 

@@ -24,8 +24,8 @@ BUILD_TEMPORARY_MIB = 2048
 BUILD_FILE_MIB = 8192
 SURROUNDINGS = {"LANG": "C.UTF-8", "HOME": HOME, "TMPDIR": "/tmp"}  # noqa: S108 - its own
 ADVICE = (
-    "Install bubblewrap, or let users make namespaces (docs/worker.md), or allow programs of"
-    " strangers to do as they like on this machine with --without-sandbox."
+    "Install bubblewrap, or allow user namespaces (docs/worker.md), or run other people's programs"
+    " without a sandbox by --without-sandbox."
 )
 
 
@@ -68,7 +68,7 @@ class Sandbox:
     @property
     def refusal(self) -> str:
         """Why such code may not run here, and what the owner can do."""
-        return f"This machine runs no programs of strangers without a sandbox. {self.why} {ADVICE}"
+        return f"This machine runs other people's programs in a sandbox only. {self.why} {ADVICE}"
 
     @property
     def owner(self) -> UserIds | None:
@@ -147,7 +147,7 @@ class Sandbox:
         return (sys.executable, "-I", "-S", "-c", BOOT, root, enclosure.text(), *command)
 
 
-NO_SANDBOX = Sandbox(False, "The sandbox was not asked for.", permitted=True)
+NO_SANDBOX = Sandbox(False, "The sandbox was not requested.", permitted=True)
 
 
 def _paths(readable: Sequence[Path]) -> tuple[str, ...]:
@@ -174,7 +174,7 @@ def _found() -> Sandbox:
     wrapped = replace(own, bubblewrap=program)
     if not (why := _failure(wrapped)):
         return wrapped
-    return Sandbox(False, f"{sentence}, nor does bubblewrap get any ({why}).", most)
+    return Sandbox(False, f"{sentence}, and bubblewrap gets none either ({why}).", most)
 
 
 def _failure(sandbox: Sandbox) -> str:

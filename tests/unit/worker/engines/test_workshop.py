@@ -48,6 +48,6 @@ def test_a_bundled_engine_that_does_not_start_is_told_with_its_last_word() -> No
 
 @pytest.mark.parametrize("output", ["no-such-engine-here", "", "open 'quote"])
 def test_a_command_that_is_not_here_is_a_failure_of_this_machine(output: str) -> None:
-    with pytest.raises(BuildFailed, match="not here") as failed:
+    with pytest.raises(BuildFailed, match="which is not installed") as failed:
         find_installed(order(output))
     assert failed.value.blame == "machine"
