@@ -32,6 +32,17 @@ def count_games(server: RookeryProcess) -> float:
     return float(found[1])
 
 
+def test_a_farm_is_not_filled_while_a_server_runs_on_it(tmp_path: Path) -> None:
+    data = tmp_path / "farm"
+    with run_rookery(data) as server:
+        server.until("ready")
+        refused = run_command(*SMALL, data=data)
+        assert refused.returncode == 3
+        assert "A server is running on this database" in refused.stderr
+        assert not [each for each in server.events() if each["event"] == "primacy_lost"]
+        assert "alva" not in run_command("user", "list", data=data).stdout
+
+
 def test_a_farm_of_real_people_is_not_served_as_an_invented_one(tmp_path: Path) -> None:
     data = tmp_path / "farm"
     with run_rookery(data) as server:

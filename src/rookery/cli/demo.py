@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -82,11 +83,12 @@ async def seed(
     async with open_database(database, create=True) as opened:
         await _refuse_used(opened)
         await Threads().io(read_ideas)
-        await _add_people(opened)
-        size = SeedSize(runs, machines, history)
-        farm = FarmSeed(Random(chance), opened.accounts.clock.now(), size)  # noqa: S311 - no secret
-        await _write(opened, farm, Random(chance))  # noqa: S311 - no secret
-        await _mark(opened, InventedFarm(runs, machines, chance))
+        async with _be_primary(opened) as lease:
+            await _add_people(opened)
+            size, now = SeedSize(runs, machines, history), opened.accounts.clock.now()
+            farm = FarmSeed(Random(chance), now, size)  # noqa: S311 - no secret
+            await _write(opened, lease, farm, Random(chance))  # noqa: S311 - no secret
+            await _mark(opened, InventedFarm(runs, machines, chance))
     print(f"Wrote {history:,} finished runs and {runs:,} others with {machines:,} machines.")
     print(f"Log in as alva, an approver, or birk; everybody's password is {PASSWORD}")
 
@@ -150,6 +152,17 @@ async def _refuse_used(opened: Database) -> None:
         raise Complaint("There are runs in this database already; a demo needs an empty one.")
 
 
+@asynccontextmanager
+async def _be_primary(opened: Database) -> AsyncIterator[Lease]:
+    """Hold the lease that a server holds while it runs, so that none runs meanwhile."""
+    lease = Lease(opened.pool, opened.queries, instance="demo", address="")
+    try:
+        async with hold_primacy(lease, force=False):
+            yield lease
+    except LeaseHeld as held:
+        raise Complaint(f"A server is running on this database: {held}") from held
+
+
 async def _add_people(opened: Database) -> None:
     accounts = opened.accounts
     password_hash = await accounts.passwords.hash(PASSWORD)
@@ -169,38 +182,30 @@ async def _add_accounts(opened: Database, users: Iterable[User]) -> None:
             await rows.add(user)
 
 
-async def _write(opened: Database, farm: FarmSeed, chance: Random) -> None:
+async def _write(opened: Database, lease: Lease, farm: FarmSeed, chance: Random) -> None:
     """Write the runs in portions through the group commit, as real results are."""
     latest: deque[Changes] = deque(maxlen=RUNS_WITH_FILES)
     finished: list[Run] = []
     unfinished: list[Run] = []
-    lease = Lease(opened.pool, opened.queries, instance="demo", address="")
-    embedded = opened.settings.database_url is None
-    try:
-        async with (
-            hold_primacy(lease, force=embedded),
-            open_fleet_store(opened.pool, opened.queries, lease) as store,
-        ):
-            commits = await store.take()
-            for changes in _told(farm):
-                # Inventing a run takes a moment. Nothing else runs in this process.
-                for part in list_commits(changes):
-                    await commits.wait_committed(commits.put(part))
-                await asyncio.sleep(0)
-                if changes.runs[0].status.finished or len(latest) < RUNS_WITH_FILES:
-                    latest.append(changes)
-                for run in changes.runs:
-                    (finished if run.status.finished else unfinished).append(run)
-            await commits.wait_committed(commits.put(farm.invent_blocks()))
-            await _write_files(opened, latest, chance)
-            await _write_progress(opened, finished, farm.branches)
-            await _write_reviews(opened, unfinished)
-            await add_chats(opened, finished[-6:])
-            await tell_all(opened, finished)
-            statistics = Statistics(opened.pool, opened.queries)
-            await Accounting(statistics, store.reads, opened.accounts.clock)()
-    except LeaseHeld as held:
-        raise Complaint(f"A server is running on this database: {held}") from held
+    async with open_fleet_store(opened.pool, opened.queries, lease) as store:
+        commits = await store.take()
+        for changes in _told(farm):
+            # Inventing a run takes a moment. Nothing else runs in this process.
+            for part in list_commits(changes):
+                await commits.wait_committed(commits.put(part))
+            await asyncio.sleep(0)
+            if changes.runs[0].status.finished or len(latest) < RUNS_WITH_FILES:
+                latest.append(changes)
+            for run in changes.runs:
+                (finished if run.status.finished else unfinished).append(run)
+        await commits.wait_committed(commits.put(farm.invent_blocks()))
+        await _write_files(opened, latest, chance)
+        await _write_progress(opened, finished, farm.branches)
+        await _write_reviews(opened, unfinished)
+        await add_chats(opened, finished[-6:])
+        await tell_all(opened, finished)
+        statistics = Statistics(opened.pool, opened.queries)
+        await Accounting(statistics, store.reads, opened.accounts.clock)()
 
 
 async def _write_files(opened: Database, latest: Iterable[Changes], chance: Random) -> None:
