@@ -14,7 +14,7 @@ from contextlib import nullcontext
 
 from rookery.match.job import Adjudication, EngineSpec, Match, PairJob, Setup
 from rookery.match.openings import STANDARD
-from rookery.match.sharded import LastingMatch, MatchBatch, ShardedMatch
+from rookery.match.sharded import BatchedMatch, MatchBatch, ShardedMatch
 
 COMMAND = (sys.executable, "-m", "rookery.match.fledgling")
 MOVES = 20
@@ -28,7 +28,7 @@ def jobs(batch: int, pairs: int, nodes: int) -> list[PairJob]:
 
 
 async def play(setup: Setup, args: argparse.Namespace, *, lasting: bool) -> None:
-    async with LastingMatch(setup) if lasting else nullcontext() as kept:
+    async with BatchedMatch(setup) if lasting else nullcontext() as kept:
         for number in range(args.batches):
             batch = jobs(number, args.pairs, args.nodes)
             match: Match = MatchBatch(kept, batch) if kept else ShardedMatch(batch, setup)

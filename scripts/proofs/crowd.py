@@ -21,7 +21,7 @@ from tests.fleet.arrivals import evenly
 from tests.fleet.crowd import Crowd, Mix
 from tests.fleet.figures import ENDPOINTS, Figures, Minute, lag_line, table
 from tests.fleet.lines import SharedLines
-from tests.fleet.stage import come_first, place_in_queue, staged
+from tests.fleet.stage import describe_priority, raise_priority, staged
 from tests.fleet.watch import Watch, ending, minute_table, say
 
 STEP_SECONDS = 15.0
@@ -59,7 +59,7 @@ async def climb(watch: Watch, steps: int) -> list[tuple[bool, int]]:
     period in which the rate changes is not judged."""
     found: list[tuple[bool, int]] = []
     for _ in range(steps):
-        watch.crowd.hasten(FASTER)
+        watch.crowd.multiply_rate(FASTER)
         await watch.last(1)
         for _ in range(CHANCES):
             await watch.last(1)
@@ -111,7 +111,7 @@ def report(wanted: Wanted, watch: Watch, began: int, ended: int, dead: int) -> I
         f"{watch.crowd.at_work:,} workers of {wanted.users:,} users, {wanted.runs} runs, after"
         f" {wanted.ramp:.0f} s in which they came: {seconds:.0f} s at {calls / seconds:,.0f} calls"
         f" a second over at most {wanted.lines:,} connections;"
-        f" {place_in_queue()} whatever else runs on the machine."
+        f" {describe_priority()} whatever else runs on the machine."
     )
     yield (
         f"Of a core: server {server:.2f}, PostgreSQL {postgres:.2f}, generator {generator:.2f};"
@@ -160,5 +160,5 @@ def limit(watch: Watch, steps: list[tuple[bool, int]]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    come_first()
+    raise_priority()
     sys.exit(run(prove, read_options(Wanted, __doc__), on=uvloop.run))

@@ -20,7 +20,7 @@ from tests.fleet.arrivals import MISSION, Arrivals
 from tests.fleet.crowd import Crowd, Mix
 from tests.fleet.figures import ENDPOINTS, Figures, lag_line, table
 from tests.fleet.lines import OwnLines, SharedLines
-from tests.fleet.stage import come_first, place_in_queue, staged
+from tests.fleet.stage import describe_priority, raise_priority, staged
 from tests.fleet.watch import Watch, cost_table, ending, minute_table, say
 
 THEIRS = {"beat": 6, "update_task": 7, "request_version": 4, "request_task": 15}
@@ -65,7 +65,7 @@ def report(wanted: Wanted, watch: Watch, dead: int, crashes: Sequence[str]) -> I
         f"{watch.crowd.at_work:,} workers of {wanted.users:,} users, {wanted.runs} runs,"
         f" {'a line and an address each' if wanted.lines == 'own' else 'shared lines'};"
         f" {watch.crowd.lines.opened:,} connections;"
-        f" {place_in_queue()} whatever else runs on the machine."
+        f" {describe_priority()} whatever else runs on the machine."
     )
     yield lag_line(minutes)
     yield ""
@@ -87,5 +87,5 @@ def report(wanted: Wanted, watch: Watch, dead: int, crashes: Sequence[str]) -> I
 
 
 if __name__ == "__main__":
-    come_first()
+    raise_priority()
     sys.exit(run(prove, read_options(Wanted, __doc__), on=uvloop.run))

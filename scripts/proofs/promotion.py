@@ -65,7 +65,7 @@ class TwoServers:
     compared: int = 0
     """The number of promotions after which the rows were compared with the ledger."""
 
-    async def get_over_it(self) -> None:
+    async def wait_until_writing(self) -> None:
         """Waits until the next report is acknowledged by the present primary."""
         await self.fleet.wrote_again(lambda: all(s.process.poll() is None for s in self.servers))
 
@@ -125,7 +125,7 @@ async def promote(
     await asyncio.sleep(chance.uniform(0.5, 3))
     times.promoted.append(await pair.fail_over(cut_seconds=chance.choice(CUTS)))
     promoted = time.monotonic()
-    await farm.get_over_it()
+    await farm.wait_until_writing()
     times.serving.append(times.promoted[-1] + time.monotonic() - promoted)
     await pair.attach_standby()
 

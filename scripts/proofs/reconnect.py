@@ -27,7 +27,7 @@ from tests.fleet.crowd import CheapWorker, Crowd, Mix
 from tests.fleet.figures import EndpointFigures, Figures, lag_line, table
 from tests.fleet.hashing_serve import EVENT
 from tests.fleet.lines import OwnLines
-from tests.fleet.stage import Stage, come_first, place_in_queue, staged
+from tests.fleet.stage import Stage, describe_priority, raise_priority, staged
 from tests.fleet.watch import ending, say, stop_collecting
 
 ARRIVAL_SECONDS = 120.0
@@ -221,7 +221,7 @@ def report(wanted: Wanted, periods: list[Period], away: list[float]) -> Iterator
     yield (
         f"{wanted.workers:,} workers of {wanted.users:,} users back within {wanted.seconds:.0f} s"
         f" of a cold start, beside {wanted.others:,} others that beat every {OTHERS_BEAT:.0f} s;"
-        f" {place_in_queue()} whatever else runs on the machine."
+        f" {describe_priority()} whatever else runs on the machine."
         f" The server was away for {away[0]:.1f} and {away[1]:.1f} s."
     )
     yield ""
@@ -253,5 +253,5 @@ def report(wanted: Wanted, periods: list[Period], away: list[float]) -> Iterator
 
 
 if __name__ == "__main__":
-    come_first()
+    raise_priority()
     sys.exit(run(prove, read_options(Wanted, __doc__), on=uvloop.run))

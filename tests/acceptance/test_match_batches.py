@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rookery.match.job import EngineSpec, Event, PairEnded, PairJob
 from rookery.match.openings import STANDARD
-from rookery.match.sharded import LastingMatch, MatchBatch
+from rookery.match.sharded import BatchedMatch, MatchBatch
 from tests.engines.matches import SHORT, mover
 
 # Notes that it started, then becomes the engine.
@@ -31,7 +31,7 @@ def test_engines_keep_their_places_though_options_change_between_batches(tmp_pat
 
     async def played() -> list[list[int]]:
         found = []
-        async with LastingMatch(SHORT, nodes=()) as match:
+        async with BatchedMatch(SHORT, nodes=()) as match:
             for value in ("1", "2", "3"):
                 tuned = replace(first, options=(("Value", value),))
                 jobs = [PairJob(number, STANDARD, tuned, second) for number in range(2)]
@@ -48,7 +48,7 @@ def test_a_match_that_is_left_in_the_middle_of_a_batch_ends_at_once() -> None:
     jobs = (PairJob(number, STANDARD, first, second) for number in range(10**6))
 
     async def left() -> int:
-        async with LastingMatch(SHORT, nodes=()) as match, MatchBatch(match, jobs) as batch:
+        async with BatchedMatch(SHORT, nodes=()) as match, MatchBatch(match, jobs) as batch:
             async for event in batch:
                 if isinstance(event, PairEnded):
                     return event.pair.number

@@ -58,7 +58,7 @@ class Campaign:
             await self._bury(server, victim)
             return
         await asyncio.to_thread(_kill_database, server, victim)
-        await self.get_over_it(server)
+        await self.wait_until_writing(server)
         self.deaths.append(victim)
 
     async def outage(self, seconds: float) -> None:
@@ -73,10 +73,10 @@ class Campaign:
             await asyncio.sleep(seconds)
         finally:
             _signal(stopped, signal.SIGCONT)
-        await self.get_over_it(server)
+        await self.wait_until_writing(server)
         self.deaths.append("outage")
 
-    async def get_over_it(self, server: RookeryProcess) -> None:
+    async def wait_until_writing(self, server: RookeryProcess) -> None:
         """Waits until the server writes workers' results again. It rereads its state only if a
         commit was in progress."""
         await self.fleet.wrote_again(lambda: server.process.poll() is None)

@@ -194,7 +194,7 @@ class Crowd:
             self.arrive(worker, now + moment)
         self.start()
 
-    def hasten(self, times: float) -> None:
+    def multiply_rate(self, times: float) -> None:
         """Multiplies the rate of all calls from now on."""
         now = time.monotonic()
         self.mix = self.mix.faster(times)

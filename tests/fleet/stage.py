@@ -40,7 +40,7 @@ FROM users, generate_series(0, $2 - 1) AS number WHERE name = $1
 """
 
 
-def come_first() -> bool:
+def raise_priority() -> bool:
     """Gives this process and its children priority over all others; False if that is not allowed,
     or if it was started with low priority (`nice`)."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -62,12 +62,12 @@ def is_first() -> bool:
     return os.getpriority(os.PRIO_PROCESS, os.getpid()) < 0
 
 
-def place_in_queue() -> str:
+def describe_priority() -> str:
     """Whether the measured processes had priority or not, in words for a report."""
     return "before" if is_first() else "beside"
 
 
-def be_punctual() -> None:
+def use_realtime_scheduling() -> None:
     """Lets the generator run whenever it has something to do, as if on its own machine; called when
     the server runs. Processes that it starts afterwards are ordinary."""
     if is_first():
@@ -137,10 +137,10 @@ class Stage:
         await self.campaign.start()
         took = time.monotonic() - began
         await asyncio.to_thread(self.find_postmaster)
-        await asyncio.to_thread(self.come_first)
+        await asyncio.to_thread(self.raise_priority)
         return took
 
-    def come_first(self) -> None:
+    def raise_priority(self) -> None:
         """Gives priority to all processes of the server and of PostgreSQL, which starts its own
         sessions."""
         server = self.campaign.server
@@ -192,8 +192,8 @@ async def staged(
         await asyncio.to_thread(stage.find_postmaster)
         await add_users(data, campaign.fleet.account.name, users)
         await submit(campaign, runs)
-        await asyncio.to_thread(stage.come_first)
-        be_punctual()
+        await asyncio.to_thread(stage.raise_priority)
+        use_realtime_scheduling()
         keeping = asyncio.create_task(stage.keep_first())
         try:
             yield stage

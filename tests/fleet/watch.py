@@ -76,7 +76,7 @@ class Watch:
         for _ in range(minutes):
             moment = self.figures.began + len(self.looks) * self.minute_seconds
             while (left := moment - time.monotonic()) > 0:
-                await asyncio.to_thread(self.stage.come_first)
+                await asyncio.to_thread(self.stage.raise_priority)
                 await asyncio.sleep(min(left, FIRST_EVERY_SECONDS))
             await self._look()
             row = minute_row(self, len(self.looks) - 1, one_in=SAMPLED)

@@ -25,7 +25,7 @@ from rookery.files.backups import (
     BackupTools,
     back_up,
     choose_backup,
-    put_back,
+    restore_backup,
 )
 from rookery.files.blobs import read_blob, write_blob
 from rookery.files.copying import CopyCounts, check_files
@@ -118,7 +118,7 @@ async def test_a_backup_restores_rows_with_their_files(
         await here.upload(b"after the backup")
         assert await here.threads.io(choose_backup, folder) == name
     async with open_farm(bare_database, queries, tmp_path / "there") as there:
-        counts = await put_back(there.tools, folder, name, known=KNOWN)
+        counts = await restore_backup(there.tools, folder, name, known=KNOWN)
         assert counts.copied == 5
         found = await there.rows.of_task("a" * 24, 1)
         assert [each.blob for each in found] == keys
@@ -126,7 +126,7 @@ async def test_a_backup_restores_rows_with_their_files(
         texts = [await there.threads.files(read_blob, there.blobs, key) for key in keys]
         assert gzip.decompress(texts[3]) == b"games 3"
         with pytest.raises(NotEmpty):
-            await put_back(there.tools, folder, name, known=KNOWN)
+            await restore_backup(there.tools, folder, name, known=KNOWN)
 
 
 async def test_a_file_that_is_removed_while_a_backup_is_taken_is_in_it_and_goes_later(
@@ -154,7 +154,7 @@ async def test_a_file_that_is_removed_while_a_backup_is_taken_is_in_it_and_goes_
         await here.store.sweep()
         assert not await here.threads.files(here.blobs.has, key)
     async with open_farm(bare_database, queries, tmp_path / "there") as there:
-        await put_back(there.tools, folder, report.name, known=KNOWN)
+        await restore_backup(there.tools, folder, report.name, known=KNOWN)
         assert await there.threads.files(there.blobs.has, key)
 
 
@@ -189,7 +189,7 @@ async def test_a_damaged_file_of_a_backup_is_not_restored(
         await here.threads.io(damage)
     async with open_farm(bare_database, queries, tmp_path / "there") as there:
         with pytest.raises(RestoreFailed, match="damaged"):
-            await put_back(there.tools, folder, name, known=KNOWN)
+            await restore_backup(there.tools, folder, name, known=KNOWN)
 
 
 def cut_list(folder: BackupFolder, name: str, lines: int) -> None:
@@ -213,7 +213,7 @@ async def test_a_list_that_lacks_lines_is_not_restored(
         await here.threads.io(take_out_the_file)
     async with open_farm(bare_database, queries, tmp_path / "there") as there:
         with pytest.raises(RestoreFailed, match="cut short"):
-            await put_back(there.tools, folder, name, known=KNOWN)
+            await restore_backup(there.tools, folder, name, known=KNOWN)
 
 
 async def test_a_list_without_a_count_is_one_of_an_earlier_version_and_restored(
@@ -226,7 +226,7 @@ async def test_a_list_without_a_count_is_one_of_an_earlier_version_and_restored(
         await here.threads.io(cut_list, folder, name, -1)
         assert (await here.threads.io(folder.read_list, name)).count is None
     async with open_farm(bare_database, queries, tmp_path / "there") as there:
-        assert (await put_back(there.tools, folder, name, known=KNOWN)).copied == 1
+        assert (await restore_backup(there.tools, folder, name, known=KNOWN)).copied == 1
         assert await there.threads.files(there.blobs.has, key)
 
 

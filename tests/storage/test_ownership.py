@@ -14,7 +14,7 @@ from rookery.db.backup import Programs
 from rookery.db.embedded import folder as programs_folder
 from rookery.db.pool import Queries
 from rookery.db.target import Target
-from rookery.files.backups import BackupFolder, BackupTools, back_up, put_back, take_files
+from rookery.files.backups import BackupFolder, BackupTools, back_up, claim_files, restore_backup
 from rookery.files.blobs import StorageAway, write_blob
 from rookery.files.games import GameRows, GameStore, GameUpload
 from rookery.files.ownership import FileOwners, ForeignFiles
@@ -78,13 +78,15 @@ async def test_a_restored_copy_sweeps_nothing_of_the_original(
         late = await threads.files(write_blob, blobs, gzip.compress(b"late"))
         await GameRows(pool, queries).add(replace(UPLOAD, blob=late), ())
     plain = await threads.io(open_place_of, settings, farm)
-    await put_back(replace(farm.tools, target=bare_database), folder, backup.name, known=KNOWN)
+    await restore_backup(
+        replace(farm.tools, target=bare_database), folder, backup.name, known=KNOWN
+    )
     async with pool_on(bare_database) as pool:
         drill = await threads.io(
             open_farm, settings, bare_database, queries, await load_database_name(pool, queries)
         )
         with pytest.raises(ForeignFiles):
-            await take_files(drill.tools)
+            await claim_files(drill.tools)
         drill.clock.move(days=100_000)
         store = GameStore(GameRows(pool, queries), drill.place.blobs("games"), threads, drill.clock)
         await store.sweep()
@@ -109,8 +111,8 @@ async def test_a_restore_into_a_new_place_marks_it(
     farm = await threads.io(open_farm, settings, database, queries, "")
     backup = await back_up(farm.tools, folder)
     tools = replace(farm.tools, target=bare_database)
-    await put_back(tools, folder, backup.name, known=KNOWN)
-    await take_files(tools)
+    await restore_backup(tools, folder, backup.name, known=KNOWN)
+    await claim_files(tools)
     async with pool_on(bare_database) as pool:
         name = await load_database_name(pool, queries)
     assert await threads.files(farm.place.mark.read) == name

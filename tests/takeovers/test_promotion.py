@@ -26,7 +26,7 @@ async def test_the_books_balance_after_the_standby_was_promoted(tmp_path: Path) 
             await campaign.fleet.wait_for_games(GAMES)
             await pair.fail_over(cut_seconds=0.5)
             assert campaign.server is not None
-            await campaign.get_over_it(campaign.server)
+            await campaign.wait_until_writing(campaign.server)
         audit = await campaign.audit()
         assert audit.wrong == ()
 

@@ -142,7 +142,7 @@ class MemoryReads(FleetReads):
         wanted = range(first, first + count)
         return tuple(task for task in self._rows.of_run(run_id) if task.id in wanted)
 
-    async def tasks_apart(self, run_id: str, limit: int) -> tuple[BadTask, ...]:
+    async def load_too_fast_tasks(self, run_id: str, limit: int) -> tuple[BadTask, ...]:
         found = [each for each in await self.bad_tasks(run_id) if each.task.too_fast]
         return tuple(reversed(found))[:limit]
 

@@ -43,7 +43,7 @@ class FakeSystem:
     def host_id(self) -> str:
         return "0123"
 
-    def be_modest(self) -> None:
+    def lower_priority(self) -> None:
         """It is."""
 
     def on_stop(self, loop: asyncio.AbstractEventLoop, ask: Callable[[], None]) -> None:

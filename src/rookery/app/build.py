@@ -40,7 +40,7 @@ from rookery.app.steps import (
 from rookery.ask.thesaurus import read_lexicon
 from rookery.boundary.bridge import open_bridge
 from rookery.boundary.offload import Threads
-from rookery.boundary.watch import Blockage, Holdup, LoopWatch
+from rookery.boundary.watch import Blockage, InterpreterStall, LoopWatch
 from rookery.clock import SystemClock
 from rookery.db import access, migrations
 from rookery.db.keys import (
@@ -361,7 +361,7 @@ def _tell_blockage(log: Log, blockage: Blockage) -> None:
     log.warning("loop_late", seconds=seconds, at=places[-1] if places else "")
 
 
-def _tell_holdup(log: Log, holdup: Holdup) -> None:
+def _tell_holdup(log: Log, holdup: InterpreterStall) -> None:
     log.warning(
         "interpreter_held",
         seconds=round(holdup.seconds, 3),

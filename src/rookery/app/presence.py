@@ -61,7 +61,7 @@ def take_figures(site: Site) -> InstanceFigures:
     if behind:
         site.bus.miss()
     return InstanceFigures(
-        loop_lag_seconds=watch.take_recent() if watch else 0.0,
+        loop_lag_seconds=watch.take_longest_since_last_call() if watch else 0.0,
         commits_behind=behind,
         changes_waiting=site.fleet.primary.commit_stats().waiting,
         requests=site.traffic.inside,

@@ -65,7 +65,7 @@ from rookery.web.probes import callerz, healthz, metrics, readyz
 from rookery.web.request_log import Measure, RequestState
 from rookery.web.short_path import ShortPath
 from rookery.web.site import Site
-from rookery.web.to_primary import Forwarding, know_commands_again
+from rookery.web.to_primary import Forwarding, carry_out_keyed_commands_once
 from rookery.web.user_api.runs import user_routes
 from rookery.web.v1.events import EventFeed
 from rookery.web.v1.routes import v1_routes
@@ -144,15 +144,15 @@ def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
     # A redirect would turn a worker's POST into a GET.
     app.router.redirect_slashes = False
     app.state.site = site
-    site.templates.know_filters(FILTERS)
-    site.templates.know_pages(route.path for route in app.routes if isinstance(route, Route))
+    site.templates.add_filters(FILTERS)
+    site.templates.set_pages(route.path for route in app.routes if isinstance(route, Route))
     app.state.event_feed = EventFeed(site)
     app.state.ask_answers = AskAnswers(site)
     app.state.residuals = Residuals(site)
     # Takes a tenth of a second, so it is made on first use instead of at the start.
     app.state.make_openapi = cache(partial(make_openapi, app.routes, ARGS_DOCUMENT))
     meter_routes(app.routes, site.meter)
-    know_commands_again(app.routes)
+    carry_out_keyed_commands_once(app.routes)
     read_scripts()
     return app
 

@@ -15,7 +15,7 @@ from functools import partial
 
 import msgspec
 
-from rookery.ask.answering.condensing import EARLIER_TERMS, find_leaned_on
+from rookery.ask.answering.condensing import EARLIER_TERMS, find_referenced_question
 from rookery.ask.answering.grounds import Answerer, Grounds, check_citations
 from rookery.ask.health import AskHealth
 from rookery.ask.passages import Asker, FoundPassage, PassageFilter, PassageKind, Retriever
@@ -109,7 +109,7 @@ class AskSteps:
     async def search(self, question: Question, recalled: Recalled) -> tuple[FoundPassage, ...]:
         """The best passages; if the question refers to an earlier one, that one's rare words count
         too."""
-        earlier = find_leaned_on(question.text, recalled.messages)
+        earlier = find_referenced_question(question.text, recalled.messages)
         async with self._measured():
             terms = (
                 await self._retriever.find_rare_terms(earlier, question.asker, limit=EARLIER_TERMS)

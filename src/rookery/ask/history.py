@@ -242,7 +242,7 @@ class HistoryRows(Table):
 Tell = Callable[[int], object]
 
 
-def tell_nobody(_commits: int) -> None:
+def ignore_progress(_commits: int) -> None:
     """Ignores progress: the job's progress is in the log."""
 
 
@@ -258,7 +258,7 @@ class Histories:
         self,
         history: IndexedHistory,
         read: Callable[[str], CommitLog],
-        tell: Tell = tell_nobody,
+        tell: Tell = ignore_progress,
     ) -> int:
         """Stores new commits since the last update, and returns their number; raises SourceError,
         which is also stored. `read` blocks and gets the previous head."""

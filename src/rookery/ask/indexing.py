@@ -165,7 +165,7 @@ async def move_cursor(
         raise CursorMoved(name)
 
 
-async def strike_off(done: dict[str, int], write: Transaction) -> None:
+async def remove_indexed_notes(done: dict[str, int], write: Transaction) -> None:
     """Removes notes of documents that were indexed, unless these were noted again in the
     meantime."""
     await write("commits_lightly")
@@ -243,7 +243,7 @@ def digest_pages(pages: Sequence[DocPage]) -> str:
 Tell = Callable[[int], object]
 
 
-def tell_nobody(_documents: int) -> None:
+def ignore_progress(_documents: int) -> None:
     """Ignores progress: the job's progress is in the metrics."""
 
 
@@ -284,7 +284,7 @@ class Indexer:
         seconds = self._clock.seconds() - self._caught_up
         return IndexStats(self._left.number, seconds, self._lag.documents, self._written)
 
-    async def catch_up(self, tell: Tell = tell_nobody) -> None:
+    async def catch_up(self, tell: Tell = ignore_progress) -> None:
         """Indexes everything that has changed; raises CursorMoved if another process does the
         same."""
         self._lag = await self.rows.lag()
@@ -360,7 +360,7 @@ class Indexer:
             gone = sorted(found.keys() - {document.key for document in documents})
             part = cut_to_slice(documents)
             done = {key: found[key] for key in (*gone, *(each.key for each in part))}
-            await self._write(part, gone, partial(strike_off, done))
+            await self._write(part, gone, partial(remove_indexed_notes, done))
             tell(len(done))
 
     async def _load(self, keys: Sequence[str]) -> list[Document]:

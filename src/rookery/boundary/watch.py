@@ -61,7 +61,7 @@ class Histogram:
         return math.inf
 
 
-__all__ = ["Blockage", "Holdup", "LoopWatch"]
+__all__ = ["Blockage", "InterpreterStall", "LoopWatch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Blockage:
 
 
 @dataclass(frozen=True, slots=True)
-class Holdup:
+class InterpreterStall:
     """A period in which the watching thread woke too late, with its duration and the stack of each
     thread.
 
@@ -86,7 +86,7 @@ class Holdup:
     places: tuple[str, ...]
 
 
-def ignore(holdup: Holdup) -> None:
+def ignore(holdup: InterpreterStall) -> None:
     """The default for holdups: does nothing."""
 
 
@@ -96,7 +96,7 @@ class LoopWatch:
     def __init__(
         self,
         report: Callable[[Blockage], None],
-        report_holdup: Callable[[Holdup], None] = ignore,
+        report_holdup: Callable[[InterpreterStall], None] = ignore,
         *,
         interval_seconds: float = 0.25,
         threshold_seconds: float = 0.1,
@@ -139,7 +139,7 @@ class LoopWatch:
         """The longest latency of the loop, in seconds."""
         return self._longest
 
-    def take_recent(self) -> float:
+    def take_longest_since_last_call(self) -> float:
         """The longest latency since the previous call of this method."""
         recent, self._recent = self._recent, 0.0
         return recent
@@ -174,7 +174,7 @@ class LoopWatch:
         late = perf_counter() - until
         if late > self._threshold:
             self._holdups = self._holdups.with_one(late)
-            self._report_holdup(Holdup(late, process_time() - computed, _places()))
+            self._report_holdup(InterpreterStall(late, process_time() - computed, _places()))
         return happened
 
     def _answer(self, asked: float) -> None:

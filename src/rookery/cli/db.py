@@ -31,8 +31,8 @@ from rookery.files.backups import (
     BackupReport,
     BackupTools,
     choose_backup,
-    put_back,
-    take_files,
+    claim_files,
+    restore_backup,
 )
 from rookery.files.backups import back_up as back_up_all
 from rookery.files.copying import CopyCounts
@@ -258,10 +258,10 @@ async def _restore_with_files(
     async with open_target(settings, alone=True) as target:
         with copy_progress(f"Restoring {chosen}") as note:
             tools = await _make_tools(target, settings, note)
-            counts = await put_back(tools, folder, chosen, known=known, force=force)
+            counts = await restore_backup(tools, folder, chosen, known=known, force=force)
         await _bring_up_to_date(target)
         try:
-            await take_files(tools)
+            await claim_files(tools)
         except ForeignFiles as foreign:
             print(f"{foreign} Until then nothing is removed there.", file=sys.stderr)
     if (await Threads().io(folder.read_list, chosen)).count is None:

@@ -151,7 +151,7 @@ class ResumeFile:
         if not self.keep:
             self.path.unlink(missing_ok=True)
 
-    def way_on(self, kind: str) -> str:
+    def describe_resume_command(self, kind: str) -> str:
         """A sentence with the command that continues later; empty if nothing was stored."""
         return f" To continue: rookery {kind} --resume {self.path}" if self.path.exists() else ""
 
@@ -196,7 +196,8 @@ def resumable(
     except KeyboardInterrupt:
         # Keep the message apart from results that are read as data.
         INTERRUPTS.ignore()
-        print(f"\nInterrupted.{file.way_on(kind)}", file=sys.stderr if session.json else sys.stdout)
+        out = sys.stderr if session.json else sys.stdout
+        print(f"\nInterrupted.{file.describe_resume_command(kind)}", file=out)
         return INTERRUPTED
     except MatchFault:
         file.leave(kind)

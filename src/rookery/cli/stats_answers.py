@@ -12,7 +12,7 @@ from rookery.stats.elo import FixedTest, estimate_elo, live_elo
 from rookery.stats.likelihood import normalised_elo, pairing_gain
 from rookery.stats.numbers import games_in, moments
 from rookery.stats.outlook import Belief, Forecast, sprt_outlook
-from rookery.stats.sprt import EloModel, Sprt, Verdict, WouldHave, would_have
+from rookery.stats.sprt import EloModel, HypotheticalOutcome, Sprt, Verdict, replay_with_bounds
 from rookery.stats.walk import TYPICAL_SIGMA, GamesRange, LlrPace, TestLength, length_at
 
 Row = tuple[str, str]
@@ -114,7 +114,7 @@ def answer_elo(results: ResultFlags) -> Answer:
 
 
 def answer_sprt(results: ResultFlags, spec: Sprt, others: Sequence[Sprt]) -> Answer:
-    seen = would_have(spec, [results.bins], results.trinomial)
+    seen = replay_with_bounds(spec, [results.bins], results.trinomial)
     rows = [
         _spec_row(spec),
         results.row,
@@ -122,7 +122,7 @@ def answer_sprt(results: ResultFlags, spec: Sprt, others: Sequence[Sprt]) -> Ans
         ("State", STATES[seen.ending]),
     ]
     data = _spec_data(spec) | {"games": games_in(results.bins)} | _ending_data(seen)
-    also = [would_have(other, [results.bins], results.trinomial) for other in others]
+    also = [replay_with_bounds(other, [results.bins], results.trinomial) for other in others]
     for other in also:
         bounds = f"[{other.spec.elo0:g}, {other.spec.elo1:g}]"
         rows.append(("Would have", f"{bounds} LLR {other.llr:.4f}, {STATES[other.ending]}"))
@@ -267,7 +267,7 @@ def _spec_data(spec: Sprt) -> Data:
     }
 
 
-def _ending_data(seen: WouldHave) -> Data:
+def _ending_data(seen: HypotheticalOutcome) -> Data:
     return {"llr": seen.llr, "state": STATES[seen.ending]}
 
 

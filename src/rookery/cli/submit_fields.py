@@ -21,8 +21,8 @@ from rookery.model.presets import (
     QUICK,
     QUICK_PRESET,
     find_preset,
-    lay_over,
     list_presets,
+    merge_fields,
     read_preset,
     read_value,
 )
@@ -205,9 +205,9 @@ def gather_fields(
         raise BadArgument(
             "Presets belong to engines: give an engine and a branch. Only `quick` works without."
         )
-    found = lay_over(read_preset(QUICK) if preset else {}, given)
+    found = merge_fields(read_preset(QUICK) if preset else {}, given)
     if what:
-        found = lay_over(_from_file(what[0]), found)
+        found = merge_fields(_from_file(what[0]), found)
     return with_defaults(found) if find_programs(found) else found
 
 
@@ -217,7 +217,7 @@ def _of_engine(
     """The fields for a branch of an engine. A tune plays it against itself, a test against the main
     branch."""
     sides = {"new_engine": record.name, "base_engine": record.name, "new_tag": branch}
-    fields = lay_over(preset_fields(record, preset) | sides, flags)
+    fields = merge_fields(preset_fields(record, preset) | sides, flags)
     return {"base_tag": branch if "spsa" in fields else LATEST} | fields
 
 

@@ -72,7 +72,7 @@ async def start(settings: WorkerSettings, words: Sequence[str], watch: Watcher) 
     stop = Stop(settings.grace)
     system.on_stop(asyncio.get_running_loop(), stop.ask)
     if settings.nice:
-        system.be_modest()
+        system.lower_priority()
     try:
         context = await make_context(settings, system, stop, threads, watch)
         watch.say(introduction(context))

@@ -15,7 +15,7 @@ from traceback import walk_tb
 
 import asyncpg
 
-from rookery.db.pool import BROKEN, CUT, SENT_OFF, Connection, NoConnection, Pool, Queries
+from rookery.db.pool import BROKEN, CUT, SERVER_REFUSALS, Connection, NoConnection, Pool, Queries
 from rookery.db.target import Problem, pass_test_point
 
 
@@ -98,7 +98,7 @@ async def _commit(transaction: "asyncpg.transaction.Transaction") -> None:
 
 AWAY_FOR_SURE = (
     *CUT,
-    *SENT_OFF,
+    *SERVER_REFUSALS,
     asyncpg.TooManyConnectionsError,
     NoConnection,
     OutcomeUnknown,

@@ -120,7 +120,7 @@ LOOK_AGAIN_SECONDS = 0.1
 CUT = (asyncpg.InterfaceError, asyncpg.InternalClientError, asyncpg.PostgresConnectionError)
 # Errors of a server that is restarting or recovering, that ends sessions, or that has become
 # read-only.
-SENT_OFF = (
+SERVER_REFUSALS = (
     asyncpg.OperatorInterventionError,
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.ReadOnlySQLTransactionError,
@@ -128,7 +128,7 @@ SENT_OFF = (
 # All errors that a caller sees when a connection breaks.
 BROKEN = (OSError, TimeoutError, *CUT)
 # All errors of a database that is temporarily unavailable.
-AWAY = (*BROKEN, *SENT_OFF)
+AWAY = (*BROKEN, *SERVER_REFUSALS)
 
 
 class NoConnection(Problem):

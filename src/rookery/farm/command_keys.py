@@ -39,7 +39,7 @@ _PRESENT: ContextVar[CommandKey | None] = ContextVar("command key", default=None
 
 
 @contextmanager
-def known_as(key: CommandKey) -> Iterator[None]:
+def command_key_scope(key: CommandKey) -> Iterator[None]:
     """Gives the commands that the current task carries out within the block this key."""
     before = _PRESENT.set(key)
     try:
@@ -48,12 +48,12 @@ def known_as(key: CommandKey) -> Iterator[None]:
         _PRESENT.reset(before)
 
 
-def present_key() -> CommandKey | None:
+def current_key() -> CommandKey | None:
     """The key of the command that this task carries out."""
     return _PRESENT.get()
 
 
-def leave_key() -> None:
+def clear_key() -> None:
     """Drops the key in a background task: its later changes do not belong to the command that
     started it."""
     _PRESENT.set(None)

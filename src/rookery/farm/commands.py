@@ -86,7 +86,7 @@ class RunCommands:
 
         return await self._carry_out(run_id, again)
 
-    async def show_anew(self, run_id: str) -> None:
+    async def notify_changed(self, run_id: str) -> None:
         """Notifies subscribers in every process of an unfinished run that something was found out
         about it, as if the run had changed."""
 
@@ -116,7 +116,7 @@ class RunCommands:
             known = blocks.get(short_name)
             if known is not None and known.is_approvers and not actor.approver:
                 raise BlockedByApprover
-            if _says_so(known, text, actor):
+            if _is_as_requested(known, text, actor):
                 return Decision(None)
             block = MachineBlock(short_name, text, now, actor.name)
             if text is None:
@@ -148,7 +148,7 @@ class RunCommands:
             return await self._primary.answer(moved, since=since)
 
 
-def _says_so(known: MachineBlock | None, text: str | None, actor: Actor) -> bool:
+def _is_as_requested(known: MachineBlock | None, text: str | None, actor: Actor) -> bool:
     """Whether the present block is already what the command asks for."""
     if known is None:
         return text is None

@@ -79,7 +79,7 @@ class Fleet:
         self.commands = RunCommands(self.primary, self.views, locks)
         self.purges = RunPurges(self.primary, self.views, locks, in_thread)
         self.activity = FleetActivity()
-        self.primary.purge_with(self.purges.carry_on)
+        self.primary.set_purge_starter(self.purges.carry_on)
         self._chance = chance or SystemChance()
         self._ended: ExpiringCache[str, int] = ExpiringCache(clock, MOST_RUNS_REMEMBERED)
         """The number of tasks of runs that have left memory."""

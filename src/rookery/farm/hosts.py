@@ -53,7 +53,7 @@ class Host(NamedTuple):
         return sum(each.machine.cores for each in self.workers if each.task)
 
 
-def fold_hosts(known: Iterable[KnownMachine], since: datetime) -> Iterator[Host]:
+def group_hosts(known: Iterable[KnownMachine], since: datetime) -> Iterator[Host]:
     """Groups workers by computer; a worker heard of since `since` is present."""
     groups: dict[HostKey, list[KnownMachine]] = {}
     for each in known:
@@ -111,7 +111,7 @@ class ListedHost(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FleetPicture:
+class FleetSnapshot:
     """The facts about the fleet, at one moment, that decide how hosts are listed."""
 
     now: datetime
@@ -124,7 +124,7 @@ class FleetPicture:
     def list_hosts(self) -> tuple[ListedHost, ...]:
         """All hosts, sorted by user, then those playing first, then the larger ones. Slow for a
         large fleet."""
-        hosts = sorted(fold_hosts(self.known, self.now - STILL_THERE), key=_order)
+        hosts = sorted(group_hosts(self.known, self.now - STILL_THERE), key=_order)
         return tuple(map(self.describe, hosts))
 
     def describe(self, host: Host) -> ListedHost:
@@ -156,7 +156,7 @@ def _order(host: Host) -> tuple[str, bool, int, str]:
 class Roster:
     """All hosts as they were at one moment."""
 
-    picture: FleetPicture
+    picture: FleetSnapshot
     hosts: tuple[ListedHost, ...]
 
     def select_visible(
@@ -197,7 +197,7 @@ class MachineRoster:
         runs = {run.id: run for run in await views.active()}
         known, residual_colours = await views.machines(), self._fleet.activity.residual_colours
         now, since = self._clock.now(), views.machines_since
-        picture = FleetPicture(now, known, runs, residual_colours, since)
+        picture = FleetSnapshot(now, known, runs, residual_colours, since)
         made = Roster(picture, await self._in_thread(picture.list_hosts))
         self._kept.put("", made, ROSTER_SECONDS)
         return made

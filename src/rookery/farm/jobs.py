@@ -176,7 +176,7 @@ def _end_some_dead_tasks(term: PrimaryTerm, now: datetime) -> Decision[bool]:
 
 
 def _take_back(tasks: Iterable[Task], term: PrimaryTerm, now: datetime) -> Decision[None]:
-    return Decision(None, term.reception.take_back(tasks, now))
+    return Decision(None, term.reception.end_stalled_tasks(tasks, now))
 
 
 def _note_last_seen(

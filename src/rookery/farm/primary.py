@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from rookery.clock import Clock
 from rookery.db.lease import LeaseHeld
-from rookery.farm.command_keys import KeyReused, leave_key, present_key
+from rookery.farm.command_keys import KeyReused, clear_key, current_key
 from rookery.farm.commits import CommitStats, QueueFull, StateLost
 from rookery.farm.read_values import Snapshot
 from rookery.farm.terms import Act, Opened, PrimaryTerm, StartPurge, Store
@@ -91,11 +91,11 @@ class Primary:
         self._on_open: list[Opened] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def renew_with(self, renewed: Callable[[Run], Run]) -> None:
+    def set_run_refresher(self, renewed: Callable[[Run], Run]) -> None:
         """Sets the function that gives a reopened run the present demands of its engines."""
         self._renewed = renewed
 
-    def purge_with(self, start: StartPurge) -> None:
+    def set_purge_starter(self, start: StartPurge) -> None:
         """Sets the function that carries out due purges."""
         self._start_purge = start
 
@@ -159,7 +159,7 @@ class Primary:
             self.spawn(self._rebuild())
         return True
 
-    def look_now(self, _what: str = "") -> None:
+    def wake_standby(self, _what: str = "") -> None:
         """Wakes a standby to check the lease, which may be free."""
         self._released.set()
 
@@ -201,7 +201,7 @@ class Primary:
     async def recall_command(self) -> PrimaryTerm:
         """The present term, after looking up whether the task's command was carried out before.
         Raises KeyReused if a command with the same key but another body was."""
-        term, key = self.term(), present_key()
+        term, key = self.term(), current_key()
         if key is None or key.used:
             return term
         done = term.find_command(key.text)
@@ -269,7 +269,7 @@ class Primary:
             return
         if changes.events and not self._policy.simulated:
             changes = replace(changes, events=self._log_bound.select_events(changes.events))
-        key = present_key()
+        key = current_key()
         if key is not None and not key.used:
             run = changes.runs[-1].id if changes.runs else ""
             done = DoneCommand(key.text, run, key.body)
@@ -289,7 +289,7 @@ class Primary:
                 self.spawn(self._start_purge(purging))
 
     async def _log_failure(self, work: Awaitable[object]) -> None:
-        leave_key()
+        clear_key()
         try:
             await work
         except (StateLost, Rebuilding, QueueFull, RunFault) as error:

@@ -20,7 +20,14 @@ from rookery.model.task import Task
 from rookery.rules import purge, working_set
 from rookery.rules.answers import Changes, Decision
 from rookery.rules.lifecycle import Actor
-from rookery.rules.purge import Purged, PurgedTotals, PurgeSearch, PurgeTarget, Purging, Struck
+from rookery.rules.purge import (
+    Purged,
+    PurgedPortion,
+    PurgedTotals,
+    PurgeSearch,
+    PurgeTarget,
+    Purging,
+)
 
 PAGE = 100
 """Tasks that are read and examined together."""
@@ -117,7 +124,7 @@ class RunPurges:
     async def _begin(self, purging: Purging) -> None:
         await self._primary.answer(lambda _term, _now: Decision(None, Changes(purging=(purging,))))
 
-    async def _write(self, struck: Struck, since: PrimaryTerm) -> None:
+    async def _write(self, struck: PurgedPortion, since: PrimaryTerm) -> None:
         def written(_: PrimaryTerm, _now: datetime) -> Decision[None]:
             rows = tuple(each.struck for each in struck.bad)
             changes = Changes(

@@ -33,6 +33,7 @@ from rookery.farm.read_values import (
     WorkerResults,
 )
 from rookery.farm.rows import (
+    all_run_columns,
     bad_task_of,
     contribution_of,
     provenance_of,
@@ -42,7 +43,6 @@ from rookery.farm.rows import (
     run_of,
     sample_of,
     task_of,
-    whole_run,
     worker_results_of,
 )
 from rookery.model.events import Action, Event
@@ -78,7 +78,7 @@ class Recovery:
 
     async def correct(self, runs: Sequence[tuple[Run, Correction]], sequence: int) -> None:
         """Stores runs with corrected sums."""
-        rows = [whole_run(run, sequence, 0) for run, _ in runs]
+        rows = [all_run_columns(run, sequence, 0) for run, _ in runs]
         async with self._fence.write() as connection:
             await connection.executemany(self._queries["runs_put"], rows)
         for _, wrong in runs:
@@ -186,7 +186,7 @@ class FleetReads:
         rows = await self._fetch("tasks_page", run_id, first, first + count)
         return await _decoded(rows, task_of)
 
-    async def tasks_apart(self, run_id: str, limit: int) -> tuple[BadTask, ...]:
+    async def load_too_fast_tasks(self, run_id: str, limit: int) -> tuple[BadTask, ...]:
         """Tasks with the results that were kept apart because they came faster than games can be
         played, latest first."""
         return await _decoded(await self._fetch("tasks_apart", run_id, limit), bad_task_of)

@@ -43,13 +43,15 @@ _DEMANDS: Json[Demands] = Json(Demands)
 _MACHINE: Json[Machine] = Json(Machine)
 
 
-def whole_run(run: Run, sequence: int, closed_below: int) -> Columns:
+def all_run_columns(run: Run, sequence: int, closed_below: int) -> Columns:
     """All columns of a run."""
     parts = split_kind(run.kind)
-    return fixed_run(run, parts) + moving_run(run, parts, sequence, closed_below)[1:]
+    return (
+        fixed_run_columns(run, parts) + changing_run_columns(run, parts, sequence, closed_below)[1:]
+    )
 
 
-def fixed_run(run: Run, parts: Parts) -> Columns:
+def fixed_run_columns(run: Run, parts: Parts) -> Columns:
     """The columns that are fixed when a run is created; only a modification by somebody changes
     them."""
     return (
@@ -67,7 +69,7 @@ def fixed_run(run: Run, parts: Parts) -> Columns:
     )
 
 
-def moving_run(run: Run, parts: Parts, sequence: int, closed_below: int) -> Columns:
+def changing_run_columns(run: Run, parts: Parts, sequence: int, closed_below: int) -> Columns:
     """The id of a run, and the columns that change with its state."""
     status, tally = run.status, run.tally
     return (
@@ -143,7 +145,7 @@ def _tally(row: Row) -> Tally:
     )
 
 
-def fixed_task(task: Task) -> Columns:
+def fixed_task_columns(task: Task) -> Columns:
     """The columns that are fixed when a task is given out, unless its machine describes itself
     anew."""
     return (
@@ -156,7 +158,7 @@ def fixed_task(task: Task) -> Columns:
     )
 
 
-def moving_task(task: Task) -> Columns:
+def changing_task_columns(task: Task) -> Columns:
     """The key of a task, and the columns that change with its results."""
     return (
         task.run,

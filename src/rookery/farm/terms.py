@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from rookery.farm.command_keys import present_key
+from rookery.farm.command_keys import current_key
 from rookery.farm.commits import CommitQueue, CommitStats
 from rookery.farm.reads import FleetReads
 from rookery.rules.answers import Changes, Decision, DoneCommand
@@ -43,7 +43,7 @@ class PrimaryTerm:
     def find_done(self) -> str | None:
         """The id of the run that this task's command changed, if it was carried out before (empty
         if it concerns no run); else None."""
-        key = present_key()
+        key = current_key()
         done = None if key is None or key.used else self._done.get(key.text)
         return None if done is None else done.run
 

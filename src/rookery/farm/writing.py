@@ -19,17 +19,17 @@ from rookery.farm.action_log import action_columns
 from rookery.farm.columns import Parts, split_kind
 from rookery.farm.rows import (
     Columns,
+    all_run_columns,
     bad_task,
     block_columns,
-    fixed_task,
+    changing_run_columns,
+    changing_task_columns,
+    fixed_task_columns,
     history_of,
-    moving_run,
-    moving_task,
     provenance_columns,
     purging_columns,
     recalled_columns,
     sample_columns,
-    whole_run,
 )
 from rookery.farm.statements import Piece, Statements, expected, packed, pieces
 from rookery.model.events import Event
@@ -209,8 +209,8 @@ class Writer:
     async def write(self, gathered: PendingRows, sequence: int) -> None:
         """Writes a round, all of it or nothing; the error tells whether the outcome is known."""
         new_runs, moved_runs = self._runs(gathered, sequence)
-        seldom = _filled((*new_runs, *self._seldom(gathered)))
-        often = _filled((moved_runs, *self._often(gathered)))
+        seldom = _filled((*new_runs, *self._list_rare_rows(gathered)))
+        often = _filled((moved_runs, *self._list_common_rows(gathered)))
         thinned = self._thinned(gathered.samples.values())
         async with self._fence.write() if seldom else self._fence.transaction() as connection:
             for query, rows in seldom:
@@ -230,7 +230,7 @@ class Writer:
         if found != expected(piece):
             raise RowsMissing(expected=expected(piece), found=found)
 
-    def _seldom(self, gathered: PendingRows) -> Iterator[Rows]:
+    def _list_rare_rows(self, gathered: PendingRows) -> Iterator[Rows]:
         """Rows that few rounds have, with a separate statement for each query."""
         blocks = gathered.blocks.values()
         yield "blocks_put", [block_columns(each) for each in blocks if each.message is not None]
@@ -246,7 +246,7 @@ class Writer:
             [(clean(each.key), each.run, each.body) for each in gathered.done],
         )
 
-    def _often(self, gathered: PendingRows) -> Iterator[Rows]:
+    def _list_common_rows(self, gathered: PendingRows) -> Iterator[Rows]:
         """Rows that most rounds have, except those of runs."""
         new, moved = self._tasks(gathered)
         yield "tasks_put", new
@@ -265,9 +265,9 @@ class Writer:
         for run in gathered.runs.values():
             parts, below = split_kind(run.kind), gathered.closed_below.get(run.id, 0)
             if self._is_fixed(run, parts):
-                moved.append(moving_run(run, parts, sequence, below))
+                moved.append(changing_run_columns(run, parts, sequence, below))
             else:
-                new.append(whole_run(run, sequence, below))
+                new.append(all_run_columns(run, sequence, below))
             known = self._trails.get(run.id, 0)
             if len(parts.trail) > known:
                 trail += ((run.id, *entry) for entry in history_of(parts, known))
@@ -301,9 +301,9 @@ class Writer:
         for key, task in gathered.tasks.items():
             purged = key in gathered.bad and not task.too_fast
             if purged or self._machines.get(key) is task.machine:
-                moved.append(moving_task(task))
+                moved.append(changing_task_columns(task))
             else:
-                new.append(fixed_task(task) + moving_task(task)[2:])
+                new.append(fixed_task_columns(task) + changing_task_columns(task)[2:])
             if task.active:
                 self._machines[key] = task.machine
             else:

@@ -177,7 +177,7 @@ async def back_up(tools: BackupTools, folder: BackupFolder, *, keep: int = 0) ->
     draft = folder.path / f"{name}.draft"
     counts, listed = CopyCounts(), list[tuple[str, CopiedBlob]]()
     try:
-        async with hold_files(tools) as connection:
+        async with lock_file_removal(tools) as connection:
             async with connection.transaction(isolation="repeatable_read", readonly=True):
                 snapshot = await connection.fetchval("SELECT pg_export_snapshot()")
                 size = await backup(tools.target, draft, tools.programs, snapshot=snapshot)
@@ -204,7 +204,7 @@ async def back_up(tools: BackupTools, folder: BackupFolder, *, keep: int = 0) ->
 
 
 @asynccontextmanager
-async def hold_files(tools: BackupTools) -> AsyncIterator[OwnConnection]:
+async def lock_file_removal(tools: BackupTools) -> AsyncIterator[OwnConnection]:
     """Holds the lock of backups on a separate connection: no server removes a file until the block
     ends."""
     connection = await connect(tools.target, seconds=CONNECT_SECONDS)
@@ -257,7 +257,7 @@ async def _copy_kind(
     return found
 
 
-async def put_back(
+async def restore_backup(
     tools: BackupTools,
     folder: BackupFolder,
     name: str,
@@ -287,7 +287,7 @@ async def put_back(
     return counts
 
 
-async def take_files(tools: BackupTools) -> None:
+async def claim_files(tools: BackupTools) -> None:
     """Marks a place without a mark as this database's, after a restore. Raises ForeignFiles if it
     belongs to another database; then nothing in it is removed."""
     connection = await connect(tools.target, seconds=CONNECT_SECONDS)

@@ -136,8 +136,8 @@ class Copier:
 
     async def look(self) -> None:
         """Lists both places, to find files that need not be copied."""
-        self._at_source = await self._insist(list_sizes, self._source)
-        self._at_target = await self._insist(list_sizes, self._target)
+        self._at_source = await self._try_for_long(list_sizes, self._source)
+        self._at_target = await self._try_for_long(list_sizes, self._target)
 
     async def copy(self, keys: Iterable[str]) -> list[CopiedBlob]:
         """Copies those of the files that the target lacks or has in another size."""
@@ -158,7 +158,7 @@ class Copier:
 
     async def _copy(self, key: str) -> CopiedBlob | None:
         try:
-            done = await self._insist(copy_blob, self._source, self._target, key)
+            done = await self._try_for_long(copy_blob, self._source, self._target, key)
         except UnknownBlob:
             self._counts.lost.append(f"{self.kind}/{key}")
             return None
@@ -168,7 +168,7 @@ class Copier:
         self._note(self._counts)
         return done
 
-    async def _insist(self, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def _try_for_long(self, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Calls `act` in a thread, repeatedly while a place is away; raises CopyFailed in the
         end."""
         for _ in range(TRIES):

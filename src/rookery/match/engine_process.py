@@ -227,7 +227,7 @@ class EngineProcess:
         # Kill the group before waiting: once reaped, its number could belong to another process.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        await see_through(self._reap(KILL_SECONDS))
+        await finish_despite_cancellation(self._reap(KILL_SECONDS))
 
     async def quit(self, seconds: float) -> None:
         """Ask the engine to end, then make sure of it, even if the caller is cancelled."""
@@ -356,7 +356,7 @@ async def start_process(
         return EngineProcess(await asyncio.shield(starting))
     except asyncio.CancelledError:
         # The thread can't be stopped, but what it starts must not outlive the request.
-        await see_through(_kill_once_started(starting))
+        await finish_despite_cancellation(_kill_once_started(starting))
         raise
 
 
@@ -365,7 +365,7 @@ async def _kill_once_started(starting: "asyncio.Future[subprocess.Popen[bytes]]"
         await EngineProcess(await starting).kill()
 
 
-async def see_through(cleaning: Coroutine[None, None, None]) -> None:
+async def finish_despite_cancellation(cleaning: Coroutine[None, None, None]) -> None:
     """Wait for a clean-up to end even if the caller is cancelled, possibly more than once, as the
     slots at the end of a match are. The cancellation takes effect afterwards; otherwise engines
     would remain."""

@@ -11,7 +11,7 @@ from typing import Self
 
 from rookery.boundary.offload import Threads
 from rookery.match.clock import Latency, SideClock, go_line, measure_lag
-from rookery.match.engine_process import see_through
+from rookery.match.engine_process import finish_despite_cancellation
 from rookery.match.job import (
     EngineFault,
     EngineGone,
@@ -326,7 +326,7 @@ class LocalMatch(QueuedMatch):
         try:
             await asyncio.gather(*working)
         finally:
-            await see_through(_close(working, slots))
+            await finish_despite_cancellation(_close(working, slots))
 
     async def _work(self, slot: GameSlot) -> None:
         while (job := await anext(self._jobs, None)) is not None:

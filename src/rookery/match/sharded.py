@@ -11,7 +11,7 @@ from typing import Self
 from rookery.boundary.offload import Threads
 from rookery.errors import describe_exit
 from rookery.match.clock import Latency
-from rookery.match.engine_process import see_through
+from rookery.match.engine_process import finish_despite_cancellation
 from rookery.match.game import QueuedMatch
 from rookery.match.job import Event, LatencyMeasured, MatchFault, PairEnded, PairJob, Setup
 from rookery.match.processors import Shard, local_nodes, plan_shards
@@ -134,7 +134,7 @@ class ShardedMatch(QueuedMatch):
             await asyncio.gather(*following)
             self._emit(LatencyMeasured(self._latency(), last=True))
         finally:
-            await see_through(self._end(following))
+            await finish_despite_cancellation(self._end(following))
 
     async def _end(self, following: list[asyncio.Task[None]]) -> None:
         for task in following:
@@ -173,7 +173,7 @@ def _start() -> "subprocess.Popen[bytes]":
 # A match in batches: runner processes and engines are kept between batches.
 
 
-class LastingMatch(ShardedMatch):
+class BatchedMatch(ShardedMatch):
     """A match that is entered once and plays batches one after another, each as a match of its
     own."""
 
@@ -219,7 +219,7 @@ class LastingMatch(ShardedMatch):
 class MatchBatch:
     """One batch. If it is left before its end, the whole match must be left."""
 
-    def __init__(self, match: LastingMatch, jobs: Iterable[PairJob]) -> None:
+    def __init__(self, match: BatchedMatch, jobs: Iterable[PairJob]) -> None:
         self._match = match
         self._jobs = jobs
 

@@ -53,7 +53,7 @@ def read_value(text: str) -> object:
         return text
 
 
-def lay_over(before: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
+def merge_fields(before: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
     """The fields `before`, overridden by those `given`. Settings of a kind of run may be given in
     part, such as a tune's parameters, and the rest stays; a different kind replaces all of the
     previous one."""

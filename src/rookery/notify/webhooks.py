@@ -46,7 +46,7 @@ class WebhookRefused(Complaint):
         self.for_good = for_good
 
 
-class ToldThing(msgspec.Struct, frozen=True, kw_only=True):
+class NotificationBody(msgspec.Struct, frozen=True, kw_only=True):
     """A notification in the body of a webhook."""
 
     kind: str
@@ -62,7 +62,7 @@ class WebhookBody(msgspec.Struct, frozen=True, kw_only=True):
     """What a webhook of the plain form is sent."""
 
     server: str
-    notifications: tuple[ToldThing, ...]
+    notifications: tuple[NotificationBody, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def encode_body(form: ChannelForm, told: Sequence[Notification], server: str) ->
 
 def _encode_json(told: Sequence[Notification], server: str) -> bytes:
     things = tuple(
-        ToldThing(
+        NotificationBody(
             kind=each.kind,
             at=each.at,
             title=each.title,

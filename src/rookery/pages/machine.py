@@ -34,7 +34,7 @@ from rookery.rules.answers import MachineBlock
 from rookery.rules.lifecycle import Actor
 from rookery.stats.residuals import Colour
 from rookery.web.answers import site_of
-from rookery.web.callers import is_concerned, owns_machine, translated_errors
+from rookery.web.callers import may_see_machine_details, owns_machine, translated_errors
 from rookery.web.faults import HttpFault
 from rookery.web.scope import request_info_of, session_of
 from rookery.web.site import Site
@@ -180,7 +180,7 @@ async def _load(request: Request) -> MachineData:
         games=await site.games.rows.find_present([(task.run, task.id) for task in tasks]),
         colour=site.fleet.activity.residual_colours.get((task.run, task.id)) if task else None,
         others=_find_other_names(shown, await site.fleet.views.machines())
-        if is_concerned(viewer, name)
+        if may_see_machine_details(viewer, name)
         else (),
     )
 
@@ -200,7 +200,7 @@ def _select_known(
     a playing one to all who may see its run."""
     if known is None:
         return None
-    seen = known.run in runs if known.task else is_concerned(viewer, name)
+    seen = known.run in runs if known.task else may_see_machine_details(viewer, name)
     return known if seen or owns_machine(viewer, name) else None
 
 
@@ -248,13 +248,13 @@ def make_machine_view(data: MachineData) -> MachineView:
 
 
 def _tell_reason(data: MachineData) -> str:
-    told = data.block is not None and is_concerned(data.viewer, data.name)
+    told = data.block is not None and may_see_machine_details(data.viewer, data.name)
     return (data.block.message or "") if data.block and told else ""
 
 
 def _may_block(data: MachineData) -> bool:
     """Whether the viewer may block or unblock this machine."""
-    if data.viewer is None or not is_concerned(data.viewer, data.name):
+    if data.viewer is None or not may_see_machine_details(data.viewer, data.name):
         return False
     return data.viewer.approver or data.block is None or not data.block.is_approvers
 

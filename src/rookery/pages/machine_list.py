@@ -33,7 +33,7 @@ from rookery.pages.run_description import name_test
 from rookery.pages.run_row import StatusLabel
 from rookery.rules.lifecycle import Actor
 from rookery.web.answers import site_of
-from rookery.web.callers import is_concerned, translated_errors
+from rookery.web.callers import may_see_machine_details, translated_errors
 from rookery.web.site import Site
 
 HERE = "/machines"
@@ -318,7 +318,7 @@ def _list_blocked(data: MachineListData) -> tuple[BlockedRow, ...]:
         BlockedRow(
             name,
             name.partition("-")[0],
-            data.blocks[name] if is_concerned(data.viewer, name) else "",
+            data.blocks[name] if may_see_machine_details(data.viewer, name) else "",
         )
         for name in names
     )

@@ -20,7 +20,7 @@ from rookery.boundary.domains import Domain, runs
 from rookery.farm.events import EVERY_RUN
 from rookery.farm.privacy import name_of
 from rookery.model.run import DisplayState, Run
-from rookery.notify.webhooks import ToldThing
+from rookery.notify.webhooks import NotificationBody
 from rookery.notify.wording import describe_notification, link_to
 from rookery.pages.page import viewer_of
 from rookery.rules.lifecycle import Actor
@@ -198,10 +198,10 @@ class NewsStream:
             return 0
         return (await self._site.approvals.count_for(reader.viewer.name)).accounts
 
-    def _show(self, told: Notification) -> ToldThing:
+    def _show(self, told: Notification) -> NotificationBody:
         text = describe_notification(told) if told.run else "An account waits for approval"
         url = link_to(told, "")
-        return ToldThing(
+        return NotificationBody(
             kind=told.kind, at=told.at, title=told.title, text=text, url=url, run=told.run
         )
 

@@ -163,7 +163,7 @@ async def _load_recent(site: Site, data: RunPageData) -> RunPageData:
     return replace(
         data,
         contributions=await _load_contributions(site, run_id),
-        apart=await reads.tasks_apart(run_id, MOST_TASKS),
+        apart=await reads.load_too_fast_tasks(run_id, MOST_TASKS),
         tasks=tuple(reversed(await reads.task_page(run_id, first, MOST_TASKS))),
         actions=await reads.actions(Compare("run_id", Order.EQUAL, run_id), limit=MOST_ACTIONS + 1),
     )

@@ -34,8 +34,8 @@ from rookery.pages.submit_form import (
     UNSEEN,
     ReadForm,
     Texts,
+    apply_preset,
     begin_form,
-    lay_preset,
     pin_commits,
     read_form,
     spell_run,
@@ -197,7 +197,7 @@ async def _begin(request: Request, bearer: Bearer) -> FormData:
     texts |= {name: query[name][:LONGEST_GIVEN] for name in GIVEN if name in query}
     data = replace(await _gather(request, bearer, texts), origin=origin)
     preset = query.get("preset") or ("" if origin else _first_preset(data.record))
-    return _laid(data, preset)
+    return _apply_preset(data, preset)
 
 
 async def _switch_engine(request: Request, bearer: Bearer, texts: Texts) -> FormData:
@@ -205,7 +205,7 @@ async def _switch_engine(request: Request, bearer: Bearer, texts: Texts) -> Form
     begun = await _begin_empty(request, bearer, texts.get("new_engine", ""))
     kept = {name: texts[name] for name in KEPT_BY_ENGINES if texts.get(name)}
     data = await _gather(request, bearer, {**begun, **kept})
-    return _laid(data, _first_preset(data.record))
+    return _apply_preset(data, _first_preset(data.record))
 
 
 def _first_preset(record: EngineRecord) -> str:
@@ -244,15 +244,15 @@ async def _gather(request: Request, bearer: Bearer, texts: Texts) -> FormData:
 
 
 async def _with_preset(request: Request, bearer: Bearer, texts: Texts, name: str) -> FormData:
-    return _laid(await _gather(request, bearer, texts), name)
+    return _apply_preset(await _gather(request, bearer, texts), name)
 
 
-def _laid(data: FormData, name: str) -> FormData:
+def _apply_preset(data: FormData, name: str) -> FormData:
     """The form with a preset applied. An unknown preset changes nothing."""
     preset = find_preset(data.record, name) if name else None
     if preset is None:
         return data
-    return replace(data, texts={**lay_preset(data.texts, preset), "preset": preset.name})
+    return replace(data, texts={**apply_preset(data.texts, preset), "preset": preset.name})
 
 
 def _read_texts(request: Request) -> dict[str, str]:
@@ -357,7 +357,7 @@ def _list_errors_above(errors: Mapping[str, str]) -> Iterator[str]:
 
 
 def _make_choice(preset: PresetRecord, data: FormData) -> PresetChoice:
-    texts = lay_preset({}, preset)
+    texts = apply_preset({}, preset)
     return PresetChoice(
         preset.name,
         _summarise(texts),

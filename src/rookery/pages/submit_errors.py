@@ -66,7 +66,7 @@ async def list_errors(
     """All errors of a form by input, including those already found."""
     errors = {**read.errors, **found}
     while len(errors) < MOST_ERRORS and not errors.keys() & ENDING:
-        body = msgspec.json.encode(lay_stand_ins(read.fields, errors))
+        body = msgspec.json.encode(replace_wrong_values(read.fields, errors))
         try:
             await prepare_preview(site, body, bearer, ask_outside=False)
         except FAULTS as fault:
@@ -80,7 +80,7 @@ async def list_errors(
     return {name: say_plainly(name, text) for name, text in errors.items()}
 
 
-def lay_stand_ins(fields: Mapping[str, object], wrong: Collection[str]) -> dict[str, object]:
+def replace_wrong_values(fields: Mapping[str, object], wrong: Collection[str]) -> dict[str, object]:
     """The fields of a submission with wrong values replaced."""
     laid = {
         name: dict(value) if isinstance(value, dict) else value for name, value in fields.items()

@@ -246,7 +246,7 @@ def _spell(value: object) -> str:
             return str(value)
 
 
-def lay_preset(texts: Texts, preset: PresetRecord) -> dict[str, str]:
+def apply_preset(texts: Texts, preset: PresetRecord) -> dict[str, str]:
     """Apply a preset. Other inputs stay unchanged, except for a limit of games and a time control
     of the new side, which belonged to another test."""
     fields = read_preset(preset)

@@ -157,7 +157,7 @@ def check(run: Run, now: datetime) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Struck:
+class PurgedPortion:
     """The run and its purge after a portion of tasks was struck out."""
 
     run: Run
@@ -165,16 +165,16 @@ class Struck:
     bad: tuple[BadTask, ...]
 
 
-def strike(run: Run, purging: Purging, tasks: Iterable[Task]) -> Struck:
+def strike(run: Run, purging: Purging, tasks: Iterable[Task]) -> PurgedPortion:
     """Removes a portion of the tasks from a run's sums; the run is not judged yet."""
     culprit = purging.culprit
     if culprit is None:
-        return Struck(run, purging, ())
+        return PurgedPortion(run, purging, ())
     bad = tuple(
         BadTask(task, culprit.residual, culprit.colour) for task in tasks if culprit.takes(task)
     )
     left = run.with_tally(run.tally.without(each.task for each in bad))
-    return Struck(left, replace(purging, toll=purging.toll.plus(bad)), bad)
+    return PurgedPortion(left, replace(purging, toll=purging.toll.plus(bad)), bad)
 
 
 def conclude(run: Run, purging: Purging, now: datetime) -> Purged:

@@ -174,7 +174,7 @@ class Reception:
             self._working.last_seen.note((call.run, call.task), now)
             return Decision(GO_ON)
         if not self._policy.simulated and self._is_too_fast(run, task, call, report, now):
-            return self._set_apart(run, task, report, now)
+            return self._reject_too_fast(run, task, report, now)
         return self._fold(run, task, call, report, now)
 
     def issue(self, call: HeldTask, ticket: object, now: datetime) -> Decision[TaskVerdict]:
@@ -260,7 +260,7 @@ class Reception:
         run, pace = self._working.runs()[task.run], self._working.paces.of(task.run, task.machine)
         return waited > report_timeout(run, task, pace)
 
-    def take_back(self, tasks: Iterable[Task], now: datetime) -> Changes:
+    def end_stalled_tasks(self, tasks: Iterable[Task], now: datetime) -> Changes:
         """Ends those of the tasks that are stalled, so that others can play their games."""
         changes = NO_CHANGES
         for task in tasks:
@@ -323,7 +323,7 @@ class Reception:
         new, machines = games - task.results.games, self._working.machines
         return machines.note_hasty_games(task.machine.user, new, now) >= LEAST_GAMES
 
-    def _set_apart(
+    def _reject_too_fast(
         self, run: Run, task: Task, report: Report, now: datetime
     ) -> Decision[TaskVerdict]:
         """Ends a task whose games can't have been played. Its results are kept and shown but not

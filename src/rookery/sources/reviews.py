@@ -75,7 +75,7 @@ class Reviews:
             self._looked[run.id] = self.clock.seconds()
             found = await self.gather(run)
             await self.rows.save(FindingKind.REVIEW, run.id, found, self.clock.now())
-            await self.fleet.commands.show_anew(run.id)
+            await self.fleet.commands.notify_changed(run.id)
 
     async def _list_due(self, active: Sequence[Run]) -> list[Run]:
         """The runs to review: first those that wait for approval, then the others from the newest

@@ -177,7 +177,7 @@ def _verdict(llr: float, lower: float, upper: float) -> Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class WouldHave:
+class HypotheticalOutcome:
     """The state that the test would have, or the first result at which it would have ended."""
 
     spec: Sprt
@@ -186,15 +186,15 @@ class WouldHave:
     samples: int
 
 
-def would_have(
+def replay_with_bounds(
     spec: Sprt, history: Iterable[Sequence[int]], trinomial: Sequence[int] | None = None
-) -> WouldHave:
+) -> HypotheticalOutcome:
     """Applies other bounds to cumulative results, oldest first, without overshoot correction; gaps
     are allowed."""
-    seen = WouldHave(spec, 0.0, Verdict.RUNNING, 0)
+    seen = HypotheticalOutcome(spec, 0.0, Verdict.RUNNING, 0)
     for bins in history:
         state = SprtState(overshoot=None).after(spec, bins, trinomial)
-        seen = WouldHave(spec, state.llr, state.verdict, sum(bins))
+        seen = HypotheticalOutcome(spec, state.llr, state.verdict, sum(bins))
         if state.verdict is not Verdict.RUNNING:
             break
     return seen

@@ -17,7 +17,7 @@ from rookery.protocol.codec import encode_timed
 from rookery.protocol.worker_answers import OFFICIAL_VERSION, VersionAnswer, WorkerAnswer
 from rookery.web.faults import (
     MISTAKE,
-    UNDECIDED,
+    RETRIED_AT_NEXT_PRIMARY,
     UNEXPECTED,
     CsrfRefused,
     DatabaseAway,
@@ -94,12 +94,12 @@ async def answer_error(error: Exception, scope: Scope, site: Site) -> Response:
         fault = DatabaseAway()
     shape, info = shape_of(fault), request_info_of(scope)
     _write_down(fault, shape, scope, info, site)
-    if info.forwarded is not None and isinstance(fault, UNDECIDED):
+    if info.forwarded is not None and isinstance(fault, RETRIED_AT_NEXT_PRIMARY):
         return _send_elsewhere(text_of(fault), shape)
     if info.audience is Audience.PERSON:
         return await _page(fault, shape, headers, scope, site)
     if info.audience is Audience.WORKER and shape is UNEXPECTED:
-        return _mistake(scope, site)
+        return _answer_after_bug(scope, site)
     if info.audience is Audience.WORKER and (shape.retry or path_of(scope) == VERSION_PATH):
         return _try_again(text_of(fault), info.request_id, shape)
     return _json(fault, shape, headers, scope, site)
@@ -129,7 +129,7 @@ def _try_again(text: str, request_id: str, shape: ErrorShape) -> Response:
     return PlainTextResponse(f"{text} (request {request_id})\n", shape.status, headers)
 
 
-def _mistake(scope: Scope, site: Site) -> Response:
+def _answer_after_bug(scope: Scope, site: Site) -> Response:
     """The answer to a worker's call that failed by a mistake of the server. It is JSON, without
     `error` where a worker would act on that."""
     info, path = request_info_of(scope), path_of(scope)

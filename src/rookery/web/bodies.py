@@ -239,7 +239,7 @@ class Streams:
         return len(self._open)
 
 
-class CutShort(ConnectionError):
+class IncompleteFile(ConnectionError):
     """A file was not sent completely: the connection ends without the end of the answer, so that
     the client notices and asks again."""
 
@@ -277,7 +277,7 @@ class StreamedAnswer(Response):
                 has_left = leaving.done()
                 leaving.cancel()
         if self._is_file and until_told.cancel_called and not has_left:
-            raise CutShort("the process stops")
+            raise IncompleteFile("the process stops")
         last = self._last_words if until_told.cancel_called else b""
         await send({"type": "http.response.body", "body": last, "more_body": False})
 

@@ -111,7 +111,7 @@ def owns_machine(reader: Actor | None, short_name: str) -> bool:
     return reader is not None and short_name.startswith(f"{reader.name}-")
 
 
-def is_concerned(reader: Actor | None, short_name: str) -> bool:
+def may_see_machine_details(reader: Actor | None, short_name: str) -> bool:
     """Whether the reader may see a machine's private details: its owner and approvers may."""
     return owns_machine(reader, short_name) or (reader is not None and reader.approver)
 

@@ -122,7 +122,7 @@ class NotPrimary(Unavailable):
     """This server is not the primary. Try again in a moment."""
 
 
-UNDECIDED = (NotPrimary, Rebuilding, StateLost)
+RETRIED_AT_NEXT_PRIMARY = (NotPrimary, Rebuilding, StateLost)
 """Errors after which the call may be sent to the next primary: nothing was decided here, or it is
 unknown what was."""
 

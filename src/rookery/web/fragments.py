@@ -67,7 +67,7 @@ Render = Callable[[], Awaitable[RenderedPart]]
 MOST_ATTEMPTS = 3
 
 
-class SightChanged(Exception):
+class PermissionsChanged(Exception):
     """The reader's permissions have changed while the part was rendered."""
 
 
@@ -156,22 +156,22 @@ async def _find_for(
     """The shared part of a reader. It is looked up again if their permissions change meanwhile;
     after several changes they get one that is rendered for them alone."""
     for _ in range(MOST_ATTEMPTS):
-        with contextlib.suppress(SightChanged):
+        with contextlib.suppress(PermissionsChanged):
             return await find(await find_key())
     return await render()
 
 
 async def _make_for(key: Hashable, find_key: FindKey, render: Render) -> RenderedPart:
-    """Render a part to be shared by readers with the same key. Raises SightChanged if the key of
-    the reader it is rendered for has changed."""
+    """Render a part to be shared by readers with the same key. Raises PermissionsChanged if the key
+    of the reader it is rendered for has changed."""
     try:
         part = await render()
     except Exception:
         if await _is_still(key, find_key):
             raise
-        raise SightChanged from None
+        raise PermissionsChanged from None
     if not await _is_still(key, find_key):
-        raise SightChanged
+        raise PermissionsChanged
     return part
 
 

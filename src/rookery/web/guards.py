@@ -39,6 +39,7 @@ from rookery.web.scope import (
     Audience,
     body_in,
     comes_from_another_site,
+    has_endpoint,
     header,
     header_values,
     headers_of,
@@ -46,7 +47,6 @@ from rookery.web.scope import (
     is_form_shown_again,
     is_http,
     is_same_for_all,
-    leads_somewhere,
     method_of,
     parse_form,
     path_of,
@@ -257,7 +257,7 @@ class CsrfGuard:
             peeked = await peek_first_field(scope, receive)
             token = peeked.first_text if peeked.first_name == CSRF_FIELD else ""
             receive = peeked.receive
-        if not session_of(scope).accepts(token) and leads_somewhere(scope):
+        if not session_of(scope).accepts(token) and has_endpoint(scope):
             if not is_form_shown_again(scope) or comes_from_another_site(scope):
                 raise CsrfRefused
             request_info_of(scope).unproven = True

@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from rookery.web.answers import answer_error, stopping_answer
 from rookery.web.bodies import KeptBody, cancel_on_leave
-from rookery.web.faults import UNDECIDED, NotPrimary
+from rookery.web.faults import RETRIED_AT_NEXT_PRIMARY, NotPrimary
 from rookery.web.forwarding import OutgoingCall
 from rookery.web.guards import HostCheck
 from rookery.web.primary_link import Reply
@@ -104,14 +104,14 @@ class LongPath:
                 raise NotPrimary
             return await self._do_here(endpoint, scope, receive)
         kept = KeptBody(receive)
-        return await self._insist(_Request(endpoint, info, scope, receive, kept))
+        return await self._carry_out_at_primary(_Request(endpoint, info, scope, receive, kept))
 
     async def _do_here(
         self, endpoint: Endpoint, scope: Scope, receive: Receive
     ) -> tuple[int, bytes]:
         return await self._site.meter.measure(endpoint.name, endpoint.call.answer(scope, receive))
 
-    async def _insist(self, request: _Request) -> tuple[int, bytes] | Reply:
+    async def _carry_out_at_primary(self, request: _Request) -> tuple[int, bytes] | Reply:
         """The answer of the process that is primary, even if another one becomes primary
         meanwhile."""
         failed: Exception = NotPrimary()
@@ -123,7 +123,7 @@ class LongPath:
             began = self._site.clock.seconds() - request.info.waited
             try:
                 return await self._do_here(request.endpoint, request.scope, request.kept.again())
-            except UNDECIDED as error:
+            except RETRIED_AT_NEXT_PRIMARY as error:
                 failed = error
             request.spent += self._site.clock.seconds() - request.info.waited - began
         raise failed

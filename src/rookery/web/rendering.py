@@ -156,11 +156,11 @@ class Templates:
         rendered."""
         self._environment.globals["invented"] = True
 
-    def know_pages(self, paths: Iterable[str]) -> None:
+    def set_pages(self, paths: Iterable[str]) -> None:
         """Set the pages that this site has, so that templates link only to existing ones."""
         self._pages = frozenset(paths)
 
-    def know_filters(self, filters: Mapping[str, Callable[..., object]]) -> None:
+    def add_filters(self, filters: Mapping[str, Callable[..., object]]) -> None:
         """Add the filters that format numbers and times. To be called before the first page is
         rendered."""
         self._environment.filters |= filters

@@ -251,7 +251,7 @@ def template_of(scope: Scope) -> str:
     return cast("str", getattr(scope.get("route"), "path", "(none)"))
 
 
-def leads_somewhere(scope: Scope) -> bool:
+def has_endpoint(scope: Scope) -> bool:
     """Whether an endpoint takes this request; if not, the answer is a 404 or 405."""
     return find_route(scope) is not None
 

@@ -190,7 +190,7 @@ class Site(LateParts):
             fleet.primary.engine_shares,
             storage.audit,
         )
-        fleet.primary.renew_with(self.engines.renewed)
+        fleet.primary.set_run_refresher(self.engines.renewed)
         self.privacy = Privacy(self.engines, self.teams)
         self.speeds = Speeds()
         self.speed_keeping = SpeedKeeping(self.speeds, storage.speeds, clock, self.is_primary)
@@ -387,8 +387,8 @@ class Site(LateParts):
         forget_changed_accounts(self.changes, self.credentials, self.bearers)
         refresh = Refresher(self.load, self.log)
         self.changes.subscribe(Channel.ENGINES, refresh.schedule, refresh.schedule)
-        look_now = self.fleet.primary.look_now
-        self.changes.subscribe(Channel.LEASE, look_now, look_now)
+        wake_standby = self.fleet.primary.wake_standby
+        self.changes.subscribe(Channel.LEASE, wake_standby, wake_standby)
 
     async def load(self) -> None:
         """Read what is kept in memory and may be changed by other processes. Engines, teams and

@@ -18,11 +18,17 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, declaration_of, runs
-from rookery.farm.command_keys import CommandKey, KeyReused, known_as
+from rookery.farm.command_keys import CommandKey, KeyReused, command_key_scope
 from rookery.web.answers import site_of
 from rookery.web.bodies import KeptBody, Replayed, next_message
 from rookery.web.callers import find_bearer
-from rookery.web.faults import UNDECIDED, BadRequest, BodyTooLarge, NotPrimary, OtherBody
+from rookery.web.faults import (
+    RETRIED_AT_NEXT_PRIMARY,
+    BadRequest,
+    BodyTooLarge,
+    NotPrimary,
+    OtherBody,
+)
 from rookery.web.forwarding import OutgoingCall, encode_headers
 from rookery.web.internal_calls import AGAIN, ForwardedCall, digest_body
 from rookery.web.inventory import endpoint_of
@@ -128,13 +134,15 @@ class Forwarding:
         ):
             await self.app(scope, receive, send)
         elif request_info_of(scope).forwarded is None:
-            await self._insist(scope, KeptBody(receive), _NotingSend(send))
+            await self._carry_out_at_primary(scope, KeptBody(receive), _NotingSend(send))
         elif self._forwarder.is_ready():
             await self.app(scope, receive, send)
         else:
             raise NotPrimary
 
-    async def _insist(self, scope: Scope, kept: KeptBody, send: "_NotingSend") -> None:
+    async def _carry_out_at_primary(
+        self, scope: Scope, kept: KeptBody, send: "_NotingSend"
+    ) -> None:
         """Have a command carried out by the process that is primary, even if another one becomes
         primary meanwhile."""
         info, spent, failed = request_info_of(scope), 0.0, Exception()
@@ -150,7 +158,7 @@ class Forwarding:
             info.command, began = command, self._clock.seconds()
             try:
                 await self.app(scope, kept.again(), send)
-            except UNDECIDED as error:
+            except RETRIED_AT_NEXT_PRIMARY as error:
                 if send.begun:
                     raise
                 failed = error
@@ -208,7 +216,7 @@ class _KeyedCommand:
         if key is None:
             await self._app(scope, receive, send)
             return
-        with known_as(key):
+        with command_key_scope(key):
             try:
                 await self._app(scope, receive, send)
             except KeyReused:
@@ -228,7 +236,7 @@ def find_given_key(scope: Scope) -> str:
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:32]
 
 
-def know_commands_again(routes: Iterable[BaseRoute]) -> None:
+def carry_out_keyed_commands_once(routes: Iterable[BaseRoute]) -> None:
     """Make these routes carry out commands once per key."""
     for route in routes:
         if isinstance(route, Route) and needs_primary(route.endpoint):

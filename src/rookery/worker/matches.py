@@ -24,7 +24,7 @@ from rookery.match.fastchess_command import (
 )
 from rookery.match.job import EngineSpec, Match, Openings, PairJob, Setup, openings_of, pair_jobs
 from rookery.match.opening_order import order_of_run, seed_of_run
-from rookery.match.sharded import LastingMatch, MatchBatch, ShardedMatch
+from rookery.match.sharded import BatchedMatch, MatchBatch, ShardedMatch
 from rookery.model.task import Results
 from rookery.protocol.worker_answers import Settings, SpsaAnswer
 from rookery.worker.assignment import Assignment, batch_pairs, match_setup
@@ -60,12 +60,12 @@ class Runners:
     def builtin(self, jobs: Iterator[PairJob]) -> Match:
         return ShardedMatch(jobs, self.setup, concurrency=self.slots, nodes=self.nodes)
 
-    def lasting(self) -> LastingMatch | None:
+    def lasting(self) -> BatchedMatch | None:
         """A match that keeps engines running between batches. None with fastchess, which starts
         them for each."""
         if self.fastchess:
             return None
-        return LastingMatch(self.setup, concurrency=self.slots, nodes=self.nodes)
+        return BatchedMatch(self.setup, concurrency=self.slots, nodes=self.nodes)
 
     async def match(
         self,
@@ -247,7 +247,7 @@ class TaskMatches:
         return 2 * whole if self.task.is_tune else whole
 
     async def _games(self, openings: Openings, plies: int) -> None:
-        task, sides = self.task, await self._seated(self.prepared.new, self.prepared.base)
+        task, sides = self.task, await self._make_startable(self.prepared.new, self.prepared.base)
         whole = task.batch_size > 0 and not self.context.in_parts
         counter = GameCounter(task.before, self._batch)
         supply = PairSupply(pair_jobs([sides], openings, rounds=task.pairs))
@@ -262,7 +262,9 @@ class TaskMatches:
         if not whole and (told := counter.rest()):
             self.reports.put(told)
 
-    async def _seated(self, new: EngineSpec, base: EngineSpec) -> tuple[EngineSpec, EngineSpec]:
+    async def _make_startable(
+        self, new: EngineSpec, base: EngineSpec
+    ) -> tuple[EngineSpec, EngineSpec]:
         """Both engines in a form that the runner can start."""
         if not self._runners().fastchess:
             return new, base
@@ -280,7 +282,7 @@ class TaskMatches:
         async with self._runners().lasting() or nullcontext() as lasting:
             return await self._batches(openings, lasting)
 
-    async def _batches(self, openings: Openings, lasting: LastingMatch | None) -> bool:
+    async def _batches(self, openings: Openings, lasting: BatchedMatch | None) -> bool:
         total, told = self.task.before, TaskProgress(self.task.before)
         while (left := (self.task.games - total.games) // 2) > 0 and not self._ending:
             pairs = min(self._batch, left)
@@ -291,7 +293,7 @@ class TaskMatches:
             if played.told is None:
                 break
             total, told = played.total, played.told
-            await self._heard()
+            await self._wait_until_reported()
         return True
 
     async def _tune_batch(
@@ -300,7 +302,7 @@ class TaskMatches:
         openings: Openings,
         total: Results,
         pairs: int,
-        lasting: LastingMatch | None,
+        lasting: BatchedMatch | None,
     ) -> TuneCounter:
         batch = read_spsa_answer(answer, self.prepared.new, self.prepared.base, self.context.chance)
         signatures = [values.signature for values in batch.values]
@@ -321,7 +323,7 @@ class TaskMatches:
 
     async def _other(self, batch: SpsaBatch, supply: PairSupply, played: int, pairs: int) -> Match:
         """A match for one batch, whose engines end with it."""
-        sides = await self._seated(batch.values[0].new, batch.values[0].base)
+        sides = await self._make_startable(batch.values[0].new, batch.values[0].base)
         files = self._files(2 * self.task.plan.book_depth)
         files = replace(files, start=files.start + played)
         return await self._runners().match(supply, sides, files, pairs, self.context.threads)
@@ -335,7 +337,7 @@ class TaskMatches:
         except (CallRefused, NoAnswer) as error:
             raise TaskFailed(f"The server gave no values: {error}") from None
 
-    async def _heard(self) -> None:
+    async def _wait_until_reported(self) -> None:
         """Wait until the server has received this batch, since the next values depend on it."""
         waiting = asyncio.create_task(self.reports.idle())
         try:

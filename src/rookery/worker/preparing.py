@@ -264,8 +264,8 @@ class EnginePreparation:
         factor = time_factor(task.reference_nps, measured.nps) if task.is_timed else 1.0
         sandbox = await self._workshop.sandbox()
         return PreparedEngines(
-            _seated(task.new, new, factor, sandbox),
-            _seated(task.base, base, factor, sandbox),
+            _make_engine_spec(task.new, new, factor, sandbox),
+            _make_engine_spec(task.base, base, factor, sandbox),
             new.digest,
             base.digest,
             measured.nps,
@@ -294,7 +294,9 @@ class EnginePreparation:
         return found
 
 
-def _seated(player: Player, built: BuiltEngine, factor: float, sandbox: Sandbox) -> EngineSpec:
+def _make_engine_spec(
+    player: Player, built: BuiltEngine, factor: float, sandbox: Sandbox
+) -> EngineSpec:
     """An engine as the match starts it, without the worker's own environment variables."""
     return replace(
         player.spec,

@@ -66,7 +66,7 @@ class System(Protocol):
         """An id of the machine that stays the same after restarts."""
         ...
 
-    def be_modest(self) -> None:
+    def lower_priority(self) -> None:
         """Lower the priority of this process, so that the machine's user comes first."""
         ...
 
@@ -295,7 +295,7 @@ class ThisSystem:
         known = next(filter(None, map(_text, MACHINE_IDS)), "").strip()
         return f"{known or hex(uuid.getnode())} {self.host_name()}"
 
-    def be_modest(self) -> None:
+    def lower_priority(self) -> None:
         with contextlib.suppress(AttributeError, OSError):
             os.nice(MODEST)
 

@@ -6,7 +6,7 @@ from rookery.db.lease import Lease
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.farm.action_log import action_columns
-from rookery.farm.rows import Columns, moving_task
+from rookery.farm.rows import Columns, changing_task_columns
 from rookery.farm.statements import FIRST_PLACES, MOST_ROWS, Statements, expected, pieces
 from rookery.farm.writing import PendingRows, Writer
 from rookery.model.events import Action, about_run
@@ -33,7 +33,7 @@ def test_only_rows_that_were_written_before_are_expected() -> None:
 
 
 def test_parameters_of_a_part_come_after_those_of_the_parts_before(queries: Queries) -> None:
-    moved = moving_task(make_task(RUN))
+    moved = changing_task_columns(make_task(RUN))
     added = action_columns(about_run(Action.NEW_RUN, RUN, "ann", NOW))
     sql, columns = Statements(queries).joined({"tasks_move": [moved], "actions_add": [added]})
     assert len(columns) == len(moved) + len(added)

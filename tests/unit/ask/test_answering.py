@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rookery.ask.answering.condensing import find_leaned_on, is_leaning
+from rookery.ask.answering.condensing import find_referenced_question, is_leaning
 from rookery.ask.answering.extractive import NOTHING, ExtractiveAnswerer, split_sentences
 from rookery.ask.answering.grounds import Grounds, check_citations
 from rookery.ask.answering.models import (
@@ -113,12 +113,14 @@ def test_citations_of_passages_that_are_not_there_are_removed(
 
 def test_a_short_question_leans_on_the_last_whole_one() -> None:
     history = said("Was a bigger razoring margin ever tried here?", "and at ltc?")
-    assert find_leaned_on("did it pass?", history) == history[0].text
+    assert find_referenced_question("did it pass?", history) == history[0].text
 
 
 def test_a_whole_question_stands_by_itself() -> None:
     history = said("Was a bigger razoring margin ever tried here?")
-    assert find_leaned_on("Which tests of null move pruning failed at ltc?", history) == ""
+    assert (
+        find_referenced_question("Which tests of null move pruning failed at ltc?", history) == ""
+    )
     assert is_leaning("that patch by olga, was it any good at long time control?")
 
 

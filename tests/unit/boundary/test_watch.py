@@ -13,7 +13,14 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from rookery.boundary.offload import Threads
-from rookery.boundary.watch import Blockage, Histogram, Holdup, LoopMeter, LoopTime, LoopWatch
+from rookery.boundary.watch import (
+    Blockage,
+    Histogram,
+    InterpreterStall,
+    LoopMeter,
+    LoopTime,
+    LoopWatch,
+)
 from tests.eventually import eventually
 
 pytestmark = pytest.mark.anyio
@@ -65,7 +72,7 @@ async def test_a_loop_that_answers_is_not_reported() -> None:
 
 
 async def test_a_thread_that_holds_the_interpreter_is_reported_with_its_place() -> None:
-    seen: list[Holdup] = []
+    seen: list[InterpreterStall] = []
 
     def the_culprit() -> None:
         # A function of C that is called without letting go of the interpreter.
@@ -83,7 +90,7 @@ async def test_a_thread_that_holds_the_interpreter_is_reported_with_its_place() 
 
 
 async def test_a_watch_that_wakes_when_it_meant_to_reports_nothing() -> None:
-    seen: list[Holdup] = []
+    seen: list[InterpreterStall] = []
     async with LoopWatch(
         ignore, seen.append, interval_seconds=0.001, threshold_seconds=60
     ) as watch:

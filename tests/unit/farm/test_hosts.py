@@ -2,7 +2,7 @@
 
 from msgspec import UNSET
 
-from rookery.farm.hosts import FleetPicture, Roster, fold_hosts
+from rookery.farm.hosts import FleetSnapshot, Roster, group_hosts
 from rookery.farm.views import KnownMachine
 from rookery.model.machine import ClaimedAbilities
 from tests.makers import NOW, grant, later, make_machine, make_run, working_with
@@ -15,7 +15,7 @@ def waiting(name: str, seconds: float = 0, host: str = "", user: str = "wanda") 
 
 
 def test_a_worker_that_comes_back_under_another_name_is_the_same_host() -> None:
-    (host,) = fold_hosts([waiting("a", host="attic"), waiting("b", 60, host="attic")], later(90))
+    (host,) = group_hosts([waiting("a", host="attic"), waiting("b", 60, host="attic")], later(90))
     assert [each.machine.short_name for each in host.workers] == [
         "wanda-4cores-62000000",
         "wanda-4cores-61000000",
@@ -24,17 +24,17 @@ def test_a_worker_that_comes_back_under_another_name_is_the_same_host() -> None:
 
 def test_hosts_of_one_name_are_two_where_their_users_are() -> None:
     both = [waiting("a", host="attic"), waiting("b", host="attic", user="olga")]
-    assert len(list(fold_hosts(both, NOW))) == 2
+    assert len(list(group_hosts(both, NOW))) == 2
 
 
 def test_equal_official_machines_that_are_there_together_are_two_hosts() -> None:
     known = [waiting("a"), waiting("b"), waiting("c", -3600)]
-    first, second = fold_hosts(known, later(-60))
+    first, second = group_hosts(known, later(-60))
     assert (len(first.workers), len(second.workers)) == (2, 1)
 
 
 def test_a_machine_that_waits_is_seen_by_its_owner_and_approvers_alone() -> None:
-    picture = FleetPicture(NOW, (waiting("a"),), {}, {})
+    picture = FleetSnapshot(NOW, (waiting("a"),), {}, {})
     roster = Roster(picture, picture.list_hosts())
     assert not list(roster.select_visible((), "sven", approver=False))
     assert list(roster.select_visible((), "wanda", approver=False))
@@ -45,7 +45,7 @@ def test_of_a_host_only_the_workers_are_shown_whose_run_one_may_see() -> None:
     run = make_run()
     task = grant(working_with(run), make_machine("a", rookery=ClaimedAbilities(host="attic")))
     playing = KnownMachine(task.machine, NOW, NOW, task)
-    picture = FleetPicture(NOW, (playing, waiting("b", host="attic")), {run.id: run}, {})
+    picture = FleetSnapshot(NOW, (playing, waiting("b", host="attic")), {run.id: run}, {})
     roster = Roster(picture, picture.list_hosts())
     (seen,) = roster.select_visible({run.id}, None, approver=False)
     assert [each.machine.short_name for each in seen.host.workers] == [task.machine.short_name]

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from rookery.farm.hosts import FleetPicture, Roster
+from rookery.farm.hosts import FleetSnapshot, Roster
 from rookery.pages.machine_list import MachineFilters, MachineListData, make_machine_list_view
 from tests.makers import NOW
 
@@ -10,6 +10,6 @@ from tests.makers import NOW
 def test_how_old_it_is_is_told_where_another_server_told_it() -> None:
     told = {None: "", NOW - timedelta(seconds=7): "As of 7 s ago."}
     for since, words in told.items():
-        picture = FleetPicture(NOW, (), {}, {}, since)
+        picture = FleetSnapshot(NOW, (), {}, {}, since)
         data = MachineListData(NOW, None, MachineFilters(), Roster(picture, ()))
         assert make_machine_list_view(data).as_of == words

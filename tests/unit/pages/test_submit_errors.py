@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rookery.farm.submission import planned
-from rookery.pages.submit_errors import STAND_INS, lay_stand_ins
+from rookery.pages.submit_errors import STAND_INS, replace_wrong_values
 from rookery.pages.submit_form import INPUTS, TICKED, read_form
 from rookery.protocol.runs import read_submission
 from rookery.sources.submission_checks import fill_placeholders
@@ -30,18 +30,18 @@ APPLICABLE = [
 @pytest.mark.parametrize(("kind", "wrong"), APPLICABLE)
 def test_a_form_with_stand_ins_is_good(kind: str, wrong: str) -> None:
     read = read_form({**GOOD, **KINDS[kind], "kind": kind})
-    asked = read_submission(json.dumps(lay_stand_ins(read.fields, [wrong])).encode())
+    asked = read_submission(json.dumps(replace_wrong_values(read.fields, [wrong])).encode())
     planned(fill_placeholders(asked), "olga")
 
 
 def test_a_rule_of_several_inputs_is_left_out_as_a_whole() -> None:
     fields = {"resign": {"score": 1, "moves": 2}, "tc": "1+0.1"}
-    assert lay_stand_ins(fields, ["resign.moves"]) == {"tc": "1+0.1"}
+    assert replace_wrong_values(fields, ["resign.moves"]) == {"tc": "1+0.1"}
 
 
 def test_in_a_tune_the_base_is_what_the_new_side_is() -> None:
     fields = {"spsa": {}, "new_options": "a", "base_options": "a"}
-    assert lay_stand_ins(fields, ["new_options"]) == {"spsa": {}}
+    assert replace_wrong_values(fields, ["new_options"]) == {"spsa": {}}
 
 
 def test_stand_ins_are_of_inputs_that_there_are() -> None:

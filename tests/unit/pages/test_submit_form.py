@@ -8,8 +8,8 @@ from rookery.model.presets import find_preset
 from rookery.pages.submit_form import (
     INPUTS,
     PLACES,
+    apply_preset,
     begin_form,
-    lay_preset,
     pin_commits,
     read_form,
     spell_fields,
@@ -23,7 +23,7 @@ from tests.makers import make_plan, make_run, make_side, sprt, spsa
 def laid(name: str) -> dict[str, str]:
     preset = find_preset(STOCKFISH, name)
     assert preset is not None
-    return lay_preset(begin_form(STOCKFISH, "https://github.com/olga/Stockfish", "x.epd"), preset)
+    return apply_preset(begin_form(STOCKFISH, "https://github.com/olga/Stockfish", "x.epd"), preset)
 
 
 def test_a_preset_fills_the_form_and_the_form_says_the_preset() -> None:
@@ -39,7 +39,7 @@ def test_another_preset_takes_the_kind_of_run_and_its_limit_with_it() -> None:
     assert preset is not None
     regression = laid("regression")
     assert (regression["kind"], regression["num_games"]) == ("games", "60000")
-    again = read_form(lay_preset(regression, preset)).fields
+    again = read_form(apply_preset(regression, preset)).fields
     assert again["sprt"] == {"elo0": 0.0, "elo1": 2.0}
     assert "num_games" not in again
 

@@ -10,7 +10,7 @@ from rookery.model.task import Task
 from rookery.rules import purge as rules
 from rookery.rules.answers import Changes
 from rookery.rules.lifecycle import Actor
-from rookery.rules.purge import BadTask, PurgeSearch, Purging, Struck
+from rookery.rules.purge import BadTask, PurgedPortion, PurgeSearch, Purging
 from rookery.rules.working_set import WorkingSet, begin_purge, conclude_purge
 from rookery.stats.residuals import MANUAL, PurgeRule
 
@@ -28,7 +28,7 @@ class Purged:
         return not self.run.status.finished
 
 
-def struck(run: Run, purging: Purging, tasks: Sequence[Task]) -> Struck:
+def struck(run: Run, purging: Purging, tasks: Sequence[Task]) -> PurgedPortion:
     inquiry = PurgeSearch()
     inquiry.look(tasks)
     culprit = inquiry.verdict(run, purging.rule)

@@ -163,13 +163,13 @@ def test_a_run_that_wants_a_purge_is_not_called_finished_before_it() -> None:
 def stalled(scene: Scene, seconds: float) -> bool:
     """Whether the task is taken back, though its machine gave signs of life all the time."""
     assert scene.reception.beat(scene.call, later(seconds)).alive
-    return bool(scene.reception.take_back((scene.task,), later(seconds)))
+    return bool(scene.reception.end_stalled_tasks((scene.task,), later(seconds)))
 
 
 def test_signs_of_life_alone_hold_no_task_for_ever() -> None:
     scene = Scene(make_run())
     assert not stalled(scene, 3600)
-    (event,) = scene.reception.take_back((scene.task,), later(3601)).events
+    (event,) = scene.reception.end_stalled_tasks((scene.task,), later(3601)).events
     assert event.action is Action.FAILED_TASK
     assert event.message == "stalled: no results for 60 minutes"
     assert scene.run.tally.committed == 0, "its games go to others"

@@ -15,8 +15,8 @@ from rookery.stats.sprt import (
     Verdict,
     fixed_verdict,
     flag,
+    replay_with_bounds,
     style,
-    would_have,
 )
 from tests.unit.stats.vectors import BATCHES
 
@@ -198,15 +198,15 @@ HISTORY = [(2, 11, 27, 19, 5), (4, 40, 110, 80, 22), (6, 60, 180, 150, 44), (9, 
 
 
 def test_the_first_crossing_would_have_ended_the_test() -> None:
-    seen = would_have(Sprt(0.0, 20.0), HISTORY)
+    seen = replay_with_bounds(Sprt(0.0, 20.0), HISTORY)
     assert (seen.ending, seen.samples) == (Verdict.ACCEPTED, 256)
 
 
 def test_without_a_crossing_the_last_results_count() -> None:
-    seen = would_have(Sprt(0.0, 1.0), HISTORY)
+    seen = replay_with_bounds(Sprt(0.0, 1.0), HISTORY)
     assert (seen.ending, seen.samples) == (Verdict.RUNNING, 578)
     assert seen.llr == Sprt(0.0, 1.0).log_ratio(HISTORY[-1])
 
 
 def test_no_history_says_nothing() -> None:
-    assert would_have(Sprt(0.0, 1.0), []).samples == 0
+    assert replay_with_bounds(Sprt(0.0, 1.0), []).samples == 0

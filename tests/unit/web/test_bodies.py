@@ -12,7 +12,7 @@ from rookery.boundary.errors import GateFull
 from rookery.boundary.offload import Gate, Threads
 from rookery.web.bodies import (
     LARGE,
-    CutShort,
+    IncompleteFile,
     KeptBody,
     Places,
     StreamedAnswer,
@@ -200,7 +200,7 @@ async def test_a_file_that_is_told_to_end_does_not_look_whole() -> None:
     connection, streams = Connection(), Streams()
     streams.end_all()
     file = StreamedAnswer(endless([]), streams, media_type="text/plain", is_file=True)
-    with pytest.raises(CutShort):
+    with pytest.raises(IncompleteFile):
         await file({"type": "http"}, connection.receive, connection.send)
     assert not connection.ended
 

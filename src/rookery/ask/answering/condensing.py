@@ -10,16 +10,16 @@ from rookery.protocol.ask import ChatMessage
 
 FEW_WORDS = 4
 EARLIER_TERMS = 5
-POINTING = frozenset({"it", "its", "that", "them", "they", "this", "those", "these", "same"})
+REFERRING_WORDS = frozenset({"it", "its", "that", "them", "they", "this", "those", "these", "same"})
 """Words that may refer to something said before."""
-LEANING = POINTING | {
+FOLLOW_UP_WORDS = REFERRING_WORDS | {
     "and", "any", "but", "did", "does", "he", "her", "his", "how", "or", "she", "so", "their",
     "then", "was", "were", "what", "which", "why",
 }  # fmt: skip
 """First words of questions that may continue an earlier one."""
 
 
-def find_leaned_on(question: str, history: Sequence[ChatMessage]) -> str:
+def find_referenced_question(question: str, history: Sequence[ChatMessage]) -> str:
     """The earlier question that this one refers to, or an empty text."""
     earlier = [message.text for message in history if message.role == "user"]
     if not earlier or not is_leaning(question):
@@ -34,4 +34,6 @@ def is_leaning(question: str) -> bool:
     words = [word for word in words if word]
     if len(words) <= FEW_WORDS:
         return True
-    return words[0] in POINTING or (words[0] in LEANING and bool(POINTING & set(words)))
+    return words[0] in REFERRING_WORDS or (
+        words[0] in FOLLOW_UP_WORDS and bool(REFERRING_WORDS & set(words))
+    )

@@ -34,7 +34,7 @@ class Stopped(Exception):
     """The owner asked the supervisor to stop, or is gone."""
 
 
-class Ears:
+class SupervisorEvents:
     """Waits for events without missing any. One object per process, used by one thread, with
     standard input as the pipe."""
 
@@ -165,16 +165,16 @@ def fail(problem: EmbeddedProblem) -> None:
 
 
 class Supervisor:
-    def __init__(self, layout: Layout, binaries: Path, owner: int, ears: Ears) -> None:
+    def __init__(self, layout: Layout, binaries: Path, owner: int, events: SupervisorEvents) -> None:
         self._layout = layout
         self._binaries = binaries
         self._owner = owner
-        self._ears = ears
+        self._events = events
         self._failures = 0
         self._was_ready = False
 
     def run(self) -> None:
-        layout, pause = self._layout, self._ears.pause
+        layout, pause = self._layout, self._events.pause
         folder.make_folder(layout.data)
         folder.hold(layout.data, layout.lock, self._owner, patience=LOCK_PATIENCE, pause=pause)
         layout.home.mkdir(mode=0o700, exist_ok=True)
@@ -191,7 +191,7 @@ class Supervisor:
     def _prepare(self, socket: Path) -> None:
         if not cluster.check(self._layout):
             say("initialising", path=self._layout.cluster)
-            log, pause = self._layout.log, self._ears.pause
+            log, pause = self._layout.log, self._events.pause
             cluster.make_cluster(
                 self._layout, self._binaries, lambda line: child.run(line, log, pause)
             )
@@ -205,8 +205,8 @@ class Supervisor:
             try:
                 lived = self._accompany(postmaster, socket)
             finally:
-                patience = ASKED_PATIENCE if self._ears.asked else GONE_PATIENCE
-                postmaster.stop(self._ears.listen, patience=patience)
+                patience = ASKED_PATIENCE if self._events.asked else GONE_PATIENCE
+                postmaster.stop(self._events.listen, patience=patience)
                 self._end_leftovers(raising=False)
             say("down", code=postmaster.ended(), reason=postmaster.last_words())
             self._delay(postmaster, lived)
@@ -217,12 +217,12 @@ class Supervisor:
             if postmaster.ended() is not None:
                 self._failures += 1
                 return 0.0
-            self._ears.pause(READY_LOOK)
+            self._events.pause(READY_LOOK)
         ready = time.monotonic()
         self._failures, self._was_ready = 0, True
         say("ready", socket=socket, postmaster=postmaster.pid)
         while postmaster.ended() is None:
-            self._ears.pause(60.0)
+            self._events.pause(60.0)
         return time.monotonic() - ready
 
     def _delay(self, postmaster: Postmaster, lived: float) -> None:
@@ -234,7 +234,7 @@ class Supervisor:
         if self._failures >= FAILED_STARTS:
             raise CrashLoop(count=FAILED_STARTS, reason=words, log=self._layout.log)
         if lived < LONG_LIFE:
-            self._ears.pause(min(SHORTEST_DELAY * 2**self._failures, LONGEST_DELAY))
+            self._events.pause(min(SHORTEST_DELAY * 2**self._failures, LONGEST_DELAY))
 
     def _start_problem(self, words: str) -> EmbeddedProblem:
         if "No space left" in words:
@@ -243,14 +243,14 @@ class Supervisor:
 
     def _end_leftovers(self, *, raising: bool = True) -> None:
         places = (self._layout.cluster, self._layout.unfinished)
-        processes.end(places, self._ears.pause if raising else self._ears.listen)
+        processes.end(places, self._events.pause if raising else self._events.listen)
 
 
 def main() -> int:
     binaries, data, owner = sys.argv[1:4]
     layout = Layout(Path(data).absolute())
     try:
-        Supervisor(layout, Path(binaries), int(owner), Ears()).run()
+        Supervisor(layout, Path(binaries), int(owner), SupervisorEvents()).run()
     except Stopped:
         return 0
     except EmbeddedProblem as problem:

@@ -19,7 +19,7 @@ from rookery.files.games import GameUpload
 from rookery.protocol.user_queries import parse_net_hash, parse_pgn_name, parse_run_pgns_name
 from rookery.sources.commits import Archive, SourceError, mirrored_side
 from rookery.web.answers import site_of
-from rookery.web.bodies import CutShort, StreamedAnswer
+from rookery.web.bodies import IncompleteFile, StreamedAnswer
 from rookery.web.callers import fetcher_name, find_fetcher, translated_errors, viewer_name
 from rookery.web.faults import NotFound, Unavailable
 from rookery.web.scope import header
@@ -107,7 +107,7 @@ def chunks(pieces: Iterable[Piece]) -> Iterator[bytes]:
                 left -= len(chunk)
                 yield chunk
         if left > 0:
-            raise CutShort("the storage has fewer bytes than there were")
+            raise IncompleteFile("the storage has fewer bytes than there were")
 
 
 def inflated(packed: Iterable[bytes]) -> Iterator[bytes]:

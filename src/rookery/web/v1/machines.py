@@ -21,7 +21,7 @@ from rookery.web.bodies import json_answer, read_body
 from rookery.web.callers import (
     find_reader,
     find_tasks_at_play,
-    is_concerned,
+    may_see_machine_details,
     owns_machine,
     require_bearer,
     translated_errors,
@@ -98,7 +98,7 @@ async def _load_details(site: Site, name: str, reader: Actor | None) -> v1.Worke
     blocks, known = await site.fleet.views.blocks(), await site.fleet.views.machine(name)
     at_play = await find_tasks_at_play(site, name_of(reader))
     tasks = [task for task in at_play if task.machine.short_name == name]
-    concerned = is_concerned(reader, name)
+    concerned = may_see_machine_details(reader, name)
     if not (tasks or name in blocks or (known and concerned)):
         return None
     block = {name: blocks[name]} if name in blocks else {}
@@ -130,7 +130,7 @@ def make_worker_entries(
     for name in sorted({*at_play, *blocks}):
         entry = _at_play(at_play[name]) if name in at_play else _away(name)
         if name in blocks:
-            told = is_concerned(reader, name)
+            told = may_see_machine_details(reader, name)
             entry = replace(entry, blocked=True, message=blocks[name] if told else "")
         yield entry
 

@@ -86,7 +86,7 @@ async def _load_results_apart(site: Site, tasks: tuple[Task, ...]) -> dict[int, 
     fast = {task.id for task in tasks if task.too_fast}
     if not fast:
         return {}
-    found = await site.reads.tasks_apart(tasks[0].run, MOST_APART)
+    found = await site.reads.load_too_fast_tasks(tasks[0].run, MOST_APART)
     return {each.task.id: each.task.results for each in found if each.task.id in fast}
 
 

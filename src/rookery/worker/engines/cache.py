@@ -226,7 +226,7 @@ async def run_guarded(
 LARGEST_TEXT = 2**20
 
 
-class LedOut(Exception):
+class LinkLeavesTree(Exception):
     """A link leads out of the source tree."""
 
 
@@ -251,10 +251,10 @@ def read_text(path: Path, tree: Path) -> str:
 
 
 def copy_into_tree(source: Path, folder: Path, name: str, tree: Path) -> Path:
-    """Copy one of the worker's files into a folder of the tree. Raises LedOut if the folder is
-    elsewhere."""
+    """Copy one of the worker's files into a folder of the tree. Raises LinkLeavesTree if the folder
+    is elsewhere."""
     if not is_within(folder, tree):
-        raise LedOut
+        raise LinkLeavesTree
     target = folder / name
     # If the name is a link, copying would overwrite its target.
     target.unlink(missing_ok=True)

@@ -30,7 +30,7 @@ PORTS = {"http": 80, "https": 443}
 FOR_THIS_HOP = (b"proxy-", b"connection:", b"keep-alive:")
 
 
-class NoWay(Exception):
+class ConnectionNotAllowed(Exception):
     """A refused connection. The text says which and why."""
 
 
@@ -49,18 +49,18 @@ class ProxyTarget:
 
 
 def read_head(head: bytes) -> ProxyTarget:
-    """Parse the head of a request to the proxy. Raises NoWay."""
+    """Parse the head of a request to the proxy. Raises ConnectionNotAllowed."""
     line, _, rest = head.partition(b"\r\n")
     try:
         method, target, version = line.decode("ascii").split(" ")
         parts = urlsplit(f"//{target}" if method == "CONNECT" else target)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        raise NoWay("a request that can't be read") from None
+        raise ConnectionNotAllowed("a request that can't be read") from None
     if method == "CONNECT" and host and port:
         return ProxyTarget(host, port)
     if parts.scheme != "http" or not host:
-        raise NoWay("a request that is neither http nor https")
+        raise ConnectionNotAllowed("a request that is neither http nor https")
     path = parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
     lines = [each for each in rest.split(b"\r\n") if not each.lower().startswith(FOR_THIS_HOP)]
     first = f"{method} {path} {version}".encode()
@@ -122,10 +122,10 @@ class Gateway:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 if len(self._served) > MOST_CONNECTIONS:
-                    raise NoWay(f"more than {MOST_CONNECTIONS} connections at once")
+                    raise ConnectionNotAllowed(f"more than {MOST_CONNECTIONS} connections at once")
                 wanted = read_head(await reader.readuntil(b"\r\n\r\n"))
                 from_there, there = await self._connected(wanted)
-        except NoWay as why:
+        except ConnectionNotAllowed as why:
             self.refused.append(str(why))
             self.turned_away.set()
             writer.write(b"HTTP/1.1 403 Forbidden\r\nConnection: close\r\n\r\n" + str(why).encode())
@@ -166,7 +166,7 @@ class Gateway:
         return parts if parts.scheme == "http" and parts.hostname else None
 
     async def _looked_up(self, wanted: ProxyTarget, *, through_proxy: bool) -> tuple[str, ...]:
-        """All addresses of a host. Raises NoWay if one of them is not public."""
+        """All addresses of a host. Raises ConnectionNotAllowed if one of them is not public."""
         try:
             addresses = await self.threads.io(_addresses, wanted.host)
         except OSError:
@@ -176,7 +176,9 @@ class Gateway:
             self.missing.append(wanted.host)
             raise
         if not self.private and not all(map(is_public, addresses)):
-            raise NoWay(f"{wanted.host} lies in this machine's own network ({ALLOWING})")
+            raise ConnectionNotAllowed(
+                f"{wanted.host} lies in this machine's own network ({ALLOWING})"
+            )
         return addresses
 
 

@@ -17,7 +17,7 @@ from rookery.model.engine import EngineRecord
 from rookery.worker.engines.cache import (
     Cache,
     Excess,
-    LedOut,
+    LinkLeavesTree,
     copy_into_tree,
     excess_of,
     most_scratch,
@@ -105,7 +105,7 @@ def _embed(nets: Sequence[NetFile], folder: Path, tree: Path) -> None:
     try:
         for net in nets:
             copy_into_tree(net.path, folder, net.name, tree)
-    except LedOut:
+    except LinkLeavesTree:
         sentence = f"The source has no folder {folder.name} of its own."
         raise BuildFailed(sentence, blame="run") from None
 

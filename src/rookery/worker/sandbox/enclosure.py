@@ -44,7 +44,7 @@ def _knows_nobody() -> bool:
     return any(first <= NOBODY < first + count for first, _, count in _accounts())
 
 
-def knows_few_accounts() -> bool:
+def is_namespace_of_one_sandbox() -> bool:
     """Whether this user namespace was made for one sandbox."""
     return sum(count for _, _, count in _accounts()) <= MOST_ACCOUNTS
 

@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rookery.worker.sandbox import mounts, watch
-from rookery.worker.sandbox.enclosure import MEBIBYTE, PORT, Enclosure, UserIds, knows_few_accounts
+from rookery.worker.sandbox.enclosure import (
+    MEBIBYTE,
+    PORT,
+    Enclosure,
+    UserIds,
+    is_namespace_of_one_sandbox,
+)
 
 if TYPE_CHECKING:
     import socket
@@ -174,7 +180,7 @@ def _watch_over(enclosure: Enclosure, command: list[str], inner: UserIds) -> Non
         # The kernel divides time between sessions, so the watching process gets its share however
         # many processes the program has.
         os.setsid()
-        _become(inner)
+        _drop_privileges(inner)
         execute(enclosure, command)
     for number in (0, 1):
         os.close(number)
@@ -182,7 +188,7 @@ def _watch_over(enclosure: Enclosure, command: list[str], inner: UserIds) -> Non
     os._exit(watch.watch_until_end(program, enclosure))
 
 
-def _become(account: UserIds) -> None:
+def _drop_privileges(account: UserIds) -> None:
     """Change to the account, and drop everything that a set-uid program could restore."""
     for capability in range(FIRST_CAPABILITY, LAST_CAPABILITY + 1):
         with contextlib.suppress(OSError):
@@ -219,7 +225,7 @@ def _limit(enclosure: Enclosure) -> None:
     if enclosure.file_mib:
         _lower(resource.RLIMIT_FSIZE, enclosure.file_mib * MEBIBYTE)
     if enclosure.way != "none" and _kernel_version() >= PER_NAMESPACE:
-        others = 1 if knows_few_accounts() else OTHERS
+        others = 1 if is_namespace_of_one_sandbox() else OTHERS
         _lower(resource.RLIMIT_NPROC, others * enclosure.tasks)
 
 

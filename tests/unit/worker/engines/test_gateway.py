@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.worker.engines.gateway import NoWay, ProxyTarget, read_head
+from rookery.worker.engines.gateway import ConnectionNotAllowed, ProxyTarget, read_head
 
 
 def test_a_tunnel_is_for_the_host_and_port_it_names() -> None:
@@ -40,5 +40,5 @@ def test_a_plain_request_is_handed_on_without_what_was_meant_for_the_proxy() -> 
     ],
 )
 def test_whatever_else_is_refused(line: str) -> None:
-    with pytest.raises(NoWay):
+    with pytest.raises(ConnectionNotAllowed):
         read_head(f"{line}\r\n\r\n".encode())
