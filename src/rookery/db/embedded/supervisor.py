@@ -165,7 +165,9 @@ def fail(problem: EmbeddedProblem) -> None:
 
 
 class Supervisor:
-    def __init__(self, layout: Layout, binaries: Path, owner: int, events: SupervisorEvents) -> None:
+    def __init__(
+        self, layout: Layout, binaries: Path, owner: int, events: SupervisorEvents
+    ) -> None:
         self._layout = layout
         self._binaries = binaries
         self._owner = owner
