@@ -9,6 +9,7 @@ import msgspec
 
 from rookery.model.kinds import SprtTest, SpsaTuning
 from rookery.model.run import Run
+from rookery.pages.drawing import MARKS, AxisMark, DrawingSize, Point, Scale, choose_steps
 from rookery.pages.formatting import (
     format_count,
     format_decimal,
@@ -24,11 +25,9 @@ from rookery.pages.run_statistics import ShownElo, estimate_elo_at, leave_out_pu
 from rookery.rules.answers import ChartPoint
 from rookery.stats.spsa import Tune
 
-WIDE, HIGH = 640.0, 200.0
-LEFT, RIGHT, TOP, BOTTOM = 44.0, 8.0, 10.0, 26.0
+SIZE = DrawingSize(wide=640, high=200, left=44, right=632, top=10, bottom=174)
 MOST_POINTS = 160
 """The most points of a line. More could not be told apart."""
-MARKS = 4
 MOST_BEYOND = 0.25
 """How far beyond its bounds a ratio is drawn, as a fraction of the distance between them."""
 
@@ -40,8 +39,6 @@ RATE_POINTS = 48
 """The number of intervals over which a run's speed is measured. Shorter ones would fluctuate."""
 SPANS = (10, 30, 60, 300, 600, 1800, 3600, 7200, 14400, 28800, 43200, 86400, 172800, 604800)
 """Possible distances between the marks of a time axis, in seconds."""
-
-Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +62,6 @@ class TimedPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class AxisMark:
-    """A number beside an axis, and its line across the chart."""
-
-    at: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class ReferenceLine:
     """A horizontal line with a meaning, such as a bound."""
 
@@ -83,7 +72,7 @@ class ReferenceLine:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart as paths in the coordinates of a drawing of `wide` by `high`."""
+    """A chart as paths in the coordinates of a drawing."""
 
     name: str
     title: str
@@ -100,32 +89,7 @@ class Chart:
     points: str = ""
     """The points of a line over time for the script, which draws the same: times, values and cores
     as JSON."""
-    wide: str = f"{WIDE:.0f}"
-    high: str = f"{HIGH:.0f}"
-    left: str = f"{LEFT:.0f}"
-    right: str = f"{WIDE - RIGHT:.0f}"
-    bottom: str = f"{HIGH - BOTTOM:.0f}"
-    top: str = f"{TOP:.0f}"
-
-
-@dataclass(frozen=True, slots=True)
-class ChartArea:
-    """Converts values into coordinates of a drawing."""
-
-    most_x: float
-    low: float
-    high: float
-
-    def x(self, value: float) -> float:
-        return LEFT + (WIDE - LEFT - RIGHT) * value / self.most_x
-
-    def y(self, value: float) -> float:
-        share = (value - self.low) / (self.high - self.low)
-        return HIGH - BOTTOM - (HIGH - TOP - BOTTOM) * min(1.0, max(0.0, share))
-
-    def path(self, points: Sequence[Point]) -> str:
-        placed = (f"{self.x(x):.1f} {self.y(y):.1f}" for x, y in points)
-        return "M" + "L".join(placed) if points else ""
+    size: DrawingSize = SIZE
 
 
 def draw_charts(
@@ -166,14 +130,14 @@ def _draw_llr_chart(kind: SprtTest, samples: Sequence[ChartPoint]) -> Chart:
     ratios = ((float(one.games), min(max(one.llr, low), high)) for one in samples)
     line: list[Point] = [(0.0, 0.0), *ratios]
     values = [y for _, y in line]
-    field = _make_area(line[-1][0], min(spec.lower, *values), max(spec.upper, *values))
-    top, bottom = field.y(spec.upper), field.y(spec.lower)
+    scale = _make_scale(line[-1][0], min(spec.lower, *values), max(spec.upper, *values))
+    top, bottom = scale.y(spec.upper), scale.y(spec.lower)
     rules = (
         ReferenceLine(_n(top), f"pass {format_fixed(spec.upper)}", _n(top + 14)),
         ReferenceLine(_n(bottom), f"fail {format_fixed(spec.lower)}", _n(bottom - 6)),
     )
     last = format_fixed(samples[-1].llr if samples else 0.0)
-    return _draw_chart("llr", "LLR over games", field, line, rules=rules, last=last)
+    return _draw_chart("llr", "LLR over games", scale, line, rules=rules, last=last)
 
 
 def _draw_elo_chart(run: Run, samples: Sequence[ChartPoint], elo: ShownElo | None) -> Chart:
@@ -187,15 +151,15 @@ def _draw_elo_chart(run: Run, samples: Sequence[ChartPoint], elo: ShownElo | Non
     most = WIDEST * (last.high - last.low)
     steady = [each for _, each in found if each.high - each.low <= most]
     low, high = min(each.low for each in steady), max(each.high for each in steady)
-    field = _make_area(line[-1][0], min(0.0, low), max(0.0, high))
+    scale = _make_scale(line[-1][0], min(0.0, low), max(0.0, high))
     edges = [(x, each.high) for x, each in found] + [(x, each.low) for x, each in reversed(found)]
     return _draw_chart(
         "elo",
         "Elo over games",
-        field,
+        scale,
         line,
-        band=field.path(edges) + "Z",
-        rules=(ReferenceLine(_n(field.y(0.0))),),
+        band=scale.path(edges) + "Z",
+        rules=(ReferenceLine(_n(scale.y(0.0))),),
         last=format_elo_interval(last.middle, last.low, last.high),
     )
 
@@ -249,17 +213,17 @@ def _draw_over_time(
     for fewer than two values."""
     if len(line) < 2:
         return ()
-    field = _make_area(line[-1].seconds, 0.0, max(one.value for one in line))
+    scale = _make_scale(line[-1].seconds, 0.0, max(one.value for one in line))
     last = show_last(line[-1].value)
     chart = _draw_chart(
         name,
         title,
-        field,
+        scale,
         [(one.seconds, one.value) for one in line],
         last=last if present else f"{last} at the end",
         show_x=format_duration,
         show_y=show_y,
-        steps=_choose_spans(field.most_x),
+        steps=_choose_spans(scale.x_high),
         points=_write_points(line, samples[0].at),
     )
     return (chart,)
@@ -298,15 +262,15 @@ def _draw_path_chart(tune: Tune) -> tuple[Chart, ...]:
     paths = [_follow_parameter(tune, place, every) for place in range(len(tune.parameters))]
     shown = sorted(paths, key=lambda path: -abs(path[-1][1]))[:MOST_PATHS]
     ends = [y for path in shown for _, y in path]
-    field = _make_area(float(max(1, tune.iteration)), min(ends), max(ends))
+    scale = _make_scale(float(max(1, tune.iteration)), min(ends), max(ends))
     moved = format_plural(len(shown), "parameter")
     chart = _draw_chart(
         "paths",
         "Parameters over iterations, moved by % of their range",
-        field,
+        scale,
         shown[0],
-        others=tuple(field.path(path) for path in shown[1:]),
-        rules=(ReferenceLine(_n(field.y(0.0))),),
+        others=tuple(scale.path(path) for path in shown[1:]),
+        rules=(ReferenceLine(_n(scale.y(0.0))),),
         last=moved,
     )
     return (chart,)
@@ -326,7 +290,7 @@ def _follow_parameter(tune: Tune, place: int, every: float) -> list[Point]:
 def _draw_chart(
     name: str,
     title: str,
-    field: ChartArea,
+    scale: Scale,
     line: Sequence[Point],
     *,
     others: tuple[str, ...] = (),
@@ -342,39 +306,28 @@ def _draw_chart(
     return Chart(
         name=name,
         title=title,
-        line=field.path(line),
+        line=scale.path(line),
         others=others,
         band=band,
         across=tuple(
-            AxisMark(_n(field.y(v)), show_y(v)) for v in choose_steps(field.low, field.high)
+            AxisMark(_n(scale.y(v)), show_y(v)) for v in choose_steps(scale.y_low, scale.y_high)
         ),
         along=tuple(
-            AxisMark(_n(field.x(v)), show_x(v))
-            for v in steps or choose_steps(0.0, field.most_x)
+            AxisMark(_n(scale.x(v)), show_x(v))
+            for v in steps or choose_steps(0.0, scale.x_high)
             if v
         ),
         rules=rules,
-        last_x=_n(field.x(x)),
-        last_y=_n(field.y(y)),
+        last_x=_n(scale.x(x)),
+        last_y=_n(scale.y(y)),
         last=last,
         points=points,
     )
 
 
-def _make_area(most_x: float, low: float, high: float) -> ChartArea:
+def _make_scale(most_x: float, low: float, high: float) -> Scale:
     room = max(0.05 * (high - low), 0.01)
-    return ChartArea(max(1.0, most_x), low - room, high + room)
-
-
-def choose_steps(low: float, high: float) -> Iterator[float]:
-    """Round numbers within a range, about as many as fit on an axis."""
-    rough = (high - low) / MARKS
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * each for each in (1, 2, 2.5, 5, 10) if power * each >= rough)
-    number = math.ceil(low / step)
-    while number * step <= high:
-        yield number * step
-        number += 1
+    return Scale(SIZE, 0.0, max(1.0, most_x), low - room, high + room)
 
 
 def _choose_spans(seconds: float) -> Iterator[float]:

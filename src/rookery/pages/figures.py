@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from rookery.pages.charts import AxisMark, choose_steps
+from rookery.pages.drawing import AxisMark, DrawingSize, Scale, choose_steps
 
-WIDE, HIGH = 640.0, 260.0
-LEFT, RIGHT, TOP, BOTTOM = 56.0, 12.0, 12.0, 30.0
+SIZE = DrawingSize(wide=640, high=260, left=56, right=628, top=12, bottom=230)
 
 Shown = Callable[[float], str]
 
@@ -77,12 +76,7 @@ class Figure:
     """The unit of the horizontal axis."""
     data: str
     """The points as JSON, for the script that draws them again."""
-    wide: str = f"{WIDE:.0f}"
-    high: str = f"{HIGH:.0f}"
-    left: str = f"{LEFT:.0f}"
-    right: str = f"{WIDE - RIGHT:.0f}"
-    top: str = f"{TOP:.0f}"
-    bottom: str = f"{HIGH - BOTTOM:.0f}"
+    size: DrawingSize = SIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,22 +99,22 @@ def draw_figure(title: str, curves: Sequence[Curve], axes: FigureAxes) -> Figure
     across = [point.x for point in points]
     if not points or min(across) == max(across):
         return None
-    place = _Placing.around(points, axes.floor)
+    scale = _fit_scale(points, axes.floor)
     marks = axes.along or tuple(
-        (value, axes.show_x(value)) for value in choose_steps(place.x_low, place.x_high)
+        (value, axes.show_x(value)) for value in choose_steps(scale.x_low, scale.x_high)
     )
     return Figure(
         title,
-        tuple(_draw_curve(curve, number, place) for number, curve in enumerate(curves)),
+        tuple(_draw_curve(curve, number, scale) for number, curve in enumerate(curves)),
         tuple(
-            AxisMark(f"{place.y(value):.1f}", axes.show_y(value))
-            for value in choose_steps(place.y_low, place.y_high)
+            AxisMark(f"{scale.y(value):.1f}", axes.show_y(value))
+            for value in choose_steps(scale.y_low, scale.y_high)
         ),
-        tuple(AxisMark(f"{place.x(value):.1f}", text) for value, text in marks),
+        tuple(AxisMark(f"{scale.x(value):.1f}", text) for value, text in marks),
         tuple(
-            AxisMark(f"{place.x(value):.1f}", axes.show_x(value))
+            AxisMark(f"{scale.x(value):.1f}", axes.show_x(value))
             for value in axes.upright
-            if place.x_low <= value <= place.x_high
+            if scale.x_low <= value <= scale.x_high
         ),
         axes.unit,
         _write_data(curves, axes),
@@ -147,58 +141,36 @@ def _spell_curve(curve: Curve) -> dict[str, object]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Placing:
-    """Converts values into positions on the drawing."""
-
-    x_low: float
-    x_high: float
-    y_low: float
-    y_high: float
-
-    @classmethod
-    def around(cls, points: Sequence[CurvePoint], floor: float | None) -> "_Placing":
-        edges = [edge for point in points for edge in (point.y, point.low, point.high)]
-        heights = [edge for edge in edges if edge is not None]
-        low, high = min(heights), max(heights)
-        room = max(0.05 * (high - low), 1e-6 * max(1.0, abs(high)))
-        across = [point.x for point in points]
-        bottom = low - room if floor is None else floor
-        return cls(min(across), max(across), bottom, max(high + room, bottom + room))
-
-    def x(self, value: float) -> float:
-        share = (value - self.x_low) / (self.x_high - self.x_low)
-        return LEFT + (WIDE - LEFT - RIGHT) * share
-
-    def y(self, value: float) -> float:
-        share = (value - self.y_low) / (self.y_high - self.y_low)
-        return HIGH - BOTTOM - (HIGH - TOP - BOTTOM) * min(1.0, max(0.0, share))
+def _fit_scale(points: Sequence[CurvePoint], floor: float | None) -> Scale:
+    edges = [edge for point in points for edge in (point.y, point.low, point.high)]
+    heights = [edge for edge in edges if edge is not None]
+    low, high = min(heights), max(heights)
+    room = max(0.05 * (high - low), 1e-6 * max(1.0, abs(high)))
+    across = [point.x for point in points]
+    bottom = low - room if floor is None else floor
+    return Scale(SIZE, min(across), max(across), bottom, max(high + room, bottom + room))
 
 
-def _draw_curve(curve: Curve, number: int, place: _Placing) -> DrawnCurve:
+def _draw_curve(curve: Curve, number: int, scale: Scale) -> DrawnCurve:
     number = number if curve.tone is None else curve.tone
     if curve.scattered:
-        return DrawnCurve(curve.name, number, points=tuple(_draw_points(curve, place)))
-    line = [(place.x(point.x), place.y(point.y)) for point in curve.points]
+        return DrawnCurve(curve.name, number, points=tuple(_draw_points(curve, scale)))
+    line = [(point.x, point.y) for point in curve.points]
     banded = [point for point in curve.points if point.low is not None and point.high is not None]
-    upper = [(place.x(point.x), place.y(point.high or 0.0)) for point in banded]
-    lower = [(place.x(point.x), place.y(point.low or 0.0)) for point in reversed(banded)]
-    band = f"{_path([*upper, *lower])}Z" if banded else ""
-    return DrawnCurve(curve.name, number, _path(line), band, dashed=curve.dashed)
+    upper = [(point.x, point.high or 0.0) for point in banded]
+    lower = [(point.x, point.low or 0.0) for point in reversed(banded)]
+    band = f"{scale.path([*upper, *lower])}Z" if banded else ""
+    return DrawnCurve(curve.name, number, scale.path(line), band, dashed=curve.dashed)
 
 
-def _draw_points(curve: Curve, place: _Placing) -> Iterator[DrawnPoint]:
+def _draw_points(curve: Curve, scale: Scale) -> Iterator[DrawnPoint]:
     for point in curve.points:
         low = point.y if point.low is None else point.low
         high = point.y if point.high is None else point.high
         yield DrawnPoint(
-            f"{place.x(point.x):.1f}",
-            f"{place.y(point.y):.1f}",
-            f"{place.y(low):.1f}",
-            f"{place.y(high):.1f}",
+            f"{scale.x(point.x):.1f}",
+            f"{scale.y(point.y):.1f}",
+            f"{scale.y(low):.1f}",
+            f"{scale.y(high):.1f}",
             point.text,
         )
-
-
-def _path(points: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) if points else ""

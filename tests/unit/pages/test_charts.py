@@ -7,7 +7,7 @@ from msgspec.structs import replace as with_fields
 
 from rookery.model.kinds import Kind, SprtTest
 from rookery.model.run import Run
-from rookery.pages.charts import HIGH, MOST_POINTS, Chart, PresentPace, draw_charts
+from rookery.pages.charts import MOST_POINTS, SIZE, Chart, PresentPace, draw_charts
 from rookery.pages.run_statistics import ShownElo
 from rookery.rules.answers import ChartPoint
 from rookery.stats.spsa import ParameterSample
@@ -55,7 +55,7 @@ def test_the_speed_is_told_over_time_from_the_first_point_that_knows_it() -> Non
     assert [mark.text for mark in speed.across] == ["0", "250 M", "500 M", "750 M"]
     assert [mark.text for mark in speed.along] == ["10 s", "20 s", "30 s"]
     assert speed.line.count("L") == len(known) - 1
-    assert float(speed.line[1:].split()[0]) > float(speed.left) + 100
+    assert float(speed.line[1:].split()[0]) > speed.size.left + 100
 
 
 def points_of(chart: Chart) -> list[list[float]]:
@@ -127,7 +127,7 @@ def test_a_ratio_far_beyond_its_bounds_leaves_them_apart() -> None:
     far = replace(points(1)[0], games=400, llr=25.66)
     chart = draw_charts(run, [*points(5), far])[1]
     top, bottom = (float(rule.y) for rule in chart.rules)
-    assert bottom - top > HIGH / 2
+    assert bottom - top > SIZE.high / 2
     assert chart.last == "25.66"
 
 
