@@ -230,11 +230,11 @@ class HttpClient:
     def post_to_stranger(
         self, url: str, at: str, body: bytes, headers: Mapping[str, str] | None = None
     ) -> int:
-        """The status that the server of a stranger answers, which is called at the IP address `at`,
-        under the name of the URL and by no proxy; raises NoAnswer or UnsafeAnswer.
+        """Posts to a server that a stranger named, at the IP address `at` with the host name of the
+        URL and without a proxy; returns its status. Raises NoAnswer or UnsafeAnswer.
 
-        The whole call has the client's seconds: who sends the head of an answer byte by byte keeps
-        to the limit of each piece, and would hold the caller up for days."""
+        The client's time limit is for the whole call, because a server that answers byte by byte
+        keeps the limit of each piece and would hold the caller up for days."""
         held = HeldCall(0.0)
         clock = threading.Timer(self.seconds, held.leave)
         clock.daemon = True
@@ -248,7 +248,7 @@ class HttpClient:
     def _post_while_held(
         self, url: str, at: str, body: bytes, headers: Mapping[str, str], held: HeldCall
     ) -> int:
-        """Raises TimeoutError where the call was left meanwhile, however that shows."""
+        """Raises TimeoutError if the call was abandoned meanwhile, whatever error that caused."""
         try:
             with self._sent("POST", url, body, headers, self.seconds, held, at) as answer:
                 HttpStream(answer, self.largest, self.seconds).read()

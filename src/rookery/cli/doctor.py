@@ -201,7 +201,7 @@ async def check_servers(connection: OwnConnection, queries: Queries) -> CheckRes
 
 
 def judge_servers(found: Sequence[Instance]) -> CheckResult:
-    """Whether those that live can reach one another, as far as their addresses tell."""
+    """Check by their addresses whether the live servers can reach one another."""
     living = [each for each in found if each.is_alive]
     addresses = [each.address for each in living]
     machines = {each.name.rpartition("-")[0] for each in living}

@@ -373,7 +373,7 @@ def _decoded(text: str) -> EngineRecord:
 
 
 def no_versions(name: str) -> UnknownEngine:
-    """Of an engine that has no record of its own to list or to remove."""
+    """The error for an engine that has no record of its own to list or to remove."""
     return (NoVersions if name in BUILT_IN_NAMES else UnknownEngine)(name=name)
 
 

@@ -91,7 +91,7 @@ def check_step_down(lease: LeaseRow, found: Sequence[Instance], to: str) -> None
 
 
 def check_taken_over(before: str, after: str, to: str) -> None:
-    """Raises NoStepDown where another server is primary now than the one that was asked for."""
+    """Raises NoStepDown if another server is primary now than the one that was asked for."""
     if after == before:
         raise NoStepDown(
             f"No other server took over, so {before} is primary again: "

@@ -21,7 +21,7 @@ NAMES: tuple[str, ...] = (
 )
 APPROVERS = frozenset({"alva", "dario", "mira"})
 BLOCKED_USERS = {"wim": "Sent results of another engine, twice."}
-"""With the reason that they are told."""
+"""The blocked users, with the reason that is shown to them."""
 PROCESSORS = (
     ("AMD EPYC 9654 96-Core Processor", "x86-64-avx512icl", 1.10),
     ("AMD Ryzen 9 7950X 16-Core Processor", "x86-64-avx512icl", 1.55),
@@ -34,7 +34,7 @@ CORES = (1, 2, 2, 4, 4, 4, 4, 6, 8, 8, 8, 12, 16, 32)
 SYSTEMS = ("Linux 6.1.0-26-amd64", "Linux 5.15.0-122-generic", "Windows 11")
 REFERENCE_NPS = 690_000.0
 LIMITS = ((8, 2_000), (26, 500))
-"""How many machines the first so many people may have; they have most of ten thousand."""
+"""Machine limits: how many of the people, and the limit of each. The rest have the default."""
 TEAMS = {"kestrel": ("birk", "cleo", "edda"), "merlin": ("fenn", "greta")}
 """The members of each team, its leader first. Each team works on the engine of the same name."""
 

@@ -107,7 +107,7 @@ class BackupFolder:
         """Writes the list to the disk, with the number of files in its last line."""
         lines = [f"{kind} {each.key} {each.size} {each.sha256}\n" for kind, each in files]
         path = self.path / f"{name}{LIST}"
-        # Whoever knows the digest of a private net gets it from the server.
+        # The list is secret too: the server gives a private net to anybody who knows its digest.
         path.touch(mode=0o600)
         path.write_text("".join((*lines, f"{COUNT} - {len(files)} -\n")), "ascii")
         sync(path)

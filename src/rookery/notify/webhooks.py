@@ -155,7 +155,7 @@ def _encode_slack(told: Sequence[Notification], server: str) -> bytes:
 
 
 def _escape_discord(text: str) -> str:
-    """Without marks: by them a branch could show a link to somewhere under any words."""
+    """Escape formatting characters, by which a branch name could show a link under any words."""
     return _DISCORD_MARKS.sub(r"\\\g<0>", text)
 
 

@@ -110,7 +110,7 @@ class HomeView:
     waiting: tuple[PendingRun, ...]
     waiting_count: int
     waiting_first: bool
-    """For approvers, who have something to do; others look at what plays first."""
+    """True for approvers, who have something to do there; others see running tests first."""
     playing: RunSection
     idle: RunSection
     finished: tuple[RunRow, ...]
@@ -174,7 +174,7 @@ def _make_fleet_figures(data: HomeData) -> tuple[FleetFigure, ...]:
     found = data.unfinished
     known = [data.paces.list_run(run) for run in found if run.tally.workers]
     rate = sum(measure_games_per_minute(one.run, one.then, one.speed, data.now) for one in known)
-    # A part of the fleet would pass for the whole.
+    # The sum over a part of the fleet would look like the whole.
     whole = all(data.paces.knows(one.run) for one in known)
     nodes = sum(one.speed.nps for one in known) if whole else 0.0
     return (

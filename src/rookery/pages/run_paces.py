@@ -31,7 +31,7 @@ class RunPaces:
     """The active tasks of runs whose speed is not known yet."""
 
     def knows(self, run: Run) -> bool:
-        """Whether the speed of a run that is played is known; after a restart most are not yet."""
+        """Whether a running test's speed is known. After a restart it takes a minute for all."""
         return run.id in self.speeds or run.id in self.new_tasks
 
     def list_run(self, run: Run) -> ListedRun:

@@ -145,7 +145,7 @@ class RunRow:
 
     @property
     def elo_lines(self) -> tuple[str, str]:
-        """For a column: an interval whose halves differ stands below its middle, else nothing."""
+        """Two lines for a column: the Elo, and below it an asymmetric interval, or nothing."""
         middle, bracket, ends = self.elo.partition(" [")
         return middle, bracket.strip() + ends
 

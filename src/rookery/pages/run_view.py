@@ -79,7 +79,7 @@ EARLY_STOP = (
 )
 MOVING = frozenset({RunFinding.RUNNING, RunFinding.FINISHED, RunFinding.STARTING})
 FIGURE_WORDS = {"machines": "machines here", "eligible": "can play it"}
-"""What figures of a diagnosis are called beside its sentence."""
+"""The names of a diagnosis's figures, shown beside its sentence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -348,7 +348,7 @@ def make_view(data: FormData) -> SubmitView:
 
 
 def _list_errors_above(errors: Mapping[str, str]) -> Iterator[str]:
-    """Those that can't stand beside an input."""
+    """The errors that belong to no input on the page."""
     for name, text in errors.items():
         if name in UNSEEN:
             yield f"{name}: {text}"

@@ -73,7 +73,7 @@ INPUTS: Mapping[str, Input] = {
     **dict.fromkeys(("new_uci", "base_uci"), Input.PAIRS),
 }
 UNSEEN = frozenset({"rescheduled_from", "msg_new", "msg_base"})
-"""Inputs that the page does not show: scripts send them."""
+"""Inputs that the page does not show; only scripts send them."""
 USUAL_TEXTS: Texts = {"adjudication": TICKED, "scaling": "nps", "kind": "sprt"}
 GROUPS = ("sprt", "spsa", "resign", "draw")
 TUNED_INPUTS = (

@@ -155,8 +155,8 @@ def summarise_test(run: Run, engine: str) -> CommitTest | None:
 
 
 def _compares_commits(plan: Plan, new: Side, base: Side) -> bool:
-    """Whether two sides differ in their commits alone: with odds of time, threads or options the
-    result says something else, and of one commit against itself nothing about its worth."""
+    """Whether two sides differ only in their commits. A result with odds of time, threads or
+    options, or of one commit against itself, does not measure a commit."""
     return (
         new.commit != base.commit
         and plan.side_tc(new) == plan.side_tc(base)

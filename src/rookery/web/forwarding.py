@@ -344,8 +344,8 @@ class Forwarder:
             await self._open_link(row.address)
 
     def _tell_of_address(self, row: LeaseRow) -> None:
-        """Where another process says that it is at our address, as two machines may that listen on
-        a loopback address each: nothing can be sent to it. Told once in its time as primary."""
+        """Log, once per term, that another process names our own address, so that nothing can be
+        sent to it. This happens if servers on two machines listen on a loopback address."""
         if row.holder != self.own_name and row.epoch != self._told_of_address:
             self._told_of_address = row.epoch
             self._log.warning(
