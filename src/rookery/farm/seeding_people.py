@@ -34,7 +34,7 @@ CORES = (1, 2, 2, 4, 4, 4, 4, 6, 8, 8, 8, 12, 16, 32)
 SYSTEMS = ("Linux 6.1.0-26-amd64", "Linux 5.15.0-122-generic", "Windows 11")
 REFERENCE_NPS = 690_000.0
 LIMITS = ((8, 2_000), (26, 500))
-"""Machine limits: how many of the people, and the limit of each. The rest have the default."""
+"""The machine limits of the first 8 and of the next 18 people; the others may have 16 machines."""
 TEAMS = {"kestrel": ("birk", "cleo", "edda"), "merlin": ("fenn", "greta")}
 """The members of each team, its leader first. Each team works on the engine of the same name."""
 
