@@ -37,6 +37,9 @@ MOST_WAITING = 256
 LARGE = 64 * 1024
 # The largest value of the setting. The connection knows the setting and may allow less.
 BODY_SECONDS = 30.0
+LEAST_BYTES_PER_SECOND = 16 * 1024
+"""How fast a large body must arrive on average. A few senders of single bytes could otherwise hold
+all places for large bodies for days."""
 
 
 async def read_body(
@@ -163,13 +166,26 @@ class KeptBody:
         return message
 
 
-async def read_pieces(receive: Receive) -> AsyncIterator[bytes]:
-    """The pieces of a large body as they arrive. RequestLimits has already limited its size."""
-    more = True
+async def read_pieces(
+    receive: Receive,
+    *,
+    patience: float = BODY_SECONDS,
+    least_rate: float = LEAST_BYTES_PER_SECOND,
+) -> AsyncIterator[bytes]:
+    """The pieces of a large body as they arrive. RequestLimits has already limited its size. Raises
+    BodyTooSlow, also if the sender has kept us waiting for longer than `patience` in all and sends
+    less than `least_rate` bytes a second; the time that the reader takes does not count."""
+    clock, more = asyncio.get_running_loop().time, True
+    size, waited = 0, 0.0
     while more:
+        began = clock()
         message = await next_message(receive)
-        yield body_in(message)
+        waited += clock() - began
+        size += len(body_in(message))
         more = has_more(message)
+        if more and waited > patience and size < waited * least_rate:
+            raise BodyTooSlow
+        yield body_in(message)
 
 
 async def next_message(receive: Receive, seconds: float = BODY_SECONDS) -> Message:

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rookery.boundary.domains import Domain, declaration_of, runs
 from rookery.farm.command_keys import CommandKey, KeyReused, command_key_scope
 from rookery.web.answers import site_of
-from rookery.web.bodies import KeptBody, Replayed, next_message
+from rookery.web.bodies import KeptBody, Replayed, next_message, read_pieces
 from rookery.web.callers import find_bearer
 from rookery.web.faults import (
     RETRIED_AT_NEXT_PRIMARY,
@@ -250,21 +250,16 @@ async def _read_whole(scope: Scope, receive: Receive, site: Site) -> bytes:
     """The whole body, whose size was limited further out. A large one is read only if its sender is
     known, and from few senders at once. Raises BodyTooSlow or ClientLeft: an incomplete command is
     not forwarded."""
-    head, more = await _read_on(receive, most=site.limits.strangers_bytes)
-    if not more:
-        return head
-    async with site.command_bodies.place(await _find_sender(scope, site)):
-        return head + (await _read_on(receive))[0]
-
-
-async def _read_on(receive: Receive, most: int | None = None) -> tuple[bytes, bool]:
-    """Reads on in a body, up to about `most` bytes; returns them and whether more follows."""
     body, more = bytearray(), True
-    while more and (most is None or len(body) <= most):
+    while more and len(body) <= site.limits.strangers_bytes:
         message = await next_message(receive)
         body += body_in(message)
         more = has_more(message)
-    return bytes(body), more
+    if more:
+        async with site.command_bodies.place(await _find_sender(scope, site)):
+            async for piece in read_pieces(receive):
+                body += piece
+    return bytes(body)
 
 
 async def _find_sender(scope: Scope, site: Site) -> str:

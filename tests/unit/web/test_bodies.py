@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import anyio
 import pytest
-from starlette.types import Message
+from starlette.types import Message, Receive
 
 from rookery.boundary.errors import GateFull
 from rookery.boundary.offload import Gate, Threads
@@ -20,6 +20,7 @@ from rookery.web.bodies import (
     TooManyStreams,
     decode_body,
     read_body,
+    read_pieces,
 )
 from rookery.web.faults import BodyTooSlow
 from tests.eventually import eventually
@@ -66,6 +67,31 @@ async def test_a_body_that_never_comes_is_not_waited_for() -> None:
 
     with pytest.raises(BodyTooSlow):
         await read_body(never, seconds=0.01)
+
+
+def sender(pieces: int, pause: float = 0.0) -> Receive:
+    """Sends single bytes, with a pause before each."""
+    left = iter(range(pieces - 1, -1, -1))
+
+    async def receive() -> Message:
+        await anyio.sleep(pause)
+        return {"type": "http.request", "body": b"x", "more_body": bool(next(left))}
+
+    return receive
+
+
+async def test_a_large_body_that_drips_in_is_given_up() -> None:
+    with pytest.raises(BodyTooSlow):
+        async for _ in read_pieces(sender(9, pause=0.001), patience=0.002, least_rate=1e6):
+            pass
+
+
+async def test_a_large_body_whose_reader_is_slow_is_read_to_its_end() -> None:
+    pieces = 0
+    async for _ in read_pieces(sender(9), patience=0.3, least_rate=1e6):
+        await anyio.sleep(0.05)
+        pieces += 1
+    assert pieces == 9
 
 
 @pytest.mark.anyio

@@ -22,7 +22,7 @@ from rookery.protocol.codec import Reader, TooLarge, WireFault, encode_timed
 from rookery.protocol.worker_answers import WorkerAnswer
 from rookery.protocol.worker_heads import HEAD_BYTES, scan_head
 from rookery.protocol.worker_requests import CREDENTIALS, Credentials, TaskRequest
-from rookery.web.bodies import check_connected, decode_body, next_message
+from rookery.web.bodies import check_connected, decode_body, next_message, read_pieces
 from rookery.web.faults import NotPrimary, TooManyRequests
 from rookery.web.scope import body_in, has_more, header, method_of, request_info_of
 from rookery.web.site import Site
@@ -65,14 +65,14 @@ async def read_head(scope: Scope, receive: Receive, most_bytes: int) -> PartialB
 
 async def read_rest(body: PartialBody, receive: Receive) -> AsyncIterator[bytes]:
     """The pieces of a body after its head; raises TooLarge beyond the limit."""
-    size, more = len(body.head), body.more
-    while more:
-        message = await next_message(receive)
-        size += len(body_in(message))
+    size = len(body.head)
+    if not body.more:
+        return
+    async for piece in read_pieces(receive):
+        size += len(piece)
         if size > body.most_bytes:
             raise TooLarge(limit=body.most_bytes)
-        yield body_in(message)
-        more = has_more(message)
+        yield piece
 
 
 async def read_all(body: PartialBody, receive: Receive) -> bytes:
