@@ -16,7 +16,7 @@ def test_a_seeded_farm_goes_on_and_every_page_says_what_it_is(tmp_path: Path) ->
     assert seeded.returncode == 0, seeded.stderr
     with run_rookery(data, "serve", command=(*COMMAND, "demo")) as server:
         for path in ("/", "/machines", "/nowhere"):
-            assert "This farm is invented" in server.get(path)[1]
+            assert "Demo data" in server.get(path)[1]
         before = count_games(server)
         deadline = time.monotonic() + LIMIT_SECONDS
         while count_games(server) == before:

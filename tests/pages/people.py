@@ -54,7 +54,7 @@ class Person:
         self.fill(username=self.name, email=f"{self.name}@example.org")
         self.fill(password=PASSWORD, password2=PASSWORD)
         self.tab.submit(BUTTON)
-        assert "as soon as somebody has approved" in self.tab.text()
+        assert "once an approver has approved" in self.tab.text()
 
     def log_in(self, password: str = PASSWORD) -> None:
         self.go("/login")

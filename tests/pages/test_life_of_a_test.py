@@ -315,7 +315,7 @@ def test_the_test_is_cloned_and_waits_again(farm: Farm) -> None:
     author.go(farm.page)
     author.tab.submit(f"main a[href='/tests/new?clone={farm.run}']")
     author.look()
-    assert "another run" in author.tab.text()
+    assert "another test" in author.tab.text()
     author.fill(info="The same once more")
     author.tab.submit("main button[name=do][value=submit]")
     place = str(author.tab.ask("location.pathname"))
@@ -332,7 +332,7 @@ def test_an_approver_blocks_a_machine(farm: Farm) -> None:
     farm.approver.fill(message="too many crashes")
     farm.approver.press(f"{machine}/block")
     assert "too many crashes" in farm.volunteer.go(machine)
-    assert "Let it back in" not in farm.author.go(machine)
+    assert "Unblock" not in farm.author.go(machine)
     farm.approver.press(f"{machine}/unblock")
 
 

@@ -70,7 +70,7 @@ def assert_typed(tab: Tab) -> None:
 
 def test_a_form_that_was_sent_too_late_is_there_after_the_login(tab: Tab) -> None:
     tab.submit("button[value=submit]")
-    assert "What you typed is not lost." in tab.text()
+    assert "Your input is not lost." in tab.text()
     tab.submit("[data-back] a")
     log_in(tab)
     tab.until("document.getElementById('said') && document.readyState === 'complete'")
@@ -116,7 +116,7 @@ def test_a_preview_tells_that_one_is_logged_out_until_one_is_back(tab: Tab) -> N
     tab.fill("#info", "something else")
     tab.until("document.getElementById('preview').textContent.includes('You are logged out')")
     assert tab.text("#preview") == (
-        "You are logged out: log in in another tab, what you typed stays here."
+        "You are logged out: log in in another tab; your input stays here."
     )
     assert tab.ask(LOG_IN)
     tab.fill("#info", TYPED["info"])
@@ -138,6 +138,6 @@ def test_any_other_form_shows_what_was_typed_and_is_sent_again(tab: Tab, scene: 
         Person("boris", tab, scene.address).look()
     assert tab.ask(LOG_IN)
     tab.submit(".kept-form form button")
-    assert "You have logged in anew since this form was opened" in tab.text()
+    assert "You have logged in again since this form was opened" in tab.text()
     tab.submit(".kept-form form button")
     assert tab.ask("location.pathname") == "/teams/owls"

@@ -17,9 +17,9 @@ from tests.storage.test_page_queries import open_server
 pytestmark = pytest.mark.anyio
 
 SEARCHES = {
-    "/tests?text=late+move": "The search took too long. Narrow it down by days",
-    "/log?text=late+move": "The search took too long. Narrow it down by day, kind",
-    "/errors?days=30": "This took too long to count. Choose a shorter time.",
+    "/tests?text=late+move": "The search took too long. Narrow it down by date, user",
+    "/log?text=late+move": "The search took too long. Narrow it down by date, kind",
+    "/errors?days=30": "This took too long to count. Choose a shorter period.",
 }
 
 

@@ -101,7 +101,7 @@ async def test_a_token_is_shown_once_and_a_reload_makes_no_second() -> None:
         }
         again = await site.browser.get(made.headers["location"])
         assert secret[0] not in again.text
-        assert "was shown before" in again.text
+        assert "was already shown" in again.text
         assert len(await site.parts.accounts.list_tokens("ada")) == 1
 
 

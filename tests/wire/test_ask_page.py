@@ -51,8 +51,8 @@ async def test_what_is_wrong_stands_beside_its_field_and_nothing_typed_is_lost()
     async with open_page() as api:
         status, page = await post(api, question="", user="sven", since="yesterday")
     assert status == 422
-    assert 'id="question-error">Write a question.' in page
-    assert 'id="since-error">A day such as 2026-03-01.' in page
+    assert 'id="question-error">Enter a question.' in page
+    assert 'id="since-error">Enter a date such as 2026-03-01.' in page
     assert 'value="sven"' in page
 
 

@@ -81,7 +81,7 @@ async def test_a_bad_name_is_told_what_a_name_may_be() -> None:
         token = token_in(await api.visitor.get("/engines/new"))
         form = {"csrf_token": token, "name": "a/b", "recipe.kind": "make"}
         page = (await api.visitor.post("/engines/new", data=form)).text
-        assert "A name begins with a letter or digit" in page
+        assert "A name starts with a letter or digit" in page
         assert "regex" not in page
 
 

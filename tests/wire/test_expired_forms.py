@@ -43,7 +43,7 @@ async def test_a_form_of_an_earlier_session_is_shown_and_can_be_sent_again() -> 
         page = await sven.post("/teams", data={"csrf_token": token, "name": "owls"}, headers=HERE)
         assert page.status_code == 403
         assert "<dt>Name</dt><dd><pre>owls</pre></dd>" in page.text
-        assert "Send it again" in page.text
+        assert "Send again" in page.text
         assert 'action="/teams"' in page.text
         assert not api.site.teams.of(SVEN.name)
         again = {"csrf_token": token_in(page), **read_kept(page)}

@@ -141,7 +141,7 @@ async def test_a_refusal_of_what_the_form_does_not_show_stands_above_it() -> Non
     async with script() as ada:
         page = await ada.post("/tests/run", **{**FORM, "rescheduled_from": "nothing"})
         assert page.status_code == 200
-        assert "rescheduled_from: Expected the id of a run" in page.text
+        assert "rescheduled_from: Expected the id of a test" in page.text
 
 
 async def test_an_unknown_way_of_tuning_is_refused_where_a_tune_is_wanted() -> None:
@@ -150,7 +150,7 @@ async def test_an_unknown_way_of_tuning_is_refused_where_a_tune_is_wanted() -> N
         tune = {"stop_rule": "spsa", "spsa_raw_params": "a,1,0,2,0.5,0.002"}
         refused = await ada.post("/tests/run", **{**odd, **tune})
         assert refused.status_code == 200
-        assert "Only the classic algorithm tunes here" in refused.text
+        assert "Only the classic algorithm is supported here" in refused.text
         assert await ada.submit(**odd)
 
 
@@ -165,7 +165,7 @@ async def test_the_buttons_of_a_run_work_and_lead_to_the_list() -> None:
         assert "idea is stopped." in await ada.press("stop", run_id)
         assert "nothing" in (await ada.press("purge", run_id)).lower()
         assert "idea is deleted" in await ada.press("delete", run_id)
-        assert "There is no run with this id." in await ada.press("approve", "f" * 24)
+        assert "There is no test with this id." in await ada.press("approve", "f" * 24)
 
 
 async def test_without_the_token_nothing_is_taken() -> None:
@@ -233,4 +233,4 @@ async def test_a_profile_is_changed_by_fishtests_form() -> None:
         assert user is not None
         assert (user.email, user.repositories["Stockfish"]) == ("ada@x.org", repo)
         wrong = await ada.post("/user", **{**fields, **both, "password": "a", "password2": "b"})
-        assert "The two passwords differ." in wrong.text
+        assert "The passwords do not match." in wrong.text

@@ -47,7 +47,7 @@ async def test_every_page_of_an_invented_farm_says_so() -> None:
     async with open_site(site) as opened:
         for path in ("/", "/login", "/nowhere"):
             page = (await opened.browser.get(path)).text
-            assert "This farm is invented" in page
+            assert "Demo data" in page
             assert "simulated fleet" not in page
 
 

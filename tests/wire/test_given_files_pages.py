@@ -35,7 +35,7 @@ async def test_nets_are_listed_and_searched_without_those_of_a_private_engine() 
         page = (await api.visitor.get("/nets?text=olga")).text
         assert shown in page
         assert hidden not in page
-        assert "No net fits" in (await api.visitor.get("/nets?text=100%25")).text
+        assert "No matching nets" in (await api.visitor.get("/nets?text=100%25")).text
 
 
 async def test_the_address_of_fishtest_finds_a_net_by_its_name_and_giver() -> None:
@@ -44,14 +44,14 @@ async def test_the_address_of_fishtest_finds_a_net_by_its_name_and_giver() -> No
         found = await api.visitor.get(f"/nns?network_name={name[:9]}&user=olga")
         assert name in (await api.visitor.get(found.headers["location"])).text
         found = await api.visitor.get(f"/nns?network_name={name[:9]}&user=boris")
-        assert "No net fits" in (await api.visitor.get(found.headers["location"])).text
+        assert "No matching nets" in (await api.visitor.get(found.headers["location"])).text
 
 
 async def test_a_search_kept_from_before_finds_what_it_found() -> None:
     async with open_api() as api:
         name = await give_net(api, b"one")
         assert name in (await api.visitor.get(f"/nets?q={name[:9]}")).text
-        assert "No net fits" in (await api.visitor.get("/nets?q=another")).text
+        assert "No matching nets" in (await api.visitor.get("/nets?q=another")).text
 
 
 async def test_who_gave_a_net_in_secret_is_not_told_to_who_gave_it_again() -> None:

@@ -39,7 +39,7 @@ async def test_the_log_is_filtered_by_kind_person_machine_day_and_words() -> Non
             assert "approved a test" not in page.partition("<table")[2], query
         for query in ("user=nobody", "until=2020-01-01", "q=100%25"):
             page = (await api.visitor.get(f"/log?{query}")).text
-            assert "Nothing like that" in page, query
+            assert "No matching entries" in page, query
 
 
 async def test_older_lines_follow_by_a_place_that_does_not_move() -> None:
@@ -78,7 +78,7 @@ async def test_failures_that_differ_in_numbers_alone_are_one_error() -> None:
         assert page.count("no memory at") == 1
         assert "2 machines" in page
         assert f'href="{escape(address_task(held.run, held.task))}"' in page
-        assert "No task failed" in (await api.visitor.get("/errors?kind=too+fast")).text
+        assert "No failed tasks" in (await api.visitor.get("/errors?kind=too+fast")).text
 
 
 async def test_an_error_that_came_often_leads_to_all_its_lines_in_the_log() -> None:

@@ -46,7 +46,7 @@ async def test_a_machine_is_listed_with_its_owner_and_the_test_it_plays() -> Non
 async def test_a_search_that_finds_nothing_says_so() -> None:
     async with open_api() as api:
         await play(api)
-        assert "No machine fits" in (await api.visitor.get("/machines?text=zzz")).text
+        assert "No matching machines" in (await api.visitor.get("/machines?text=zzz")).text
 
 
 async def test_an_approver_blocks_a_machine_with_a_reason_and_lets_it_back_in() -> None:
@@ -70,8 +70,8 @@ async def test_an_owner_is_told_that_an_approver_blocked_a_machine() -> None:
         await api.site.users.add(WANDA)
         await enter(api, WANDA)
         page = (await api.visitor.get(f"/machines/{NAME}")).text
-        assert "only an approver lets it back in" in page
-        assert "Let it back in" not in page
+        assert "only an approver can unblock it" in page
+        assert "Unblock" not in page
 
 
 async def test_blocked_machines_are_a_choice_with_their_number_and_reasons() -> None:
@@ -106,7 +106,7 @@ async def test_a_block_without_a_reason_is_refused_in_words() -> None:
         token = token_in(await api.visitor.get(f"/machines/{NAME}"))
         here = f"/machines/{NAME}"
         await api.visitor.post(f"{here}/block", data={"csrf_token": token, "message": " "})
-        assert "Say why" in (await api.visitor.get(here)).text
+        assert "Enter a reason." in (await api.visitor.get(here)).text
         assert NAME not in await api.fleet.views.blocks()
 
 

@@ -50,7 +50,7 @@ async def test_an_approver_sees_how_many_runs_and_accounts_wait() -> None:
         site.parts.approvals.forget()
         page = (await browser.get("/")).text
         assert '<span class="badge">1</span>' in page
-        assert "waits for approval" in page
+        assert "waiting for approval" in page
 
 
 async def test_others_are_not_told_what_waits() -> None:

@@ -52,7 +52,7 @@ async def test_what_is_no_address_stays_typed_beside_what_is_wrong_with_it(
 ) -> None:
     refused = await send(boris, "/repositories", repository="strix here", team="owls")
     assert refused.status_code == 400
-    assert 'id="repository-error">An address such as' in refused.text
+    assert 'id="repository-error">Enter an address such as' in refused.text
     assert 'value="strix here"' in refused.text
     assert '<option value="owls" selected>' in refused.text
     assert granted(api) == []
@@ -60,7 +60,7 @@ async def test_what_is_no_address_stays_typed_beside_what_is_wrong_with_it(
 
 async def test_a_team_that_is_gone_is_told_beside_its_field(boris: httpx.AsyncClient) -> None:
     refused = await send(boris, "/repositories", repository=STRIX, team="bats")
-    assert 'id="team-error">There is no such team' in refused.text
+    assert 'id="team-error">This team no longer exists' in refused.text
 
 
 async def test_what_was_never_granted_is_not_revoked(boris: httpx.AsyncClient) -> None:

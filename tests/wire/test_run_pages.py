@@ -112,7 +112,7 @@ async def test_an_approver_takes_an_approval_back() -> None:
         await visitor.press(f"{here}/withdraw")
         assert not (await visitor.run()).status.approved
         page = await visitor.see(here)
-        assert "The approval of idea is taken back." in page
+        assert "The approval of idea is withdrawn." in page
         assert f'action="{here}/withdraw"' not in page
 
 
@@ -158,7 +158,7 @@ async def test_a_priority_that_is_none_changes_nothing(priority: str) -> None:
     async with visited("olga") as visitor:
         page = await visitor.press(f"/runs/{RUN.id}/modify", priority=priority, throughput="50")
         assert (await visitor.run()).plan == RUN.plan
-        assert "The priority is a whole number" in page.text
+        assert "The priority must be a whole number" in page.text
 
 
 async def test_a_refused_change_is_shown_as_it_was_typed() -> None:
@@ -178,8 +178,8 @@ async def test_each_error_of_a_change_stands_beside_its_field() -> None:
         typed = {"num-games": "-1", "priority": "7", "info": "x" * 110_000}
         page = (await visitor.press(f"/runs/{RUN.id}/modify", **typed)).text
         for name, why in (
-            ("num-games", "The number of games is a whole number"),
-            ("info", "The info is too long."),
+            ("num-games", "The number of games must be a whole number"),
+            ("info", "The description is too long."),
         ):
             assert re.search(rf'id="{name}"[^>]* aria-describedby="{name}-error', page)
             assert re.search(rf'id="{name}-error">{why}', page)
@@ -200,7 +200,7 @@ async def test_who_has_no_form_for_a_change_is_told_on_the_next_page() -> None:
     async with visited("sven") as visitor:
         answer = await visitor.press(f"/runs/{RUN.id}/modify", priority="x")
         assert answer.status_code == 302
-        assert "The priority is a whole number" in await visitor.see("/")
+        assert "The priority must be a whole number" in await visitor.see("/")
 
 
 async def test_what_is_copied_comes_with_the_verdict_and_the_rest_soon_after() -> None:
@@ -218,7 +218,7 @@ async def test_a_purge_says_what_it_did() -> None:
     async with visited("olga") as visitor:
         await visitor.press(f"/runs/{RUN.id}/stop")
         await visitor.press(f"/runs/{RUN.id}/purge")
-        assert "Nothing had to be struck out." in await visitor.see("/")
+        assert "There was nothing to strike out." in await visitor.see("/")
 
 
 async def test_a_button_of_another_site_does_nothing() -> None:

@@ -67,7 +67,7 @@ async def test_tasks_are_searched_and_sorted_by_their_address(rows: MemoryRows) 
         assert "ada-16cores" in found
         assert "bob-8cores" not in found
         assert 'aria-sort="ascending"' in found
-        assert "No task is like that." in await read(site, f"/runs/{PLAYED}/tasks?text=%25")
+        assert "No matching tasks." in await read(site, f"/runs/{PLAYED}/tasks?text=%25")
 
 
 @pytest.mark.parametrize("query", ["page=0", "page=x", "sort=x;drop", "state=x", "state=differing"])
@@ -95,8 +95,8 @@ async def test_a_game_is_shown_by_its_moves_and_tells_when_they_are_gone(rows: M
         assert "&lt;script&gt;" in shown
         assert (await site.browser.get(f"/runs/{PLAYED}/games/0/2")).status_code == 404
         await site.parts.games.rows.forget([each.blob for each in site.parts.pgns.rows])
-        assert "How they ended is kept for good." in await read(site, f"/runs/{PLAYED}/games")
-        assert "The moves of this game are gone" in await read(site, here)
+        assert "Their results are kept." in await read(site, f"/runs/{PLAYED}/games")
+        assert "The moves of this game have been deleted" in await read(site, here)
 
 
 async def test_the_course_of_a_tune_is_told_and_of_others_none(rows: MemoryRows) -> None:
@@ -141,8 +141,8 @@ async def test_a_run_is_judged_by_other_bounds_and_beside_another(rows: MemoryRo
         assert "The first is ahead by" in text
         assert 'data-figure="{' in text
         wrong = await read(site, f"{here}?elo0=5&elo1=x&with=nothing")
-        assert "This is no number." in wrong
-        assert "There is no such run." in wrong
+        assert "Enter a number." in wrong
+        assert "There is no such test." in wrong
         assert "must exceed" in await read(site, f"{here}?elo0=5&elo1=1")
 
 

@@ -22,7 +22,7 @@ async def test_everybody_sees_a_summary_and_no_inner_figures() -> None:
         await enter(api, OLGA)
         page = (await api.visitor.get("/server")).text
         assert "ready" in page
-        assert "30 in 10 min from an address, 6 in 5 min for a name" in page
+        assert "30 in 10 min per address, 6 in 5 min per name" in page
         assert "Calls to GitHub" in page
         assert "Threads" not in page
         assert "/metrics" not in page

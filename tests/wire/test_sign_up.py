@@ -26,7 +26,7 @@ async def test_a_new_account_waits_for_approval() -> None:
     async with open_api() as api:
         answer = await sign_up(api.visitor)
         assert (answer.status_code, answer.headers["location"]) == (302, "/login")
-        assert "as soon as somebody has approved" in (await api.visitor.get("/login")).text
+        assert "once an approver has approved" in (await api.visitor.get("/login")).text
         refused = await log_in(api.visitor, username="ada", password=PASSWORD)
         assert "waits for approval" in refused.text
 
@@ -34,7 +34,7 @@ async def test_a_new_account_waits_for_approval() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("password2", "another one", "The two passwords differ."),
+        ("password2", "another one", "The passwords do not match."),
         ("username", "olga", "can&#39;t be used"),
         ("username", "a b", "letters and digits"),
         ("email", "nowhere", "e-mail address"),

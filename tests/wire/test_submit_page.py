@@ -115,7 +115,7 @@ async def test_the_preview_says_in_words_what_is_tested() -> None:
     async with author() as ada:
         page = (await ada.post(do="preview")).text
         assert "Tests whether Stockfish idea is stronger than master (bounds 0 and 2 nElo)" in page
-        assert "No machine that is here now can play it." in page
+        assert "No connected machine can play it." in page
         part = (await ada.post("/tests/new/preview", tc="60+0.6")).text
         assert "60 s + 0.6 s" in part
         assert "<html" not in part
@@ -151,7 +151,7 @@ async def test_an_approvers_own_test_waits_for_nobody() -> None:
         answer = await ada.post(do="submit")
         home = await ada.browser.get(answer.headers["location"])
         assert "The test is submitted." in home.text
-        assert "has to let it" not in home.text
+        assert "has to approve it" not in home.text
 
 
 HOSTILE = '"><script>alert(1)</script>'
@@ -184,7 +184,7 @@ async def test_who_has_logged_out_is_shown_what_was_typed_and_goes_on_with_it() 
         page = await ada.browser.post("/tests/new", data={"csrf_token": token, **typed})
         assert page.status_code == 403
         assert 'href="/login?next=/tests/new"' in page.text
-        assert "<dt>What it is about</dt><dd><pre>&#34;&gt;&lt;script&gt;" in page.text
+        assert "<dt>Description</dt><dd><pre>&#34;&gt;&lt;script&gt;" in page.text
         assert "<script>alert" not in page.text
         assert token not in page.text
         await log_in(ada.browser)
@@ -256,7 +256,7 @@ async def test_what_was_kept_is_put_back_without_a_look_at_branches() -> None:
     async with author() as ada:
         page = await ada.post(do="again", info="my words")
         assert page.status_code == 200
-        assert "is here again; nothing was submitted." in page.text
+        assert "is restored; nothing was submitted." in page.text
         assert "my words" in page.text
 
 
@@ -275,7 +275,7 @@ async def test_a_program_is_uploaded_by_a_form_and_put_into_a_new_test() -> None
         answer = await ada.browser.post("/programs", data={"csrf_token": token}, files=files)
         assert answer.status_code == 302, answer.text
         page = (await ada.browser.get("/programs")).text
-        assert "my-engine is kept." in page
+        assert "my-engine is uploaded." in page
         link = re.search(r'href="(/tests/new\?new_binary=[^"]+)"', page)
         assert link is not None
         form = (await ada.browser.get(link[1].replace("&amp;", "&"))).text

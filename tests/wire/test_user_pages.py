@@ -131,9 +131,9 @@ async def test_the_link_is_shown_once_and_not_told_in_the_log(api: Api) -> None:
     place = await make_link(boris, "sven")
     assert "new-password" not in (await boris.get("/users/sven")).text
     log = (await boris.get("/log")).text
-    assert "made a link to a new password" in log
+    assert "created a password reset link" in log
     assert place.partition("token=")[2] not in log
-    assert "made a link" not in (await api.visitor.get("/log")).text
+    assert "created a password reset link" not in (await api.visitor.get("/log")).text
 
 
 @pytest.mark.parametrize(

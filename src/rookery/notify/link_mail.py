@@ -49,7 +49,7 @@ class LinkMailForm:
 
 FORMS = {
     LinkPurpose.CONFIRM: LinkMailForm("Confirm your e-mail address", CONFIRMATION, "/confirm"),
-    LinkPurpose.RESET: LinkMailForm("A new password", RESET, "/login/new-password"),
+    LinkPurpose.RESET: LinkMailForm("Reset your password", RESET, "/login/new-password"),
 }
 
 

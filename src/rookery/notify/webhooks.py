@@ -33,7 +33,7 @@ SLACK_CHARACTERS = 3000
 TIME_HEADER = "X-Rookery-Timestamp"
 SIGNATURE_HEADER = "X-Rookery-Signature"
 GONE = 410
-NO_HTTPS = "an address begins with https://, as in https://host/path"
+NO_HTTPS = "an address must begin with https://, as in https://host/path"
 _DISCORD_MARKS = re.compile(r"[\\*_~`|\[\]()<>#]")
 CLIENT = HttpClient(seconds=WEBHOOK_SECONDS, largest=LARGEST_ANSWER)
 

@@ -6,8 +6,8 @@ from rookery.notify.mail import to_line
 from rookery.rules.notifications import Notification, NotificationKind
 
 KIND_WORDS: Mapping[NotificationKind, str] = {
-    NotificationKind.FINISHED: "a test that I follow has ended",
-    NotificationKind.FAILED: "a test that I follow was stopped by an error",
+    NotificationKind.FINISHED: "a test I follow has ended",
+    NotificationKind.FAILED: "a test I follow was stopped by an error",
     NotificationKind.APPROVAL: "a test waits for approval",
     NotificationKind.ACCOUNT: "an account waits for approval",
 }

@@ -97,8 +97,8 @@ def _write_down(site: Site, refusal: LoginRefused, request: Request) -> None:
 # Signing up: a form that makes an account, which then waits for approval.
 
 LOGIN = "/login"
-DONE = "Thank you. You can log in as soon as somebody has approved your account."
-DIFFERENT = "The two passwords differ."
+DONE = "Thank you. You can log in once an approver has approved your account."
+DIFFERENT = "The passwords do not match."
 _LONGEST = 300
 
 
@@ -116,7 +116,7 @@ class SignUpView:
 async def sign_up(request: Request) -> Response:
     session = session_of(request.scope)
     if not site_of(request).sign_up.is_open:
-        raise NotFound("Accounts are made by the people who run this site; ask them for one.")
+        raise NotFound("The people who run this site create the accounts; ask them for one.")
     if session.user:
         return redirect_to("/")
     if request.method == "POST":

@@ -18,7 +18,7 @@ from rookery.web.answers import address_of
 
 HERE = "/api"
 OPEN = "Open to everybody"
-TOKEN = "Takes a token"  # noqa: S105 - words
+TOKEN = "Requires a token"  # noqa: S105 - words
 REFERENCE = "#/components/schemas/"
 DEEPEST = 4
 Schema = Mapping[str, Any]
@@ -38,7 +38,7 @@ TITLES = {
     "games": "Tasks and games",
     "logs": "Tasks and games",
     "workers": "Machines",
-    "actions": "The log",
+    "actions": "Log",
     "events": "Live events",
     "engines": "Engines",
     "nets": "Files",
@@ -46,10 +46,10 @@ TITLES = {
     "binaries": "Files",
     "repositories": "Repositories",
     "teams": "Teams",
-    "users": "People",
-    "me": "People",
-    "tokens": "People",
-    "contributors": "People",
+    "users": "Users",
+    "me": "Users",
+    "tokens": "Users",
+    "contributors": "Users",
     "ask": "Ask",
 }
 
@@ -149,7 +149,7 @@ def _make_endpoint(method: str, path: str, entry: Schema, components: Schema) ->
 def _describe_access(security: Sequence[Schema]) -> str:
     if not security:
         return OPEN
-    return "Takes your name and password" if "password" in security[0] else TOKEN
+    return "Requires your user name and password" if "password" in security[0] else TOKEN
 
 
 def _list_parameters(parameters: Sequence[Schema]) -> Iterator[FieldRow]:
@@ -208,7 +208,7 @@ def _describe_default(schema: Schema) -> str:
     default = schema.get("default")
     if default in (None, "", [], {}):
         return ""
-    return f"otherwise {msgspec.json.encode(default).decode()}"
+    return f"default {msgspec.json.encode(default).decode()}"
 
 
 # Makes examples that can be pasted into a shell.

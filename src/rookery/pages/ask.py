@@ -150,22 +150,22 @@ async def change_chat(request: Request) -> Response:
 async def _rename(chats: ChatSessions, chat: str, user: str, form: Form) -> str:
     title = clean_question(form.text("title"))[:LONGEST_TITLE]
     changed = await chats.change(chat, user, title=title or None)
-    return f"The conversation is called “{changed.title}”."
+    return f"The conversation is now called “{changed.title}”."
 
 
 async def _archive(chats: ChatSessions, chat: str, user: str, _form: Form) -> str:
     changed = await chats.change(chat, user, archived=True)
-    return f"“{changed.title}” is put away."
+    return f"“{changed.title}” is archived."
 
 
 async def _take_back(chats: ChatSessions, chat: str, user: str, _form: Form) -> str:
     changed = await chats.change(chat, user, archived=False)
-    return f"“{changed.title}” is listed again."
+    return f"“{changed.title}” is restored."
 
 
 async def _clear(chats: ChatSessions, chat: str, user: str, _form: Form) -> str:
     await chats.clear(chat, user)
-    return "The messages are forgotten."
+    return "The messages are deleted."
 
 
 async def _delete(chats: ChatSessions, chat: str, user: str, _form: Form) -> str:

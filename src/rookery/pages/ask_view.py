@@ -16,9 +16,9 @@ from rookery.protocol.ask import LONGEST_QUESTION, LONGEST_TITLE, ChatMessage, C
 from rookery.web.scope import Form
 from rookery.web.v1.ask import clean_question
 
-NO_QUESTION = "Write a question."
-TOO_LONG = f"A question has {LONGEST_QUESTION:,} characters at the most."
-NO_DAY = "A day such as 2026-03-01."
+NO_QUESTION = "Enter a question."
+TOO_LONG = f"A question has {LONGEST_QUESTION:,} characters at most."
+NO_DAY = "Enter a date such as 2026-03-01."
 TONES = {"passed": "green", "failed": "red", "positive": "yellow", "stopped": ""}
 TIME_CLASSES = (("", "Any"), ("stc", "STC"), ("ltc", "LTC"), ("vltc", "VLTC"))
 OUTCOMES = (
@@ -30,7 +30,7 @@ OUTCOMES = (
 )
 KINDS = (
     ("", "Everything"),
-    ("run", "Runs"),
+    ("run", "Tests"),
     ("commit", "Commits"),
     ("action", "Log"),
     ("doc", "Docs"),

@@ -42,7 +42,7 @@ from rookery.web.submissions import submit_run
 NEW = "/engines/new"
 NO_COMMIT = "0" * 40
 TRIAL_GAMES = 8
-NO_TEAM = "Engines belong to teams: make one, or join one, and come back."
+NO_TEAM = "Engines belong to teams. Create or join a team first."
 BUSY = "Too many branches are being looked up right now; try again in a moment."
 
 
@@ -101,9 +101,9 @@ async def edit_engine(request: Request) -> Response:
             raise UnknownEngine(name=name)
         record = await site.engines.by_name(name)
     if not site.engines.may_write(actor, record):
-        raise Forbidden("Only members of the engine's team, and approvers, change its record.")
+        raise Forbidden("Only members of the engine's team and approvers can edit its record.")
     teams = tuple(dict.fromkeys((*_list_teams(request, actor), record.team)))
-    view = EngineFormView(f"Change {name}", here, back, spell_record(record), {}, teams, False)
+    view = EngineFormView(f"Edit {name}", here, back, spell_record(record), {}, teams, False)
     if request.method == "POST":
         texts = {**_read_texts(request), "name": name}
         return await _save(request, actor, replace(view, texts=texts), record)
@@ -172,9 +172,9 @@ async def _try(request: Request, view: EngineFormView, record: EngineRecord) -> 
         return await _edit_again(request, view, record, str(refused))
     except GateFull:
         return await _edit_again(request, view, record, BUSY)
-    waits = " An approver has to let it onto machines." if made.state == "pending" else ""
+    waits = " An approver has to approve it." if made.state == "pending" else ""
     session.flash(
-        f"{TRIAL_GAMES} games against itself will tell whether it builds and plays.{waits}"
+        f"{TRIAL_GAMES} games against itself will show whether it builds and plays.{waits}"
     )
     return redirect_to(f"/runs/{made.id}")
 
@@ -187,7 +187,7 @@ async def _edit_again(
     name = quote(record.name)
     shown = replace(
         view,
-        title=f"Change {record.name}",
+        title=f"Edit {record.name}",
         action=f"/engines/{name}/edit",
         back=f"/engines/{name}",
         is_new=False,

@@ -50,41 +50,47 @@ class InputGroup:
 
 
 _RECIPES = (
-    ("make", "make, as OpenBench does it"),
-    ("stockfish", "make, as Stockfish does it"),
+    ("make", "make, OpenBench style"),
+    ("stockfish", "make, Stockfish style"),
     ("cargo", "cargo"),
     ("cmake", "cmake"),
-    ("commands", "commands of its own"),
-    ("installed", "nothing to build: a command of the machine"),
+    ("commands", "custom commands"),
+    ("installed", "no build: a command on the machine"),
 )
 _NETS = (
     ("none", "none"),
     ("embedded", "named in the source, built in"),
-    ("build_variable", "by a variable of the build"),
+    ("build_variable", "by a build variable"),
     ("uci_option", "by a UCI option"),
 )
 GROUPS = (
     InputGroup(
-        "The engine",
+        "Engine",
         (
             RecordInput("name", "Name", hint="A private engine is named TEAM~NAME."),
-            RecordInput("source", "Git repository", hint="Where its main line is kept."),
-            RecordInput("branch", "Main branch", hint="Empty: what the repository calls HEAD."),
-            RecordInput("team", "Team", hint="Whose engine it is; empty: everybody's."),
-            RecordInput("private", "Private: its team alone sees it", InputKind.TICK),
+            RecordInput("source", "Git repository", hint="The one with the main branch."),
+            RecordInput("branch", "Main branch", hint="Default: the repository's HEAD."),
+            RecordInput("team", "Team", hint="The team that owns it."),
+            RecordInput("private", "Private: only its team sees it", InputKind.TICK),
         ),
     ),
     InputGroup(
-        "How it is built",
+        "Build",
         (
-            RecordInput("recipe.kind", "Built by", InputKind.CHOICE, options=_RECIPES),
-            RecordInput("recipe.directory", "In the folder", hint="Such as src; empty: the top."),
+            RecordInput("recipe.kind", "Build with", InputKind.CHOICE, options=_RECIPES),
+            RecordInput("recipe.directory", "Folder", hint="Such as src. Default: the top."),
             RecordInput("recipe.target", "Target"),
-            RecordInput("recipe.output", "The program", hint="Its path after the build."),
-            RecordInput("recipe.compilers", "Compilers", InputKind.WORDS, "The first one found."),
-            RecordInput("recipe.commands", "Commands", InputKind.LINES, "One a line."),
-            RecordInput("recipe.variables", "Variables", InputKind.PAIRS, "One NAME=value a line."),
-            RecordInput("tools", "Tools it needs", InputKind.TOOLS, "One a line: cargo 1.75"),
+            RecordInput("recipe.output", "Program", hint="Its path after the build."),
+            RecordInput(
+                "recipe.compilers", "Compilers", InputKind.WORDS, "The first found is used."
+            ),
+            RecordInput("recipe.commands", "Commands", InputKind.LINES, "One per line."),
+            RecordInput(
+                "recipe.variables", "Variables", InputKind.PAIRS, "One NAME=value per line."
+            ),
+            RecordInput(
+                "tools", "Required tools", InputKind.TOOLS, "Such as cargo 1.75, one per line."
+            ),
         ),
     ),
     InputGroup(
@@ -92,41 +98,39 @@ GROUPS = (
         (
             RecordInput("bench.command", "Bench command"),
             RecordInput(
-                "bench.pattern", "Pattern of the node count", hint="Empty: the usual form."
+                "bench.pattern", "Pattern for the node count", hint="Default: the usual format."
             ),
-            RecordInput(
-                "bench.must_match", "The bench must be the one of the commit", InputKind.TICK
-            ),
+            RecordInput("bench.must_match", "The bench must match the commit's", InputKind.TICK),
             RecordInput("nets.use", "Nets", InputKind.CHOICE, options=_NETS),
             RecordInput("nets.name", "Variable or option"),
-            RecordInput("nets.pattern", "Pattern of net names"),
-            RecordInput("nets.default", "The usual net"),
+            RecordInput("nets.pattern", "Pattern for net names"),
+            RecordInput("nets.default", "Default net"),
             RecordInput(
                 "nets.files",
                 "Files that name built-in nets",
                 InputKind.WORDS,
-                "None: Stockfish's.",
+                "Default: Stockfish's.",
             ),
         ),
     ),
     InputGroup(
         "Machines",
         (
-            RecordInput("speed.reference", "Reference speed, nodes a second", InputKind.NUMBER),
-            RecordInput("speed.floor", "Slowest speed, nodes a second", InputKind.NUMBER),
+            RecordInput("speed.reference", "Reference speed, nodes per second", InputKind.NUMBER),
+            RecordInput("speed.floor", "Minimum speed, nodes per second", InputKind.NUMBER),
             RecordInput(
                 "speed.relief",
                 "Allowance for many cores",
                 InputKind.NUMBER,
                 "With 3, the cores of a large machine may be four times slower.",
             ),
-            RecordInput("memory.machine", "Memory a machine, MiB", InputKind.NUMBER),
-            RecordInput("memory.process", "Memory a process, MiB", InputKind.NUMBER),
-            RecordInput("memory.thread", "Memory a thread, MiB", InputKind.NUMBER),
+            RecordInput("memory.machine", "Memory per machine, MiB", InputKind.NUMBER),
+            RecordInput("memory.process", "Memory per process, MiB", InputKind.NUMBER),
+            RecordInput("memory.thread", "Memory per thread, MiB", InputKind.NUMBER),
             RecordInput("cpu_flags", "Processor features", InputKind.WORDS),
-            RecordInput("systems", "Systems", InputKind.WORDS, "Empty: all of them."),
-            RecordInput("share", "Share against other engines", InputKind.NUMBER),
-            RecordInput("sandboxed", "Only where engines are kept in a sandbox", InputKind.TICK),
+            RecordInput("systems", "Systems", InputKind.WORDS, "Default: all."),
+            RecordInput("share", "Share relative to other engines", InputKind.NUMBER),
+            RecordInput("sandboxed", "Only on machines with a sandbox", InputKind.TICK),
             RecordInput("recipe.portable", "One build serves all machines", InputKind.TICK),
         ),
         folded=True,

@@ -39,17 +39,17 @@ HERE = "/engines"
 MOST_TESTS = 8
 MOST_VERSIONS = 50
 RECIPES = {
-    "make": "make, as OpenBench does it",
-    "stockfish": "make, as Stockfish does it",
+    "make": "make, OpenBench style",
+    "stockfish": "make, Stockfish style",
     "cargo": "cargo",
     "cmake": "cmake",
-    "commands": "commands of its own",
-    "installed": "nothing to build",
+    "commands": "custom commands",
+    "installed": "no build",
 }
 NETS = {
     "none": "no nets",
     "embedded": "nets named in the source",
-    "build_variable": "nets by a variable of the build",
+    "build_variable": "nets by a build variable",
     "uci_option": "nets by a UCI option",
 }
 
@@ -203,7 +203,7 @@ def make_engine_view(data: EngineData) -> EngineView:
         path=f"{HERE}/{quote(record.name)}",
         source=record.source,
         link=record.source if is_web_address(record.source) else "",
-        summary=f"Built by {RECIPES[record.recipe.kind]}; {NETS[record.nets.use]}.",
+        summary=f"Build: {RECIPES[record.recipe.kind]}; {NETS[record.nets.use]}.",
         team=record.team,
         private=record.private,
         built_in=record.name in BUILT_IN_NAMES,
@@ -252,7 +252,7 @@ PRESET_WORDS = {
     "new_tag": "new",
     "base_tag": "against",
     "num_games": "games",
-    "auto_purge": "purge at the end",
+    "auto_purge": "automatic purge",
 }
 """The labels of a submission's fields. Fields without one are shown by their names."""
 
@@ -301,7 +301,7 @@ async def restore_engine(request: Request) -> Response:
 
     async def restore(site: Site, name: str, actor: Actor) -> str:
         await site.engines.restore(name, version, actor)
-        return f"{name} is as it was in version {version}."
+        return f"{name} is restored to version {version}."
 
     return await _command(request, restore)
 
@@ -310,7 +310,7 @@ async def restore_engine(request: Request) -> Response:
 async def remove_engine(request: Request) -> Response:
     async def remove(site: Site, name: str, actor: Actor) -> str:
         await site.engines.remove(name, actor)
-        return f"{name} is removed. Its tests stay; its history can bring it back."
+        return f"{name} is removed. Its tests stay, and you can restore it from its history."
 
     return await _command(request, remove)
 

@@ -36,9 +36,9 @@ KINDS = {
 ORDINARY = (Action.FAILED_TASK, Action.CRASH_OR_TIME, Action.TOO_FAST)
 """The failures that the page shows by default. A machine that disappears without a message is no
 error, but can be filtered for."""
-WORDS = {"crashed": "crashes and time losses", "given up": "given up in silence"}
+WORDS = {"crashed": "crashes and time losses", "given up": "given up without a message"}
 SPANS = {"": 7, "1": 1, "30": 30}
-TOO_LONG = "This took too long to count. Choose a shorter time."
+TOO_LONG = "This took too long to count. Choose a shorter period."
 
 
 @dataclass(frozen=True, slots=True)

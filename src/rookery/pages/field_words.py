@@ -4,16 +4,16 @@ import re
 from collections.abc import Mapping
 
 FORMS: Mapping[str, str] = {
-    "name": "A name begins with a letter or digit and has up to 60 letters, digits, spaces and"
-    " . _ + - in all; before it may stand TEAM~, of a team whose engine it is.",
-    "branch": "The name of a branch begins with a letter, digit or _ and has no spaces.",
+    "name": "A name starts with a letter or digit and has up to 60 letters, digits, spaces and"
+    " . _ + -. The name of a team's engine may start with TEAM~.",
+    "branch": "A branch name starts with a letter, digit or _ and has no spaces.",
     "new_binary": "Choose one of the programs.",
     "base_binary": "Choose one of the programs.",
-    "rescheduled_from": "Expected the id of a run, which has 24 hex digits.",
+    "rescheduled_from": "Expected the id of a test, which has 24 hex digits.",
 }
 """The allowed texts of inputs that must match a pattern, by the name of the input."""
-OTHER_FORM = "This is not of the form that is needed here."
-NEEDED = "This is needed."
+OTHER_FORM = "This does not have the right format."
+NEEDED = "This is required."
 MISSING, EXPECTED = "is missing", "expected "
 """How the wire formats speak of a field that is not there, and of most others."""
 _FORM = re.compile(r"expected str matching regex ", re.ASCII)
@@ -30,14 +30,14 @@ def say_plainly(name: str, text: str) -> str:
     if _FORM.match(text):
         return FORMS.get(name, OTHER_FORM)
     if found := _LENGTH.match(text):
-        return NEEDED if found[1] == ">=" else f"Expected {found[2]} characters at the most."
+        return NEEDED if found[1] == ">=" else f"Expected {found[2]} characters at most."
     if found := _LIMIT.match(text):
         limit = _LIMITS[found[2]].format(f"{float(found[3]):,.15g}")
         return f"Expected {_NUMBERS[found[1]]} {limit}."
     if found := _KIND.match(text):
         return f"Expected {_NUMBERS[found[1]]}."
     if found := _CHOICE.match(text):
-        return f"{found[1]} is none of the choices."
+        return f"{found[1]} is not one of the choices."
     if text == MISSING:
         return NEEDED
     if text.startswith(EXPECTED):

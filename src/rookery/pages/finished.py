@@ -34,7 +34,7 @@ MOST_OPEN = 50
 PAUSE_SECONDS = 2.0
 """The least time between two versions of the unfinished tests that a page receives."""
 RUN_ID = re.compile(r"(?<![0-9a-z])[0-9a-f]{24}(?![0-9a-z])", re.ASCII)
-TOO_LONG = "The search took too long. Narrow it down by days, by user or by engine."
+TOO_LONG = "The search took too long. Narrow it down by date, user or engine."
 RESULTS = (("", "any"), ("passed", "passed"), ("positive", "failed, yet positive"))
 
 

@@ -58,10 +58,10 @@ NAMES: Mapping[str, str] = {
 }
 """The names of inputs here, by fishtest's names."""
 ONLY_MODEL = "normalized"
-BAD_MODEL = "Only normalized bounds are tested here (elo_model=normalized)."
+BAD_MODEL = "Only normalized bounds are supported here (elo_model=normalized)."
 ONLY_ALGORITHM = "classic"
-BAD_ALGORITHM = "Only the classic algorithm tunes here (spsa_algorithm=classic)."
-NO_RUN = "There is no run with this id."
+BAD_ALGORITHM = "Only the classic algorithm is supported here (spsa_algorithm=classic)."
+NO_RUN = "There is no test with this id."
 
 
 @runs(Domain.THREAD, "looks up branches; a page is made in a thread", needs_primary=True)
@@ -168,7 +168,7 @@ async def upload_form(request: Request) -> Response:
         kept = await _keep_posted_net(request, bearer.user.name)
     except HttpFault as refused:
         return await render_page(request, "upload.html", replace(view, refusal=str(refused)), 422)
-    session_of(request.scope).flash(f"{kept.name} is kept.")
+    session_of(request.scope).flash(f"{kept.name} is uploaded.")
     return redirect_to(NETS)
 
 

@@ -17,7 +17,7 @@ from rookery.web.scope import Form, request_info_of
 
 ENGINE = "Stockfish"
 """The engine that `tests_repo` belongs to."""
-DONE = "Your profile is changed."
+DONE = "Your profile is saved."
 
 
 @runs(Domain.THREAD, "passwords are checked, judged and hashed in threads")

@@ -12,18 +12,18 @@ from rookery.pages.formatting import format_plural
 from rookery.protocol.games import Ending, Game, Outcome
 
 ENDINGS = {
-    Ending.UNSAID: "not said",
+    Ending.UNSAID: "unknown",
     Ending.NORMAL: "on the board",
     Ending.ADJUDICATION: "adjudicated",
     Ending.TIME_FORFEIT: "lost on time",
     Ending.ABANDONED: "an engine crashed",
     Ending.ILLEGAL_MOVE: "illegal move",
     Ending.STALLED: "an engine stalled",
-    Ending.UNTERMINATED: "broken off",
+    Ending.UNTERMINATED: "aborted",
 }
 RESULTS = {Outcome.WHITE: "1-0", Outcome.BLACK: "0-1", Outcome.DRAW: "½-½", Outcome.OPEN: "*"}
 RETENTION = (
-    f"Games are kept for {format_plural(KEPT_AFTER_END.days, 'day')} after a run has ended, or"
+    f"Games are kept for {format_plural(KEPT_AFTER_END.days, 'day')} after a test has ended, or"
     f" {format_plural(KEPT_LONG_GAMES.days, 'day')} where the base time is at least"
     f" {LONG_GAMES_SECONDS} s."
 )

@@ -231,7 +231,7 @@ async def books_page(request: Request) -> Response:
         return await _show_books(request, viewer, str(refused), name)
     if kept.user == viewer.name:
         await site.file_access.add(kept.name, uploader.engine)
-    session_of(request.scope).flash(f"{kept.name} is kept: {kept.openings:,} openings.")
+    session_of(request.scope).flash(f"{kept.name} is uploaded: {kept.openings:,} openings.")
     return redirect_to(f"{BOOKS_PAGE}/{quote(kept.name)}")
 
 

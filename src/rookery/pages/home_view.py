@@ -99,7 +99,7 @@ class RunSection:
     @property
     def left_off(self) -> str:
         more = self.count - len(self.rows)
-        return f"and {format_plural(more, 'more run')}" if more else ""
+        return f"and {format_plural(more, 'more test')}" if more else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,11 @@ LONGEST_TEXT = 300
 LONGEST_PASSWORD = 1024
 ANSWER_SECONDS = 0.1
 """The least time that an answer takes, which is longer than queueing a mail."""
-ASKED = "If there is such an account with a confirmed address, a link is on its way to it by mail."
-DIFFERENT = "The two passwords differ."
+ASKED = "If this account exists and has a confirmed address, we have mailed it a link."
+DIFFERENT = "The passwords do not match."
 CHANGED = "Your password is changed. Log in with the new one;"
 TOKENS = "/tokens"
-TOKENS_STAY = "Your tokens stay valid; after the login you see them, to revoke what you don't know."
+TOKENS_STAY = "Your tokens stay valid; log in to check them and revoke any you don't recognise."
 
 
 # Asking for a link to a new password. The answer never tells whether the account exists.
@@ -158,10 +158,12 @@ async def unsubscribe(request: Request) -> Response:
     token, user = await _read_link(request, LinkPurpose.UNSUBSCRIBE)
     if request.method == "POST":
         await site_of(request).channels.silence_mail(user.name)
-        session_of(request.scope).flash("You get no more notifications by mail.")
+        session_of(request.scope).flash("You will get no more notification mail.")
         return redirect_to("/")
-    text = f"Notifications by mail to {user.name} end; your profile can start them again."
-    return await _ask(request, token, UNSUBSCRIBE, "No more mail", text, "Send no more mail")
+    text = (
+        f"This stops notification mail to {user.name}. You can switch it on again in your profile."
+    )
+    return await _ask(request, token, UNSUBSCRIBE, "Unsubscribe", text, "Unsubscribe")
 
 
 async def _read_link(request: Request, purpose: LinkPurpose) -> tuple[str, User]:

@@ -37,7 +37,7 @@ HERE = "/log"
 ROWS = 100
 PAUSE_SECONDS = 5.0
 KINDS = tuple(action.value for action in Action)
-TOO_LONG = "The search took too long. Narrow it down by day, kind or person."
+TOO_LONG = "The search took too long. Narrow it down by date, kind or user."
 ID_LENGTH = 24
 
 

@@ -42,7 +42,7 @@ from rookery.web.v1.actions import select_machine_actions
 
 MOST_TASKS = 30
 MOST_WORDS = 50
-NO_REASON = "Say why: its owner reads it, and whoever looks at the machine later."
+NO_REASON = "Enter a reason. Its owner and other users can see it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ async def _set_block(request: Request, message: str | None) -> Response:
     except HttpFault as refused:
         session.flash(str(refused), "error")
         return redirect_to("/machines")
-    session.flash(f"{name} is let back in." if message is None else f"{name} is blocked.")
+    session.flash(f"{name} is unblocked." if message is None else f"{name} is blocked.")
     return redirect_to(here)
 
 

@@ -251,9 +251,9 @@ def _search(data: MachineListData) -> Iterator[ListedHost]:
 
 def _summarise(shown: FoundHosts) -> str:
     cores = sum(owner.cores for owner in shown.owners.values())
-    people = format_plural(len(shown.owners), "person", "people")
+    people = format_plural(len(shown.owners), "user")
     machines = format_plural(len(shown.hosts), "machine")
-    return f"{machines} of {people}; {format_plural(cores, 'core')} at play."
+    return f"{machines} of {people}; {format_plural(cores, 'core')} in use."
 
 
 def _list_choices(counts: Mapping[str, int], filters: MachineFilters) -> tuple[Choice, ...]:

@@ -53,24 +53,23 @@ def _list_setups(address: str, user: str, token: str, fingerprint: str) -> tuple
     return (
         WorkerSetup(
             "A new machine",
-            "Installs the worker for your user alone and prints how to start it; Python 3.11 must"
-            " be there. From then on this server keeps it up to date.",
+            "Installs the worker for your user only and prints how to start it. Needs Python 3.11."
+            " This server then keeps it up to date.",
             f"curl -fsSL {address}/worker/install.sh | {piped}",
         ),
         WorkerSetup(
-            "A new machine with Windows",
+            "A new Windows machine",
             "The same in PowerShell.",
             f"{variables}; irm {address}/worker/install.ps1 | iex",
         ),
         WorkerSetup(
             "A machine with Rookery",
-            "Plays every engine of this server, builds what has to be built, needs no database.",
+            "Plays every engine of this server and builds it where needed. Needs no database.",
             f"{keep} && ./rookery worker --server {address} --token-file rookery-worker.token",
         ),
         WorkerSetup(
             "An official fishtest worker",
-            "Runs unchanged; it plays the tests of Stockfish. The token takes the place of the"
-            " password.",
+            "Runs unchanged and plays the tests of Stockfish. The token replaces the password.",
             f"python3 worker.py {user} {token} {_place(address)} --concurrency MAX",
         ),
     )
@@ -83,7 +82,7 @@ def _place(address: str) -> str:
 
 
 HERE = "/machines/add"
-NOTE = "made on the page for adding a machine"
+NOTE = "created on the page Add a machine"
 
 
 @runs(Domain.THREAD, "the token is written, the page rendered in a thread")

@@ -25,7 +25,7 @@ def list_next_steps(
     steps = (
         NextStep(
             "Add your engine",
-            "Where its sources are and how it is built; a trial shows at once whether that works.",
+            "Say where its sources are and how to build it; a trial shows whether that works.",
             "/engines",
             "Engines",
         ),
@@ -37,7 +37,7 @@ def list_next_steps(
         ),
         NextStep(
             "Add a machine",
-            "One line to paste, with a token made for that machine.",
+            "One command to paste, with a token for that machine.",
             "/machines/add",
             "Add a machine",
         ),
@@ -47,17 +47,15 @@ def list_next_steps(
 
 def _greet_stranger(signing_up: bool) -> tuple[NextStep, ...]:
     log_in = NextStep(
-        "Take part", "With an account you submit tests and lend machines.", "/login", "Log in"
+        "Join in", "With an account you can submit tests and lend machines.", "/login", "Log in"
     )
-    sign_up = NextStep(
-        "New here?", "Somebody looks at each new account before it counts.", "/signup", "Sign up"
-    )
+    sign_up = NextStep("New here?", "An approver reviews each new account.", "/signup", "Sign up")
     return (log_in, sign_up) if signing_up else (log_in,)
 
 
 def _invite(address: str, signing_up: bool) -> NextStep:
     if signing_up:
-        text = f"They sign up at {address}/signup, and you let them in."
+        text = f"They sign up at {address}/signup, and you approve them."
         return NextStep("Invite someone", text, "/users", "Users")
     return NextStep(
         "Invite someone",

@@ -144,7 +144,7 @@ def _make_channel_row(channel: NotificationChannel, now: datetime) -> ChannelRow
     start = channel.address[: len(channel.address) // 2][:60]
     trouble = ""
     if channel.failures and channel.next_at > now:
-        trouble = f"did not answer {channel.failures} times; tried again later"
+        trouble = f"{channel.failures} failures in a row; will try again later"
     return ChannelRow(channel, "; ".join(kinds) or "nothing", f"{start}…", trouble)
 
 
@@ -177,7 +177,7 @@ async def choose_mail(request: Request) -> Response:
         return redirect_to(LOGIN)
     kinds = _read_kinds(request_info_of(request.scope).form, user)
     await site.channels.add(make_channel(site, user, ChannelForm.MAIL, "", kinds))
-    told = "You get mail." if kinds else "You get no mail."
+    told = "You will get mail." if kinds else "You will get no mail."
     session_of(request.scope).flash(told)
     return redirect_to(HERE)
 
@@ -221,7 +221,7 @@ async def change_channel(request: Request) -> Response:
     else:
         on = what == "start"
         await site.channels.change(replace(channel, active=on, next_at=site.clock.now()))
-        session.flash("The webhook is told again." if on else "The webhook is told nothing.")
+        session.flash("The webhook is switched on." if on else "The webhook is switched off.")
     return redirect_to(HERE)
 
 
@@ -237,11 +237,11 @@ async def _try(request: Request, user: User, channel: NotificationChannel) -> No
     try:
         site.profiles.charge_trial(user.name)
         await site.sender.send(channel, user, user.email, [DueDelivery(0, told, frozenset())])
-        session.flash("It has taken the trial.")
+        session.flash("The webhook accepted the trial.")
     except Throttled as refused:
         session.flash(str(refused), "error")
     except Complaint as refused:
-        session.flash(f"It did not take the trial: {refused}.", "error")
+        session.flash(f"The webhook refused the trial: {refused}.", "error")
 
 
 def _read_kinds(form: Form, user: User) -> frozenset[NotificationKind]:
@@ -287,9 +287,9 @@ async def _set_following(request: Request, *, following: bool) -> Response:
         return redirect_to(f"/login?next=/runs/{request.path_params['run_id']}")
     run = await find_run_for(viewer, request)
     await site.subscriptions.put(run.id, viewer.name, following=following)
-    told = "You follow this test." if following else "You do not follow this test any more."
+    told = "You follow this test." if following else "You no longer follow this test."
     if following and not any(each.active for each in await site.channels.of(viewer.name)):
-        told += " To be told of its end, choose how under Profile, Notifications."
+        told += " To get a notification when it ends, choose how under Profile, Notifications."
     session_of(request.scope).flash(told)
     place = request_info_of(request.scope).form.text("next")
     return redirect_to(place if place and is_local(place) else f"/runs/{run.id}")

@@ -20,7 +20,7 @@ from rookery.web.v1.me import change_account
 
 HERE = "/profile"
 LOGIN = f"/login?next={HERE}"
-DIFFERENT = "The two passwords differ."
+DIFFERENT = "The passwords do not match."
 LONGEST_PASSWORD = 1024
 LONGEST_ADDRESS = 300
 
@@ -80,7 +80,7 @@ async def change_repositories(request: Request) -> Response:
         if name.startswith("repositories.")
     }
     wanted = MeChange(repositories=given)
-    return await apply_change(request, wanted, "repositories", {}, "Your repositories are stored.")
+    return await apply_change(request, wanted, "repositories", {}, "Your repositories are saved.")
 
 
 async def apply_change(

@@ -48,7 +48,7 @@ async def my_programs(request: Request) -> Response:
         name = await _keep_posted(request, viewer.name)
     except HttpFault as refused:
         return await show(str(refused), 422)
-    session_of(request.scope).flash(f"{name} is kept.")
+    session_of(request.scope).flash(f"{name} is uploaded.")
     return redirect_to(PROGRAMS_PAGE)
 
 

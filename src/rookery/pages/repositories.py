@@ -25,8 +25,8 @@ HERE = "/repositories"
 LOGIN = f"/login?next={HERE}"
 LONGEST_TEAM = 100
 ONLY_APPROVERS = "Only an approver may do this."
-NO_ADDRESS = "An address such as https://host/path, without blanks."
-NO_TEAM = "There is no such team any more."
+NO_ADDRESS = "Enter an address such as https://host/path, without spaces."
+NO_TEAM = "This team no longer exists."
 NOTHING_TYPED = ("", "")
 
 
@@ -79,7 +79,7 @@ async def revoke(request: Request) -> Response:
     try:
         with translated_errors():
             await site_of(request).repositories.revoke(repository, team, viewer)
-        session.flash(f"{repository} is opened as a stranger does for {team or 'everybody'}.")
+        session.flash(f"{repository} is now read anonymously for {team or 'everybody'}.")
     except HttpFault as refused:
         session.flash(str(refused), "error")
     return redirect_to(HERE)

@@ -24,7 +24,7 @@ BOUNDS: Mapping[str, tuple[int, int]] = {
 }
 """The integer fields of the form and their bounds."""
 WORDS = {GAMES_FIELD: "number of games"}
-TOO_LONG = "The info is too long."
+TOO_LONG = "The description is too long."
 
 
 class ChangeRefused(BadRequest):
@@ -123,7 +123,7 @@ def _find_errors(form: Form) -> Iterator[tuple[str, str]]:
         try:
             _read_number(form, name)
         except ValueError:
-            yield name, f"The {WORDS.get(name, name)} is a whole number from {low} to {high}."
+            yield name, f"The {WORDS.get(name, name)} must be a whole number from {low} to {high}."
     try:
         _read_info(form)
     except ValidationError:

@@ -74,7 +74,7 @@ async def _approve(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
 
 async def _withdraw(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
     run = await fleet.commands.withdraw(run_id, actor)
-    return f"The approval of {run.plan.sides[0].tag} is taken back."
+    return f"The approval of {run.plan.sides[0].tag} is withdrawn."
 
 
 async def _stop(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
@@ -96,19 +96,19 @@ async def _modify(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
 async def _purge(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
     purged = await fleet.purges.purge(run_id, actor)
     if purged.under_way:
-        return "The purge is under way; the log of actions will say what it struck out."
+        return "The purge is running; the log will show what it struck out."
     struck = purged.toll.tasks
-    return f"{struck} tasks were struck out." if struck else "Nothing had to be struck out."
+    return f"{struck} tasks were struck out." if struck else "There was nothing to strike out."
 
 
 async def _delete(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
     run = await fleet.commands.delete(run_id, actor)
-    return f"{run.plan.sides[0].tag} is deleted; its page can restore it."
+    return f"{run.plan.sides[0].tag} is deleted. You can restore it from its page."
 
 
 async def _restore(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
     run = await fleet.commands.restore(run_id, actor)
-    return f"{run.plan.sides[0].tag} is listed again."
+    return f"{run.plan.sides[0].tag} is restored."
 
 
 COMMANDS: Mapping[str, Command] = {

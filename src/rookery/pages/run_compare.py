@@ -121,7 +121,7 @@ async def compare_page(request: Request) -> Response:
         try:
             other = await find_shown_run(site, read_run_id(texts["with"]), viewer)
         except HttpFault:
-            errors["with"] = "There is no such run."
+            errors["with"] = "There is no such test."
     spec = read_bounds(run, texts, errors)
     data = CompareData(
         run=run,
@@ -171,7 +171,7 @@ def read_bounds(run: Run, texts: Mapping[str, str], errors: dict[str, str]) -> S
     if not (texts["elo0"] or texts["elo1"]):
         return None
     found = {name: _read_number(texts[name]) for name in ("elo0", "elo1")}
-    errors |= {name: "This is no number." for name, value in found.items() if value is None}
+    errors |= {name: "Enter a number." for name, value in found.items() if value is None}
     low, high = found["elo0"], found["elo1"]
     if low is None or high is None:
         return None
@@ -302,7 +302,7 @@ def _draw_both(data: CompareData, other: Run) -> Figure | None:
     whatever the bounds were."""
     ours = list_elo(_list_points(data.samples, data.run, data.now))
     theirs = list_elo(_list_points(data.other_samples, other, data.now))
-    curves = (Curve("this run", ours), Curve("the other", theirs))
+    curves = (Curve("this test", ours), Curve("other test", theirs))
     axes = FigureAxes(format_count, format_decimal, "games")
     return draw_figure("Elo of both", [each for each in curves if each.points], axes)
 
@@ -339,8 +339,8 @@ def describe_difference(run: Run, other: Run) -> str:
     chance = format_percent(cdf(gap / (width / Z95)))
     return (
         f"The first is ahead by {format_elo(gap, width)} Elo; the chance that it is really ahead is"
-        f" {chance}. That compares like with like only where both were played against the same"
-        " base under the same conditions."
+        f" {chance}. This is meaningful only if both were played against the same base"
+        " under the same conditions."
     )
 
 

@@ -178,7 +178,7 @@ def _terms(run: Run) -> Iterator[NamedValue]:
     yield NamedValue("Throughput", f"{plan.throughput} %")
     if run.demands.needs:
         needs = (str(need).replace("_", " ").replace(":", " ") for need in run.demands.needs)
-        yield NamedValue("Asks of machines", ", ".join(needs))
+        yield NamedValue("Machines need", ", ".join(needs))
 
 
 def _book(plan: Plan) -> str:
@@ -243,4 +243,4 @@ def _rules(plan: Plan) -> Iterator[NamedValue]:
     if plan.arch_filter:
         yield NamedValue("Processors", plan.arch_filter)
     if plan.auto_purge:
-        yield NamedValue("Purge", "at the end, by itself")
+        yield NamedValue("Purge", "automatic, at the end")

@@ -26,10 +26,12 @@ from rookery.web.answers import site_of
 from rookery.web.site import Site
 
 MOST_LINES = 5_000
-HIDDEN = FoundDiff(trouble="the sources are for the run's people until it is approved")
+HIDDEN = FoundDiff(
+    trouble="only the test's author, team and approvers can see its sources until it is approved"
+)
 SAME = FoundDiff(trouble="both sides are built from the same commit")
 NO_SOURCES = FoundDiff(trouble="a side is not built from sources")
-BUSY = FoundDiff(trouble="others are being made just now, try again in a moment")
+BUSY = FoundDiff(trouble="the server is busy with other diffs; try again in a moment")
 
 
 @dataclass(frozen=True, slots=True)

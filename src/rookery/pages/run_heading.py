@@ -29,7 +29,7 @@ _STAGES = {
     RunFinding.STALLED: STALLED,
     RunFinding.FAILING: FAILING,
 }
-EARLIER = "after an earlier run"
+EARLIER = "after an earlier test"
 TABS = (
     ("", "Overview"),
     ("elo", "Live Elo"),

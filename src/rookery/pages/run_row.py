@@ -204,7 +204,7 @@ def describe_time_left(run: Run, rate: float) -> str:
     if run.status.finished or not run.status.approved:
         return DASH
     if not run.tally.workers:
-        return "nobody plays it"
+        return "no machines"
     ahead = forecast_run(run)
     seconds = estimate_seconds_left(ahead, rate)
     if ahead is None or seconds is None:

@@ -143,7 +143,7 @@ ACTION_TEXTS: Mapping[str, str] = {
     Action.DEAD_TASK: "a task was given up",
     Action.CRASH_OR_TIME: "crashes or time losses",
     Action.TOO_FAST: "played too fast",
-    Action.WORKER_LOG: "a worker says",
+    Action.WORKER_LOG: "a worker message",
 }
 """Actions in the past tense. For an empty one, only its message is shown."""
 

@@ -207,12 +207,12 @@ def _judge_task(data: RunTasksData, task: Task, bad: BadTask | None) -> tuple[fl
 
 def _describe_test(test: WorkerTest | None) -> str:
     if test is None:
-        return "Too few workers have played enough to compare them."
+        return "Not enough workers have played enough games to compare them."
     chance = "less than 0.001" if test.p_value < 0.001 else format_decimal(test.p_value)
     return (
         f"All workers compared: χ² {format_fixed(test.chi_square)} with {test.degrees} degrees of"
-        f" freedom, p {chance}. A residual from {format_fixed(test.yellow_from)} on is unusual,"
-        f" from {format_fixed(test.red_from)} on hardly chance."
+        f" freedom, p {chance}. A residual of {format_fixed(test.yellow_from)} or more is unusual,"
+        f" one of {format_fixed(test.red_from)} or more hardly chance."
     )
 
 

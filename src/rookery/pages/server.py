@@ -210,9 +210,9 @@ def _list_limits(data: ServerData) -> Iterator[Fact]:
     yield "A request", f"up to {format_bytes(bounds.body_bytes)}, {bounds.body_seconds:.0f} s"
     yield "An upload", f"up to {format_bytes(settings.upload_mb * 1e6)}"
     kept = settings.upload_quota_mb
-    yield "Kept by a person", f"up to {format_bytes(kept * 1e6)}" if kept else "no limit"
+    yield "Files per user", f"up to {format_bytes(kept * 1e6)}" if kept else "no limit"
     yield "Open event streams", f"up to {format_count(settings.event_streams)}"
-    yield "Cores of a person", f"up to {format_count(settings.cores_per_user)}"
+    yield "Cores per user", f"up to {format_count(settings.cores_per_user)}"
     yield "Sign-up", "open" if settings.sign_up else "by the operator"
     yield "Approval", "by another approver" if settings.cross_approval else "by any approver"
 
@@ -220,28 +220,28 @@ def _list_limits(data: ServerData) -> Iterator[Fact]:
 def _list_rates(data: ServerData) -> Iterator[Fact]:
     """Rates above which calls are refused with 429, and what GitHub allows this server."""
     settings = data.settings
-    passwords = f"{_per(PASSWORDS_PER_ADDRESS)} from an address"
-    yield "Wrong passwords", f"{passwords}, {_per(PASSWORDS_PER_NAME)} for a name"
-    yield "Log-ins", f"{_per(LOGINS_PER_NAME)} of a person"
+    passwords = f"{_per(PASSWORDS_PER_ADDRESS)} per address"
+    yield "Wrong passwords", f"{passwords}, {_per(PASSWORDS_PER_NAME)} per name"
+    yield "Log-ins", f"{_per(LOGINS_PER_NAME)} per user"
     if settings.sign_up:
-        yield "Sign-ups", f"{_per(SIGN_UPS_PER_ADDRESS)} from an address"
-    resets = f"{_per(RESETS_PER_ADDRESS)} from an address"
-    yield "Links for a new password", f"{resets}, {_per(RESETS_PER_NAME)} for a name"
-    yield "Changes of an e-mail address", f"{_per(NEW_ADDRESSES)} by a person"
-    yield "Links that confirm an address", f"{_per(LINK_MAILS)} to a person"
-    yield "Webhooks tried", f"{_per(TRIALS)} by a person"
+        yield "Sign-ups", f"{_per(SIGN_UPS_PER_ADDRESS)} per address"
+    resets = f"{_per(RESETS_PER_ADDRESS)} per address"
+    yield "Password reset links", f"{resets}, {_per(RESETS_PER_NAME)} per name"
+    yield "E-mail address changes", f"{_per(NEW_ADDRESSES)} per user"
+    yield "Confirmation links", f"{_per(LINK_MAILS)} per user"
+    yield "Webhooks tried", f"{_per(TRIALS)} per user"
     asked = settings.ask_visitor_questions
-    visitors = f"{_per(Frequency(asked, HOUR))} from an address" if asked else "none"
+    visitors = f"{_per(Frequency(asked, HOUR))} per address" if asked else "none"
     yield "Questions without an account", visitors
     told = settings.ask_model_questions
     if settings.ask_model_url:
-        people = f"{_per(Frequency(told, DAY))} of a person" if told else "no limit"
+        people = f"{_per(Frequency(told, DAY))} per user" if told else "no limit"
         yield "Questions to the model", people
     yield "Searches in the whole history", f"{SEARCHES_AT_ONCE} at once"
-    yield "Large uploads", f"{LARGE_AT_ONCE} at once, {LARGE_AT_ONCE // 2} of a person"
+    yield "Large uploads", f"{LARGE_AT_ONCE} at once, {LARGE_AT_ONCE // 2} per user"
     streams = max(1, settings.event_streams // ADDRESS_DIVISOR)
-    yield "Event streams", f"{format_count(streams)} from an address"
-    yield "Calls of the API by token", "as many as are answered; searches and uploads as above"
+    yield "Event streams", f"{format_count(streams)} per address"
+    yield "API calls with a token", "no limit; searches and uploads as above"
     if data.quota:
         yield from _list_quota(data.quota, data.now)
 
@@ -273,7 +273,7 @@ def _describe_instance(each: Instance, now: datetime) -> InstanceRow:
         figures=(
             ("Longest pause of the loop", f"{1000 * told.loop_lag_seconds:.0f} ms"),
             ("Commits behind", format_count(told.commits_behind)),
-            ("Changes that wait", format_count(told.changes_waiting)),
+            ("Waiting changes", format_count(told.changes_waiting)),
             ("Requests", format_count(told.requests)),
             ("Streams", format_count(told.streams)),
         ),
@@ -290,9 +290,9 @@ def _label_instance(each: Instance) -> StatusLabel:
 def _list_process(data: ServerData) -> Iterator[Fact]:
     yield "Role", f"{'primary' if data.primary else 'secondary'} on {platform.node()}"
     if data.lease:
-        live = "alive" if data.lease.live else "not heard of"
+        live = "alive" if data.lease.live else "not responding"
         primary = f"{data.lease.holder} at {data.lease.address}, {live}"
-        yield "Primary", primary if data.lease.holder else "nobody just now"
+        yield "Primary", primary if data.lease.holder else "none right now"
         yield "Epoch", f"{format_count(data.lease.epoch)}: {EPOCH}"
     yield "Python", platform.python_version()
     yield "System", f"{platform.system()} {platform.release()}"
@@ -301,18 +301,18 @@ def _list_process(data: ServerData) -> Iterator[Fact]:
 def _list_quota(quota: QuotaDocument, now: datetime) -> Iterator[Fact]:
     """The remaining calls that GitHub allows this server."""
     if quota.uninitialized:
-        yield "Calls to GitHub", "none made yet"
+        yield "Calls to GitHub", "none yet"
         return
     left = (datetime.fromtimestamp(quota.reset, UTC) - now).total_seconds()
     calls = f"{format_count(quota.remaining)} of {format_count(quota.limit)} left"
-    yield "Calls to GitHub", f"{calls}, counted anew in {format_duration(max(0.0, left))}"
+    yield "Calls to GitHub", f"{calls}, reset in {format_duration(max(0.0, left))}"
 
 
 def _list_traffic(found: MetricsSnapshot) -> Iterator[Fact]:
     failed = sum(count for (_, _, status), count in found.answers.items() if status >= 500)
-    yield "Answers since the start", format_count(sum(found.answers.values()))
-    yield "Of them errors of ours", format_count(failed)
-    yield "Requests inside now", format_count(found.inside)
+    yield "Responses since the start", format_count(sum(found.answers.values()))
+    yield "Server errors (5xx)", format_count(failed)
+    yield "Requests in progress", format_count(found.inside)
     yield "Connections", format_count(found.connections)
     yield "Event streams", format_count(found.streams)
     yield "Longest pause of the loop", f"{1000 * found.longest_lag:.0f} ms"
@@ -321,17 +321,17 @@ def _list_traffic(found: MetricsSnapshot) -> Iterator[Fact]:
 def _list_storage(data: ServerData, found: MetricsSnapshot) -> Iterator[Fact]:
     commits = found.commits
     yield "Group commits", format_count(commits.rounds)
-    yield "Changes that wait", format_count(commits.waiting)
+    yield "Waiting changes", format_count(commits.waiting)
     if found.pool:
         busy = found.pool.size - found.pool.idle
         yield "Connections in use", f"{busy} of {format_plural(found.pool.most, 'connection')}"
     if found.listening:
-        yield "Hears other processes", "yes" if found.listening.connected else "no"
+        yield "Receives events from other processes", "yes" if found.listening.connected else "no"
     if data.files_trouble:
         yield "Files", data.files_trouble
     if data.free < PLENTY:
-        yield "Free on the disk", format_bytes(data.free)
-        yield "Kept in reserve", format_bytes(data.reserve)
+        yield "Free disk space", format_bytes(data.free)
+        yield "Disk reserve", format_bytes(data.reserve)
 
 
 def _list_limiters(found: MetricsSnapshot) -> Iterator[Fact]:

@@ -44,7 +44,7 @@ WIDTHS = 1.5
 """How far beyond the bounds the curves are drawn, as a multiple of the distance between them."""
 MODELS = {"normalized": EloModel.NORMALISED, "logistic": EloModel.LOGISTIC}
 NO_NUMBER = "expected a number"
-NO_NUMBERS = "Some of these are no numbers that a test can have."
+NO_NUMBERS = "Some of these values are not valid for a test."
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def _calculate(texts: Mapping[str, str], spec: Sprt, spread: ScoreSpread) -> Spr
     )
     figures = (
         draw_figure(
-            "Chance to pass in per cent",
+            "Chance to pass, %",
             [Curve("passes", passing)],
             axes(show_y=format_decimal),
         ),

@@ -305,7 +305,7 @@ async def _show_kept(
 
 
 def _waits(created: CreatedRun) -> str:
-    return " An approver has to let it onto machines." if created.state == "pending" else ""
+    return " An approver has to approve it." if created.state == "pending" else ""
 
 
 def _body_of(read: ReadForm) -> bytes:

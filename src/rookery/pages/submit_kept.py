@@ -12,10 +12,10 @@ from rookery.pages.submit_form import INPUTS
 from rookery.web.session import CSRF_FIELD
 
 EXPIRED = (
-    "Nothing was submitted: you have logged in anew since this form was opened. All that you typed"
-    " is here; look it over and submit it again."
+    "Nothing was submitted: you have logged in again since this form was opened. Your input is"
+    " still here; check it and submit it again."
 )
-BACK = "What you typed before you were logged out is here again; nothing was submitted."
+BACK = "Your input from before you were logged out is restored; nothing was submitted."
 LOGGED_OUT = "You are logged out."
 BUTTONS = frozenset({"do", "use", "look"})
 """The names that the buttons of the form post."""
@@ -24,7 +24,7 @@ MAIN_NAMES: Mapping[str, str] = {
     "new_tag": "New",
     "base_tag": "Base",
     "tests_repo": "Repository",
-    "info": "What it is about",
+    "info": "Description",
     "new_options": "Options of the new side",
     "base_options": "Options of the base",
     "kind": "Kind",

@@ -22,7 +22,7 @@ from rookery.rules.review import Hint, ReviewFacts, SourceFacts, is_built, revie
 from rookery.stats.sprt import EloModel
 from rookery.web.submissions import MadeRun, make_preview
 
-NOBODY = "No machine that is here now can play it."
+NOBODY = "No connected machine can play it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +95,10 @@ def _describe_lasting(preview: Preview, part: float) -> str:
     if preview.fleet.hours is UNSET:
         return NOBODY
     alone = preview.fleet.hours * 3600
-    text = f"About {format_duration(alone)} with all machines that are here now"
+    text = f"About {format_duration(alone)} with all connected machines"
     beside = alone / part
     if beside > 1.2 * alone:
-        return f"{text}, about {format_duration(beside)} beside the tests that play now."
+        return f"{text}, about {format_duration(beside)} alongside the tests playing now."
     return f"{text}."
 
 
@@ -108,7 +108,7 @@ def _describe_cost(run: Run, preview: Preview) -> str:
         games = format_plural(run.plan.games, "game")
     hours = preview.core_hours
     work = f"{format_count(hours)} core hours" if hours >= 10 else f"{hours:.1f} core hours"
-    return f"{games[:1].upper()}{games[1:]}, {work} of a machine of reference speed."
+    return f"{games[:1].upper()}{games[1:]}, {work} on a machine of reference speed."
 
 
 def _describe_others(run: Run, preview: Preview, others: Sequence[Run], part: float) -> str:
@@ -117,12 +117,12 @@ def _describe_others(run: Run, preview: Preview, others: Sequence[Run], part: fl
     if not fleet.machines:
         return f"It needs {', '.join(preview.needs)}." if preview.needs else ""
     if not others:
-        return f"{able} can play it; nobody else is waiting for them."
+        return f"{able} can play it; no other test is waiting for them."
     waiting = format_plural(len(others), "other test")
     if run.plan.priority > max(each.plan.priority for each in others):
         return f"{able} can play it. Its priority takes them all from {waiting}."
     return (
-        f"{able} can play it. Beside {waiting} it should get {format_percent(part)} of them;"
+        f"{able} can play it. Alongside {waiting} it should get {format_percent(part)} of them;"
         " the others slow down by as much."
     )
 

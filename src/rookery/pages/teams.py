@@ -68,7 +68,7 @@ async def make_team(request: Request) -> Response:
         await site_of(request).teams.create(name, viewer)
     except TeamExists:
         return await _show_list(request, viewer, name, "This name is taken; choose another one.")
-    session_of(request.scope).flash(f"You lead the team {name} now.")
+    session_of(request.scope).flash(f"You now lead the team {name}.")
     return redirect_to(f"{HERE}/{name}")
 
 

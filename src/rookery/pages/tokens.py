@@ -25,11 +25,11 @@ LOGIN = f"/login?next={HERE}"
 LONGEST_NOTE = 200
 
 PURPOSES: Mapping[Scope, str] = {
-    Scope.READ: "look at everything you may see",
+    Scope.READ: "view everything you have access to",
     Scope.SUBMIT: "submit, change and stop your tests, upload nets and books",
     Scope.APPROVE: "approve the tests of others",
-    Scope.ADMIN: "accept, block and limit accounts",
-    Scope.WORKER: "play for you, and nothing else: for machines",
+    Scope.ADMIN: "approve, block and limit accounts",
+    Scope.WORKER: "play for you and nothing else (for machines)",
 }
 """What each scope allows a token to do, in the order of the form."""
 LASTING: Mapping[str, str] = {
@@ -37,7 +37,7 @@ LASTING: Mapping[str, str] = {
     "30": "30 days",
     "90": "90 days",
     "365": "a year",
-    "": "until it is revoked",
+    "": "until revoked",
 }
 """The choices for the lifetime of a token, by days."""
 
@@ -153,11 +153,11 @@ def _read_wish(form: Form, user: User) -> tuple[frozenset[Scope], int | None, st
     wanted = {value for name, value in form.fields if name == "scope"}
     note, days, errors = form.text("note").strip(), form.text("days"), {}
     if not wanted:
-        errors["scopes"] = "Choose at least one thing that the token is for."
+        errors["scopes"] = "Choose at least one scope."
     elif not wanted <= known:
-        errors["scopes"] = "One of these is not for you to give."
+        errors["scopes"] = "You cannot grant one of these scopes."
     if len(note) > LONGEST_NOTE:
-        errors["note"] = f"A note has at most {LONGEST_NOTE} characters."
+        errors["note"] = f"A note can have at most {LONGEST_NOTE} characters."
     if days not in LASTING:
         errors["days"] = "Choose one of these."
     if errors:

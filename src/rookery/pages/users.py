@@ -168,7 +168,7 @@ class TypedLimits:
         if not _is_number(machines, MOST_MACHINES):
             errors["machine_limit"] = f"A whole number from 0 to {MOST_MACHINES:,}."
         if quota and not _is_number(quota, MOST_MB):
-            errors["upload_mb"] = f"A whole number from 0 to {MOST_MB:,}, or nothing."
+            errors["upload_mb"] = f"A whole number from 0 to {MOST_MB:,}, or empty."
         return cls(machines, quota, form.ticked("approver"), errors)
 
 
@@ -312,7 +312,7 @@ async def act_on_account(request: Request, word: str) -> Response:
 
 async def _accept(site: Site, name: str, by: str, _form: Form) -> str:
     await site.accounts.change(name, UserChange(pending=False), by=by)
-    return f"{name} may log in now."
+    return f"{name} is approved and can log in now."
 
 
 async def _reject(site: Site, name: str, by: str, _form: Form) -> str:
@@ -333,7 +333,7 @@ async def _block(site: Site, name: str, by: str, form: Form) -> str:
 async def _unblock(site: Site, name: str, by: str, _form: Form) -> str:
     await site.accounts.change(name, UserChange(blocked=False), by=by)
     site.credentials.forget(name)
-    return f"{name} is no longer blocked."
+    return f"{name} is unblocked."
 
 
 async def _change_limits(site: Site, name: str, by: str, form: Form) -> str:
@@ -346,7 +346,7 @@ async def _change_limits(site: Site, name: str, by: str, form: Form) -> str:
     groups = user.groups | {APPROVERS} if typed.approver else user.groups - {APPROVERS}
     wanted = UserChange(machine_limit=int(typed.machine_limit), groups=tuple(sorted(groups)))
     await site.accounts.change(name, wanted, upload_mb=mb, by=by)
-    return f"The account {name} is changed."
+    return f"The account {name} is saved."
 
 
 COMMANDS: Mapping[str, Command] = {

@@ -80,7 +80,7 @@ def test_a_host_that_is_not_found_just_now_is_not_refused_for_good(
 
 @pytest.mark.parametrize("address", ["hookzz", "ftp://hooks.example.org/a", "//hooks/a"])
 def test_what_is_no_https_address_is_told_how_one_begins(address: str) -> None:
-    with pytest.raises(WebhookRefused, match="an address begins with https://"):
+    with pytest.raises(WebhookRefused, match="an address must begin with https://"):
         Webhooks(SERVER, frozenset(), HandClock()).check(address)
 
 

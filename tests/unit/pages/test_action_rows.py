@@ -19,11 +19,11 @@ def row_of(action: Action, message: str, actor: str = "olga", subject: str = "")
     ("action", "message", "words"),
     [
         (Action.BLOCK_WORKER, "blocked", "blocked a machine"),
-        (Action.APPROVE_RUN, "unapproved", "took a test's approval back"),
-        (Action.CHANGE_PASSWORD, LINK_MADE, "made a link to a new password"),
-        (Action.BLOCK_WORKER, "unblocked", "let a machine back in"),
-        (Action.BLOCK_USER, "unblocked", "let a user back in"),
-        (Action.LEAVE_TEAM, "sent away", "took a member out of a team"),
+        (Action.APPROVE_RUN, "unapproved", "withdrew a test's approval"),
+        (Action.CHANGE_PASSWORD, LINK_MADE, "created a password reset link"),
+        (Action.BLOCK_WORKER, "unblocked", "unblocked a machine"),
+        (Action.BLOCK_USER, "unblocked", "unblocked a user"),
+        (Action.LEAVE_TEAM, "sent away", "removed a member from a team"),
     ],
 )
 def test_an_action_that_may_be_two_things_says_which(

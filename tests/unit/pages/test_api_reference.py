@@ -56,7 +56,7 @@ def reference() -> ApiView:
 
 def test_an_endpoint_is_shown_with_what_it_takes_and_gives() -> None:
     ((title, (endpoint,)),) = reference().groups
-    assert (title, endpoint.method, endpoint.access) == ("Tests", "POST", "Takes a token")
+    assert (title, endpoint.method, endpoint.access) == ("Tests", "POST", "Requires a token")
     assert [(row.name, row.type.text, row.needed) for row in endpoint.parameters] == [
         ("run_id", "text", True),
         ("n", "whole number", False),
@@ -85,7 +85,7 @@ def test_a_type_is_shown_with_its_fields_in_words() -> None:
     fields = [(row.name, row.type.text, row.note) for row in shown["Wish"].fields]
     assert fields == [
         ("title", "text", ""),
-        ("share", "number", "otherwise 1.0"),
+        ("share", "number", "default 1.0"),
         ("more", "object of text", ""),
     ]
     assert shown["Granted"].fields[0].type.schema == "Wish"

@@ -47,7 +47,7 @@ def test_a_version_shows_what_it_changed_and_nothing_else() -> None:
     after = read_record(texts).record
     assert after is not None
     (change,) = list_changes(TINY, after)
-    assert (change.label, change.before, change.after) == ("The program", "tiny", "bin/tiny")
+    assert (change.label, change.before, change.after) == ("Program", "tiny", "bin/tiny")
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:

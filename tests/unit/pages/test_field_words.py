@@ -19,13 +19,13 @@ def said(record: dict[str, object]) -> str:
 @pytest.mark.parametrize(
     ("record", "words"),
     [
-        ({"name": "a/b"}, "A name begins with a letter or digit"),
-        ({"name": ""}, "This is needed."),
-        ({"name": "x" * 200}, "Expected 111 characters at the most."),
-        ({"branch": "-f"}, "The name of a branch begins with"),
+        ({"name": "a/b"}, "A name starts with a letter or digit"),
+        ({"name": ""}, "This is required."),
+        ({"name": "x" * 200}, "Expected 111 characters at most."),
+        ({"branch": "-f"}, "A branch name starts with"),
         ({"share": -1}, "Expected a number above 0."),
         ({"speed": {"reference": "fast"}}, "Expected a number."),
-        ({"recipe": {"kind": "magic"}}, "'magic' is none of the choices."),
+        ({"recipe": {"kind": "magic"}}, "'magic' is not one of the choices."),
     ],
 )
 def test_a_fault_of_a_record_is_told_in_words(record: dict[str, object], words: str) -> None:
@@ -36,9 +36,9 @@ def test_a_fault_of_a_record_is_told_in_words(record: dict[str, object], words: 
     ("text", "words"),
     [
         ("expected int <= 65536", "Expected a whole number up to 65,536."),
-        ("expected str matching regex '^x'", "This is not of the form that is needed here."),
+        ("expected str matching regex '^x'", "This does not have the right format."),
         ("an option is named twice", "an option is named twice"),
-        ("is missing", "This is needed."),
+        ("is missing", "This is required."),
         ("expected a whole number", "Expected a whole number."),
     ],
 )

@@ -143,7 +143,7 @@ def test_each_is_told_what_they_can_do_themselves() -> None:
         return [step.title for step in list_next_steps(viewer, ADDRESS)]
 
     own = ["Add your engine", "Test a change", "Add a machine"]
-    assert titles(None) == ["Take part", "New here?"]
+    assert titles(None) == ["Join in", "New here?"]
     assert titles(OWNER) == own
     assert titles(BOSS) == [*own, "Invite someone"]
 

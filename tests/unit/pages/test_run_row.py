@@ -69,7 +69,7 @@ def test_a_young_test_has_a_range_of_time_and_an_older_one_a_time(games: int, le
 
 
 def test_what_nobody_plays_has_no_end() -> None:
-    assert make_run_row(ListedRun(make_run()), NOW).left == "nobody plays it"
+    assert make_run_row(ListedRun(make_run()), NOW).left == "no machines"
 
 
 def test_a_lopsided_interval_has_a_line_of_its_own_in_a_list() -> None:

@@ -117,7 +117,7 @@ async function send(body, turn) {
   const answer = await fetch(form.dataset.stream, { method: "POST", headers, body, signal: running.signal });
   if (answer.ok) return follow(answer, turn);
   const told = await answer.json().catch(() => ({}));
-  fail(turn, (told.error || "The server does not answer.").replace(/^\/\S+: /, ""));
+  fail(turn, (told.error || "The server did not answer.").replace(/^\/\S+: /, ""));
 }
 
 form.addEventListener("submit", async (event) => {
@@ -133,7 +133,7 @@ form.addEventListener("submit", async (event) => {
     await send(body, turn);
     form.elements.namedItem("question").value = "";
   } catch (problem) {
-    fail(turn, problem.name === "AbortError" ? "Stopped." : "The connection broke off.");
+    fail(turn, problem.name === "AbortError" ? "Stopped." : "The connection was lost.");
   }
   turn.answer.classList.remove("writing");
   linkCitations(turn.answer, turn.place);

@@ -88,7 +88,7 @@ const all = document.querySelector("[data-news]");
 function paint(button, on) {
   if (!button) return;
   const told = on && Notification.permission === "granted";
-  button.textContent = told ? "Told in this browser" : "Tell me in this browser";
+  button.textContent = told ? "Notifications on" : "Notify me in this browser";
   button.setAttribute("aria-pressed", String(told));
 }
 
@@ -100,7 +100,7 @@ function show() {
 async function toggle(button, on, set) {
   if (on) set(false);
   else if ((await Notification.requestPermission()) === "granted") set(true);
-  else button.title = "This browser does not let this site show notifications.";
+  else button.title = "This browser blocks notifications from this site.";
   show();
   listen();
 }

@@ -19,9 +19,9 @@ for (const part of document.querySelectorAll("details[data-part]")) {
     try {
       const answer = await fetch(part.dataset.part, { headers: { accept: "text/html" } });
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").body;
-      place.replaceChildren(...(answer.ok ? fresh.childNodes : ["It can't be had now."]));
+      place.replaceChildren(...(answer.ok ? fresh.childNodes : ["It could not be loaded."]));
     } catch {
-      place.textContent = "It can't be had now.";
+      place.textContent = "It could not be loaded.";
       delete place.dataset.begun;
     }
   });

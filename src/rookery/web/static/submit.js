@@ -82,7 +82,7 @@ function tellLoggedOut() {
   const link = Object.assign(document.createElement("a"), { href: "/login", target: "_blank", textContent: "log in" });
   const told = document.createElement("p");
   told.className = "note error";
-  told.append("You are logged out: ", link, " in another tab, what you typed stays here.");
+  told.append("You are logged out: ", link, " in another tab; your input stays here.");
   panel.replaceChildren(told);
 }
 
