@@ -7,6 +7,7 @@ from msgspec import UNSET
 
 from rookery.model.engine import EngineRecord
 from rookery.model.machine import Machine
+from rookery.model.plan import Need, NeedWord
 from rookery.model.run import Run
 from rookery.pages.formatting import (
     format_count,
@@ -23,6 +24,16 @@ from rookery.stats.sprt import EloModel
 from rookery.web.submissions import MadeRun, make_preview
 
 NOBODY = "No connected machine can play it."
+NEED_WORDS = {
+    NeedWord.SYZYGY: "{value}-men tablebases",
+    NeedWord.VARIANT: "the variant {value}",
+    NeedWord.TEAM: "an owner in the team {value}",
+    NeedWord.SANDBOX: "a sandbox for engines",
+    NeedWord.CPU_FLAG: "a processor with {value}",
+    NeedWord.SYSTEM: "the system {value}",
+    NeedWord.TOOL: "{value}",
+}
+"""What a machine with Rookery's own worker may still lack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +89,7 @@ def view_preview(data: PreviewData) -> PreviewView:
         cost=_describe_cost(run, preview),
         others=_describe_others(run, preview, data.others, part),
         lengths=tuple(_list_lengths(preview)),
-        warnings=preview.warnings,
+        warnings=tuple(each[:1].upper() + each[1:] for each in preview.warnings),
         hints=review_submission(run, data.record, facts),
         looked_up=data.looked_up,
         reads_sources=all(is_built(side, data.record) for side in run.plan.sides[:2]),
@@ -115,7 +126,7 @@ def _describe_others(run: Run, preview: Preview, others: Sequence[Run], part: fl
     fleet = preview.fleet
     able = f"{format_plural(fleet.machines, 'machine')} with {format_plural(fleet.cores, 'core')}"
     if not fleet.machines:
-        return f"It needs {', '.join(preview.needs)}." if preview.needs else ""
+        return describe_needs(run.demands.needs)
     if not others:
         return f"{able} can play it; no other test is waiting for them."
     waiting = format_plural(len(others), "other test")
@@ -125,6 +136,25 @@ def _describe_others(run: Run, preview: Preview, others: Sequence[Run], part: fl
         f"{able} can play it. Alongside {waiting} it should get {format_percent(part)} of them;"
         " the others slow down by as much."
     )
+
+
+def describe_needs(needs: Sequence[Need]) -> str:
+    """What a machine must have to play a test, in words; empty if any machine will do."""
+    if not needs:
+        return ""
+    if all(need.word is NeedWord.STOCKFISH_BUILD for need in needs):
+        return "It needs a machine that can build Stockfish."
+    more = [
+        NEED_WORDS[need.word].format(value=" ".join((need.value, *_spell_version(need))))
+        for need in needs
+        if need.word in NEED_WORDS
+    ]
+    return "It needs " + ", ".join(("a machine with Rookery's own worker", *more)) + "."
+
+
+def _spell_version(need: Need) -> Iterator[str]:
+    if need.version:
+        yield ".".join(map(str, need.version))
 
 
 def _list_lengths(preview: Preview) -> Iterator[LengthRow]:
