@@ -65,7 +65,7 @@ def test_a_restore_over_other_data_is_refused(used: Path, tmp_path: Path) -> Non
     db("backup", tmp_path / "saved", data=used)
     said = db("restore", tmp_path / "saved", data=used)
     assert said.returncode == 3
-    assert "say --force" in said.stderr
+    assert "give --force" in said.stderr
     assert db("restore", tmp_path / "saved", "--force", data=used).returncode == 0
 
 
