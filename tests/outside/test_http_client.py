@@ -120,7 +120,7 @@ def test_what_can_not_be_fetched_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("path", "words"), [("missing", "answers 404"), ("round", "circles")])
+@pytest.mark.parametrize(("path", "words"), [("missing", "answers 404"), ("round", "in a circle")])
 def test_what_is_not_to_be_had_is_told(
     server: str, client: HttpClient, tmp_path: Path, path: str, words: str
 ) -> None:
