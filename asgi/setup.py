@@ -44,7 +44,6 @@ setup(
                 *flags("ROOKERY_ASGI_CFLAGS"),
             ],
             extra_link_args=flags("ROOKERY_ASGI_LDFLAGS"),
-            libraries=["dl"],
             optional=True,
         )
     ],

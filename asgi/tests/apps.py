@@ -1,12 +1,15 @@
 """Applications that are served over real sockets; what they notice can be asked for over HTTP."""
 
 import asyncio
+import gc
 import json
 import os
+import resource
 import signal
 import ssl
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from rookery_asgi.types import Message, Receive, Scope, Send
@@ -30,7 +33,7 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "lifespan":
         await lifespan(scope, receive, send)
     elif scope["type"] == "websocket":
-        await chat(scope, receive, send)
+        await WEBSOCKETS.get(scope["path"], chat)(scope, receive, send)
     else:
         await ROUTES.get(scope["path"], missing)(scope, receive, send)
 
@@ -111,6 +114,12 @@ async def events(scope: Scope, receive: Receive, send: Send) -> None:
         raise
 
 
+async def megabyte(scope: Scope, receive: Receive, send: Send) -> None:
+    """As many megabytes as the query says, in one piece."""
+    notes["begun"] += 1
+    await answer(send, b"x" * 1_000_000 * int(scope["query_string"] or b"1"))
+
+
 async def wait(scope: Scope, receive: Receive, send: Send) -> None:
     """Waits until the client leaves."""
     notes["begun"] += 1
@@ -171,6 +180,56 @@ async def chat(scope: Scope, receive: Receive, send: Send) -> None:
     notes["disconnects"] += 1
 
 
+async def tidy_chat(scope: Scope, receive: Receive, send: Send) -> None:
+    """Takes a while to clean up after its client, and says when it has."""
+    await receive()
+    await send({"type": "websocket.accept"})
+    while (await receive())["type"] != "websocket.disconnect":
+        pass
+    await tidy_up()
+
+
+async def undecided(scope: Scope, receive: Receive, send: Send) -> None:
+    """Never answers the handshake."""
+    notes["begun"] += 1
+    while (await receive())["type"] != "websocket.disconnect":
+        pass
+    await tidy_up()
+
+
+async def tidy_events(scope: Scope, receive: Receive, send: Send) -> None:
+    """Sends events until its client leaves or the server stops, as server-sent events are."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await receive()
+    leaving = asyncio.ensure_future(receive())
+    while not leaving.done():
+        await send({"type": "http.response.body", "body": b"event\n", "more_body": True})
+        await asyncio.wait([leaving], timeout=0.1)
+    await tidy_up()
+    await send({"type": "http.response.body"})
+
+
+async def tidy_up() -> None:
+    await asyncio.sleep(0.5)
+    print("tidied up", file=sys.stderr, flush=True)
+
+
+async def process(scope: Scope, receive: Receive, send: Send) -> None:
+    """What the server has changed in the process it runs in."""
+    found = {"frozen": gc.get_freeze_count(), "limit": resource.getrlimit(resource.RLIMIT_NOFILE)}
+    await answer(send, json.dumps(found).encode())
+
+
+async def block_for_long(scope: Scope, receive: Receive, send: Send) -> None:
+    """Blocks its process until the file that the query names is gone."""
+    path = Path(scope["query_string"].decode())
+    path.touch()
+    while path.exists():
+        time.sleep(0.01)
+    await answer(send, b"blocked")
+
+
+WEBSOCKETS = {"/tidy": tidy_chat, "/undecided": undecided}
 ROUTES = {
     "/": hello,
     "/echo": echo,
@@ -181,9 +240,13 @@ ROUTES = {
     "/release": release,
     "/stream": stream,
     "/events": events,
+    "/megabyte": megabyte,
     "/wait": wait,
     "/never": never,
     "/block": block,
+    "/block-for-long": block_for_long,
+    "/tidy": tidy_events,
+    "/process": process,
     "/raises": raises,
     "/raises-late": raises_late,
     "/raises-after": raises_after,
@@ -218,6 +281,27 @@ async def hangs_in_shutdown(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await asyncio.sleep(3600)
+
+
+async def two_senders(scope: Scope, receive: Receive, send: Send) -> None:
+    """Two tasks of one WebSocket send, one large and one small messages."""
+    if scope["type"] == "lifespan":
+        return
+    await send({"type": "websocket.accept"})
+
+    async def large() -> None:
+        for _ in range(20):
+            await send({"type": "websocket.send", "bytes": os.urandom(300_000)})
+
+    async def small() -> None:
+        while True:
+            await asyncio.sleep(0)
+            await send({"type": "websocket.send", "bytes": b"small"})
+
+    beside = asyncio.create_task(small())
+    await large()
+    beside.cancel()
+    await send({"type": "websocket.send", "text": "done"})
 
 
 def make() -> Any:

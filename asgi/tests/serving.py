@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tests.machine import body_of
 
@@ -84,7 +84,11 @@ def command(app: str, *options: str) -> list[str]:
 
 @contextlib.contextmanager
 def serve(
-    app: str, *options: str, port: bool = True, fds: tuple[int, ...] = ()
+    app: str,
+    *options: str,
+    port: bool = True,
+    fds: tuple[int, ...] = (),
+    stdout: IO[str] | int = subprocess.DEVNULL,
 ) -> Iterator[Served]:
     """A server in a process of its own; it is gone when the block ends."""
     where = ["--port", "0"] if port else []
@@ -92,7 +96,7 @@ def serve(
         command(app, *where, *options),
         cwd=ROOT,
         stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
+        stdout=stdout,
         text=True,
         pass_fds=fds,
         env={**os.environ, "PYTHONWARNINGS": "default"},

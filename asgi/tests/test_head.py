@@ -123,7 +123,6 @@ def test_what_a_proxy_might_read_otherwise_is_refused(data: bytes) -> None:
     ("data", "status"),
     [
         (b"GET / HTTP/2.0\r\nHost: a\r\n\r\n", -505),
-        (b"GET / HTTP/1.2\r\nHost: a\r\n\r\n", -505),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", -505),
         (b"CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n", -501),
         (with_headers(b"transfer-encoding: gzip"), -501),

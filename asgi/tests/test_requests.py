@@ -1,13 +1,17 @@
 """Conversations: requests one after the other on a connection, without sockets."""
 
 import asyncio
+import contextlib
+import gc
+import re
+from collections.abc import Generator
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rookery_asgi.types import Receive, Scope, Send
+from rookery_asgi.types import App, Receive, Scope, Send
 from tests.machine import (
     GET,
     Hooks,
@@ -198,5 +202,150 @@ def test_a_cancelled_application_is_answered_for_and_not_reported() -> None:
         machine = Machine(given_up)
         assert status_of(await machine.ask(GET)) == 500
         assert machine.hooks.failures == []
+
+    play(story)
+
+
+class Endpoint:
+    """An application that is awaited itself, as Starlette's HTTPEndpoint is."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._send = send
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return answer(self._send, b"awaited").__await__()
+
+
+def future_answer(scope: Scope, receive: Receive, send: Send) -> "asyncio.Future[None]":
+    return asyncio.ensure_future(answer(send, b"awaited"))
+
+
+@pytest.mark.parametrize("app", [Endpoint, future_answer])
+def test_an_application_may_return_any_awaitable(app: App) -> None:
+    async def story() -> None:
+        machine = Machine(app)
+        assert body_of(await machine.ask(GET)) == b"awaited"
+        assert machine.hooks.failures == []
+
+    play(story)
+
+
+def test_what_can_not_be_awaited_is_a_500() -> None:
+    async def story() -> None:
+        app: Any = lambda scope, receive, send: None  # noqa: E731
+        machine = Machine(app)
+        assert status_of(await machine.ask(GET)) == 500
+        assert [type(failure) for failure in machine.hooks.failures] == [TypeError]
+
+    play(story)
+
+
+def waiting_futures() -> int:
+    gc.collect()
+    return sum(isinstance(found, asyncio.Future) for found in gc.get_objects())
+
+
+def test_a_receive_that_is_given_up_leaves_nothing_behind() -> None:
+    async def story() -> None:
+        left: list[int] = []
+
+        async def impatient(scope: Scope, receive: Receive, send: Send) -> None:
+            await receive()
+            before = waiting_futures()
+            for _ in range(300):
+                task = asyncio.ensure_future(receive())
+                await asyncio.sleep(0)
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+            del task
+            left.append(waiting_futures() - before)
+            await answer(send)
+
+        machine = Machine(impatient)
+        machine.conn.feed(GET)
+        while not left:
+            await asyncio.sleep(0)
+        assert left[0] < 10
+
+    play(story)
+
+
+def test_a_send_that_is_given_up_leaves_nothing_behind() -> None:
+    async def story() -> None:
+        left: list[int] = []
+
+        async def impatient(scope: Scope, receive: Receive, send: Send) -> None:
+            await send({"type": "http.response.start", "status": 200})
+            before = waiting_futures()
+            for _ in range(300):
+                message = {"type": "http.response.body", "body": b"x" * 70_000, "more_body": True}
+                task = asyncio.ensure_future(send(message))
+                await asyncio.sleep(0)
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+            del task
+            left.append(waiting_futures() - before)
+
+        machine = Machine(impatient)
+        machine.conn.feed(GET)
+        while not left:
+            await asyncio.sleep(0)
+        assert left[0] < 10
+
+    play(story)
+
+
+@pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", b"\0"])
+def test_refusals_say_their_date_and_server(data: bytes) -> None:
+    async def story() -> None:
+        refused = await Machine(hello).ask(data)
+        assert status_of(refused) == 400
+        assert re.search(rb"\r\nserver: rookery-asgi\r\ndate: \w+, \d\d \w+ \d{4} ", refused)
+        bare = await Machine(hello, date=False, server=False).ask(data)
+        assert b"\r\ndate:" not in bare
+        assert b"\r\nserver:" not in bare
+
+    play(story)
+
+
+def test_the_access_log_has_the_requests_that_were_refused() -> None:
+    async def story() -> None:
+        machine = Machine(echo, body_bytes=5)
+        await machine.feed(CHUNKED + b"6\r\nabcdef\r\n0\r\n\r\n")
+        other = machine.core.connection(("10.0.0.9", 1), None)
+        other.feed(b"nonsense\r\n\r\n")
+        lines = [(entry[0], entry[1]) for entry in machine.access]
+        assert lines == [
+            ((("10.0.0.1", 5000), "POST", b"/"), 413),
+            ((("10.0.0.9", 1), "", b""), 400),
+        ]
+
+    play(story)
+
+
+@pytest.mark.parametrize("rest", [b"no chunk\r\n", b"2\r\nabcd\r\n"])
+def test_a_body_that_goes_wrong_after_its_answer_gets_no_second_one(rest: bytes) -> None:
+    async def story() -> None:
+        machine = Machine(hello)
+        response = await machine.ask(CHUNKED + b"1\r\nx\r\n")
+        assert status_of(response) == 200
+        assert await machine.ask(rest + GET) == b""
+        assert not machine.conn.open
+        assert [entry[1] for entry in machine.access] == [200]
+
+    play(story)
+
+
+def test_a_body_that_does_not_come_after_its_answer_gets_no_second_one() -> None:
+    async def story() -> None:
+        machine = Machine(hello, body_seconds=0.001, least_bytes=10)
+        response = await machine.ask(POST[:-1])
+        assert status_of(response) == 200
+        await asyncio.sleep(0.01)
+        machine.core.sweep()
+        assert machine.conn.take() == b""
+        assert not machine.conn.open
 
     play(story)

@@ -312,3 +312,50 @@ def test_counters_count() -> None:
     assert counters["requests"] == 3
     assert counters["responses"] == (0, 3, 0, 0, 0)
     assert counters["running"] == 0
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_headers_may_be_any_kind_of_bytes(kind: Any) -> None:
+    app = sending(start(200, (kind(b"x-a"), kind(b"1"))), body(b"b"))
+    response, machine = respond(app)
+    assert b"\r\nx-a: 1\r\n" in response
+    assert machine.hooks.failures == []
+
+
+def test_headers_may_not_be_text() -> None:
+    app: Any = sending({"type": "http.response.start", "status": 200, "headers": [("a", "b")]})
+    response, machine = respond(app)
+    assert status_of(response) == 500
+    assert "pair of bytes" in str(machine.hooks.failures)
+
+
+def test_a_204_has_no_length() -> None:
+    response, machine = respond(sending(start(204, (b"content-length", b"0")), body()), GET * 2)
+    assert response == b"HTTP/1.1 204 No Content\r\n\r\n" * 2
+    assert machine.hooks.failures == []
+
+
+class Watched(bytes):
+    """Bytes that tell when they go."""
+
+    gone: list[bytes] = []  # noqa: RUF012
+
+    def __del__(self) -> None:
+        self.gone.append(bytes(self))
+
+
+def test_the_output_keeps_no_object_whose_end_could_run_code() -> None:
+    async def story() -> None:
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await send(start())
+            await send(body(Watched(b"x" * 100_000)))
+
+        Watched.gone.clear()
+        machine = Machine(app)
+        await machine.feed(GET)
+        assert machine.conn.buffered > 100_000
+        assert Watched.gone == [b"x" * 100_000]
+        with pytest.raises(TypeError):
+            machine.conn.write(Watched(b"y"))
+
+    play(story)

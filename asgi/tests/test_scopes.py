@@ -4,13 +4,18 @@ from typing import Any
 
 import pytest
 
-from rookery_asgi.types import Scope
+from rookery_asgi.options import Options
+from rookery_asgi.server import Hooks
+from rookery_asgi.types import Receive, Scope, Send
 from tests.machine import (
     GET,
     Machine,
     Recorder,
+    answer,
     play,
+    settle,
 )
+from tests.test_ws_session import shake
 
 
 def scope_for(request: bytes, **options: Any) -> Scope:
@@ -83,3 +88,38 @@ def test_paths_are_decoded_and_kept_raw(target: bytes, path: str, raw: bytes, qu
 def test_the_root_path_is_part_of_the_path() -> None:
     scope = scope_for(b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n", root_path="/api")
     assert (scope["root_path"], scope["path"], scope["raw_path"]) == ("/api", "/api/x", b"/api/x")
+
+
+async def spoil(scope: Scope, receive: Receive, send: Send) -> None:
+    for key in ("asgi", "extensions"):
+        scope[key]["left"] = "behind"
+        for inner in scope[key].values():
+            if isinstance(inner, dict):
+                inner["left"] = "behind"
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close"})
+    else:
+        await answer(send)
+
+
+@pytest.mark.parametrize("request_bytes", [GET, shake()], ids=["http", "websocket"])
+def test_what_an_application_writes_into_its_scope_no_other_sees(request_bytes: bytes) -> None:
+    async def story() -> None:
+        app = Recorder(spoil)
+
+        async def switching(scope: Scope, receive: Receive, send: Send) -> None:
+            await app(scope, receive, send)
+
+        machine = Machine(switching, hooks=Hooks(Options(), switching, None))
+        await machine.feed(request_bytes)
+        app = Recorder()  # what the closure above calls from now on
+        machine.core.connection().feed(request_bytes)
+        await settle()
+        assert "left" not in str(app.scopes[0])
+
+    play(story)
+
+
+def test_a_later_minor_version_is_spoken_to_as_1_1() -> None:
+    scope = scope_for(b"GET / HTTP/1.2\r\nHost: h\r\n\r\n")
+    assert scope["http_version"] == "1.1"

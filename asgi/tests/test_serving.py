@@ -1,20 +1,28 @@
 """The server over real sockets: addresses, start-up, what a client sees."""
 
+import asyncio
+import gc
 import http.client
 import json
+import resource
 import signal
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.machine import GET, body_of
+from rookery_asgi import Options, sockets
+from rookery_asgi.errors import CannotBind
+from rookery_asgi.server import Server
+from tests.machine import GET, body_of, hello, play, status_of
 from tests.serving import (
     APP,
     LAST,
     LIMIT_SECONDS,
     ROOT,
+    Served,
     ask,
     command,
     exchange,
@@ -22,6 +30,7 @@ from tests.serving import (
     read_response,
     serve,
 )
+from tests.test_ws_session import shake
 
 
 def test_requests_share_a_connection() -> None:
@@ -177,3 +186,93 @@ def test_the_standard_library_understands_us() -> None:
             assert response.status == 200
             assert response.read() == (b"abc" if body else b"hello")
         connection.close()
+
+
+def test_a_host_is_served_on_all_its_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = [(socket.AF_INET6, ("::1", 0, 0, 0)), (socket.AF_INET, ("127.0.0.1", 0))]
+    monkeypatch.setattr(sockets, "addresses_of", lambda host: both)
+    bound = sockets.bind_tcp("localhost", 0, shared=False)
+    assert [sock.getsockname()[0] for sock in bound] == ["::1", "127.0.0.1"]
+    assert len({sock.getsockname()[1] for sock in bound}) == 1
+    sockets.close_all(bound)
+
+
+def test_an_address_that_the_machine_does_not_have_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    elsewhere = (socket.AF_INET, ("192.0.2.1", 0))
+    both = [elsewhere, (socket.AF_INET, ("127.0.0.1", 0))]
+    monkeypatch.setattr(sockets, "addresses_of", lambda host: both)
+    (sock,) = sockets.bind_tcp("localhost", 0, shared=False)
+    assert sock.getsockname()[0] == "127.0.0.1"
+    sock.close()
+    monkeypatch.setattr(sockets, "addresses_of", lambda host: [elsewhere])
+    with pytest.raises(CannotBind, match="assign requested address"):
+        sockets.bind_tcp("localhost", 0, shared=False)
+
+
+@pytest.mark.parametrize("options", [(), ("--workers", "2"), ("--workers", "2", "--shared-socket")])
+def test_localhost_is_served(options: tuple[str, ...]) -> None:
+    with serve(APP, "--host", "localhost", *options) as served:
+        for family, _, _, _, address in socket.getaddrinfo("localhost", served.port, type=1):
+            with socket.socket(family) as sock:
+                if sock.connect_ex(address) == 0:
+                    assert body_of(exchange(sock, LAST)) == b"hello"
+        assert served.stop() == 0
+
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 200))
+from rookery_asgi.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_the_command_freezes_what_is_loaded_and_raises_the_limit_of_descriptors() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", LIMITED, APP, "--port", "0"],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    served = Served(process)
+    assert served.listening.wait(LIMIT_SECONDS)
+    found = json.loads(body_of(ask(served, "/process")))
+    assert found["frozen"] > 1000
+    assert found["limit"] == [200, 200]
+    assert served.stop() == 0
+    assert process.stderr is not None
+    process.stderr.close()
+
+
+def test_a_server_inside_another_program_changes_nothing_of_it() -> None:
+    async def story() -> None:
+        server = Server(hello, Options(port=0, lifespan="off", access_log=False))
+        serving = asyncio.create_task(server.serve())
+        await server.listening.wait()
+        await asyncio.sleep(0)
+        server.stop()
+        await serving
+
+    before = (gc.get_freeze_count(), resource.getrlimit(resource.RLIMIT_NOFILE))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (100, before[1][1]))
+    try:
+        play(story)
+        assert gc.get_freeze_count() == before[0]
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 100
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before[1])
+
+
+def test_the_access_log_has_websockets(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with log.open("w") as stdout, serve(APP, stdout=stdout) as served:
+        with served.connect() as sock:
+            sock.sendall(shake())
+            assert status_of(read_response(sock)) == 101
+        ask(served, "/")
+        assert served.stop() == 0
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [(line["target"], line["status"]) for line in lines] == [("/chat?x=1", 101), ("/", 200)]

@@ -1,4 +1,4 @@
-"""The access log, metrics, options, reload and the search for Mongoose."""
+"""The access log, metrics, options, reload, and the core that stands alone."""
 
 import importlib.metadata
 import json
@@ -6,14 +6,15 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from rookery_asgi import mongoose
+from rookery_asgi import Options, unavailable
 from rookery_asgi.accesslog import AccessLog
-from rookery_asgi.cli import main, parser, read_options
-from rookery_asgi.errors import AppNotFound, BadOption, Unavailable
+from rookery_asgi.cli import LIMITS, main, parser, read_options
+from rookery_asgi.errors import AppNotFound, BadOption
 from rookery_asgi.importing import load
 from rookery_asgi.metrics import prometheus
 from rookery_asgi.reload import Changes
@@ -37,7 +38,7 @@ def test_the_log_writes_json_lines() -> None:
         "target": '/a"ÿ',
         "status": 200,
         "bytes": 13,
-        "ms": 12,
+        "ms": 12.3,
     }
 
 
@@ -110,37 +111,88 @@ def test_changes_are_seen_once(tmp_path: Path) -> None:
     assert changes()
 
 
-def test_the_installed_wheel_is_the_pinned_one() -> None:
-    assert mongoose.unavailable() is None
-    assert mongoose.installed_version() == importlib.metadata.version("cymongoose")
+def test_the_package_needs_no_other_and_says_its_licence() -> None:
+    said = importlib.metadata.metadata("rookery-asgi")
+    assert said["License-Expression"] == "BSD-3-Clause"
+    required = importlib.metadata.requires("rookery-asgi") or []
+    assert [line for line in required if "extra ==" not in line] == []
 
 
-FAKE = "void mg_mgr_init(int *m) { m[0] = 1; } void mg_mgr_free() {} void mg_wrapfd() {} "
+ALONE = """
+import asyncio, sys
+sys.modules["cymongoose"] = None
+from rookery_asgi import Options
+from rookery_asgi.server import Server
+
+async def app(scope, receive, send):
+    await send({"type": "http.response.start", "status": 200})
+    await send({"type": "http.response.body", "body": b"alone"})
+
+async def main():
+    server = Server(app, Options(port=0, lifespan="off", access_log=False))
+    serving = asyncio.create_task(server.serve())
+    await server.listening.wait()
+    port = int(server.addresses[0].rpartition(":")[2])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET / HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n")
+    print((await reader.read()).decode().rpartition("\\n")[2])
+    server.stop()
+    await serving
+    print("mongoose" in open("/proc/self/maps").read())
+
+asyncio.run(main())
+"""
 
 
-@pytest.mark.parametrize(
-    ("source", "sentence"),
-    [
-        ("int nothing;", "does not export Mongoose's functions"),
-        (FAKE + "void mg_close_conn() {}", "has another layout than expected"),
-    ],
-)
-def test_a_library_that_is_not_the_expected_mongoose_is_refused(
-    source: str, sentence: str, tmp_path: Path
-) -> None:
-    (tmp_path / "fake.c").write_text(source)
-    library = str(tmp_path / "fake.so")
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, tmp_path / "fake.c"], check=True)
-    code = f"from rookery_asgi import _core; print(_core.bind_mongoose({library!r}))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert sentence in done.stdout
+def test_the_core_serves_without_mongoose() -> None:
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["alone", "False"]
 
 
-def test_another_wheel_is_refused_in_one_sentence() -> None:
-    with pytest.raises(Unavailable) as caught:
-        mongoose.check_version("0.2.5", "0.2.6")
-    assert str(caught.value) == (
-        "rookery-asgi can't run here: it needs cymongoose 0.2.5, and 0.2.6 is installed."
+def test_without_its_core_the_server_refuses_in_one_sentence() -> None:
+    code = (
+        "import sys; sys.modules['rookery_asgi._core'] = None; import rookery_asgi; "
+        "from rookery_asgi.cli import main; "
+        "print(rookery_asgi.unavailable()); sys.exit(main(['a:b']))"
     )
-    with pytest.raises(Unavailable, match="not installed"):
-        mongoose.check_version("0.2.5", None)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stdout == done.stderr
+    assert done.stdout.startswith("rookery-asgi can't run here: its C core was not built;")
+    assert done.stdout.count("\n") == 1
+
+
+def test_where_the_core_is_built_nothing_stands_in_the_way() -> None:
+    assert unavailable() is None
+
+
+class Target(bytes):
+    """Notes who formats it."""
+
+    threads: set[str] = set()  # noqa: RUF012
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        self.threads.add(threading.current_thread().name)
+        return super().decode(encoding, errors)
+
+
+def test_lines_of_the_log_are_not_formatted_on_the_loop() -> None:
+    log = AccessLog(lambda data: None)
+    log.entries.extend([((None, "GET", Target(b"/")), 200, 1, 0.5)] * 200)
+    log.flush()
+    log.close()
+    assert Target.threads == {"access-log"}
+
+
+def test_every_option_is_described() -> None:
+    made = parser()
+    assert [action.dest for action in made._actions if not action.help] == []
+    limits = {f.name for f in fields(Options) if f.name.startswith(("limit_", "timeout_"))}
+    assert limits == set(LIMITS)
+
+
+def test_the_version_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    version = importlib.metadata.version("rookery-asgi")
+    assert capsys.readouterr().out == f"rookery-asgi {version}\n"

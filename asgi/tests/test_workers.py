@@ -6,6 +6,8 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.machine import body_of
 from tests.serving import (
     APP,
@@ -13,6 +15,8 @@ from tests.serving import (
     ask,
     command,
     eventually,
+    get,
+    read_all,
     serve,
 )
 
@@ -58,3 +62,46 @@ def test_reload_serves_the_changed_application(tmp_path: Path) -> None:
         assert body_of(ask(served, "/")) == b"one"
         module.write_text(text.replace("{}", "three"))
         assert eventually(lambda: body_of(ask(served, "/")) == b"three")
+
+
+BROKEN = {
+    "another module is missing": "import nothere_at_all",
+    "its code raises": "1 / 0",
+    "it is no Python": "def",
+    "its factory raises": "def app(*words): raise LookupError('on purpose')",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN.keys())
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_an_application_that_can_not_be_loaded_is_not_tried_again(
+    text: str, workers: str, tmp_path: Path
+) -> None:
+    (tmp_path / "broken.py").write_text(text)
+    options = ("--factory", "--port", "0", "--workers", workers, "--app-dir", str(tmp_path))
+    done = subprocess.run(
+        command("broken:app", *options),
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 3
+    assert "Traceback" in done.stderr
+    assert "The application could not be loaded: " in done.stderr
+    assert "replaced" not in done.stderr
+
+
+def test_with_a_shared_socket_no_client_waits_for_a_blocked_worker(tmp_path: Path) -> None:
+    marker = tmp_path / "blocked"
+    with serve(APP, "--workers", "2", "--shared-socket") as served:
+        assert eventually(lambda: served.log.count("serving on") == 2)
+        with served.connect() as blocked:
+            blocked.sendall(get(f"/block-for-long?{marker}", "Connection: close"))
+            assert eventually(marker.exists)
+            for _ in range(30):
+                assert body_of(ask(served, "/")) == b"hello"
+            marker.unlink()
+            assert body_of(read_all(blocked)) == b"blocked"
+        assert served.stop() == 0

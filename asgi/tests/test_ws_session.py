@@ -12,6 +12,7 @@ from rookery_asgi.server import Hooks
 from rookery_asgi.types import App, Message, Receive, Scope, Send
 from tests.machine import Machine, answer, body_of, hello, play, settle, status_of
 from tests.test_frames import masked
+from tests.test_requests import waiting_futures
 
 SHAKE = (
     b"GET /chat?x=1 HTTP/1.1\r\nHost: a\r\n"
@@ -319,20 +320,223 @@ def test_impossible_messages_raise(message: Message) -> None:
     play(story)
 
 
-def test_silent_clients_are_pinged_and_given_up() -> None:
+class Clock:
+    """Time that passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Pinged:
+    """An open WebSocket whose time passes when the test says so."""
+
+    def __init__(self, app: App | None = None, **options: Any) -> None:
+        self.seen: list[Message] = []
+        self.clock = Clock()
+        self.machine = machine_for(app or self._listen, **options)
+        self.machine.hooks.now = self.clock
+
+    async def _listen(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        self.seen.append(await receive())
+
+    async def open(self) -> None:
+        await self.machine.feed(shake())
+        self.machine.conn.take()
+
+    async def after(self, seconds: float) -> bytes:
+        """What the client gets when so much time has passed."""
+        self.clock.now += seconds
+        for session in list(self.machine.hooks.sessions):
+            session.tick(self.clock.now)
+        await settle()
+        return self.machine.conn.take()
+
+    async def pong(self) -> None:
+        await self.machine.feed(masked(0x8A, b""))
+
+
+PING = b"\x89\x00"
+
+
+def test_pings_come_at_their_interval_however_long_a_pong_may_take() -> None:
     async def story() -> None:
-        machine = machine_for(accept_and_echo, ws_ping_interval=10, ws_ping_timeout=10)
+        pinged = Pinged(ws_ping_interval=10, ws_ping_timeout=60)
+        await pinged.open()
+        for _ in range(3):
+            assert await pinged.after(9) == b""
+            assert await pinged.after(1) == PING
+            await pinged.pong()
+
+    play(story)
+
+
+def test_a_client_that_sends_no_pong_in_time_is_told_1011_and_given_up() -> None:
+    async def story() -> None:
+        pinged = Pinged(ws_ping_interval=60, ws_ping_timeout=10)
+        await pinged.open()
+        assert await pinged.after(60) == PING
+        assert await pinged.after(9) == b""
+        assert (await pinged.after(1)).startswith(b"\x88\x0e\x03\xf3")
+        assert not pinged.machine.conn.open
+        assert [message["code"] for message in pinged.seen] == [1011]
+
+    play(story)
+
+
+def test_without_a_time_out_a_silent_client_is_pinged_for_ever() -> None:
+    async def story() -> None:
+        pinged = Pinged(ws_ping_interval=10, ws_ping_timeout=0)
+        await pinged.open()
+        for _ in range(20):
+            assert await pinged.after(10) == PING
+
+    play(story)
+
+
+def test_without_an_interval_nothing_is_pinged() -> None:
+    async def story() -> None:
+        pinged = Pinged(ws_ping_interval=0, ws_ping_timeout=10)
+        await pinged.open()
+        assert await pinged.after(100_000) == b""
+        assert pinged.machine.conn.open
+
+    play(story)
+
+
+def test_a_client_is_not_blamed_for_an_application_that_does_not_listen() -> None:
+    async def story() -> None:
+        async def deaf(scope: Scope, receive: Receive, send: Send) -> None:
+            await send({"type": "websocket.accept"})
+            await asyncio.get_running_loop().create_future()
+
+        pinged = Pinged(deaf, ws_ping_interval=10, ws_ping_timeout=10, high_water=1000)
+        await pinged.open()
+        for _ in range(10):
+            await pinged.machine.feed(masked(0x81, b"x"))
+        assert pinged.machine.conn.held
+        assert await pinged.after(10) == PING
+        assert await pinged.after(100) == b""
+        assert pinged.machine.conn.open
+        (session,) = pinged.machine.hooks.sessions
+        session.task.cancel()
+
+    play(story)
+
+
+def test_two_tasks_may_wait_for_messages() -> None:
+    async def story() -> None:
+        got: list[str] = []
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await receive()
+            await send({"type": "websocket.accept"})
+
+            async def listen() -> None:
+                got.append((await receive())["text"])
+
+            await asyncio.gather(listen(), listen())
+
+        machine = machine_for(app)
         await machine.feed(shake())
+        await machine.feed(masked(0x81, b"one") + masked(0x81, b"two"))
+        assert sorted(got) == ["one", "two"]
+
+    play(story)
+
+
+def test_a_receive_that_is_given_up_loses_no_message_and_leaves_nothing_behind() -> None:
+    async def story() -> None:
+        left: list[int] = []
+        got: list[Message] = []
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await receive()
+            await send({"type": "websocket.accept"})
+            before = waiting_futures()
+            for _ in range(300):
+                task = asyncio.ensure_future(receive())
+                await asyncio.sleep(0)
+                task.cancel()
+                await asyncio.wait([task])
+            del task
+            left.append(waiting_futures() - before)
+            got.append(await receive())
+
+        machine = machine_for(app)
+        await machine.feed(shake())
+        while not left:
+            await asyncio.sleep(0)
+        assert left[0] < 10
+        await machine.feed(masked(0x81, b"kept"))
+        assert [message["text"] for message in got] == ["kept"]
+
+    play(story)
+
+
+def test_a_send_that_is_given_up_leaves_nothing_behind() -> None:
+    async def story() -> None:
+        left: list[int] = []
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await send({"type": "websocket.accept"})
+            before = waiting_futures()
+            for _ in range(300):
+                task = asyncio.ensure_future(
+                    send({"type": "websocket.send", "bytes": b"x" * 70_000})
+                )
+                await asyncio.sleep(0)
+                task.cancel()
+                await asyncio.wait([task])
+            del task
+            left.append(waiting_futures() - before)
+
+        machine = machine_for(app)
+        await machine.feed(shake())
+        while not left:
+            await asyncio.sleep(0)
+        assert left[0] < 10
+
+    play(story)
+
+
+def test_the_server_s_own_fields_are_in_every_answer_to_a_handshake() -> None:
+    async def story() -> None:
+        async def named(scope: Scope, receive: Receive, send: Send) -> None:
+            await send({"type": "websocket.accept", "headers": [(b"Server", b"mine")]})
+
+        for app, status in ((accept_and_echo, 101), (hello, 500)):
+            response = await machine_for(app).ask(shake())
+            assert status_of(response) == status
+            assert response.count(b"\r\nserver: rookery-asgi\r\n") == 1
+            assert response.count(b"\r\ndate: ") == 1
+        response = await machine_for(named).ask(shake())
+        assert b"rookery-asgi" not in response
+        assert b"\r\nServer: mine\r\n" in response
+
+    play(story)
+
+
+def test_websockets_are_logged_when_they_end() -> None:
+    async def story() -> None:
+        logged: list[Any] = []
+        hooks = Hooks(Options(), accept_and_echo, None, log=logged.append)
+        machine = Machine(accept_and_echo, hooks=hooks)
+        await machine.feed(shake() + masked(0x81, b"five!"))
+        assert logged == []
+        await machine.feed(masked(0x88, b""))
         machine.conn.take()
-        (session,) = machine.hooks.sessions
-        now = asyncio.get_running_loop().time() + 10.5
-        session.tick(now)
-        assert machine.conn.take() == b"\x89\x00"
-        await machine.feed(masked(0x8A, b""))
-        session.tick(now + 11)
-        assert machine.conn.take() == b"\x89\x00"
-        session.tick(now + 22)
-        assert not machine.conn.open
+        refused = machine.core.connection()
+        refused.feed(SHAKE.replace(b"Version: 13", b"Version: 8") + b"\r\n")
+        refused.take()
+        assert [entry[:3] for entry in logged] == [
+            ((("10.0.0.1", 5000), "GET", b"/chat?x=1"), 101, 5),
+            ((None, "GET", b"/chat?x=1"), 426, 0),
+        ]
 
     play(story)
 

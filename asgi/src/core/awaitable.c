@@ -13,7 +13,8 @@ typedef struct {
   bool yielded;
   PyObject *value;   /* VALUE */
   Request *request;  /* RECEIVE, SEND */
-  PyObject *waiting; /* the iterator of the future we wait for */
+  PyObject *future;  /* in the request's list while we wait for it */
+  PyObject *waiting; /* its iterator */
 } Awaitable;
 
 static Awaitable *nothing;
@@ -23,7 +24,7 @@ static Awaitable *make(Kind kind) {
   if (a == NULL) return NULL;
   a->kind = kind;
   a->yielded = false;
-  a->value = a->waiting = NULL;
+  a->value = a->future = a->waiting = NULL;
   a->request = NULL;
   return a;
 }
@@ -62,9 +63,28 @@ PyObject *await_send(Request *r) {
   return make_for(r, SEND);
 }
 
+static PyObject **waiters_of(const Awaitable *a) {
+  return a->kind == RECEIVE ? &a->request->receivers : &a->request->senders;
+}
+
+static void leave_list(PyObject *list, const PyObject *future) {
+  for (Py_ssize_t i = 0; list && i < PyList_GET_SIZE(list); i++) {
+    if (PyList_GET_ITEM(list, i) != future) continue;
+    PyList_SetSlice(list, i, i + 1, NULL);
+    return;
+  }
+}
+
+/* A future that is given up leaves the list at once, for a request may live long and be asked often. */
+static void stop_waiting(Awaitable *a) {
+  if (a->future != NULL) leave_list(*waiters_of(a), a->future);
+  Py_CLEAR(a->waiting);
+  Py_CLEAR(a->future);
+}
+
 static void awaitable_dealloc(Awaitable *a) {
+  stop_waiting(a);
   Py_XDECREF(a->value);
-  Py_XDECREF(a->waiting);
   Py_XDECREF((PyObject *) a->request);
   PyObject_Free(a);
 }
@@ -73,13 +93,11 @@ static void awaitable_dealloc(Awaitable *a) {
 
 /* Registers a new future with the request and keeps its iterator. */
 static bool wait_for_change(Awaitable *a) {
-  Request *r = a->request;
-  PyObject **waiters = a->kind == RECEIVE ? &r->receivers : &r->senders;
+  PyObject **waiters = waiters_of(a);
   if (*waiters == NULL && (*waiters = PyList_New(0)) == NULL) return false;
-  PyObject *future = PyObject_CallNoArgs(r->core->create_future);
-  if (future == NULL) return false;
-  if (PyList_Append(*waiters, future) == 0) a->waiting = PyObject_GetIter(future);
-  Py_DECREF(future);
+  a->future = PyObject_CallNoArgs(a->request->core->create_future);
+  if (a->future == NULL) return false;
+  if (PyList_Append(*waiters, a->future) == 0) a->waiting = PyObject_GetIter(a->future);
   return a->waiting != NULL;
 }
 
@@ -91,7 +109,7 @@ static PyObject *answer(Awaitable *a) {
     PyErr_SetString(ClientDisconnected, "the client has closed the connection");
     return NULL;
   }
-  bool still_full = r->conn && r->conn->out.bytes + r->conn->sealed.bytes > r->core->high_water;
+  bool still_full = r->conn && pending_output(r->conn) > r->core->high_water;
   return still_full ? NULL : Py_NewRef(Py_None);
 }
 
@@ -105,7 +123,7 @@ static PySendResult step_waiting(Awaitable *a, PyObject **result) {
     PySendResult outcome = PyIter_Send(a->waiting, Py_None, result);
     if (outcome != PYGEN_RETURN) return outcome;
     Py_CLEAR(*result);
-    Py_CLEAR(a->waiting);
+    stop_waiting(a);
   }
 }
 
@@ -160,15 +178,14 @@ static PyObject *raise_given(PyObject *const *given, Py_ssize_t count) {
   return NULL;
 }
 
-/* The future is no longer waited for; one that was left in the request's list wakes no one. */
 static PyObject *method_throw(Awaitable *a, PyObject *const *given, Py_ssize_t count) {
-  Py_CLEAR(a->waiting);
+  stop_waiting(a);
   return raise_given(given, count);
 }
 
 static PyObject *method_close(Awaitable *a, PyObject *unused) {
   (void) unused;
-  Py_CLEAR(a->waiting);
+  stop_waiting(a);
   Py_RETURN_NONE;
 }
 

@@ -176,6 +176,8 @@ static size_t run(Conn *c, const unsigned char *bytes, size_t length) {
     if (at == length) return at;
     switch (c->state) {
       case IN_HEAD:
+        c->stalled = pending_output(c) > c->core->high_water;
+        if (c->stalled) return at;
         used = run_head(c, bytes + at, length - at);
         if (used == 0) return at;
         at += used;
@@ -198,7 +200,9 @@ static size_t run(Conn *c, const unsigned char *bytes, size_t length) {
 void conn_set_wait(Conn *c) {
   switch (c->state) {
     case IN_HEAD:
-      if (c->in.length == 0) deadline_set(c, WAIT_IDLE);
+      /* what is still to be written has its own limit */
+      if (pending_output(c)) deadline_set(c, WAIT_NONE);
+      else if (c->in.length == 0) deadline_set(c, WAIT_IDLE);
       else if (c->reading.kind != WAIT_HEAD) deadline_set(c, WAIT_HEAD);
       break;
     case IN_SIZED:
@@ -220,10 +224,12 @@ static void after_run(Conn *c) {
   if (c->request && !c->request->started) request_start(c->request);
   c->running = false;
   if (c->state == IN_CLOSED) return;
-  if (c->state == IN_HEAD && c->eof) conn_close_gently(c, false);
+  if (c->state == IN_HEAD && c->eof && !c->stalled) conn_close_gently(c, false);
   if (c->corked) {
     c->corked = false;
     net_flush(c);
+  } else if (c->paused) {
+    net_watch(c);
   }
   if (c->state != IN_CLOSED) conn_set_wait(c);
 }
@@ -279,7 +285,7 @@ void conn_eof(Conn *c) {
   c->eof = true;
   switch (c->state) {
     case IN_HEAD:
-      if (!c->is_ready && !c->running) conn_close_gently(c, false);
+      if (!c->is_ready && !c->running && !c->stalled) conn_close_gently(c, false);
       break;
     case IN_DONE:
       if (c->request) request_disconnect(c->request, false);
@@ -290,7 +296,7 @@ void conn_eof(Conn *c) {
       break;
     case IN_DISCARD: /* the client may still be reading what is left to write */
       c->linger = false;
-      if (c->out.bytes + c->sealed.bytes) net_watch(c);
+      if (pending_output(c)) net_watch(c);
       else conn_lost(c);
       break;
     default: /* a body that was cut short must never look complete */
@@ -311,11 +317,12 @@ bool conn_is_full(const Conn *c) {
     case IN_DISCARD:
       return false;
     default:
-      return c->in.length >= c->core->high_water;
+      return c->stalled || c->in.length >= c->core->high_water;
   }
 }
 
-bool conn_is_idle(const Conn *c) {
+/* Between two requests; output of the last one may still be on its way. */
+bool conn_is_between(const Conn *c) {
   return c->state == IN_HEAD && c->request == NULL && !c->is_ready && !c->running;
 }
 
@@ -324,17 +331,26 @@ void conn_body_taken(Conn *c) {
   if (!c->running && c->state != IN_CLOSED) conn_set_wait(c);
 }
 
+static void tell_drained(Conn *c) {
+  c->pipe_full = false;
+  PyObject *done = PyObject_CallMethodNoArgs(c->sink, str_drained);
+  if (done == NULL) core_trouble(c->core);
+  Py_XDECREF(done);
+}
+
+/* Whoever waited for the client to read goes on. */
+static void go_on(Conn *c) {
+  if (c->request) request_wake_senders(c->request);
+  if (c->stalled && !c->running) conn_make_ready(c);
+  if (c->sink && c->pipe_full) tell_drained(c);
+}
+
 /* Output has gone down: to nothing, or below the mark at which writers wait. */
 void conn_drained(Conn *c) {
-  size_t pending = c->out.bytes + c->sealed.bytes;
-  if (c->request && pending <= c->core->high_water / 4) request_wake_senders(c->request);
-  if (c->sink && c->pipe_full && pending <= c->core->high_water / 4) {
-    c->pipe_full = false;
-    PyObject *done = PyObject_CallMethodNoArgs(c->sink, str_drained);
-    if (done == NULL) core_trouble(c->core);
-    Py_XDECREF(done);
-  }
-  if (pending || !c->close_when_flushed || c->state == IN_CLOSED) return;
-  if (c->linger && c->socket) net_shut(c);
+  if (pending_output(c) <= c->core->high_water / 4) go_on(c);
+  if (pending_output(c) || c->state == IN_CLOSED) return;
+  if (conn_is_between(c) && c->reading.kind == WAIT_NONE) conn_set_wait(c);
+  if (!c->close_when_flushed) return;
+  if (c->linger && c->fd >= 0) net_shut(c);
   else conn_lost(c);
 }

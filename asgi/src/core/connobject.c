@@ -10,6 +10,7 @@ Conn *conn_new(Core *core, PyObject *client, PyObject *server) {
   c->core = (Core *) Py_NewRef((PyObject *) core);
   c->client = Py_NewRef(client);
   c->server = Py_NewRef(server);
+  c->fd = -1;
   c->reading.conn = c->writing.conn = c;
   c->next = core->conns;
   if (core->conns) core->conns->prev = c;
@@ -57,7 +58,7 @@ static PyObject *conn_py_take(Conn *c, PyObject *unused) {
 }
 
 static bool queue_part(Conn *c, Outq *queue, PyObject *part) {
-  if (!PyBytes_Check(part)) {
+  if (!PyBytes_CheckExact(part)) { /* a subclass could run code when it is dropped */
     PyErr_SetString(PyExc_TypeError, "only bytes can be written");
     return false;
   }
@@ -71,7 +72,8 @@ static PyObject *conn_py_write(Conn *c, PyObject *const *parts, Py_ssize_t count
   }
   if (!c->running) net_flush(c);
   else c->corked = true;
-  c->pipe_full = c->out.bytes + c->sealed.bytes > c->core->high_water;
+  /* once full, it stays so until the sink has been told that it may go on */
+  c->pipe_full = c->pipe_full || pending_output(c) > c->core->high_water;
   return PyBool_FromLong(!c->pipe_full);
 }
 
@@ -101,12 +103,22 @@ static PyObject *conn_py_hold(Conn *c, PyObject *flag) {
 
 static PyObject *conn_get_buffered(Conn *c, void *unused) {
   (void) unused;
-  return PyLong_FromSize_t(c->out.bytes + c->sealed.bytes);
+  return PyLong_FromSize_t(pending_output(c));
 }
 
 static PyObject *conn_get_open(Conn *c, void *unused) {
   (void) unused;
   return PyBool_FromLong(c->state != IN_CLOSED);
+}
+
+static PyObject *conn_get_own_fields(Conn *c, void *unused) {
+  (void) unused;
+  return response_own_fields(c->core);
+}
+
+static PyObject *conn_get_held(Conn *c, void *unused) {
+  (void) unused;
+  return PyBool_FromLong(c->held);
 }
 
 static PyObject *conn_get_client(Conn *c, void *unused) {
@@ -130,6 +142,8 @@ static PyGetSetDef conn_getset[] = {
     {"buffered", (getter) conn_get_buffered, NULL, NULL, NULL},
     {"open", (getter) conn_get_open, NULL, NULL, NULL},
     {"client", (getter) conn_get_client, NULL, NULL, NULL},
+    {"held", (getter) conn_get_held, NULL, NULL, NULL},
+    {"own_fields", (getter) conn_get_own_fields, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

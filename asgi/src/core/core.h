@@ -1,12 +1,12 @@
 /* The server's three objects and what its parts say to one another.
  *
- * Core     the manager, its listeners and all that connections share
+ * Core     the epoll descriptor, its listeners and all that connections share
  * Conn     one connection: a machine fed with bytes; its socket is optional (tests, TLS)
  * Request  one request and its response, seen by the application as receive() and send()
  *
- * Ownership. Mongoose's connection holds the Conn while the socket is open. A Conn holds its
- * present Request; a Request only borrows its Conn and loses it when the response has ended or
- * the connection is gone. The Core holds every Request whose task has not ended. */
+ * Ownership. An open socket holds its Conn. A Conn holds its present Request; a Request only
+ * borrows its Conn and loses it when the response has ended or the connection is gone. The Core
+ * holds every Request whose task has not ended. */
 #ifndef ROOKERY_CORE_H
 #define ROOKERY_CORE_H
 
@@ -18,7 +18,6 @@
 #include "buffer.h"
 #include "chunked.h"
 #include "head.h"
-#include "mongoose_abi.h"
 #include "outq.h"
 
 typedef struct Core Core;
@@ -54,19 +53,19 @@ typedef struct {
 enum { RECEIVE_BUFFER = 128 * 1024, LISTENERS_MOST = 16 };
 
 typedef struct {
-  mongoose_conn *socket;
+  int fd;
   PyObject *server; /* what scopes say, or NULL when it differs by connection */
   bool tcp;
 } Listener;
 
 struct Core {
   PyObject_HEAD
-  mongoose_mgr mgr;
-  bool manager_open, polling, stepping, stopping, poll_scheduled, resting;
+  int epoll; /* -1 once closed */
+  bool polling, stepping, stopping, poll_scheduled, resting;
   /* Python's side */
   PyObject *app, *loop, *create_future;
   PyObject *hook_websocket, *hook_failed, *hook_refused, *hook_forwarded, *hook_accepted;
-  PyObject *state, *http_template, *websocket_template, *access, *error;
+  PyObject *state, *http_template, *websocket_template, *asgi_versions, *access, *error;
   PyObject *root_path_raw, *root_path;
   bool send_date, send_server;
   uint8_t task_mode;
@@ -96,7 +95,7 @@ typedef enum { IN_HEAD, IN_SIZED, IN_CHUNKED, IN_DONE, IN_PIPE, IN_DISCARD, IN_C
 struct Conn {
   PyObject_HEAD
   Core *core;
-  mongoose_conn *socket; /* NULL without a socket or after closing */
+  int fd; /* -1 without a socket or after closing */
   Conn *prev, *next, *next_ready, *next_doomed;
   PyObject *client, *server, *filter, *sink;
   Request *request;
@@ -112,7 +111,12 @@ struct Conn {
   uint8_t state;  /* an InState */
   bool running, is_ready, paused, held, eof, half_closed, secure, close_when_flushed, linger, corked;
   bool pipe_full, said_farewell;
+  bool stalled; /* further requests wait until the client has read its responses */
 };
+
+static inline size_t pending_output(const Conn *c) {
+  return c->out.bytes + c->sealed.bytes;
+}
 
 /* --- a request --------------------------------------------------------------------------------- */
 
@@ -126,7 +130,7 @@ struct Request {
   Request *prev, *next;
   PyObject *scope, *body, *task, *receivers, *senders, *log_line;
   int64_t declared, sent; /* the response's content-length (or -1) and body bytes so far */
-  int64_t started_at;
+  int64_t started_at; /* microseconds; 0 where no one logs */
   char *head;
   size_t head_length, head_capacity;
   uint16_t status;
@@ -148,10 +152,11 @@ void conn_refuse(Conn *c, int status);
 void conn_tell_refused(Conn *c, int status);
 void conn_response_ended(Conn *c, bool keep_alive);
 void conn_close_gently(Conn *c, bool linger);
+void conn_make_ready(Conn *c);
 bool conn_is_full(const Conn *c);
 void conn_body_taken(Conn *c);
 void conn_drained(Conn *c);
-bool conn_is_idle(const Conn *c);
+bool conn_is_between(const Conn *c);
 void conn_drop_head(Conn *c);
 void conn_set_wait(Conn *c); /* chooses the time-out of what is awaited now */
 
@@ -170,11 +175,13 @@ void request_disconnect(Request *r, bool gone);
 void request_wake_senders(Request *r);
 PyObject *request_message(Request *r); /* NULL without an error: nothing to say yet */
 void request_log(Request *r);
+void request_log_refused(Conn *c, int status);
 void wake(PyObject **waiters);
 
 /* response.c */
 PyObject *request_send(Request *r, PyObject *message);
 bool response_write_error(Conn *c, int status);
+PyObject *response_own_fields(Core *core);
 
 /* awaitable.c */
 extern PyTypeObject AwaitableType;
@@ -188,7 +195,7 @@ PyObject *await_send(Request *r);
 /* tasks.c */
 bool tasks_setup(PyObject *module);
 bool tasks_choose(Core *core);
-PyObject *task_start(Core *core, PyObject *coroutine);
+PyObject *task_start(Core *core, PyObject *awaitable);
 bool tasks_was_cancelled(void); /* whether that is what the present error says */
 PyObject *tasks_adopt_loop(PyObject *module, PyObject *loop_type);
 
@@ -208,6 +215,7 @@ void deadline_watch_output(Conn *c);
 void deadline_clear(Core *core, Deadline *deadline);
 void deadlines_expire(Core *core);
 int64_t clock_ms(void);
+int64_t clock_us(void);
 
 /* module.c */
 extern PyObject *ClientDisconnected;

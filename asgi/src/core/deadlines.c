@@ -3,10 +3,14 @@
 
 #include "core.h"
 
-int64_t clock_ms(void) {
+int64_t clock_us(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+  return (int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t clock_ms(void) {
+  return clock_us() / 1000;
 }
 
 void deadline_clear(Core *core, Deadline *d) {
@@ -39,7 +43,7 @@ void deadline_set(Conn *c, Wait kind) {
 
 /* Called when output is pending and again when it is gone. */
 void deadline_watch_output(Conn *c) {
-  bool pending = c->out.bytes + c->sealed.bytes > 0;
+  bool pending = pending_output(c) > 0;
   if (pending && c->writing.kind == WAIT_NONE) enter(c->core, &c->writing, WAIT_WRITE, c->bytes_out);
   else if (!pending) deadline_clear(c->core, &c->writing);
 }

@@ -68,23 +68,31 @@ void conn_tell_refused(Conn *c, int status) {
   Py_XDECREF(done);
 }
 
+/* Whether the request whose bytes are arriving has been answered, at least in part. */
+static bool is_answered(const Conn *c) {
+  if (c->request != NULL) return c->request->out >= OUT_STREAMING;
+  return c->state == IN_SIZED || c->state == IN_CHUNKED; /* the rest of its body was read over */
+}
+
 void conn_refuse(Conn *c, int status) {
   Request *r = c->request;
-  bool begun = r != NULL && r->out >= OUT_STREAMING;
+  bool answered = is_answered(c);
   c->core->counters.refused++;
   conn_tell_refused(c, status);
+  if (r || !answered) request_log_refused(c, status);
   if (r) {
     Py_INCREF(r);
     request_leave(c);
     request_disconnect(r, true);
     Py_DECREF(r);
   }
-  if (!begun && !response_write_error(c, status)) core_trouble(c->core);
+  if (!answered && !response_write_error(c, status)) core_trouble(c->core);
   conn_close_gently(c, true);
 }
 
-static void make_ready(Conn *c) {
+void conn_make_ready(Conn *c) {
   Core *core = c->core;
+  c->stalled = false;
   if (c->is_ready) return;
   c->is_ready = true;
   Py_INCREF(c);
@@ -105,7 +113,7 @@ void conn_response_ended(Conn *c, bool keep_alive) {
   if (unread) c->discarded = 0;
   else if (c->state == IN_DONE) c->state = IN_HEAD;
   if (c->running) return;
-  if (c->state == IN_HEAD && (c->in.length || c->eof)) make_ready(c);
+  if (c->state == IN_HEAD && (c->in.length || c->eof)) conn_make_ready(c);
   if (c->paused) net_watch(c);
   if (!c->is_ready) conn_set_wait(c);
 }

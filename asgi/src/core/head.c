@@ -211,8 +211,8 @@ static int version_byte(Head *head, unsigned char c, uint32_t at) {
   if (at < 5) return c == (unsigned char) expected[at] ? 0 : -400;
   if (at == 5) return c == '1' ? 0 : (c >= '0' && c <= '9' ? -505 : -400);
   if (at == 6) return c == '.' ? 0 : -400;
-  if (c != '0' && c != '1') return c >= '2' && c <= '9' ? -505 : -400;
-  head->minor_version = (uint8_t) (c - '0');
+  if (c < '0' || c > '9') return -400;
+  head->minor_version = c != '0'; /* a later 1.x is answered as 1.1 (RFC 9110, section 2.5) */
   return 0;
 }
 

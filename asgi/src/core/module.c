@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include "bindings.h"
 #include "phrases.h"
@@ -62,18 +64,20 @@ static bool take_python(Core *core, PyObject *app, PyObject *loop, PyObject *sta
   return core->create_future != NULL && tasks_choose(core);
 }
 
-static bool open_manager(Core *core) {
+static bool open_epoll(Core *core) {
   core->rx = malloc(RECEIVE_BUFFER);
   core->now = clock_ms();
-  if (core->rx == NULL) {
-    PyErr_NoMemory();
-    return false;
-  }
-  if (mongoose.mgr_init == NULL) return true; /* not bound: a core for connections without sockets */
-  mongoose.mgr_init(&core->mgr);
-  core->manager_open = core->mgr.epoll_fd >= 0;
-  if (!core->manager_open) PyErr_SetFromErrno(PyExc_OSError);
-  return core->manager_open;
+  core->epoll = epoll_create1(EPOLL_CLOEXEC);
+  if (core->rx == NULL) PyErr_NoMemory();
+  else if (core->epoll < 0) PyErr_SetFromErrno(PyExc_OSError);
+  return !PyErr_Occurred();
+}
+
+/* A core whose making failed must not close descriptor 0. */
+static PyObject *core_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+  Core *core = (Core *) PyType_GenericNew(type, args, kwargs);
+  if (core != NULL) core->epoll = -1;
+  return (PyObject *) core;
 }
 
 static int core_init(Core *core, PyObject *args, PyObject *kwargs) {
@@ -101,18 +105,16 @@ static int core_init(Core *core, PyObject *args, PyObject *kwargs) {
   core->send_date = date, core->send_server = server;
   set_waits(core, &s);
   bool whole = take_hooks(core, hooks) && take_python(core, app, loop, state, access) &&
-               scope_setup(core, root_path) && open_manager(core);
+               scope_setup(core, root_path) && open_epoll(core);
   return whole ? 0 : -1;
 }
 
 static PyObject *core_close(Core *core, PyObject *unused) {
   (void) unused;
   while (core->conns) conn_lost(core->conns);
-  if (core->manager_open) {
-    net_stop_listening(core);
-    core->manager_open = false;
-    mongoose.mgr_free(&core->mgr);
-  }
+  net_stop_listening(core);
+  if (core->epoll >= 0) close(core->epoll);
+  core->epoll = -1;
   Py_RETURN_NONE;
 }
 
@@ -123,6 +125,7 @@ static void core_dealloc(Core *core) {
   PyObject **owned[] = {&core->app, &core->loop, &core->create_future, &core->hook_websocket,
                         &core->hook_failed, &core->hook_refused, &core->hook_forwarded,
                         &core->hook_accepted, &core->state, &core->http_template, &core->websocket_template,
+                        &core->asgi_versions,
                         &core->access, &core->error, &core->root_path, &core->root_path_raw};
   for (size_t i = 0; i < sizeof(owned) / sizeof(owned[0]); i++) Py_CLEAR(*owned[i]);
   PyObject_Free(core);
@@ -130,17 +133,13 @@ static void core_dealloc(Core *core) {
 
 static PyObject *core_fileno(Core *core, PyObject *unused) {
   (void) unused;
-  return PyLong_FromLong(core->manager_open ? core->mgr.epoll_fd : -1);
+  return PyLong_FromLong(core->epoll);
 }
 
 static PyObject *core_listen(Core *core, PyObject *args) {
   int fd, tcp;
   PyObject *server;
   if (!PyArg_ParseTuple(args, "iOp", &fd, &server, &tcp)) return NULL;
-  if (!core->manager_open) {
-    PyErr_SetString(PyExc_RuntimeError, "Mongoose was not bound");
-    return NULL;
-  }
   if (!net_listen(core, fd, server, tcp)) return NULL;
   Py_RETURN_NONE;
 }
@@ -157,13 +156,16 @@ static PyObject *core_stop_listening(Core *core, PyObject *unused) {
   Py_RETURN_NONE;
 }
 
-/* From now on every response is the last of its connection; idle connections end at once. */
+/* From now on every response is the last of its connection; idle connections end at once, and
+ * those whose client is still reading when it has read. */
 static PyObject *core_begin_stop(Core *core, PyObject *unused) {
   (void) unused;
   core->stopping = true;
   for (Conn *c = core->conns, *next; c != NULL; c = next) {
     next = c->next;
-    if (conn_is_idle(c)) conn_lost(c);
+    if (!conn_is_between(c)) continue;
+    if (pending_output(c)) conn_close_gently(c, true);
+    else conn_lost(c);
   }
   Py_RETURN_NONE;
 }
@@ -216,23 +218,13 @@ PyTypeObject CoreType = {
     .tp_basicsize = sizeof(Core),
     .tp_dealloc = (destructor) core_dealloc,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "Mongoose's manager with its listeners and connections.",
+    .tp_doc = "An epoll descriptor with its listeners and connections.",
     .tp_methods = core_methods,
     .tp_init = (initproc) core_init,
-    .tp_new = PyType_GenericNew,
+    .tp_new = core_new,
 };
 
 /* --- the module ------------------------------------------------------------------------------------------- */
-
-static PyObject *bind_mongoose(PyObject *module, PyObject *path) {
-  PyObject *encoded = NULL;
-  (void) module;
-  if (!PyUnicode_FSConverter(path, &encoded)) return NULL;
-  const char *wrong = mongoose_bind(PyBytes_AS_STRING(encoded));
-  Py_DECREF(encoded);
-  if (wrong == NULL) Py_RETURN_NONE;
-  return PyUnicode_FromString(wrong);
-}
 
 static PyObject *phrase_of(PyObject *module, PyObject *status) {
   long number = PyLong_AsLong(status);
@@ -258,7 +250,6 @@ static bool setup_strings(void) {
 }
 
 static PyMethodDef module_methods[] = {
-    {"bind_mongoose", bind_mongoose, METH_O, "Finds Mongoose; returns None or what is wrong."},
     {"adopt_loop", tasks_adopt_loop, METH_O, "Lets a loop class start tasks at once."},
     {"phrase", phrase_of, METH_O, "The reason phrase of a status."},
     {"parse_head", testing_parse_head, METH_VARARGS, "Parses a head given in pieces."},
@@ -285,8 +276,7 @@ static bool add_types(PyObject *module) {
   }
   ClientDisconnected = PyErr_NewExceptionWithDoc(
       "rookery_asgi.ClientDisconnected", "The client has closed the connection.", PyExc_OSError, NULL);
-  return ClientDisconnected && PyModule_AddObjectRef(module, "ClientDisconnected", ClientDisconnected) == 0 &&
-         PyModule_AddStringConstant(module, "WHEEL", MONGOOSE_WHEEL) == 0;
+  return ClientDisconnected && PyModule_AddObjectRef(module, "ClientDisconnected", ClientDisconnected) == 0;
 }
 
 PyMODINIT_FUNC PyInit__core(void) {

@@ -1,4 +1,4 @@
-/* Sockets: what Mongoose's epoll descriptor reports is read, written, accepted and closed here. */
+/* Sockets: what the epoll descriptor reports is read, written, accepted and closed here. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -12,28 +12,25 @@
 
 enum { EVENTS_MOST = 256, ACCEPTS_MOST = 256, VECTORS_MOST = 16 };
 
-static int fd_of(const mongoose_conn *socket) {
-  return (int) (size_t) socket->fd;
-}
-
 /* --- watching ------------------------------------------------------------------------------------- */
 
-static void watch(mongoose_conn *socket, uint32_t events) {
-  struct epoll_event event = {.events = events, .data = {.ptr = socket}};
-  epoll_ctl(socket->mgr->epoll_fd, EPOLL_CTL_MOD, fd_of(socket), &event);
+/* `target` is the Conn or the Listener that the descriptor belongs to. */
+static bool watch(const Core *core, int how, int fd, uint32_t events, void *target) {
+  struct epoll_event event = {.events = events, .data = {.ptr = target}};
+  return epoll_ctl(core->epoll, how, fd, &event) == 0;
 }
 
 /* While reading rests, EPOLLRDHUP still tells of a client that leaves; once is enough. */
 void net_watch(Conn *c) {
-  if (c->socket == NULL || c->state == IN_CLOSED) return;
+  if (c->fd < 0 || c->state == IN_CLOSED) return;
   if (c->paused && !conn_is_full(c)) c->paused = false;
   uint32_t wanted = 0;
-  if (c->out.bytes + c->sealed.bytes) wanted |= EPOLLOUT;
+  if (pending_output(c)) wanted |= EPOLLOUT;
   if (!c->paused && !c->eof) wanted |= EPOLLIN;
   else if (!c->eof && !c->half_closed) wanted |= EPOLLRDHUP;
   if (wanted == c->watching) return;
   c->watching = wanted;
-  watch(c->socket, wanted);
+  watch(c->core, EPOLL_CTL_MOD, c->fd, wanted, c);
 }
 
 /* --- writing --------------------------------------------------------------------------------------- */
@@ -42,7 +39,7 @@ void net_watch(Conn *c) {
 static bool seal(Conn *c) {
   PyObject *plain = c->out.bytes ? outq_take(&c->out) : NULL;
   PyObject *sealed = plain ? PyObject_CallMethodOneArg(c->filter, str_seal, plain) : NULL;
-  bool sound = c->out.bytes == 0 && (plain == NULL || (sealed && PyBytes_Check(sealed)));
+  bool sound = c->out.bytes == 0 && (plain == NULL || (sealed && PyBytes_CheckExact(sealed)));
   if (sound && sealed) sound = outq_add_object(&c->sealed, sealed);
   Py_XDECREF(plain);
   Py_XDECREF(sealed);
@@ -53,7 +50,7 @@ static bool say_farewell(Conn *c) {
   if (!c->close_when_flushed || c->said_farewell) return true;
   c->said_farewell = true;
   PyObject *last = PyObject_CallMethodNoArgs(c->filter, str_farewell);
-  bool sound = last && PyBytes_Check(last) && outq_add_object(&c->sealed, last);
+  bool sound = last && PyBytes_CheckExact(last) && outq_add_object(&c->sealed, last);
   Py_XDECREF(last);
   return sound;
 }
@@ -69,7 +66,7 @@ static ssize_t write_some(Conn *c, const Outq *queue) {
   struct iovec vectors[VECTORS_MOST];
   int count = outq_vectors(queue, vectors, VECTORS_MOST);
   ssize_t written;
-  do written = write_once(fd_of(c->socket), vectors, count);
+  do written = write_once(c->fd, vectors, count);
   while (written < 0 && errno == EINTR);
   return written;
 }
@@ -93,7 +90,7 @@ void net_flush(Conn *c) {
     conn_lost(c);
     return;
   }
-  if (c->socket && !write_all(c, c->filter ? &c->sealed : &c->out)) {
+  if (c->fd >= 0 && !write_all(c, c->filter ? &c->sealed : &c->out)) {
     conn_lost(c);
     return;
   }
@@ -124,7 +121,7 @@ static void readable(Conn *c) {
     net_watch(c);
     return;
   }
-  ssize_t count = recv(fd_of(c->socket), c->core->rx, RECEIVE_BUFFER, MSG_DONTWAIT);
+  ssize_t count = recv(c->fd, c->core->rx, RECEIVE_BUFFER, MSG_DONTWAIT);
   c->burst = 0;
   if (count > 0) received(c, c->core->rx, (size_t) count);
   else if (count == 0) conn_eof(c);
@@ -150,33 +147,26 @@ static void dispatch(Conn *c, uint32_t events) {
 /* --- closing ----------------------------------------------------------------------------------------- */
 
 void net_shut(Conn *c) {
-  shutdown(fd_of(c->socket), SHUT_WR);
+  shutdown(c->fd, SHUT_WR);
   c->linger = false;
   c->close_when_flushed = false;
   deadline_set(c, WAIT_LINGER);
   net_watch(c);
 }
 
-static void on_event(mongoose_conn *socket, int event, void *data) {
-  Conn *c = socket->fn_data;
-  (void) data;
-  if (event != MONGOOSE_EV_CLOSE || c == NULL) return;
-  c->socket = NULL;
-  Py_DECREF((PyObject *) c);
-}
-
-/* The descriptor goes at once. Mongoose's connection stays until the round is over, because the
- * events still to be looked at may point to it. */
+/* The descriptor goes at once. The socket's reference stays until the round is over, because the
+ * events still to be looked at may point to the Conn. */
 void net_close(Conn *c) {
   Core *core = c->core;
-  if (c->socket == NULL) return;
+  if (c->fd < 0) return;
   outq_clear(&c->out);
   outq_clear(&c->sealed);
-  epoll_ctl(core->mgr.epoll_fd, EPOLL_CTL_DEL, fd_of(c->socket), NULL);
-  close(fd_of(c->socket));
+  watch(core, EPOLL_CTL_DEL, c->fd, 0, NULL); /* closing does not, where a child inherited it */
+  close(c->fd);
+  c->fd = -1;
   if (core->resting) net_wake_listeners(core);
   if (!core->polling) {
-    mongoose_close(c->socket);
+    Py_DECREF((PyObject *) c);
     return;
   }
   c->next_doomed = core->doomed;
@@ -187,7 +177,7 @@ static void bury(Core *core) {
   while (core->doomed) {
     Conn *c = core->doomed;
     core->doomed = c->next_doomed;
-    mongoose_close(c->socket);
+    Py_DECREF((PyObject *) c);
   }
 }
 
@@ -234,28 +224,35 @@ static bool adopt(Core *core, const Listener *listener, int fd, const struct soc
   Py_XDECREF(client);
   Py_XDECREF(server);
   if (c == NULL) return false;
-  c->socket = mongoose_open(&core->mgr, fd, on_event, c);
-  if (c->socket == NULL) {
+  if (!watch(core, EPOLL_CTL_ADD, fd, EPOLLIN, c)) {
     Py_DECREF(c);
     return false;
   }
-  c->watching = EPOLLIN; /* that is how Mongoose begins */
+  c->fd = fd; /* the reference is now the socket's */
+  c->watching = EPOLLIN;
   if (!add_filter(c)) {
     core_trouble(core);
-    conn_lost(c); /* the reference now belongs to Mongoose's connection */
+    conn_lost(c);
   }
   return true;
+}
+
+static void watch_listeners(Core *core, uint32_t events) {
+  for (int i = 0; i < core->listener_count; i++) {
+    Listener *listener = &core->listeners[i];
+    watch(core, EPOLL_CTL_MOD, listener->fd, events, listener);
+  }
 }
 
 static void rest(Core *core) {
   core->resting = true;
   core->counters.rests++;
-  for (int i = 0; i < core->listener_count; i++) watch(core->listeners[i].socket, 0);
+  watch_listeners(core, 0);
 }
 
 void net_wake_listeners(Core *core) {
   core->resting = false;
-  for (int i = 0; i < core->listener_count; i++) watch(core->listeners[i].socket, EPOLLIN);
+  watch_listeners(core, EPOLLIN);
 }
 
 /* Out of descriptors or memory: what waits stays in the backlog until there is room again. */
@@ -272,7 +269,7 @@ static void accept_all(Core *core, const Listener *listener) {
       rest(core);
       return;
     }
-    fd = accept4(fd_of(listener->socket), (struct sockaddr *) &peer, &length,
+    fd = accept4(listener->fd, (struct sockaddr *) &peer, &length,
                  SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
       if (must_rest(errno)) rest(core);
@@ -287,22 +284,18 @@ static void accept_all(Core *core, const Listener *listener) {
   }
 }
 
-static void ignore_event(mongoose_conn *socket, int event, void *data) {
-  (void) socket, (void) event, (void) data;
-}
-
 bool net_listen(Core *core, int fd, PyObject *server, bool tcp) {
   if (core->listener_count == LISTENERS_MOST) {
     PyErr_SetString(PyExc_ValueError, "too many listening sockets");
     return false;
   }
-  mongoose_conn *socket = mongoose_open(&core->mgr, fd, ignore_event, NULL);
-  if (socket == NULL) {
-    PyErr_NoMemory();
+  Listener *listener = &core->listeners[core->listener_count];
+  if (!watch(core, EPOLL_CTL_ADD, fd, EPOLLIN, listener)) {
+    PyErr_SetFromErrno(PyExc_OSError);
     return false;
   }
-  core->listeners[core->listener_count++] =
-      (Listener) {socket, server == Py_None ? NULL : Py_NewRef(server), tcp};
+  *listener = (Listener) {fd, server == Py_None ? NULL : Py_NewRef(server), tcp};
+  core->listener_count++;
   return true;
 }
 
@@ -310,8 +303,7 @@ bool net_listen(Core *core, int fd, PyObject *server, bool tcp) {
 void net_stop_listening(Core *core) {
   while (core->listener_count) {
     Listener *listener = &core->listeners[--core->listener_count];
-    epoll_ctl(core->mgr.epoll_fd, EPOLL_CTL_DEL, fd_of(listener->socket), NULL);
-    mongoose_close(listener->socket);
+    watch(core, EPOLL_CTL_DEL, listener->fd, 0, NULL);
     Py_CLEAR(listener->server);
   }
   core->resting = false;
@@ -319,11 +311,9 @@ void net_stop_listening(Core *core) {
 
 /* --- a round ------------------------------------------------------------------------------------------- */
 
-static const Listener *listener_of(const Core *core, const mongoose_conn *socket) {
-  for (int i = 0; i < core->listener_count; i++) {
-    if (core->listeners[i].socket == socket) return &core->listeners[i];
-  }
-  return NULL;
+static bool is_listener(const Core *core, const void *target) {
+  uintptr_t at = (uintptr_t) target, first = (uintptr_t) core->listeners;
+  return at >= first && at < first + sizeof(core->listeners);
 }
 
 static void run_ready(Core *core) {
@@ -339,13 +329,9 @@ static void run_ready(Core *core) {
 }
 
 static void look_at(Core *core, const struct epoll_event *event) {
-  mongoose_conn *socket = event->data.ptr;
-  if (socket->fn_data != NULL) {
-    dispatch(socket->fn_data, event->events);
-    return;
-  }
-  const Listener *listener = listener_of(core, socket);
-  if (listener != NULL) accept_all(core, listener);
+  const Listener *listener = event->data.ptr;
+  if (!is_listener(core, listener)) dispatch(event->data.ptr, event->events);
+  else if (listener < core->listeners + core->listener_count) accept_all(core, listener);
 }
 
 static PyObject *raise_kept(Core *core) {
@@ -363,7 +349,7 @@ PyObject *core_poll(Core *core, PyObject *unused) {
   core->polling = true;
   core->poll_scheduled = false;
   core->now = clock_ms();
-  int count = core->manager_open ? epoll_wait(core->mgr.epoll_fd, events, EVENTS_MOST, 0) : 0;
+  int count = core->epoll >= 0 ? epoll_wait(core->epoll, events, EVENTS_MOST, 0) : 0;
   for (int i = 0; i < count; i++) look_at(core, &events[i]);
   run_ready(core);
   bury(core);

@@ -118,6 +118,7 @@ static PyObject *request_receive(Request *r, PyObject *unused) {
 
 static bool prepare_log(Request *r, Conn *c, const Head *head, const unsigned char *bytes) {
   if (r->core->access == Py_None) return true;
+  r->started_at = clock_us();
   PyObject *method = PyDict_GetItemWithError(r->scope, str_method);
   PyObject *client = PyDict_GetItemWithError(r->scope, str_client);
   r->log_line = Py_BuildValue("(OOy#)", client ? client : c->client, method ? method : Py_None,
@@ -126,14 +127,30 @@ static bool prepare_log(Request *r, Conn *c, const Head *head, const unsigned ch
   return r->log_line != NULL;
 }
 
+static void add_entry(Core *core, PyObject *entry) {
+  if (entry == NULL || PyList_Append(core->access, entry) < 0) core_trouble(core);
+  Py_XDECREF(entry);
+}
+
 /* One tuple per request; Python's side formats them by the hundred. */
 void request_log(Request *r) {
   if (r->log_line == NULL) return;
-  double seconds = (double) (clock_ms() - r->started_at) / 1000.0;
-  PyObject *entry = Py_BuildValue("(NiLd)", r->log_line, (int) r->status, (long long) r->sent, seconds);
+  double seconds = (double) (clock_us() - r->started_at) / 1e6;
+  PyObject *line = r->log_line;
   r->log_line = NULL;
-  if (entry == NULL || PyList_Append(r->core->access, entry) < 0) core_trouble(r->core);
-  Py_XDECREF(entry);
+  add_entry(r->core, Py_BuildValue("(NiLd)", line, (int) r->status, (long long) r->sent, seconds));
+}
+
+/* What was refused before it was a request has neither method nor target. */
+void request_log_refused(Conn *c, int status) {
+  Request *r = c->request;
+  if (c->core->access == Py_None) return;
+  if (r == NULL) {
+    add_entry(c->core, Py_BuildValue("((Osy)iid)", c->client, "", "", status, 0, 0.0));
+    return;
+  }
+  if (r->out < OUT_STREAMING) r->status = (uint16_t) status;
+  request_log(r);
 }
 
 /* --- the task ---------------------------------------------------------------------------------------- */
@@ -296,7 +313,6 @@ Request *request_new(Conn *c, const Head *head, const unsigned char *bytes) {
   r->keep_alive = head->keep_alive;
   r->expects_continue = head->expect_continue;
   r->head_only = head->method_length == 4 && memcmp(bytes + head->method, "HEAD", 4) == 0;
-  r->started_at = c->core->now;
   r->scope = scope_http(c, head, bytes);
   if (r->scope == NULL || !prepare_log(r, c, head, bytes)) {
     Py_DECREF(r);

@@ -110,6 +110,12 @@ static bool read_connection(Request *r, const Field *f, Seen *seen) {
   return true;
 }
 
+/* A 204 has no body, so it can't have a length either (RFC 9110, section 8.6). */
+static bool read_given_length(Request *r, const Field *f, Seen *seen) {
+  seen->skip = r->status == 204;
+  return seen->skip || read_length(r, f);
+}
+
 static bool interpret(Request *r, const Field *f, Seen *seen) {
   switch (f->name_length) {
     case 4:
@@ -121,7 +127,7 @@ static bool interpret(Request *r, const Field *f, Seen *seen) {
     case 10:
       return !bytes_equal_nocase(f->name, 10, "connection") || read_connection(r, f, seen);
     case 14:
-      return !bytes_equal_nocase(f->name, 14, "content-length") || read_length(r, f);
+      return !bytes_equal_nocase(f->name, 14, "content-length") || read_given_length(r, f, seen);
     case 17:
       return !bytes_equal_nocase(f->name, 17, "transfer-encoding") || read_coding(f, seen);
     default:
@@ -141,17 +147,33 @@ static bool put_field(Request *r, const Field *f, Seen *seen) {
          put(r, (const char *) f->value, f->value_length) && PUT(r, "\r\n");
 }
 
+/* A new reference to the bytes; a bytearray or memoryview is copied. */
+static PyObject *bytes_of(PyObject *given) {
+  if (PyBytes_Check(given)) return Py_NewRef(given);
+  if (PyByteArray_Check(given) || PyMemoryView_Check(given)) return PyBytes_FromObject(given);
+  PyErr_SetString(PyExc_TypeError, "a response header is a pair of bytes");
+  return NULL;
+}
+
+static bool put_name_and_value(Request *r, PyObject *const *items, Seen *seen) {
+  PyObject *name = bytes_of(items[0]), *value = name ? bytes_of(items[1]) : NULL;
+  bool sound = value != NULL;
+  if (sound) {
+    Field f = {(unsigned char *) PyBytes_AS_STRING(name), (unsigned char *) PyBytes_AS_STRING(value),
+               (size_t) PyBytes_GET_SIZE(name), (size_t) PyBytes_GET_SIZE(value)};
+    sound = put_field(r, &f, seen);
+  }
+  Py_XDECREF(name);
+  Py_XDECREF(value);
+  return sound;
+}
+
 static bool put_pair(Request *r, PyObject *pair, Seen *seen) {
   PyObject *fast = PySequence_Fast(pair, "a response header is a pair of bytes");
   if (fast == NULL) return false;
-  PyObject **items = PySequence_Fast_ITEMS(fast);
-  bool sound = PySequence_Fast_GET_SIZE(fast) == 2 && PyBytes_Check(items[0]) && PyBytes_Check(items[1]);
-  if (!sound) PyErr_SetString(PyExc_TypeError, "a response header is a pair of bytes");
-  if (sound) {
-    Field f = {(unsigned char *) PyBytes_AS_STRING(items[0]), (unsigned char *) PyBytes_AS_STRING(items[1]),
-               (size_t) PyBytes_GET_SIZE(items[0]), (size_t) PyBytes_GET_SIZE(items[1])};
-    sound = put_field(r, &f, seen);
-  }
+  bool two = PySequence_Fast_GET_SIZE(fast) == 2;
+  if (!two) PyErr_SetString(PyExc_TypeError, "a response header is a pair of bytes");
+  bool sound = two && put_name_and_value(r, PySequence_Fast_ITEMS(fast), seen);
   Py_DECREF(fast);
   return sound;
 }
@@ -168,10 +190,12 @@ static bool put_fields(Request *r, PyObject *headers, Seen *seen) {
   return sound;
 }
 
+static const char server_line[] = "server: rookery-asgi\r\n";
+
 static bool put_defaults(Request *r, const Seen *seen) {
   size_t length;
   const char *date = date_line(&length);
-  if (r->core->send_server && !seen->server && !PUT(r, "server: rookery-asgi\r\n")) return false;
+  if (r->core->send_server && !seen->server && !PUT(r, server_line)) return false;
   if (r->core->send_date && !seen->date && !put(r, date, length)) return false;
   return true;
 }
@@ -290,7 +314,7 @@ static PyObject *after_chunk(Request *r) {
   Conn *c = r->conn;
   net_flush(c);
   if (r->conn == NULL) return await_nothing(); /* lost: the next send will say so */
-  if (c->out.bytes + c->sealed.bytes > r->core->high_water) return await_send(r);
+  if (pending_output(c) > r->core->high_water) return await_send(r);
   if (c->burst < BURST_MOST) return await_nothing();
   c->burst = 0;
   return await_turn();
@@ -357,14 +381,37 @@ PyObject *request_send(Request *r, PyObject *message) {
 /* --- the server's own responses ----------------------------------------------------------------------------------- */
 
 bool response_write_error(Conn *c, int status) {
-  char text[256];
-  const char *phrase = status_phrase(status);
+  char text[512];
+  size_t date_length;
+  const char *phrase = status_phrase(status), *date = date_line(&date_length);
   bool head_only = c->request && c->request->head_only;
   int length = snprintf(text, sizeof(text),
                         "HTTP/1.1 %d %s\r\ncontent-type: text/plain; charset=utf-8\r\n"
-                        "content-length: %zu\r\nconnection: close\r\n\r\n%s%s",
-                        status, phrase, strlen(phrase) + 1, head_only ? "" : phrase,
+                        "content-length: %zu\r\nconnection: close\r\n%s%.*s\r\n%s%s",
+                        status, phrase, strlen(phrase) + 1, c->core->send_server ? server_line : "",
+                        c->core->send_date ? (int) date_length : 0, date, head_only ? "" : phrase,
                         head_only ? "" : "\n");
   c->core->counters.responses[status / 100]++;
   return outq_add(&c->out, text, (size_t) length);
+}
+
+/* Adds ("name", "value") of a line "name: value" to the list. */
+static bool add_own_field(PyObject *fields, const char *line, size_t length) {
+  const char *colon = memchr(line, ':', length);
+  size_t name = (size_t) (colon - line);
+  PyObject *pair = Py_BuildValue("(y#y#)", line, (Py_ssize_t) name, colon + 2, (Py_ssize_t) (length - name - 4));
+  bool added = pair && PyList_Append(fields, pair) == 0;
+  Py_XDECREF(pair);
+  return added;
+}
+
+/* The fields that the server adds by itself, for those responses that are written in Python. */
+PyObject *response_own_fields(Core *core) {
+  size_t length;
+  const char *date = date_line(&length);
+  PyObject *fields = PyList_New(0);
+  bool whole = fields && (!core->send_server || add_own_field(fields, server_line, sizeof(server_line) - 1)) &&
+               (!core->send_date || add_own_field(fields, date, length));
+  if (!whole) Py_CLEAR(fields);
+  return fields;
 }

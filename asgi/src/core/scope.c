@@ -187,6 +187,8 @@ PyObject *scope_http(Conn *c, const Head *head, const unsigned char *bytes) {
   PyObject *scope = PyDict_Copy(c->core->http_template);
   if (scope == NULL) return NULL;
   bool whole =
+      put(scope, str_asgi, PyDict_Copy(c->core->asgi_versions)) &&
+      put(scope, str_extensions, PyDict_New()) &&
       put(scope, str_method, method_name(bytes + head->method, head->method_length)) &&
       (head->minor_version == 1 || PyDict_SetItem(scope, str_http_version, str_1_0) == 0) &&
       (!c->secure || PyDict_SetItem(scope, str_scheme, str_https) == 0) &&
@@ -199,6 +201,8 @@ PyObject *scope_websocket(Conn *c, const Head *head, const unsigned char *bytes)
   PyObject *scope = PyDict_Copy(c->core->websocket_template);
   if (scope == NULL) return NULL;
   bool whole = (!c->secure || PyDict_SetItem(scope, str_scheme, str_wss) == 0) &&
+               put(scope, str_asgi, PyDict_Copy(c->core->asgi_versions)) &&
+               put(scope, str_extensions, Py_BuildValue("{s{}}", "websocket.http.response")) &&
                put(scope, str_subprotocols, PyList_New(0)) && put_shared(scope, c, head, bytes) &&
                apply_forwarded(scope, c, head);
   if (!whole) Py_CLEAR(scope);
@@ -207,16 +211,12 @@ PyObject *scope_websocket(Conn *c, const Head *head, const unsigned char *bytes)
 
 /* --- templates -------------------------------------------------------------------------------------- */
 
-static PyObject *asgi_versions(void) {
-  return Py_BuildValue("{ssss}", "version", "3.0", "spec_version", "2.5");
-}
-
 static PyObject *make_template(PyObject *type, PyObject *scheme, PyObject *root_path) {
   PyObject *dict = PyDict_New();
-  PyObject *keys[] = {str_path, str_raw_path, str_headers, str_server, str_client, str_state};
+  PyObject *keys[] = {str_asgi, str_path, str_raw_path, str_headers, str_server, str_client, str_state,
+                      str_extensions};
   if (dict == NULL) return NULL;
   bool whole = PyDict_SetItem(dict, str_type, type) == 0 &&
-               put(dict, str_asgi, asgi_versions()) &&
                PyDict_SetItem(dict, str_http_version, str_1_1) == 0 &&
                PyDict_SetItem(dict, str_scheme, scheme) == 0 &&
                PyDict_SetItem(dict, str_query_string, bytes_empty) == 0 &&
@@ -229,17 +229,15 @@ static PyObject *make_template(PyObject *type, PyObject *scheme, PyObject *root_
 }
 
 bool scope_setup(Core *core, PyObject *root_path) {
+  core->asgi_versions = Py_BuildValue("{ssss}", "version", "3.0", "spec_version", "2.5");
   core->http_template = make_template(str_http, str_http, root_path);
   core->websocket_template = make_template(str_websocket, str_ws, root_path);
-  if (!setup_names() || !core->http_template || !core->websocket_template) return false;
+  if (!setup_names() || !core->asgi_versions || !core->http_template || !core->websocket_template) return false;
   if (PyUnicode_GET_LENGTH(root_path)) {
     core->root_path = Py_NewRef(root_path);
     core->root_path_raw = PyUnicode_AsUTF8String(root_path);
     if (core->root_path_raw == NULL) return false;
   }
   return PyDict_SetItem(core->http_template, str_method, Py_None) == 0 &&
-         put(core->http_template, str_extensions, PyDict_New()) &&
-         put(core->websocket_template, str_extensions,
-             Py_BuildValue("{s{}}", "websocket.http.response")) &&
          PyDict_SetItem(core->websocket_template, str_subprotocols, Py_None) == 0;
 }

@@ -8,7 +8,8 @@
 enum { TASK_QUEUED, TASK_CAPTURED, TASK_EAGER };
 enum { LOOPS_MOST = 4 };
 
-static PyObject *task_type, *cancelled_error, *task_name, *keywords, *keywords_eager;
+static PyObject *task_type, *ensure_future, *cancelled_error, *task_name;
+static PyObject *keywords, *keywords_eager, *keywords_loop;
 
 typedef struct {
   PyTypeObject *type;
@@ -100,12 +101,15 @@ bool tasks_setup(PyObject *module) {
   if (task_type != NULL) return true;
   PyObject *asyncio = PyImport_ImportModule("asyncio");
   task_type = asyncio ? PyObject_GetAttrString(asyncio, "Task") : NULL;
+  ensure_future = asyncio ? PyObject_GetAttrString(asyncio, "ensure_future") : NULL;
   cancelled_error = asyncio ? PyObject_GetAttrString(asyncio, "CancelledError") : NULL;
   Py_XDECREF(asyncio);
   task_name = PyUnicode_InternFromString("request");
   keywords = Py_BuildValue("(OO)", str_loop, str_name);
   keywords_eager = Py_BuildValue("(OOO)", str_loop, str_name, str_eager_start);
-  return task_type && cancelled_error && task_name && keywords && keywords_eager;
+  keywords_loop = Py_BuildValue("(O)", str_loop);
+  return task_type && ensure_future && cancelled_error && task_name && keywords && keywords_eager &&
+         keywords_loop;
 }
 
 bool tasks_was_cancelled(void) {
@@ -148,11 +152,18 @@ static PyObject *start(Core *core, PyObject *coroutine, bool at_once) {
   return task;
 }
 
+/* An application may also return another awaitable, as an object with __await__ is. */
+static PyObject *start_awaitable(Core *core, PyObject *awaitable) {
+  PyObject *arguments[] = {awaitable, core->loop};
+  return PyObject_Vectorcall(ensure_future, arguments, 1, keywords_loop);
+}
+
 /* A step may only be run from the loop's own callbacks, where no other task is the current one. */
-PyObject *task_start(Core *core, PyObject *coroutine) {
+PyObject *task_start(Core *core, PyObject *awaitable) {
+  if (!PyCoro_CheckExact(awaitable)) return start_awaitable(core, awaitable);
   bool nested = core->stepping;
   core->stepping = true;
-  PyObject *task = start(core, coroutine, core->polling && !nested);
+  PyObject *task = start(core, awaitable, core->polling && !nested);
   core->stepping = nested;
   return task;
 }

@@ -5,7 +5,6 @@ import functools
 import sys
 from typing import cast
 
-from rookery_asgi import _core
 from rookery_asgi.errors import BadOption
 
 LoopType = type[asyncio.AbstractEventLoop]
@@ -30,6 +29,8 @@ def loop_type(wanted: str) -> LoopType:
     base = base_loop(wanted)
     if sys.version_info >= (3, 12):
         return base
+    from rookery_asgi import _core  # the Mongoose adapter takes a loop as it is, without the core
+
     return _core.adopt_loop(cast("LoopType", type("Loop", (base,), {})))
 
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 class Options:
     """What the command line can say; names follow uvicorn's where it has the same thing."""
 
+    core: str = "c"
     host: str = "127.0.0.1"
     port: int = 8000
     uds: str | None = None
     fd: int | None = None
     backlog: int = 2048
     workers: int = 1
+    shared_socket: bool = False
     reload: bool = False
     reload_dirs: tuple[str, ...] = ()
     loop: str = "auto"

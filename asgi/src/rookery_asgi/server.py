@@ -2,18 +2,15 @@
 
 import asyncio
 import contextlib
-import gc
 import logging
-import resource
-import signal
 import socket
 import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from rookery_asgi import _core, mongoose, sockets
-from rookery_asgi.accesslog import AccessLog, write_stdout
+from rookery_asgi import _core, sockets
+from rookery_asgi.accesslog import AccessLog, Entry, write_stdout
 from rookery_asgi.lifespan import Lifespan
 from rookery_asgi.metrics import MetricsPage
 from rookery_asgi.options import Options
@@ -39,8 +36,9 @@ class Hooks:
         app: App,
         context: ssl.SSLContext | None,
         refused: Refused | None = None,
+        log: Callable[[Entry], object] | None = None,
     ) -> None:
-        """Those that are not wanted are None, which costs nothing."""
+        """Those that are not wanted are None, which costs nothing. `log` takes WebSockets' ends."""
         trust = Trust.parse(options.forwarded_allow_ips)
         self.refused = refused
         self.websocket = self._open_websocket if options.ws else None
@@ -48,7 +46,9 @@ class Hooks:
         self.accepted = self._seal if context is not None else None
         self.context = context
         self.sessions: set[Session] = set()
+        self.now = time.monotonic
         self._app = app
+        self._log = log
         self._limits = Limits(
             most=options.ws_max_size,
             deflate=options.ws_per_message_deflate,
@@ -68,13 +68,12 @@ class Hooks:
         """A client asks for a WebSocket."""
         offer = handshake.read_offer(scope["headers"])
         if isinstance(offer, handshake.Refusal):
-            session = Session(
-                conn, scope, handshake.Offer(b"", (), ""), self._limits, time.monotonic
-            )
+            nothing = handshake.Offer(b"", (), "")
+            session = Session(conn, scope, nothing, self._limits, self.now, self._log)
             session.refuse(offer.status, list(offer.headers))
             return session
         scope["subprotocols"] = list(offer.subprotocols)
-        session = Session(conn, scope, offer, self._limits, time.monotonic)
+        session = Session(conn, scope, offer, self._limits, self.now, self._log)
         session.task = asyncio.get_running_loop().create_task(session.run(self._app))
         self.sessions.add(session)
         session.task.add_done_callback(lambda _: self.sessions.discard(session))
@@ -123,7 +122,6 @@ class Server:
 
         Nothing listens before the application's start-up has completed.
         """
-        mongoose.bind()
         context = make_context(self._options)
         lifespan = Lifespan(self._app, mode=self._options.lifespan)
         await lifespan.start()
@@ -142,17 +140,14 @@ class Server:
         lifespan: Lifespan,
         context: ssl.SSLContext | None,
     ) -> Iterator[None]:
-        opened = list(given) if given is not None else [sockets.bind(self._options)]
-        self._hooks = Hooks(self._options, self._app, context, self._refused)
-        self._access = AccessLog(write_stdout) if self._options.access_log else None
+        opened = list(given) if given is not None else sockets.bind(self._options)
+        self._access = access = AccessLog(write_stdout) if self._options.access_log else None
+        log_end = access.entries.append if access is not None else None
+        self._hooks = Hooks(self._options, self._app, context, self._refused, log_end)
         loop = asyncio.get_running_loop()
         core = self._core = self._make_core(loop, lifespan)
         if self._page is not None:
             self._page.core = core
-        raise_descriptor_limit()
-        # what start-up has made lives as long as the process: the collector need not look again
-        gc.collect()
-        gc.freeze()
         try:
             for sock in opened:
                 self._listen(core, sock, secure=context is not None)
@@ -217,9 +212,9 @@ class Server:
             core.sweep()
             if self._access is not None:
                 self._access.flush()
-            now = time.monotonic()
-            for session in list(self._hooks.sessions) if self._hooks else ():
-                session.tick(now)
+            if (hooks := self._hooks) is not None:
+                for session in list(hooks.sessions):
+                    session.tick(hooks.now())
 
     async def _end_requests(self) -> None:
         assert self._core is not None
@@ -248,21 +243,8 @@ class Server:
             await asyncio.sleep(0.02)  # the core has no one to tell
 
     def _busy(self) -> bool:
+        """Whether an application runs, for HTTP or a WebSocket, or a connection is open."""
         assert self._core is not None
+        assert self._hooks is not None
         counters = self._core.counters()
-        return bool(counters["running"] or counters["open"])
-
-
-def raise_descriptor_limit() -> None:
-    """As many connections as the system allows."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def watch_signals(server: Server, loop: asyncio.AbstractEventLoop) -> None:
-    """SIGTERM and SIGINT stop, SIGHUP reloads the certificate."""
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, server.stop)
-    loop.add_signal_handler(signal.SIGHUP, server.reload_certificate)
+        return bool(counters["running"] or self._hooks.sessions or counters["open"])

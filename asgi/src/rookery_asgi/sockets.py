@@ -1,24 +1,28 @@
 """Listening sockets: TCP, unix and inherited ones."""
 
 import contextlib
+import errno
 import os
 import socket
 import stat
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from rookery_asgi.errors import CannotBind
 from rookery_asgi.options import Options
 
 Address = tuple[str, int | None] | None
+NOT_HERE = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not bound to
 
 
-def bind(options: Options, *, shared: bool = False) -> socket.socket:
-    """A bound socket that does not listen yet; `shared` lets several processes bind the address."""
+def bind(options: Options, *, shared: bool = False) -> list[socket.socket]:
+    """Bound sockets that do not listen yet; `shared` lets several processes bind the address."""
     if options.fd is not None:
-        return inherited(options.fd)
+        return [inherited(options.fd)]
     if options.uds is not None:
-        return bind_unix(options.uds)
+        return [bind_unix(options.uds)]
     return bind_tcp(options.host, options.port, shared=shared)
 
 
@@ -30,24 +34,62 @@ def inherited(fd: int) -> socket.socket:
         raise CannotBind(f"descriptor {fd} is no socket", error.strerror or error) from None
 
 
-def bind_tcp(host: str, port: int, *, shared: bool) -> socket.socket:
-    """The first address of the host that can be bound."""
+def addresses_of(host: str) -> list[tuple[socket.AddressFamily, tuple[Any, ...]]]:
+    """All addresses of a host, each once; "localhost" usually has two."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        found = socket.getaddrinfo(
+            host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
     except OSError as error:
         raise CannotBind(host, error.strerror or error) from None
-    sock = socket.socket(family, kind, protocol)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if shared:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    return list(dict.fromkeys((family, address) for family, _, _, _, address in found))
+
+
+def bind_tcp(host: str, port: int, *, shared: bool) -> list[socket.socket]:
+    """A socket on each address of the host, all on one port. One that the machine names but does
+    not have, as ::1 without IPv6, is left out where there is another."""
+    bound: list[socket.socket] = []
+    why = ""
+    addresses = addresses_of(host)
+    for family, address in addresses:
+        place = (address[0], port, *address[2:])
+        try:
+            sock = bind_one(family, place, shared=shared, alone=len(addresses) == 1)
+        except OSError as error:
+            why = error.strerror or str(error)
+            if error.errno in NOT_HERE:
+                continue
+            close_all(bound)
+            raise CannotBind(f"{host}:{port}", why) from None
+        bound.append(sock)
+        port = sock.getsockname()[1]
+    if not bound:
+        raise CannotBind(f"{host}:{port}", why)
+    return bound
+
+
+def bind_one(
+    family: socket.AddressFamily, place: tuple[Any, ...], *, shared: bool, alone: bool
+) -> socket.socket:
+    """A socket on one address; one beside others must not take their IPv4 clients, too."""
+    sock = socket.socket(family, socket.SOCK_STREAM)
     try:
-        sock.bind(address)
-    except OSError as error:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if family == socket.AF_INET6 and not alone:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.bind(place)
+    except OSError:
         sock.close()
-        raise CannotBind(f"{host}:{port}", error.strerror or error) from None
+        raise
     return sock
+
+
+def close_all(bound: Iterable[socket.socket]) -> None:
+    """Give the addresses back."""
+    for sock in bound:
+        sock.close()
 
 
 def bind_unix(path: str) -> socket.socket:

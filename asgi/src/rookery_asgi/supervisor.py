@@ -5,7 +5,6 @@ when its application is ready. A worker that dies is replaced and finds its back
 """
 
 import logging
-import os
 import signal
 import socket
 import subprocess
@@ -22,24 +21,23 @@ log = logging.getLogger("rookery_asgi")
 POLL_SECONDS = 0.1
 # A worker that dies sooner than this is replaced only after a pause.
 YOUNG_SECONDS = 1.0
-Command = Callable[[int], Sequence[str]]
+Command = Callable[[Sequence[int]], Sequence[str]]
 
 
 class Worker:
-    """One child process on one socket."""
+    """One child process on sockets of its own, or on those of all."""
 
-    def __init__(self, command: Command, sock: socket.socket) -> None:
+    def __init__(self, command: Command, socks: Sequence[socket.socket]) -> None:
         """Not started yet."""
         self._command = command
-        self._sock = sock
+        self._fds = [sock.fileno() for sock in socks]
         self._process: subprocess.Popen[bytes] | None = None
         self._started = 0.0
 
     def start(self) -> None:
-        """Start the process; it inherits the socket and nothing else."""
-        fd = self._sock.fileno()
+        """Start the process; it inherits the sockets and nothing else."""
         self._started = time.monotonic()
-        self._process = subprocess.Popen(list(self._command(fd)), pass_fds=[fd])
+        self._process = subprocess.Popen(list(self._command(self._fds)), pass_fds=self._fds)
 
     @property
     def status(self) -> int | None:
@@ -80,7 +78,7 @@ class Supervisor:
         self._changed = changed
         count = 1 if options.reload else options.workers
         self._sockets = bind_shared(options, count)
-        self._workers = [Worker(command, sock) for sock in self._sockets]
+        self._workers = [Worker(command, socks) for socks in self._sockets]
         self._stopping = False
         self._failed: int | None = None
         self._grace = options.timeout_graceful_shutdown + options.timeout_lifespan + 5.0
@@ -125,9 +123,10 @@ class Supervisor:
             worker.signal(signal.SIGTERM)
         for worker in self._workers:
             worker.stop(self._grace)
-        for sock in self._sockets:
-            sockets.remove_unix(sock, self._options.uds)
-            sock.close()
+        for socks in self._sockets:
+            for sock in socks:
+                sockets.remove_unix(sock, self._options.uds)
+                sock.close()
 
     def _on_stop(self, number: int, frame: FrameType | None) -> None:
         self._stopping = True
@@ -137,20 +136,23 @@ class Supervisor:
             worker.signal(signal.SIGHUP)
 
 
-def bind_shared(options: Options, count: int) -> list[socket.socket]:
-    """One socket per worker; what is not TCP can't share an address and is itself shared."""
-    first = sockets.bind(options, shared=count > 1)
-    bound = [first]
-    tcp = sockets.is_tcp(first) and options.fd is None
-    for _ in range(count - 1):
-        if tcp:
-            host, port = first.getsockname()[:2]
-            bound.append(sockets.bind_tcp(host, port, shared=True))
-        else:
-            bound.append(socket.socket(fileno=os.dup(first.fileno())))
-    return bound
+def bind_shared(options: Options, count: int) -> list[list[socket.socket]]:
+    """The sockets of each worker: its own on the same addresses, between which the kernel shares
+    out the clients, or the same for all. What is not TCP can only be the same."""
+    own = count > 1 and not options.shared_socket
+    first = sockets.bind(options, shared=own)
+    if own and sockets.is_tcp(first[0]) and options.fd is None:
+        port = first[0].getsockname()[1]
+        return [
+            first,
+            *(sockets.bind_tcp(options.host, port, shared=True) for _ in range(count - 1)),
+        ]
+    return [first] * count
 
 
 def worker_command(argv: Sequence[str]) -> Command:
-    """The same command line again, for a worker on the given descriptor."""
-    return lambda fd: [sys.executable, "-m", "rookery_asgi", *argv, "--worker-fd", str(fd)]
+    """The same command line again, for a worker on the given descriptors."""
+    return lambda fds: [
+        *(sys.executable, "-m", "rookery_asgi", *argv),
+        *(word for fd in fds for word in ("--worker-fd", str(fd))),
+    ]

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rookery_asgi import _core
 from rookery_asgi.types import Header
 
 MAGIC = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -71,17 +70,30 @@ def check_header(name: bytes, value: bytes) -> None:
         raise RuntimeError("a response header has a character that headers can't have")
 
 
-def render(status: int, headers: Iterable[Header], body: bytes = b"") -> bytes:
-    """An HTTP response."""
-    lines = [b"HTTP/1.1 %d %s" % (status, _core.phrase(status).encode())]
-    for name, value in headers:
+def phrase(status: int) -> str:
+    """The status in words; only the core knows them, and the adapter does without it."""
+    from rookery_asgi import _core
+
+    return _core.phrase(status)
+
+
+def render(status: int, headers: Iterable[Header], own: Iterable[Header], body: bytes) -> bytes:
+    """An HTTP response; `own` are the server's fields, where the application has not set them."""
+    lines = [b"HTTP/1.1 %d %s" % (status, phrase(status).encode())]
+    given = list(headers)
+    names = {name.lower() for name, _ in given}
+    for name, value in (*given, *(field for field in own if field[0] not in names)):
         check_header(name, value)
         lines.append(name + b": " + value)
     return b"\r\n".join([*lines, b"", body])
 
 
 def render_accept(
-    offer: Offer, subprotocol: str | None, extension: str | None, extra: Iterable[Header]
+    offer: Offer,
+    subprotocol: str | None,
+    extension: str | None,
+    extra: Iterable[Header],
+    own: Iterable[Header] = (),
 ) -> bytes:
     """The 101 that opens the WebSocket."""
     headers: list[Header] = [
@@ -94,17 +106,17 @@ def render_accept(
     if extension is not None:
         headers.append((b"sec-websocket-extensions", extension.encode()))
     headers += [(name, value) for name, value in extra if name.lower() not in OWN_HEADERS]
-    lines = [b"HTTP/1.1 101 Switching Protocols"]
-    for name, value in headers:
-        check_header(name, value)
-        lines.append(name + b": " + value)
-    return b"\r\n".join([*lines, b"", b""])
+    return render(101, headers, own, b"")
 
 
-def render_refusal(status: int, headers: Iterable[Header] = (), body: bytes | None = None) -> bytes:
+def render_refusal(
+    status: int, headers: Iterable[Header], body: bytes | None, own: Iterable[Header] = ()
+) -> bytes:
     """A whole response instead of the handshake, after which the connection ends."""
-    text = body if body is not None else (_core.phrase(status) + "\n").encode()
-    own: list[Header] = [(name, value) for name, value in headers if name.lower() != b"connection"]
-    if not any(name.lower() == b"content-length" for name, _ in own):
-        own.append((b"content-length", b"%d" % len(text)))
-    return render(status, [*own, (b"connection", b"close")], text)
+    text = body if body is not None else (phrase(status) + "\n").encode()
+    given: list[Header] = [
+        (name, value) for name, value in headers if name.lower() != b"connection"
+    ]
+    if not any(name.lower() == b"content-length" for name, _ in given):
+        given.append((b"content-length", b"%d" % len(text)))
+    return render(status, [*given, (b"connection", b"close")], own, text)

@@ -101,10 +101,9 @@ class Reader:
         self._most = most
         self._deflate = deflate
         self._first = 0
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._whole = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[Event]:
+    def feed(self, data: bytes | memoryview) -> Iterator[Event]:
         """The events that these bytes complete."""
         frames: list[tuple[int, bytes]] = []
         fault: Fault | None = None
@@ -147,17 +146,14 @@ class Reader:
     def _fragment(self, first: int, opcode: int, payload: bytes) -> Event | None:
         if opcode != MORE:
             self._first = first
-        self._size += len(payload)
-        if self._size > self._most:
+        # in one piece: there may be any number of small fragments, and each object has its price
+        self._whole += payload
+        if len(self._whole) > self._most:
             raise Broken(TOO_BIG, "message too big")
-        # an empty fragment adds nothing, and there may be any number of them
-        if payload:
-            self._parts.append(payload)
         if not first & FIN:
             return None
-        whole, begun = b"".join(self._parts), self._first
-        self._first = self._size = 0
-        self._parts = []
+        whole, begun = bytes(self._whole), self._first
+        self._first, self._whole = 0, bytearray()
         return self._message(begun, whole)
 
     def _message(self, first: int, payload: bytes) -> Event:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rookery_asgi._core import ClientDisconnected, Connection
+from rookery_asgi.accesslog import Entry
 from rookery_asgi.types import App, Header, Message, Scope
 from rookery_asgi.ws import handshake, messages
 from rookery_asgi.ws.deflate import Deflate, negotiate
@@ -16,6 +17,10 @@ from rookery_asgi.ws.messages import Binary, Closing, Event, Fault, Ping, Pong, 
 log = logging.getLogger("rookery_asgi")
 
 CLOSE_SECONDS = 10.0
+MESSAGE_BYTES = 300
+"""What a queued message takes beside its payload."""
+PIECE = 8192
+"""Bytes that are read at once: 128 KB may hold twenty thousand empty messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,36 @@ class State(enum.Enum):
     CLOSED = enum.auto()
 
 
+def target_of(scope: Scope) -> bytes:
+    """What the client asked for."""
+    query: bytes = scope["query_string"]
+    path: bytes = scope["raw_path"]
+    return path + b"?" + query if query else path
+
+
+class Waiters:
+    """Tasks that wait for the same change. One that gives up leaves nothing behind."""
+
+    def __init__(self) -> None:
+        """Nobody waits."""
+        self._futures: list[asyncio.Future[None]] = []
+
+    async def wait(self) -> None:
+        """Return after the next wake()."""
+        future = asyncio.get_running_loop().create_future()
+        self._futures.append(future)
+        try:
+            await future
+        finally:
+            self._futures.remove(future)
+
+    def wake(self) -> None:
+        """Let all of them look again."""
+        for future in self._futures:
+            if not future.done():
+                future.set_result(None)
+
+
 class Session:
     """The core calls data, eof, lost and drained; the application calls receive and send."""
 
@@ -52,8 +87,9 @@ class Session:
         offer: handshake.Offer,
         limits: Limits,
         now: Callable[[], float],
+        log: Callable[[Entry], object] | None = None,
     ) -> None:
-        """Nothing is answered before the application has decided."""
+        """Nothing is answered before the application has decided. `log` is told of its end."""
         self.state = State.CONNECTING
         self.task: asyncio.Task[None] | None = None
         self._conn = conn
@@ -61,13 +97,19 @@ class Session:
         self._offer = offer
         self._limits = limits
         self._now = now
-        self._early: list[bytes] = []
+        self._unread: deque[memoryview] = deque()
         self._inbox: deque[Message] = deque([{"type": "websocket.connect"}])
         self._queued = 0
         self._told_disconnect = False
-        self._receiver: asyncio.Future[None] | None = None
-        self._writers: list[asyncio.Future[None]] = []
+        self._receivers = Waiters()
+        self._writers = Waiters()
         self._full = False
+        self._pong: bytes | None = None
+        self._log = log
+        self._line = (scope["client"], "GET", target_of(scope))
+        self._began = now()
+        self._status = 0
+        self._sent = 0
         self._reader: Reader | None = None
         self._deflate: Deflate | None = None
         self._deadline = now() + limits.ping_interval
@@ -79,15 +121,17 @@ class Session:
 
     def data(self, data: bytes) -> None:
         """Bytes from the client."""
-        if self._reader is None:
-            self._early.append(data)
-            self._queued += len(data)
-            if self._queued > self._limits.queued:
-                self._conn.hold(True)
+        reader = self._reader
+        if reader is not None and len(data) <= PIECE and not self._unread:
+            self._hear(reader, data)
             return
-        for event in self._reader.feed(data):
-            if self.state is not State.CLOSED:
-                self._take(event)
+        self._unread.append(memoryview(data))
+        if reader is not None:
+            self._read_on(reader)
+            return
+        self._queued += len(data) + MESSAGE_BYTES
+        if self._queued > self._limits.queued:
+            self._conn.hold(True)
 
     def eof(self) -> None:
         """The client closed its side without a close frame."""
@@ -99,16 +143,34 @@ class Session:
             self._disconnected(messages.ABNORMAL, "")
         self.state = State.CLOSED
         self.drained()
+        if self._log is not None:
+            self._log((self._line, self._status, self._sent, self._now() - self._began))
 
     def drained(self) -> None:
         """The client has taken what was written."""
         self._full = False
-        writers, self._writers = self._writers, []
-        for writer in writers:
-            if not writer.done():
-                writer.set_result(None)
+        pong, self._pong = self._pong, None
+        if pong is not None and self.state is State.OPEN:
+            self._answer_ping(pong)
+        self._writers.wake()
 
     # --- what the client says
+
+    def _read_on(self, reader: Reader) -> None:
+        """Take what has come, up to what may be queued; the rest waits unread."""
+        while self._unread and self.state is not State.CLOSED and not self._is_full():
+            data = self._unread.popleft()
+            if len(data) > PIECE:
+                self._unread.appendleft(data[PIECE:])
+            self._hear(reader, data[:PIECE])
+
+    def _hear(self, reader: Reader, data: bytes | memoryview) -> None:
+        for event in reader.feed(data):
+            if self.state is not State.CLOSED:
+                self._take(event)
+
+    def _is_full(self) -> bool:
+        return self.state is State.OPEN and self._queued > self._limits.queued
 
     def _take(self, event: Event) -> None:
         match event:
@@ -118,22 +180,30 @@ class Session:
                 self._deliver({"type": "websocket.receive", "bytes": data}, len(data))
             case Ping(data):
                 if self.state is State.OPEN:
-                    self._conn.write(messages.write_control(messages.PONG, data))
+                    self._answer_ping(data)
             case Pong():
                 self._pinged = False
+                self._deadline = self._now() + self._limits.ping_interval
             case Closing(code, reason):
                 self._peer_closes(code, reason)
             case Fault(code, reason):
                 self._fail(code, reason)
 
+    def _answer_ping(self, data: bytes) -> None:
+        """Of a client that does not read, the last ping alone is answered (RFC 6455, 5.5.3)."""
+        if self._full:
+            self._pong = data
+        else:
+            self._full = not self._conn.write(messages.write_control(messages.PONG, data))
+
     def _deliver(self, message: Message, size: int) -> None:
         if self.state is not State.OPEN:
             return
         self._inbox.append(message)
-        self._queued += size + 1
-        if self._queued > self._limits.queued:
+        self._queued += size + MESSAGE_BYTES
+        if self._is_full():
             self._conn.hold(True)
-        self._wake()
+        self._receivers.wake()
 
     def _peer_closes(self, code: int, reason: str) -> None:
         if self.state is State.OPEN:
@@ -151,11 +221,7 @@ class Session:
 
     def _disconnected(self, code: int, reason: str) -> None:
         self._inbox.append({"type": "websocket.disconnect", "code": code, "reason": reason})
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._receiver is not None and not self._receiver.done():
-            self._receiver.set_result(None)
+        self._receivers.wake()
 
     # --- what the application asks
 
@@ -164,8 +230,7 @@ class Session:
         while not self._inbox:
             if self._told_disconnect:
                 return {"type": "websocket.disconnect", "code": messages.ABNORMAL, "reason": ""}
-            self._receiver = asyncio.get_running_loop().create_future()
-            await self._receiver
+            await self._receivers.wait()
         message = self._inbox.popleft()
         self._account(message)
         return message
@@ -174,9 +239,15 @@ class Session:
         if message["type"] == "websocket.disconnect":
             self._told_disconnect = True
         elif message["type"] == "websocket.receive":
-            self._queued -= len(message.get("text") or message.get("bytes") or b"") + 1
+            self._queued -= len(message.get("text") or message.get("bytes") or b"") + MESSAGE_BYTES
             if self._queued <= self._limits.queued // 2:
-                self._conn.hold(False)
+                self._go_on_reading()
+
+    def _go_on_reading(self) -> None:
+        if self._reader is not None:
+            self._read_on(self._reader)
+        if not self._is_full():
+            self._conn.hold(False)
 
     async def send(self, message: Message) -> None:
         """What the application wants the client to get."""
@@ -213,27 +284,27 @@ class Session:
         terms = negotiate(self._offer.extensions) if self._limits.deflate else None
         extension = terms.header() if terms else None
         headers = [(bytes(n), bytes(v)) for n, v in message.get("headers") or ()]
-        response = handshake.render_accept(self._offer, subprotocol, extension, headers)
+        response = handshake.render_accept(
+            self._offer, subprotocol, extension, headers, self._conn.own_fields
+        )
         self._deflate = Deflate(terms) if terms else None
         self._reader = Reader(most=self._limits.most, deflate=self._deflate)
-        self.state = State.OPEN
+        self.state, self._status = State.OPEN, 101
+        self._deadline = self._now() + self._limits.ping_interval
         self._conn.write(response)
-        early, self._early, self._queued = self._early, [], 0
-        self._conn.hold(False)
-        for data in early:
-            self.data(data)
+        self._queued = 0
+        self._go_on_reading()
 
     async def _send_message(self, message: Message) -> None:
         text = message.get("text")
         opcode = messages.TEXT if text is not None else messages.BINARY
         data = text.encode() if text is not None else bytes(message["bytes"])
         head, payload = messages.write_message(opcode, data, self._deflate)
+        self._sent += len(data)
         if not self._conn.write(head, payload):
             self._full = True
         while self._full:
-            writer = asyncio.get_running_loop().create_future()
-            self._writers.append(writer)
-            await writer
+            await self._writers.wait()
         if self.state is State.CLOSED:
             raise ClientDisconnected("the WebSocket is closed")
 
@@ -242,7 +313,7 @@ class Session:
         self._deadline = self._now() + CLOSE_SECONDS
         self._conn.write(messages.write_close(code, reason))
         self._disconnected(code, reason)
-        self._conn.hold(False)
+        self._go_on_reading()
 
     def _deny(self, message: Message) -> None:
         self._denial_body.append(bytes(message.get("body", b"")))
@@ -255,8 +326,10 @@ class Session:
         self, status: int, headers: list[Header] | None = None, body: bytes | None = None
     ) -> None:
         """Answer the handshake with an ordinary response."""
-        response = handshake.render_refusal(status, headers or (), body)
-        self.state = State.CLOSED
+        own = self._conn.own_fields
+        response = handshake.render_refusal(status, headers or (), body, own)
+        self.state, self._status = State.CLOSED, status
+        self._sent = len(body or b"")
         self._conn.write(response)
         self._disconnected(messages.ABNORMAL, "")
         self._conn.close()
@@ -290,6 +363,8 @@ class Session:
         """The server stops: say so, and let the application see the end."""
         if self.state is State.OPEN:
             self._start_close(messages.RESTART, "")
+        elif self.state is State.CONNECTING:
+            self.refuse(503)
 
     def tick(self, now: float) -> None:
         """Ping a silent client; give up one that does not answer or does not close."""
@@ -298,11 +373,15 @@ class Session:
         if self.state is State.CLOSING:
             self._conn.abort()
         elif self.state is State.OPEN and self._limits.ping_interval > 0:
-            if self._pinged:
-                self._conn.abort()
-                return
-            self._pinged = True
-            self._deadline = now + self._limits.ping_timeout
+            self._ping(now)
+
+    def _ping(self, now: float) -> None:
+        if not self._pinged:
             self._conn.write(messages.write_control(messages.PING, b""))
-        elif self.state is State.OPEN:
-            self._deadline = now + 3600.0
+            self._pinged = self._limits.ping_timeout > 0
+            self._deadline = now + (self._limits.ping_timeout or self._limits.ping_interval)
+        elif self._is_full():
+            # the pong may be waiting behind messages that the application does not take
+            self._deadline = now + self._limits.ping_timeout
+        else:
+            self._fail(messages.INTERNAL, "no pong came")
