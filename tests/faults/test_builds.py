@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -86,6 +88,24 @@ def test_a_build_has_no_network_and_sees_nobodys_files(tmp_path: Path) -> None:
     assert "cat: /etc/hostname: No such file" in failed.log
 
 
+def test_a_build_on_a_machine_that_loses_its_memory_is_the_machines_fault(tmp_path: Path) -> None:
+    held: list[bytes] = []
+    ended = threading.Event()
+
+    def take() -> None:
+        while not ended.wait(0.05) and len(held) < 64:
+            held.append(b"x" * 2**24)
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    needy = replace(SANDBOX, memory_mib=100, least_free_mib=2**30)
+    failed = failure(tmp_path, commands("sleep 60"), needy)
+    ended.set()
+    thread.join()
+    assert "this machine lost more than 100 MiB of memory meanwhile" in failed.sentence
+    assert failed.blame == "machine"
+
+
 def test_a_missing_compiler_is_the_machines_fault(tmp_path: Path) -> None:
     record = commands("true", compilers=["no-such-cc>=3", "neither-this"])
     with pytest.raises(BuildFailed, match="none of no-such-cc 3 or newer, neither-this") as failed:
@@ -108,6 +128,7 @@ def test_a_program_that_was_not_made_is_missed(tmp_path: Path) -> None:
 
 MAKING = """
 import asyncio, sys
+from dataclasses import replace
 from pathlib import Path
 from rookery.model.engine import EngineRecord
 from rookery.worker.engines.orders import BuildFailed, EngineOrder

@@ -12,15 +12,18 @@ import resource
 import select
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from rookery.worker.sandbox import mounts, watch
+from rookery.worker.sandbox import control_groups, mounts, system_calls, watch
 from rookery.worker.sandbox.enclosure import (
     MEBIBYTE,
     PORT,
+    SCOPE,
     Enclosure,
     UserIds,
+    has_account_of_its_own,
     is_namespace_of_one_sandbox,
 )
 
@@ -30,9 +33,13 @@ if TYPE_CHECKING:
 CANNOT_START = 127
 ORPHAN_SECONDS = 1.0
 LIKELY_VICTIM = "500"
-OTHERS = 32
-"""How many sandboxes the limit of tasks allows for, if bubblewrap makes no user namespace and they
-are counted together."""
+DESCRIPTORS = 1024
+LOCKED_BYTES = 8 * MEBIBYTE
+OTHERS = 4
+"""How many sandboxes the limit of tasks allows for, if they have neither a user namespace nor an
+account for themselves and are counted together."""
+AHEAD = -10
+"""The niceness of the watching process, where the worker may choose it."""
 FIRST_CAPABILITY, LAST_CAPABILITY = 0, 63
 PER_NAMESPACE = (5, 14)
 """The first kernel whose limit of processes counts each user namespace separately."""
@@ -41,6 +48,8 @@ PER_NAMESPACE = (5, 14)
 def main(words: list[str]) -> None:
     """Start a program. The words are the enclosure, then the program's command."""
     enclosure, command = Enclosure.read(words[0]), words[1:]
+    if enclosure.way != "none":
+        _go_ahead()
     if enclosure.relay and enclosure.way != "bubblewrap":
         # Python's library is not visible later.
         load_relay()
@@ -50,7 +59,7 @@ def main(words: list[str]) -> None:
         _enclose_by_bubblewrap(enclosure, command)
     if enclosure.way == "within":
         _die_with_parent()
-        _watch_over(enclosure, command, UserIds.inside())
+        _watch_over(enclosure, command, UserIds.within(enclosure))
     execute(enclosure, command)
 
 
@@ -58,6 +67,7 @@ def enclose(enclosure: Enclosure, command: list[str]) -> None:
     """Start the program in namespaces. Never returns: the process ends as the program ended."""
     inner, parent = UserIds.inside(), os.getppid()
     _offer_to_the_kernel()
+    enclosure, base = _join_group(enclosure)
     try:
         _make_namespaces()
         mounts.lay_out(enclosure, inner)
@@ -69,17 +79,32 @@ def enclose(enclosure: Enclosure, command: list[str]) -> None:
     if first == 0:
         os.close(tells)
         _be_first(enclosure, command, inner, hears)
-    _wait_outside(first, parent)
+    _wait_outside(first, parent, base)
 
 
 def _enclose_by_bubblewrap(enclosure: Enclosure, command: list[str]) -> None:
     """Become bubblewrap, which starts the launcher again inside. Never returns."""
     _offer_to_the_kernel()
+    enclosure, _ = _join_group(enclosure)
     words = mounts.bubblewrap_words(enclosure, command)
     try:
         os.execv(words[0], words)  # noqa: S606 - a program of the system, without a shell
     except OSError as error:
         _complain(f"no sandbox: {words[0]}: {error.strerror}")
+
+
+def _join_group(enclosure: Enclosure) -> tuple[Enclosure, int]:
+    """Make the control group of the sandbox. Returns a descriptor of the one above it, too."""
+    if not enclosure.group:
+        return enclosure, -1
+    try:
+        scope = enclosure.group == SCOPE
+        shared = control_groups.share_own_group
+        base = shared(granted=True) if scope else Path(enclosure.group)
+        files = control_groups.make_group(base, enclosure)
+        return replace(enclosure, group_files=files), os.open(base, os.O_RDONLY)
+    except (OSError, control_groups.NoGroups) as error:
+        _complain(f"no sandbox: no control group: {error}")
 
 
 def _make_namespaces() -> None:
@@ -116,13 +141,14 @@ def _map_accounts(pid: int, hears: int) -> None:
     os._exit(status)
 
 
-def _wait_outside(first: int, parent: int) -> None:
+def _wait_outside(first: int, parent: int, base: int) -> None:
     # Only the program may hold the pipes; otherwise nobody would notice that it closes them.
     with contextlib.suppress(OSError):
         nothing = os.open("/dev/null", os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(nothing, number)
     status = _awaited(first, parent)
+    control_groups.remove_group(base)
     code = os.waitstatus_to_exitcode(status)
     if code > 128:
         code = 128 - code
@@ -165,6 +191,23 @@ def _be_first(enclosure: Enclosure, command: list[str], inner: UserIds, hears: i
     _watch_over(enclosure, command, inner)
 
 
+def _go_ahead() -> None:
+    """Come before all programs, where the worker may decide that. The kernel divides time between
+    sessions first."""
+    with contextlib.suppress(OSError):
+        os.setsid()
+    _set_niceness(AHEAD)
+    if os.getsid(0) == os.getpid():
+        with contextlib.suppress(OSError):
+            Path("/proc/self/autogroup").write_text(str(AHEAD))
+
+
+def _set_niceness(niceness: int) -> None:
+    # Only root may become less nice.
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, niceness)
+
+
 def _die_with_parent() -> None:
     mounts.process_control(mounts.PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -173,13 +216,16 @@ def _watch_over(enclosure: Enclosure, command: list[str], inner: UserIds) -> Non
     """Start and watch the program, as the first process of the namespace. Never returns."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     if enclosure.relay:
-        relay_to(enclosure.relay)
+        relay_to(enclosure)
     program = os.fork()
     if program == 0:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         # The kernel divides time between sessions, so the watching process gets its share however
         # many processes the program has.
         os.setsid()
+        _set_niceness(enclosure.niceness)
+        if enclosure.group_files:
+            control_groups.enter_group(enclosure.group_files[0])
         _drop_privileges(inner)
         execute(enclosure, command)
     for number in (0, 1):
@@ -211,6 +257,8 @@ def execute(enclosure: Enclosure, command: list[str]) -> None:
 
 
 def _find(command: list[str], enclosure: Enclosure) -> None:
+    if enclosure.filtered and enclosure.way != "none":
+        system_calls.install()
     # Python ignores SIGPIPE; programs expect to be ended by it.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.closerange(3, 256)
@@ -219,13 +267,16 @@ def _find(command: list[str], enclosure: Enclosure) -> None:
 
 def _limit(enclosure: Enclosure) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _lower(resource.RLIMIT_NOFILE, DESCRIPTORS)
+    _lower(resource.RLIMIT_MEMLOCK, LOCKED_BYTES)
     if enclosure.memory_mib:
         # Twice the limit: this one counts allocated memory, the watch counts used memory.
         _lower(resource.RLIMIT_DATA, 2 * enclosure.memory_mib * MEBIBYTE)
     if enclosure.file_mib:
         _lower(resource.RLIMIT_FSIZE, enclosure.file_mib * MEBIBYTE)
-    if enclosure.way != "none" and _kernel_version() >= PER_NAMESPACE:
-        others = 1 if is_namespace_of_one_sandbox() else OTHERS
+    own = has_account_of_its_own()
+    if enclosure.way != "none" and (own or _kernel_version() >= PER_NAMESPACE):
+        others = 1 if own or is_namespace_of_one_sandbox() else OTHERS
         _lower(resource.RLIMIT_NPROC, others * enclosure.tasks)
 
 
@@ -240,7 +291,7 @@ def _kernel_version() -> tuple[int, int]:
     return int(major), int("".join(filter(str.isdigit, minor)) or 0)
 
 
-def _complain(text: str) -> None:
+def _complain(text: str) -> NoReturn:
     with contextlib.suppress(OSError):
         os.write(2, f"rookery: {text}\n".encode())
     os._exit(CANNOT_START)
@@ -265,7 +316,7 @@ def load_relay() -> None:
     del fcntl, socket, struct, threading
 
 
-def relay_to(path: str) -> None:
+def relay_to(enclosure: Enclosure) -> None:
     """Connect the port to the socket, in a process that ends with all others."""
     import socket
 
@@ -276,7 +327,8 @@ def relay_to(path: str) -> None:
     if os.fork() == 0:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         os.setsid()
-        _lead(door, path)
+        _set_niceness(enclosure.niceness)
+        _lead(door, enclosure.relay)
     door.close()
 
 

@@ -73,16 +73,15 @@ def pivot_root(new: str, old: str) -> None:
 
 def restrict_mounts(path: str, flags: int, *, deep: bool) -> None:
     """Add flags to a mount and, with `deep`, to all below it. Raises OSError on an old kernel."""
-    attributes = _MountAttributes(attr_set=flags)
-    result = _libc.syscall(
-        ctypes.c_long(SYS_MOUNT_SETATTR),
-        ctypes.c_int(AT_FDCWD),
-        ctypes.c_char_p(path.encode()),
-        ctypes.c_uint(AT_RECURSIVE if deep else 0),
-        ctypes.byref(attributes),
-        ctypes.c_size_t(ctypes.sizeof(attributes)),
-    )
-    _checked(result, f"restrict {path}")
+    attributes = bytes(_MountAttributes(attr_set=flags))
+    words = (AT_FDCWD, path.encode(), AT_RECURSIVE if deep else 0, attributes, len(attributes))
+    system_call(f"restrict {path}", SYS_MOUNT_SETATTR, *words)
+
+
+def system_call(what: str, number: int, *words: int | bytes) -> None:
+    """Make a call by its number. Bytes are handed over by their address."""
+    given = (ctypes.c_long(each) if isinstance(each, int) else each for each in words)
+    _checked(_libc.syscall(ctypes.c_long(number), *given), what)
 
 
 def process_control(what: int, value: int) -> None:
@@ -247,7 +246,7 @@ def bubblewrap_words(enclosure: Enclosure, command: list[str]) -> tuple[str, ...
     """The command that starts the launcher in bubblewrap. It reads links."""
     # The interpreter itself: watching needs nothing of a virtual environment.
     python = Path(sys.executable).resolve()
-    within = replace(enclosure, way="within")
+    within = replace(enclosure, way="within", number=os.getpid())
     return (
         enclosure.bubblewrap,
         *SEPARATE,

@@ -10,7 +10,17 @@ from pathlib import Path
 
 import rookery
 from rookery.boundary.offload import Threads
-from rookery.worker.sandbox.enclosure import BOOT, HOME, MEBIBYTE, Enclosure, UserIds, Way
+from rookery.worker.sandbox.control_groups import SYSTEMD, NoGroups, share_own_group
+from rookery.worker.sandbox.enclosure import (
+    BOOT,
+    HOME,
+    MEBIBYTE,
+    SCOPE,
+    SOCKET_KIB,
+    Enclosure,
+    UserIds,
+    Way,
+)
 from rookery.worker.system import ThisSystem
 
 BUBBLEWRAP = "bwrap"
@@ -22,6 +32,11 @@ PLAYING_FILE_MIB = 64
 BUILD_PROCESSES = 256 + 8 * PROCESSORS
 BUILD_TEMPORARY_MIB = 2048
 BUILD_FILE_MIB = 8192
+BUILD_NICENESS = 10
+LEAST_FREE = 16
+"""The part of the memory that must be left."""
+RUNNING = ("--scope", "--quiet", "--collect", "--property=Delegate=yes", "--")
+SOCKET_BUFFER = Path("/proc/sys/net/core/wmem_default")
 SURROUNDINGS = {"LANG": "C.UTF-8", "HOME": HOME, "TMPDIR": "/tmp"}  # noqa: S108 - its own
 ADVICE = (
     "Install bubblewrap, or allow user namespaces (docs/worker.md), or run other people's programs"
@@ -54,6 +69,19 @@ class Sandbox:
     why: str = ""
     memory_mib: int = 0
     """The most memory that one program may use with all its processes; 0 for any amount."""
+    least_free_mib: int = 0
+    """With less memory left, programs are ended during whose time the machine lost as much as one
+    of them may use; 0 for no such limit."""
+    group: str = ""
+    """The control group for those of sandboxes, or SCOPE; empty if there are none."""
+    scope: tuple[str, ...] = ()
+    """The words that make a group of systemd's for each command."""
+    no_groups: str = ""
+    """Why there are no control groups."""
+    socket_kib: int = SOCKET_KIB
+    """The size of the buffer that this machine gives a socket."""
+    filtered: bool = True
+    """Whether the kernel refuses system calls that no engine needs."""
     build_processes: int = BUILD_PROCESSES
     bubblewrap: str = ""
     """The path of bubblewrap, if the worker can't make namespaces itself."""
@@ -69,6 +97,17 @@ class Sandbox:
     def refusal(self) -> str:
         """Why such code may not run here, and what the owner can do."""
         return f"This machine runs other people's programs in a sandbox only. {self.why} {ADVICE}"
+
+    @property
+    def limits(self) -> str:
+        """What enforces the limits of a sandbox, in words."""
+        if self.group:
+            by = "control groups of systemd's" if self.scope else "control groups"
+            counted = f"memory and tasks are limited by {by}"
+        else:
+            counted = f"memory is watched, without control groups ({self.no_groups})"
+        calls = "are filtered" if self.filtered else "are not filtered on this processor"
+        return f"{counted}; system calls {calls}"
 
     @property
     def owner(self) -> UserIds | None:
@@ -88,7 +127,12 @@ class Sandbox:
                 readable=_paths(built.readable),
                 folder=self._home,
                 environment={**self._surroundings, **dict(built.environment)},
+                niceness=_niceness(),
                 memory_mib=memory_mib or self.memory_mib,
+                least_free_mib=0 if self.group else self.least_free_mib,
+                group=self.group,
+                socket_kib=self.socket_kib,
+                filtered=self.filtered,
                 tasks=PLAYING_TASKS,
                 file_mib=PLAYING_FILE_MIB if self.available else 0,
             ),
@@ -116,7 +160,12 @@ class Sandbox:
                 folder=str(folder),
                 environment={**self._surroundings, **environment},
                 relay=str(relay) if relay and self.available else "",
+                niceness=_niceness() + BUILD_NICENESS,
                 memory_mib=self.memory_mib,
+                least_free_mib=0 if self.group else self.least_free_mib,
+                group=self.group,
+                socket_kib=self.socket_kib,
+                filtered=self.filtered,
                 processes=self.build_processes,
                 tasks=2 * self.build_processes,
                 temporary_mib=BUILD_TEMPORARY_MIB,
@@ -144,10 +193,15 @@ class Sandbox:
         if os.name != "posix":
             return tuple(command)
         root = str(Path(rookery.__file__).parent.parent)
-        return (sys.executable, "-I", "-S", "-c", BOOT, root, enclosure.text(), *command)
+        launcher = (sys.executable, "-I", "-S", "-c", BOOT, root, enclosure.text())
+        return (*self.scope, *launcher, *command)
 
 
 NO_SANDBOX = Sandbox(False, "The sandbox was not requested.", permitted=True)
+
+
+def _niceness() -> int:
+    return os.nice(0) if os.name == "posix" else 0
 
 
 def _paths(readable: Sequence[Path]) -> tuple[str, ...]:
@@ -161,20 +215,51 @@ async def detect_sandbox(threads: Threads, *, permitted: bool = False) -> Sandbo
 
 def _found() -> Sandbox:
     """A sandbox with the launcher's own namespaces, else with bubblewrap."""
-    most = ThisSystem().memory_mib() * 3 // 4
+    memory = ThisSystem().memory_mib()
+    most = memory * 3 // 4
     if sys.platform != "linux":
         return Sandbox(False, "There are sandboxes on Linux only.", most)
-    own = Sandbox(True, memory_mib=most)
+    # Imported here because it needs Linux's library.
+    from rookery.worker.sandbox.system_calls import is_available
+
+    own = Sandbox(
+        True,
+        memory_mib=most,
+        least_free_mib=memory // LEAST_FREE,
+        socket_kib=_socket_kib(),
+        filtered=is_available(),
+    )
     if not (why := _failure(own)):
-        return own
+        return _with_groups(own)
     sentence = f"It allows no namespaces ({why})"
     program = shutil.which(BUBBLEWRAP)
     if program is None:
         return Sandbox(False, f"{sentence}, and bubblewrap is not installed.", most)
     wrapped = replace(own, bubblewrap=program)
     if not (why := _failure(wrapped)):
-        return wrapped
+        return _with_groups(wrapped)
     return Sandbox(False, f"{sentence}, and bubblewrap gets none either ({why}).", most)
+
+
+def _with_groups(sandbox: Sandbox) -> Sandbox:
+    """The sandbox with control groups: below the worker's own, else with systemd's help."""
+    try:
+        grouped = replace(sandbox, group=str(share_own_group()))
+    except NoGroups as no:
+        why, program = str(no), shutil.which("systemd-run")
+        if not program or not SYSTEMD.exists():
+            return replace(sandbox, no_groups=why)
+        whose = () if os.geteuid() == 0 else ("--user",)
+        grouped = replace(sandbox, group=SCOPE, scope=(program, *whose, *RUNNING))
+    failure = _failure(grouped)
+    return replace(sandbox, no_groups=failure) if failure else grouped
+
+
+def _socket_kib() -> int:
+    try:
+        return int(SOCKET_BUFFER.read_text()) // 1024
+    except (OSError, ValueError):
+        return SOCKET_KIB
 
 
 def _failure(sandbox: Sandbox) -> str:
