@@ -22,8 +22,10 @@ from tests.rookery_process import PROJECT
 
 DEPLOY = PROJECT / "deploy"
 LIMIT_SECONDS = 30.0
-NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-CADDY = Path(sys.executable).with_name("caddy")
+PATHS = f"{os.environ.get('PATH', '')}:/usr/sbin"
+NGINX, HAPROXY = shutil.which("nginx", path=PATHS), shutil.which("haproxy", path=PATHS)
+CADDY = shutil.which("caddy", path=f"{Path(sys.executable).parent}:{PROJECT / '.venv/bin'}")
+MISSING = "is not installed: scripts/test installs it"
 AROUND = """
 daemon off;
 {user}
@@ -83,7 +85,7 @@ def write_nginx(folder: Path, port: int, plain: int, upstreams: Sequence[str]) -
     (folder / "rookery.conf").write_text(text)
     user = "user root;" if os.geteuid() == 0 else ""
     (folder / "nginx.conf").write_text(AROUND.format(folder=folder, user=user))
-    assert NGINX is not None, "nginx is not installed: scripts/test installs it"
+    assert NGINX is not None, f"nginx {MISSING}"
     return [NGINX, "-p", str(folder), "-e", f"{folder}/error.log", "-c", f"{folder}/nginx.conf"]
 
 
@@ -95,7 +97,24 @@ def write_caddy(folder: Path, plain: int) -> list[str]:
     assert head in text
     text = text.replace(head, f"{head}\tskip_install_trust\n\thttp_port {plain}\n")
     (folder / "Caddyfile").write_text(text)
-    return [str(CADDY), "run", "--adapter", "caddyfile", "--config", str(folder / "Caddyfile")]
+    assert CADDY is not None, f"caddy {MISSING}"
+    return [CADDY, "run", "--adapter", "caddyfile", "--config", str(folder / "Caddyfile")]
+
+
+def write_haproxy(folder: Path, port: int, plain: int, upstreams: Sequence[str]) -> list[str]:
+    text = (DEPLOY / "haproxy.cfg").read_text()
+    for here, there in (
+        ("rookery-a:8000", upstreams[0]),
+        ("rookery-b:8000", upstreams[-1]),
+        ("bind :80\n", f"bind 127.0.0.1:{plain}\n"),
+        ("bind :443", f"bind 127.0.0.1:{port}"),
+        ("/etc/ssl/farm.example.org/farm.pem", f'"{CERTIFICATE}"'),
+    ):
+        assert here in text, here
+        text = text.replace(here, there)
+    (folder / "haproxy.cfg").write_text(text)
+    assert HAPROXY is not None, f"haproxy {MISSING}"
+    return [HAPROXY, "-db", "-f", f"{folder}/haproxy.cfg"]
 
 
 @contextmanager
@@ -104,7 +123,7 @@ def proxied(name: str, folder: Path, upstreams: Sequence[str]) -> Iterator[Proxy
     folder.mkdir(parents=True, exist_ok=True)
     with kept_port() as port, kept_port() as plain:
         own = folder / "caddy/pki/authorities/local/root.crt"
-        proxy = Proxy(name, port, plain, CERTIFICATE if name == "nginx" else own, folder)
+        proxy = Proxy(name, port, plain, own if name == "caddy" else CERTIFICATE, folder)
         with _running(proxy, upstreams):
             yield proxy
 
@@ -112,10 +131,11 @@ def proxied(name: str, folder: Path, upstreams: Sequence[str]) -> Iterator[Proxy
 @contextmanager
 def _running(proxy: Proxy, upstreams: Sequence[str]) -> Iterator[None]:
     folder = proxy.folder
-    if proxy.name == "nginx":
-        command = write_nginx(folder, proxy.port, proxy.plain, upstreams)
-    else:
+    if proxy.name == "caddy":
         command = write_caddy(folder, proxy.plain)
+    else:
+        write = write_nginx if proxy.name == "nginx" else write_haproxy
+        command = write(folder, proxy.port, proxy.plain, upstreams)
     settings = {
         "ROOKERY_SITE": proxy.address,
         "ROOKERY_UPSTREAMS": " ".join(upstreams),
@@ -175,10 +195,7 @@ class Upstream:
 class UpstreamConnection(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     upstream: Upstream
-
-    def setup(self) -> None:
-        super().setup()
-        self.upstream.connections += 1
+    is_counted = False
 
     def log_message(self, *_: object) -> None:
         """Nobody reads it."""
@@ -187,16 +204,22 @@ class UpstreamConnection(BaseHTTPRequestHandler):
         if self.path == "/readyz":
             self.say(200 if self.upstream.ready else 503, b"{}")
             return
-        self.upstream.paths.append(self.path)
-        self.upstream.headers = {name.lower(): value for name, value in self.headers.items()}
+        self.note()
         if self.path == "/events":
             self.stream()
         else:
             self.say(200 if self.upstream.ready else 503, self.path.encode())
 
-    def do_POST(self) -> None:
-        self.upstream.headers = {name.lower(): value for name, value in self.headers.items()}
+    def note(self) -> None:
+        """Notes a request, and its connection if it is the first one there. Checks of whether the
+        server is ready come on connections of their own."""
         self.upstream.paths.append(self.path)
+        self.upstream.headers = {name.lower(): value for name, value in self.headers.items()}
+        self.upstream.connections += not self.is_counted
+        self.is_counted = True
+
+    def do_POST(self) -> None:
+        self.note()
         self.upstream.arrived = 0
         left = int(self.headers["content-length"])
         while left:

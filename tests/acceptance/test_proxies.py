@@ -1,6 +1,7 @@
 """The examples of deploy/ with the real programs: what a proxy before Rookery has to let through
 untouched, and a worker that plays through each."""
 
+import socket
 from collections.abc import Iterator
 from contextlib import closing
 from http.client import HTTPConnection
@@ -11,10 +12,11 @@ import pytest
 from tests.acceptance.proxies import LIMIT_SECONDS, Proxy, Upstream, proxied, upstream_at_work
 from tests.commands import run_command
 from tests.ports import kept_port
+from tests.wire.processes import read_to_end
 from tests.workers.farm import Farm, farm
 from tests.workers.processes import until, worker_process
 
-PROXIES = ("nginx", "caddy")
+PROXIES = ("nginx", "caddy", "haproxy")
 LARGE = 100 * 10**6
 PIECE = b"x" * 10**6
 
@@ -55,6 +57,11 @@ def test_the_server_learns_who_called_and_how(proxy: Proxy, upstream: Upstream) 
 def test_what_callers_claim_about_themselves_is_dropped(proxy: Proxy, upstream: Upstream) -> None:
     ask(proxy, "/page", x_country_code="XX", forwarded="for=203.0.113.9")
     assert upstream.headers.keys() & {"x-country-code", "forwarded"} == set()
+
+
+def test_a_wish_for_another_protocol_ends_at_the_proxy(proxy: Proxy, upstream: Upstream) -> None:
+    ask(proxy, "/page", connection="Upgrade", upgrade="foo")
+    assert "upgrade" not in upstream.headers
 
 
 @pytest.mark.parametrize(("method", "status"), [("GET", 301), ("POST", 403)])
@@ -146,6 +153,46 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
     trusted = {"ROOKERY_TRUSTED_PROXIES": "127.0.0.1", "ROOKERY_SIGN_UP": "0"}
     with farm(tmp_path_factory.mktemp("real"), trusted) as there:
         yield there
+
+
+@pytest.fixture(scope="module", params=PROXIES)
+def before_real(
+    request: pytest.FixtureRequest, real: Farm, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Proxy]:
+    place = real.server.address.removeprefix("http://")
+    folder = tmp_path_factory.mktemp("before") / request.param
+    with proxied(request.param, folder, [place]) as there:
+        yield there
+
+
+def send_raw(proxy: Proxy, *pieces: bytes) -> bytes:
+    """Sends bytes as they are and returns all that comes back."""
+    line = socket.create_connection(("127.0.0.1", proxy.port), LIMIT_SECONDS)
+    with proxy.trust.wrap_socket(line, server_hostname="127.0.0.1") as wire:
+        for piece in pieces:
+            wire.sendall(piece)
+        return read_to_end(wire)
+
+
+def test_nobody_chooses_an_address_by_a_trailer(before_real: Proxy) -> None:
+    head = b"GET /callerz HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n"
+    trailer = b"x-forwarded-for: 203.0.113.9\r\n\r\n"
+    said = send_raw(before_real, head + b"connection: close\r\n\r\n0\r\n" + trailer)
+    assert b'"address":"127.0.0.1"' in said
+
+
+def test_a_body_after_an_upgrade_answers_nobody_else(before_real: Proxy) -> None:
+    inner = b"GET /api/inner HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+    head = b"POST /login HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: upgrade\r\nupgrade: foo\r\n"
+    length = b"content-length: %d\r\n\r\n" % len(inner)
+    other = before_real.connect()
+    with closing(other):
+        for _ in range(20):
+            last = b"GET /api/last HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n"
+            said = send_raw(before_real, head + length, inner, last)
+            other.request("GET", "/api/other")
+            assert b'"/api/other: ' in other.getresponse().read()
+            assert b"/api/inner: " not in said
 
 
 @pytest.mark.parametrize("name", PROXIES)

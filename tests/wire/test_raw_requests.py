@@ -49,7 +49,6 @@ def test_another_http_is_refused(server: Server) -> None:
         (b"GET /healthz HTTP/1.1", 200),
         (b"HEAD /healthz HTTP/1.1", 200),
         (b"DELETE /healthz HTTP/1.1", 405),
-        (b"GET /healthz HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket", 200),
     ],
 )
 def test_strange_requests_are_answered(server: Server, request_line: bytes, status: int) -> None:

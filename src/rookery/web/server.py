@@ -24,9 +24,9 @@ from starlette.applications import Starlette
 
 from rookery.boundary.offload import Threads
 from rookery.logs import Log
-from rookery.web import on_mongoose, on_uvicorn
+from rookery.web import on_rookery_asgi, on_uvicorn
 from rookery.web.serving import (
-    MONGOOSE,
+    ROOKERY_ASGI,
     HttpBackend,
     HttpServer,
     ListenAddress,
@@ -259,9 +259,9 @@ def _threads_held(threads: Threads) -> int:
 def choose_backend(wanted: str, log: Log) -> HttpBackend:
     """The HTTP server of that name. If it can't run here, a warning is logged and uvicorn is
     used."""
-    if wanted != MONGOOSE:
+    if wanted != ROOKERY_ASGI:
         return on_uvicorn.make_backend()
-    if (why := on_mongoose.why_unavailable()) is not None:
+    if (why := on_rookery_asgi.why_unavailable()) is not None:
         log.warning("serving_with_uvicorn", why=why)
         return on_uvicorn.make_backend()
-    return on_mongoose.make_backend()
+    return on_rookery_asgi.make_backend()

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from rookery.errors import Complaint
 from rookery.web.site import Site
 
-UVICORN, MONGOOSE = "uvicorn", "mongoose"
+UVICORN, ROOKERY_ASGI = "uvicorn", "rookery-asgi"
 BACKLOG = 2048
 # Well above the idle time of clients: a client that reuses a connection while it is being closed
 # gets a reset. A worker beats every 120 s.

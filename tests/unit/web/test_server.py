@@ -5,7 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from rookery.web.on_mongoose import NOT_INSTALLED
+from rookery.web.on_rookery_asgi import NOT_INSTALLED
 from rookery.web.server import choose_backend
 
 
@@ -30,7 +30,7 @@ def test_uvicorn_is_what_serves_by_default() -> None:
 def test_without_the_other_server_one_sentence_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rookery_asgi", None)
     log = KeptLog()
-    assert choose_backend("mongoose", log).name == "uvicorn"
+    assert choose_backend("rookery-asgi", log).name == "uvicorn"
     assert log.reasons == [("serving_with_uvicorn", NOT_INSTALLED)]
 
 
@@ -41,5 +41,5 @@ def test_where_the_other_server_can_not_run_its_reason_is_logged(
     monkeypatch.setattr(broken, "unavailable", lambda: "Its core was not built.", raising=False)
     monkeypatch.setitem(sys.modules, "rookery_asgi", broken)
     log = KeptLog()
-    assert choose_backend("mongoose", log).name == "uvicorn"
+    assert choose_backend("rookery-asgi", log).name == "uvicorn"
     assert log.reasons == [("serving_with_uvicorn", "Its core was not built.")]
