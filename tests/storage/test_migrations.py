@@ -5,6 +5,8 @@ import asyncio
 import asyncpg
 import pytest
 
+from rookery.cli.db import DatabaseSettings
+from rookery.cli.user import list_users
 from rookery.db import migrations
 from rookery.db.embedded import folder
 from rookery.db.migrations import (
@@ -13,7 +15,9 @@ from rookery.db.migrations import (
     MigrationChanged,
     MigrationFailed,
     OlderServersLive,
+    SchemaEmpty,
     SchemaNewer,
+    SchemaOlder,
     UnreleasedSchema,
     find_missing,
 )
@@ -129,6 +133,33 @@ async def test_a_database_of_an_earlier_development_state_is_left_as_it_was(
 
 async def test_a_migrated_database_is_left_alone(database: Target, queries: Queries) -> None:
     assert await migrations.migrate(database, queries, KNOWN) == ()
+
+
+async def test_a_reading_command_leaves_an_older_database_as_it_was(
+    bare_database: Target, queries: Queries, may_block_the_loop: None
+) -> None:
+    await migrations.migrate(bare_database, queries, KNOWN[:1])
+    before = await dump(bare_database)
+    flags = DatabaseSettings(database_url=bare_database.dsn)
+    with pytest.raises(SchemaOlder, match=r"lacks migration 0002 .*rookery db migrate"):
+        await list_users(database=flags)
+    assert await dump(bare_database) == before
+
+
+async def test_a_reading_command_makes_no_tables(
+    bare_database: Target, may_block_the_loop: None
+) -> None:
+    before = await dump(bare_database)
+    with pytest.raises(SchemaEmpty):
+        await list_users(database=DatabaseSettings(database_url=bare_database.dsn))
+    assert await dump(bare_database) == before
+
+
+async def test_a_command_works_beside_what_is_still_to_be_removed(
+    database: Target, queries: Queries
+) -> None:
+    later = [*KNOWN, Migration(NEXT.number, "less", CONTRACTION.sql)]
+    await migrations.check_schema(database, queries, later, create=False)
 
 
 async def test_processes_that_migrate_at_once_take_turns(

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.anyio
     ("setting", "value"),
     [
         ("idle_in_transaction_session_timeout", "1s"),
+        ("default_transaction_isolation", "read committed"),
         ("statement_timeout", "5s"),
         ("application_name", "rookery test"),
         ("TimeZone", "UTC"),

@@ -285,6 +285,13 @@ def require_database(data: Path, database_url: str | None) -> None:
         raise NoDatabase(path=data)
 
 
+def refuse_busy_folder(data: Path, database_url: str | None) -> None:
+    """Raises FolderBusy if a server uses the data folder's database; blocks for a moment. A server
+    finds out by itself too, but only when it has imported everything."""
+    if database_url is None and (holder := sockets.find_live_holder(Layout(data).lock)):
+        raise FolderBusy(path=data, pid=holder)
+
+
 def ignore_failure(_problem: Problem) -> None:
     """A callback for commands, which notice a failed database without it."""
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import asyncpg
 
-from rookery.db.target import Target
+from rookery.db.target import Problem, Target
 
 OwnConnection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 """A connection outside of the pool."""
@@ -78,3 +78,22 @@ def describe_failure(error: Exception, seconds: float) -> str:
     if error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
     return error.strerror or "connection failed"
+
+
+class DatabaseDamaged(Problem):
+    """The database's files are damaged ({reason}): restore a backup into an empty folder or
+    database (`rookery db restore`)."""
+
+
+class DatabaseDiskFull(Problem):
+    """No space is left on the disk of the database ({reason}): free some and start again."""
+
+
+def explain_storage(error: Exception) -> Problem | None:
+    """What is to be done about an error that comes from the database's disk; None for others."""
+    reason = str(error).partition("\n")[0]
+    if isinstance(error, asyncpg.DataCorruptedError | asyncpg.IndexCorruptedError):
+        return DatabaseDamaged(reason=reason)
+    if isinstance(error, asyncpg.DiskFullError):
+        return DatabaseDiskFull(reason=reason)
+    return None

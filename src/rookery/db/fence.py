@@ -5,18 +5,26 @@ the condition that the epoch is still its own. A takeover (`lease`) increments t
 wait until all such locks are released. So a write either ends before the takeover, which then sees
 it, or finds another epoch and does nothing. A suspended process holds its lock for a second at
 most: then PostgreSQL ends its session as idle in a transaction.
+
+The rounds of the group commit are single statements (`FencedStatements`): such a statement is its
+own transaction, so nothing that happens to this process can leave it open. It takes the lock
+itself, and if it had to wait for a takeover, PostgreSQL looks at the row again: the epoch is then
+another one, and the statement changes nothing.
 """
 
 import contextlib
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from traceback import walk_tb
 
 import asyncpg
+from asyncpg.prepared_stmt import PreparedStatement
 
 from rookery.db.pool import BROKEN, CUT, SERVER_REFUSALS, Connection, NoConnection, Pool, Queries
 from rookery.db.target import Problem, pass_test_point
+from rookery.db.watching import DatabaseSilent
 
 
 class FencedOff(Problem):
@@ -39,25 +47,22 @@ class Fence:
     @asynccontextmanager
     async def write(self) -> AsyncIterator[Connection]:
         """A write transaction: committed if the block ends without an error, else rolled back."""
-        async with self.transaction() as connection:
-            await self._pass(connection)
-            yield connection
-
-    @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Connection]:
-        """A write transaction whose first statement checks the fence itself."""
+        if self.epoch is None:
+            self.pool.check()
         async with _borrow(self.pool) as connection:
             # At stricter isolation levels a takeover causes a serialisation error instead of an
             # empty result.
             transaction = connection.transaction(isolation="read_committed")
-            await transaction.start()
+            with _cut_on_error(connection):
+                await transaction.start()
             try:
+                await self._pass(connection)
                 yield connection
                 pass_test_point("write_before_commit")
             except BaseException:
-                await _roll_back(transaction)
+                await _roll_back(connection, transaction)
                 raise
-            await _commit(transaction)
+            await _commit(connection, transaction)
 
     async def _pass(self, connection: Connection) -> None:
         if self.epoch is None:
@@ -74,24 +79,106 @@ async def _borrow(pool: Pool) -> AsyncIterator[Connection]:
     try:
         yield connection
     finally:
-        with contextlib.suppress(*BROKEN, asyncpg.PostgresError):
-            await pool.release(connection)
+        await _give_back(pool, connection)
 
 
-async def _roll_back(transaction: "asyncpg.transaction.Transaction") -> None:
+async def _give_back(pool: Pool, connection: Connection) -> None:
+    with contextlib.suppress(*BROKEN, asyncpg.PostgresError):
+        await pool.release(connection)
+
+
+@contextlib.contextmanager
+def _cut_on_error(connection: Connection) -> Iterator[None]:
+    """Cuts a connection whose transaction could not be begun or ended, be it that the caller was
+    cancelled: the pool must not get it back in the middle of a transaction."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(asyncpg.InterfaceError):  # the pool has taken it back
+            connection.terminate()
+        raise
+
+
+async def _roll_back(
+    connection: Connection, transaction: "asyncpg.transaction.Transaction"
+) -> None:
     """Rolls back; on a broken connection the server has already done so."""
-    try:
+    with contextlib.suppress(*BROKEN, asyncpg.PostgresError), _cut_on_error(connection):
         await transaction.rollback()
-    except (*BROKEN, asyncpg.PostgresError):
-        return
 
 
-async def _commit(transaction: "asyncpg.transaction.Transaction") -> None:
+async def _commit(connection: Connection, transaction: "asyncpg.transaction.Transaction") -> None:
     try:
-        await transaction.commit()
+        with _cut_on_error(connection):
+            await transaction.commit()
     except BROKEN as error:
         raise OutcomeUnknown(reason=repr(error)) from error
     pass_test_point("write_after_commit")
+
+
+MOST_PREPARED = 64
+"""The most statements that are kept prepared; rounds with rare rows have many forms."""
+TRUSTED_SECONDS = 60.0
+"""After so long without a write, the connection may have been dropped silently on its way."""
+
+
+class FencedStatements:
+    """Writes of one statement each, prepared once, on a connection of the pool that is kept for
+    them. The statement must give a row exactly if the fence let it pass. Used by one task at a
+    time."""
+
+    def __init__(self, fence: Fence, *, trusted_seconds: float = TRUSTED_SECONDS) -> None:
+        self._fence = fence
+        self._trusted_seconds = trusted_seconds
+        self._connection: Connection | None = None
+        self._used = 0.0
+        self._prepared: dict[str, PreparedStatement[asyncpg.Record]] = {}
+
+    async def write(self, sql: str, *values: object) -> None:
+        """Runs a statement, whose first parameter is the epoch, and commits it. Raises
+        OutcomeUnknown if the connection breaks before the answer."""
+        connection = await self._connected()
+        prepared = self._prepared.get(sql) or await self._prepare(connection, sql)
+        pass_test_point("write_before_commit")
+        try:
+            passed = await prepared.fetchval(self._fence.epoch, *values)
+        except BROKEN as error:
+            raise OutcomeUnknown(reason=repr(error)) from error
+        pass_test_point("write_after_commit")
+        self._used = time.monotonic()
+        if passed is None:
+            raise FencedOff(epoch=self._fence.epoch)
+
+    async def close(self) -> None:
+        """Gives the connection back to the pool."""
+        connection, self._connection = self._connection, None
+        self._prepared.clear()
+        if connection is not None:
+            await _give_back(self._fence.pool, connection)
+
+    async def _connected(self) -> Connection:
+        """The kept connection; another one if it ended while nothing was written, or may have."""
+        kept = self._connection
+        if kept is None or not self._is_alive(kept):
+            await self.close()
+            self._connection = kept = await self._fence.pool.acquire()
+        return kept
+
+    def _is_alive(self, kept: Connection) -> bool:
+        try:
+            if time.monotonic() - self._used > self._trusted_seconds:
+                kept.terminate()
+            return not kept.is_closed()
+        except asyncpg.InterfaceError:
+            return False  # it ended, and the pool has taken it back
+
+    async def _prepare(
+        self, connection: Connection, sql: str
+    ) -> "PreparedStatement[asyncpg.Record]":
+        if len(self._prepared) == MOST_PREPARED:
+            self._prepared.clear()
+        prepared = self._prepared[sql] = await connection.prepare(sql)
+        return prepared
 
 
 # Tells an unavailable database from a mistake of ours.
@@ -100,6 +187,7 @@ AWAY_FOR_SURE = (
     *CUT,
     *SERVER_REFUSALS,
     asyncpg.TooManyConnectionsError,
+    DatabaseSilent,
     NoConnection,
     OutcomeUnknown,
 )

@@ -73,6 +73,16 @@ class OlderServersLive(Problem):
     {servers}. Stop them and migrate again."""
 
 
+class SchemaOlder(Problem):
+    """The database is of an older version and lacks migration {missing}. `rookery db migrate`
+    applies it, as does the start of a server (make a backup first: `rookery db backup`)."""
+
+
+class SchemaEmpty(Problem):
+    """The database has no tables yet: `rookery db migrate` makes them, as does the start of a
+    server."""
+
+
 class UnreleasedSchema(Problem):
     """The database was made by a development state of Rookery from before 0.1, which this version
     cannot read: go on with the version that made it, or start in an empty folder (--data) or with
@@ -219,6 +229,28 @@ async def list_missing(
     """The migrations that a database needs; all of them if it is new."""
     missing = find_missing(known, await _load_applied(connection, queries))
     return tuple(each for each in missing if not each.extension)
+
+
+async def check_schema(
+    target: Target, queries: Queries, known: Sequence[Migration], *, create: bool
+) -> None:
+    """Raises SchemaOlder for a database that this version would have to migrate first. A database
+    without tables gets them with `create`, else this raises SchemaEmpty."""
+    async with _session(target, queries, quiet) as connection:
+        applied = await _load_applied(connection, queries)
+    if not applied and create:
+        await migrate(target, queries, known)
+    elif not applied:
+        raise SchemaEmpty
+    else:
+        _refuse_older(find_missing(known, applied))
+
+
+def _refuse_older(missing: Sequence[Migration]) -> None:
+    """Code works without what it has not removed yet, and without what an extension brings."""
+    needed = [each for each in missing if not each.needs and not each.extension]
+    if needed:
+        raise SchemaOlder(missing=", ".join(f"{each.number:04} ({each.name})" for each in needed))
 
 
 async def _load_applied(connection: OwnConnection, queries: Queries) -> list[Applied]:

@@ -15,6 +15,7 @@ from asyncpg.pool import PoolConnectionProxy
 from rookery import logs
 from rookery.db.connecting import Connector
 from rookery.db.target import Problem, Target
+from rookery.db.watching import SilenceWatch, WatchedPool
 
 # Logging: an event with fields; its name decides the level.
 
@@ -22,6 +23,7 @@ WARNINGS = frozenset(
     {
         "backlog_dropped",
         "database_down",
+        "database_silent",
         "database_supervisor_lost",
         "database_supervisor_stuck",
         "database_unreachable",
@@ -104,7 +106,7 @@ def parse_queries(text: str, path: Path) -> list[Query]:
     ]
 
 
-Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
+Pool: TypeAlias = WatchedPool
 Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
 
 # The order of time limits: the server ends a statement first, then the client gives up, then a
@@ -153,7 +155,7 @@ async def open_pool(
     """Opens a pool on this event loop. Closing it waits for connections in use, but not for
     long."""
     connector: Any = Connector(target)  # asyncpg's types want all its arguments spelled out
-    pool = asyncpg.create_pool(
+    driver_pool = asyncpg.create_pool(
         connect=connector,
         min_size=0,  # else asyncpg complains at length in the log while a server restarts
         max_size=size,
@@ -162,8 +164,9 @@ async def open_pool(
         server_settings=_session(instance),
         reset=_leave_read_only,
     )
+    pool = Pool(driver_pool, SilenceWatch(target, log))
     try:
-        await pool
+        await driver_pool
         await _wait_for_server(pool, connect_seconds)
         yield pool
     finally:
@@ -208,6 +211,8 @@ async def answers(pool: Pool, queries: Queries) -> None:
 def _session(instance: str) -> dict[str, str]:
     return {
         "application_name": application_name(instance),
+        # The fence relies on it, and a database may have another default.
+        "default_transaction_isolation": "read committed",
         # A process that is suspended in the middle of a transaction must not hold up a takeover.
         "idle_in_transaction_session_timeout": "1s",
         "statement_timeout": f"{STATEMENT_SECONDS}s",

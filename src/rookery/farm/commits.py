@@ -265,7 +265,10 @@ class GroupCommit:
         return self._rounds[-1]
 
     def _round_of(self, sequence: int) -> Round:
-        return next(each for each in self._rounds if sequence <= each.last)
+        rounds = self._rounds
+        if len(rounds) == 1 or sequence > rounds[-2].last:
+            return rounds[-1]  # as for nearly every call, which has just put something
+        return next(each for each in rounds if sequence <= each.last)
 
     async def _work(self) -> None:
         try:

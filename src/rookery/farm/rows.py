@@ -17,10 +17,11 @@ from rookery.farm.columns import (
     ticket_of,
     ticket_text,
 )
+from rookery.farm.packing import array_text
 from rookery.farm.read_values import Contribution, Grouping, WorkerResults
 from rookery.model.machine import Machine, long_name
 from rookery.model.plan import Demands, Plan
-from rookery.model.run import Run, SoleContributor, Status
+from rookery.model.run import DecidedBy, Run, Status
 from rookery.model.task import PlayedBatch, Results, Tally, Task
 from rookery.model.timecontrol import base_seconds
 from rookery.rules.answers import ChartPoint, MachineBlock, MachineHistory
@@ -58,7 +59,7 @@ def fixed_run_columns(run: Run, parts: Parts) -> Columns:
         run.id,
         run.created,
         clean(run.plan.owner),
-        sorted({clean(side.engine) for side in run.plan.sides}),
+        array_text(sorted({clean(side.engine) for side in run.plan.sides})),
         base_seconds(run.plan.time_control),
         _PLAN.text(run.plan),
         _DEMANDS.text(run.demands),
@@ -83,7 +84,7 @@ def changing_run_columns(run: Run, parts: Parts, sequence: int, closed_below: in
         status.deleted,
         status.failures,
         status.flag.value,
-        status.sole.value,
+        "" if status.decided_by is DecidedBy.NEWCOMERS else status.decided_by.value,
         tally.workers,
         tally.cores,
         tally.committed,
@@ -91,6 +92,8 @@ def changing_run_columns(run: Run, parts: Parts, sequence: int, closed_below: in
         tally.tasks,
         *counts(tally.results),
         closed_below,
+        # Servers of an earlier version know no such value in the column of the others.
+        status.decided_by is DecidedBy.NEWCOMERS,
     )
 
 
@@ -130,7 +133,7 @@ def _status(row: Row) -> Status:
         deleted=row["deleted"],
         failures=row["failures"],
         flag=Flag(row["flag"]),
-        sole=SoleContributor(row["sole"]),
+        decided_by=DecidedBy.NEWCOMERS if row["newcomers"] else DecidedBy(row["sole"]),
     )
 
 

@@ -145,6 +145,7 @@ class FleetStore:
         self._listeners = (self._notices, *listeners)
         self._commits: GroupCommit | None = None
         self._fence: Fence | None = None
+        self._writer: Writer | None = None
 
     async def take(self) -> GroupCommit:
         """Ends the previous group commit and starts one behind a new fence. By then, the fate of
@@ -156,8 +157,9 @@ class FleetStore:
         sequence = await self._sequence()
         for listener in self._listeners:
             listener.begin(sequence)
+        self._writer = Writer(fence, self._queries)
         self._commits = GroupCommit(
-            Writer(fence, self._queries),
+            self._writer,
             self._listeners,
             sequence=sequence,
             limits=self._limits,
@@ -195,6 +197,9 @@ class FleetStore:
         commits, self._commits = self._commits, None
         if commits is not None:
             await commits.end(reason)
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            await writer.close()
 
     async def _sequence(self) -> int:
         found: int = await self._pool.fetchval(self._queries["commits_sequence"])

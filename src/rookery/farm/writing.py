@@ -5,18 +5,21 @@ effect.
 """
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
 
-from rookery.db.fence import Fence, FencedOff
+import asyncpg
+
+from rookery.db.fence import Fence, FencedStatements
 from rookery.db.pool import Connection, Queries, clean
 from rookery.db.table import clean_columns
 from rookery.db.target import Problem
 from rookery.farm.action_log import action_columns
 from rookery.farm.columns import Parts, split_kind
+from rookery.farm.packing import packed
 from rookery.farm.rows import (
     Columns,
     all_run_columns,
@@ -31,7 +34,7 @@ from rookery.farm.rows import (
     recalled_columns,
     sample_columns,
 )
-from rookery.farm.statements import Piece, Statements, expected, packed, pieces
+from rookery.farm.statements import Statements, expected
 from rookery.model.events import Event
 from rookery.model.machine import Machine
 from rookery.model.plan import Demands, Plan
@@ -172,8 +175,8 @@ def _keys(closing: Closing) -> Iterator[TaskKey]:
     return ((run, rest.pop().id) for _ in range(len(rest)))
 
 
-# The writer writes a round in one transaction behind the fence, and slices of the backlog in
-# others.
+# The writer writes a round in one statement behind the fence, and slices of the backlog in separate
+# transactions.
 #
 # The fixed columns of a run or a task are written when it is new, later only the changing ones. The
 # writer remembers what it has written for its term, in which it is the only writer.
@@ -183,7 +186,7 @@ Rows = tuple[str, list[Columns]]
 
 
 class RowsMissing(Problem):
-    """Of {expected} rows that were to be changed, {found} were there: somebody else writes them."""
+    """Not all of {expected} rows that were to be changed are there: somebody else writes them."""
 
 
 class _Fixed(NamedTuple):
@@ -200,6 +203,7 @@ class Writer:
     def __init__(self, fence: Fence, queries: Queries) -> None:
         self._fence = fence
         self._queries = queries
+        self._rounds = FencedStatements(fence)
         self._statements = Statements(queries)
         self._known: dict[str, _Fixed] = {}
         self._trails: dict[str, int] = {}
@@ -208,57 +212,32 @@ class Writer:
 
     async def write(self, gathered: PendingRows, sequence: int) -> None:
         """Writes a round, all of it or nothing; the error tells whether the outcome is known."""
-        new_runs, moved_runs = self._runs(gathered, sequence)
-        seldom = _filled((*new_runs, *self._list_rare_rows(gathered)))
-        often = _filled((moved_runs, *self._list_common_rows(gathered)))
-        thinned = self._thinned(gathered.samples.values())
-        async with self._fence.write() if seldom else self._fence.transaction() as connection:
-            for query, rows in seldom:
-                await connection.executemany(self._queries[query], rows)
-            for piece in pieces(often):
-                await self._state(connection, piece, sequence)
-            if thinned:
-                await connection.executemany(self._queries["samples_thin"], thinned)
+        rows = {part: some for part, some in self._list_rows(gathered, sequence) if some}
+        sql, columns = self._statements.joined(rows)
+        try:
+            await self._rounds.write(sql, sequence, expected(rows), *columns)
+        except asyncpg.DivisionByZeroError:
+            raise RowsMissing(expected=expected(rows)) from None
 
-    async def _state(self, connection: Connection, piece: Piece, sequence: int) -> None:
-        """Writes a piece in one statement, which checks the fence itself."""
-        sql, columns = self._statements.joined(piece)
-        epoch = self._fence.epoch
-        found = await connection.fetchval(sql, epoch, sequence, *columns)
-        if found is None:
-            raise FencedOff(epoch=epoch)
-        if found != expected(piece):
-            raise RowsMissing(expected=expected(piece), found=found)
+    async def close(self) -> None:
+        """Gives back the connection of the rounds."""
+        await self._rounds.close()
 
-    def _list_rare_rows(self, gathered: PendingRows) -> Iterator[Rows]:
-        """Rows that few rounds have, with a separate statement for each query."""
-        blocks = gathered.blocks.values()
-        yield "blocks_put", [block_columns(each) for each in blocks if each.message is not None]
-        lifted = [clean(each.short_name) for each in blocks if each.message is None]
-        yield "blocks_lift", [(lifted,)] if lifted else []
-        purging = gathered.purging
-        yield "purges_put", [purging_columns(each) for each in purging.values() if each is not None]
-        over = [run for run, each in purging.items() if each is None]
-        yield "purges_end", [(over,)] if over else []
-        yield "outbox_put", [*_list_notifications(gathered)]
-        yield (
-            "done_commands_add",
-            [(clean(each.key), each.run, each.body) for each in gathered.done],
-        )
-
-    def _list_common_rows(self, gathered: PendingRows) -> Iterator[Rows]:
-        """Rows that most rounds have, except those of runs."""
+    def _list_rows(self, gathered: PendingRows, sequence: int) -> Iterator[Rows]:
+        yield from self._runs(gathered, sequence)
         new, moved = self._tasks(gathered)
         yield "tasks_put", new
         yield "tasks_move", moved
         yield "bad_tasks_put", [*map(bad_task, gathered.bad.values())]
         yield "actions_add", [*map(action_columns, gathered.events)]
         yield "provenance_add", [*map(provenance_columns, gathered.provenance)]
-        yield "samples_put", [*map(sample_columns, gathered.samples.values())]
+        if gathered.samples:
+            yield from self._samples(gathered.samples.values())
+        if gathered.events or gathered.blocks or gathered.purging or gathered.done:
+            yield from _list_rare_rows(gathered)
 
-    def _runs(self, gathered: PendingRows, sequence: int) -> tuple[list[Rows], Rows]:
-        """New and modified runs with new entries of their trails, and separately the other changed
-        runs."""
+    def _runs(self, gathered: PendingRows, sequence: int) -> Iterator[Rows]:
+        """New and modified runs with new entries of their trails, and the other changed runs."""
         new: list[Columns] = []
         moved: list[Columns] = []
         trail: list[Columns] = []
@@ -272,7 +251,9 @@ class Writer:
             if len(parts.trail) > known:
                 trail += ((run.id, *entry) for entry in history_of(parts, known))
             self._keep(run, parts)
-        return [("runs_put", new), ("run_history_put", trail)], ("runs_move", moved)
+        yield "runs_put", new
+        yield "run_history_put", trail
+        yield "runs_move", moved
 
     def _is_fixed(self, run: Run, parts: Parts) -> bool:
         known = self._known.get(run.id)
@@ -300,7 +281,8 @@ class Writer:
         moved: list[Columns] = []
         for key, task in gathered.tasks.items():
             purged = key in gathered.bad and not task.too_fast
-            if purged or self._machines.get(key) is task.machine:
+            machine = self._machines.get(key)
+            if purged or machine is task.machine or machine == task.machine:
                 moved.append(changing_task_columns(task))
             else:
                 new.append(fixed_task_columns(task) + changing_task_columns(task)[2:])
@@ -310,15 +292,17 @@ class Writer:
                 self._machines.pop(key, None)
         return new, moved
 
-    def _thinned(self, samples: Collection[ChartPoint]) -> list[Columns]:
-        """Runs with so many chart points that some must be removed."""
-        found: list[Columns] = []
+    def _samples(self, samples: Collection[ChartPoint]) -> Iterator[Rows]:
+        """Chart points, and runs with so many that others must be removed. Of points in the same
+        round, those that would be removed are not written."""
+        thinned: dict[str, int] = {}
         for sample in samples:
             now = chart_period(sample.games)
             if self._periods.get(sample.run, 0) < now:
-                found.append((sample.run, now))
-                self._periods[sample.run] = now
-        return found
+                self._periods[sample.run] = thinned[sample.run] = now
+        fit = (each for each in samples if not chart_place(each) % thinned.get(each.run, 1))
+        yield "samples_put", [*map(sample_columns, fit)]
+        yield "samples_thin", [*thinned.items()]
 
     async def follow(self, following: Slice) -> None:
         """Writes a slice in a separate transaction, without waiting for the disk."""
@@ -336,7 +320,21 @@ class Writer:
         """Runs a query with many rows, each column packed as one parameter."""
         if rows:
             sql = self._queries[query]
-            await connection.execute(sql, *packed(sql, zip(*rows, strict=True)))
+            await connection.execute(sql, *packed(sql, rows))
+
+
+def _list_rare_rows(gathered: PendingRows) -> Iterator[Rows]:
+    """Rows that few rounds have."""
+    blocks = gathered.blocks.values()
+    yield "blocks_put", [block_columns(each) for each in blocks if each.message is not None]
+    yield "blocks_lift", [(clean(each.short_name),) for each in blocks if each.message is None]
+    purging = gathered.purging
+    yield "purges_put", [purging_columns(each) for each in purging.values() if each is not None]
+    yield "purges_end", [(run,) for run, each in purging.items() if each is None]
+    yield "notifications_add", [*_list_notifications(gathered)]
+    done: list[Columns] = [(clean(each.key), each.run, each.body) for each in gathered.done]
+    yield "done_commands_add", done
+    yield "done_commands_drop", [()] if done else []
 
 
 def _list_notifications(gathered: PendingRows) -> Iterator[Columns]:
@@ -344,7 +342,3 @@ def _list_notifications(gathered: PendingRows) -> Iterator[Columns]:
     for event in gathered.events:
         if found := find_notification(event, gathered.runs.get(event.run)):
             yield clean_columns(found)
-
-
-def _filled(rows: Iterable[Rows]) -> list[Rows]:
-    return [each for each in rows if each[1]]

@@ -12,6 +12,7 @@ from rookery.db.target import Target
 from rookery.farm.commits import STANDARD_LIMITS, CommitLimits, CommitQueue
 from rookery.farm.reads import FleetReads
 from rookery.farm.store import FleetStore
+from rookery.farm.writing import PendingRows
 from rookery.model.run import Run
 from rookery.model.task import Task, recounted
 from rookery.rules.answers import Changes, ChartPoint
@@ -58,6 +59,13 @@ def changed(*rows: Run | Task) -> Changes:
         runs=tuple(row for row in rows if isinstance(row, Run)),
         tasks=tuple(row for row in rows if isinstance(row, Task)),
     )
+
+
+def pending(*rows: Run | Task) -> PendingRows:
+    """A round with these rows."""
+    gathered = PendingRows()
+    gathered.add(changed(*rows))
+    return gathered
 
 
 def make_task(run: Run, number: int = 0, games: int = 100, **fields: object) -> Task:

@@ -10,7 +10,7 @@ from rookery.model.events import Action, Event
 from rookery.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
 from rookery.model.machine import ClaimedAbilities, Machine
 from rookery.model.plan import Draw, Plan, Resign, Side
-from rookery.model.run import Run, SoleContributor, Status
+from rookery.model.run import DecidedBy, Run, Status
 from rookery.model.task import Results, Tally, Task
 from rookery.protocol.actions import (
     NUMBER_FIELDS,
@@ -106,7 +106,7 @@ statuses = st.builds(
     st.booleans(),
     counts,
     st.sampled_from(Flag),
-    st.sampled_from(SoleContributor),
+    st.sampled_from(DecidedBy),
 )
 tallies = st.builds(Tally, counts, counts, counts, counts, counts, results)
 

@@ -1,10 +1,11 @@
 """The rows by which several servers know of one another."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from rookery.clock import SystemClock
 from rookery.db.lease import Lease
 from rookery.db.pool import Queries
 from rookery.db.target import Target
@@ -19,6 +20,14 @@ from tests.database import pool_on
 from tests.storage.farm.stores import opened
 
 pytestmark = pytest.mark.anyio
+
+
+class AdvancedClock(SystemClock):
+    """A clock that is ten minutes ahead."""
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(minutes=10)
+
 
 FIRST = Instance(
     "a", "http://a:1", "0.1", 3, "primary", datetime(2030, 1, 1, tzinfo=UTC), InstanceFigures()
@@ -36,6 +45,16 @@ async def test_servers_learn_of_one_another(database: Target, queries: Queries) 
         found = await rows.list_all()
         assert [(each.name, each.is_alive) for each in found] == [("a", True), ("b", True)]
         assert found[1].figures == SECOND.figures
+
+
+async def test_a_server_learns_how_far_its_clock_is_from_the_databases(
+    database: Target, queries: Queries
+) -> None:
+    wrong = AdvancedClock()
+    async with pool_on(database) as pool:
+        rows = InstanceRows(pool, queries)
+        async with Presence(rows, lambda: FIRST, clock=wrong).kept() as presence:
+            assert round(presence.clock_off_seconds) == 600
 
 
 async def test_one_that_is_silent_for_long_is_taken_for_dead(

@@ -1,6 +1,7 @@
 """The log of actions: in order, and filtered as the filter language says."""
 
 import dataclasses
+import json
 from functools import partial
 
 import pytest
@@ -21,6 +22,7 @@ from rookery.protocol.actions import (
     Order,
     document_of,
     matches,
+    parse_action_filter,
 )
 from rookery.rules.answers import Changes
 from tests.makers import NOW, later, make_plan, make_run
@@ -68,6 +70,27 @@ async def test_a_line_has_the_fields_of_its_action(store: Store) -> None:
 async def test_at_most_so_many_lines_are_given(store: Store) -> None:
     await kept(store, logged(*[FAILED] * 5))
     assert [action.id for action in await store.reads.actions(EVERYTHING, limit=2)] == ["5", "4"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "ids"),
+    [
+        ({"$regex": "^no"}, ["1"]),
+        ({"$regex": "NO D.SK$", "$options": "i"}, ["1"]),
+        ({"$regex": "NO"}, []),
+        ({"$regex": "100%|disk"}, ["2", "1"]),
+        ({"$regex": "0_"}, []),
+        ({"$regex": "^.*o.*"}, ["2", "1"]),
+    ],
+)
+async def test_a_pattern_means_the_same_to_the_database(
+    store: Store, pattern: dict[str, str], ids: list[str]
+) -> None:
+    await kept(store, logged(FAILED, replace(FAILED, message="only 100% of it"), DELETED))
+    wanted = parse_action_filter(json.dumps({"message": pattern}).encode())
+    found = await store.reads.actions(wanted)
+    assert [event.id for event in found] == ids
+    assert all(matches(wanted, document_of(event)) for event in found)
 
 
 async def test_actions_on_hidden_engines_are_left_out(store: Store) -> None:

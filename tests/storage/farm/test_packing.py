@@ -5,14 +5,19 @@ from datetime import UTC, datetime
 import pytest
 
 from rookery.db.target import Target
-from rookery.farm.statements import packed
+from rookery.farm.packing import array_text, packed
 from tests.database import pool_on
 
 
 def test_numbers_go_as_text_where_the_query_says_so() -> None:
     sql = "SELECT * FROM unnest($1::text[], $2::text::bigint[], $3::text::boolean[])"
-    columns = [("a", "b"), (1, -2), (True, False)]
-    assert list(packed(sql, columns)) == [("a", "b"), "{1,-2}", "{True,False}"]
+    rows = [("a", 1, True), ("b", -2, False)]
+    assert list(packed(sql, rows)) == [("a", "b"), "{1,-2}", "{True,False}"]
+
+
+def test_rows_go_as_one_text_where_the_query_says_so() -> None:
+    sql = "SELECT * FROM jsonb_array_elements($1::text::jsonb)"
+    assert list(packed(sql, [("a", 1, True), ("b", -2, None)])) == ['[["a",1,true],["b",-2,null]]']
 
 
 def test_times_go_as_text_without_blanks() -> None:
@@ -23,11 +28,15 @@ def test_times_go_as_text_without_blanks() -> None:
 
 
 def test_texts_are_in_quotes() -> None:
-    assert list(packed("$1::text::text[]", [("null", "")])) == ['{"null",""}']
+    assert list(packed("$1::text::text[]", [("null",), ("",)])) == ['{"null",""}']
+
+
+def test_no_texts_are_an_empty_array() -> None:
+    assert array_text([]) == "{}"
 
 
 def test_what_means_something_within_quotes_is_escaped() -> None:
-    assert list(packed("$1::text::text[]", [('"', "\\", None)])) == [r'{"\"","\\",NULL}']
+    assert list(packed("$1::text::text[]", [('"',), ("\\",), (None,)])) == [r'{"\"","\\",NULL}']
 
 
 @pytest.mark.anyio
@@ -45,6 +54,6 @@ def test_what_means_something_within_quotes_is_escaped() -> None:
 async def test_the_database_reads_any_text_as_it_was(
     database: Target, column: tuple[str | None, ...]
 ) -> None:
-    (text,) = packed("$1::text::text[]", [column])
+    (text,) = packed("$1::text::text[]", [(each,) for each in column])
     async with pool_on(database) as pool:
         assert await pool.fetchval("SELECT $1::text::text[]", text) == list(column)

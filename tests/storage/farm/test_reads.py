@@ -4,9 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from rookery.db.pool import Queries
+from rookery.db.target import Target
+from rookery.farm import reads
 from rookery.farm.read_values import Contribution, Grouping, TaskOrder, TaskQuery
+from rookery.farm.reads import SLICE_TASKS, slice_runs
 from rookery.model.machine import ClaimedAbilities
-from rookery.model.task import NOTHING
+from rookery.model.run import Run
+from rookery.model.task import NOTHING, Tally, Task
 from rookery.rules.answers import Changes
 from rookery.rules.purge import BadTask
 from rookery.stats.residuals import Colour
@@ -19,6 +24,7 @@ from tests.storage.farm.stores import (
     kept,
     make_sample,
     make_task,
+    opened,
     played,
 )
 
@@ -132,3 +138,24 @@ async def test_the_tasks_of_a_machine_are_found_over_runs_and_restarts(store: St
     found = await store.reads.tasks_of_machine(machine.short_name, 10)
     assert [task.run for task in found] == [other.id, RUN.id]
     assert {run.id for run in await store.reads.runs([RUN.id, UNKNOWN])} == {RUN.id}
+
+
+def test_runs_are_read_in_slices_of_about_as_many_tasks() -> None:
+    sizes = [10, SLICE_TASKS, 0, SLICE_TASKS - 1, 1, 7]
+    runs = [replace(make_run(), id=str(n), tally=Tally(tasks=t)) for n, t in enumerate(sizes)]
+    assert [*slice_runs(runs)] == [["0", "1"], ["2", "3", "4"], ["5"]]
+
+
+async def test_a_fleet_of_several_slices_is_read_whole(
+    database: Target, queries: Queries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads, "SLICE_TASKS", 2)
+    runs: list[tuple[Run, tuple[Task, ...]]] = []
+    for run in (make_run(name) for name in "abcdefgh"):
+        tasks = tuple(make_task(run, number, results=pairs(ww=1)) for number in range(2))
+        runs.append((played(run, *tasks), tasks))
+    async with opened(database, queries) as store:
+        await kept(store, *(changed(run, *tasks) for run, tasks in runs))
+        found = await store.reads.snapshot()
+    assert (found.runs, found.corrections) == (tuple(runs), ())
+    assert [each.run for each in found.played] == [run.id for run, _ in runs for _ in range(2)]

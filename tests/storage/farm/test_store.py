@@ -1,8 +1,9 @@
 """The store in PostgreSQL: tenures, closings that a crash interrupted, and what listeners hear."""
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import replace
-from time import monotonic
+from time import monotonic, sleep
 
 import asyncpg
 import pytest
@@ -10,17 +11,28 @@ import pytest
 from rookery.db.fence import FencedOff
 from rookery.db.lease import Lease
 from rookery.db.pool import Queries
-from rookery.db.target import Target
+from rookery.db.target import Target, set_hook
 from rookery.farm.commits import CommitLimits, StateLost
 from rookery.farm.read_values import ChangedRuns
 from rookery.farm.store import PAUSE_SECONDS, FleetStore, open_fleet_store
 from rookery.farm.writing import PendingRows, RowsMissing, Writer
+from rookery.model.events import Action, about_run
 from rookery.model.task import recounted
-from rookery.rules.answers import Changes, Closing
+from rookery.rules.answers import Changes, Closing, DoneCommand, MachineBlock
+from rookery.rules.purge import Purging
 from tests.database import pool_on
 from tests.eventually import eventually
-from tests.makers import NOW, make_run, pairs
-from tests.storage.farm.stores import Store, changed, finished, make_task, opened, played
+from tests.makers import NOW, later, make_run, pairs
+from tests.storage.farm.stores import (
+    Store,
+    changed,
+    finished,
+    make_sample,
+    make_task,
+    opened,
+    pending,
+    played,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -34,6 +46,13 @@ def ended() -> Changes:
     closing = Closing(RUN.id, NOW, TASKS)
     over = replace(finished("a", run=RUN), tally=recounted(closing.rows()))
     return Changes(runs=(over,), closings=(closing,))
+
+
+@pytest.fixture
+def hooks() -> Iterator[list[str]]:
+    """The moments that a test's hook notes; the hook is removed afterwards."""
+    yield []
+    set_hook(lambda _moment: None)
 
 
 async def active_rows(target: Target) -> int:
@@ -134,12 +153,76 @@ async def test_rows_that_vanished_are_not_taken_for_written(
     async with pool_on(database) as pool:
         lease = Lease(pool, queries, instance="test", address="")
         writer = Writer(await lease.take(), queries)
-        gathered = PendingRows()
-        gathered.add(changed(RUN, TASKS[0]))
-        await writer.write(gathered, 1)
-        await pool.execute("TRUNCATE runs CASCADE")
+        await writer.write(pending(RUN, TASKS[0]), 1)
+        await pool.execute("TRUNCATE tasks CASCADE")
+        moved = replace(RUN, updated=later(1))
         with pytest.raises(RowsMissing):
-            await writer.write(gathered, 2)
+            await writer.write(pending(moved, TASKS[0]), 2)
+        await writer.close()
+        assert await pool.fetchval("SELECT updated FROM runs") == RUN.updated
+
+
+async def test_a_round_that_waits_for_rows_of_the_backlog_writes_them_all_the_same(
+    database: Target, queries: Queries
+) -> None:
+    """The database then looks at the rows again, as the backlog has left them."""
+    async with pool_on(database) as pool, pool_on(database, "other") as other:
+        fence = await Lease(pool, queries, instance="test", address="").take()
+        writer = Writer(fence, queries)
+        await writer.write(pending(RUN, *TASKS), 1)
+        over = [replace(task, results=pairs(ww=1)) for task in TASKS]
+        async with fence.write() as backlog:
+            seen = [RUN.id] * len(TASKS), [task.id for task in TASKS], [NOW] * len(TASKS)
+            await backlog.execute(queries["tasks_seen"], *seen)
+            moved = replace(RUN, updated=later(1))
+            write = asyncio.create_task(writer.write(pending(moved, *over), 2))
+            waits = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = $1)"
+            while not await other.fetchval(waits, "transactionid"):
+                assert not write.done(), write
+        await write
+        await writer.close()
+        sums = "SELECT count(*), sum(wins), count(seen) FROM tasks"
+        assert tuple(await other.fetchrow(sums) or ()) == (len(TASKS), 2 * len(TASKS), len(TASKS))
+
+
+async def test_a_pause_in_the_middle_of_a_round_loses_nothing(
+    postgres_store: FleetStore, hooks: list[str]
+) -> None:
+    """A session that pauses for so long between two statements of a transaction is ended."""
+    commits = await postgres_store.take()
+    set_hook(lambda moment: sleep(1.3) if moment == "write_before_commit" else None)
+    await commits.wait_committed(commits.put(changed(RUN)))
+    assert await postgres_store.reads.run(RUN.id) == RUN
+
+
+async def test_all_rows_of_a_round_are_one_statement(
+    postgres_store: FleetStore, database: Target, hooks: list[str]
+) -> None:
+    """Including rows that few rounds have."""
+    run = played(RUN, TASKS[0])
+    rare = Changes(
+        runs=(run,),
+        tasks=(TASKS[0],),
+        events=(about_run(Action.NEW_RUN, RUN, "ann", NOW),),
+        samples=(make_sample(RUN, 8),),
+        blocks=(MachineBlock("m-1cores-x", "too hot", NOW), MachineBlock("n-1cores-x", None, NOW)),
+        purging=(Purging(RUN.id),),
+        done=(DoneCommand("key", RUN.id),),
+    )
+    commits = await postgres_store.take()
+    set_hook(hooks.append)
+    await commits.wait_committed(commits.put(rare))
+    assert hooks == ["round_taken", "write_before_commit", "write_after_commit"]
+    tables = "runs", "tasks", "actions", "samples", "blocked_machines", "purges", "done_commands"
+    commands = " UNION ALL ".join(f"SELECT cmin::text AS command FROM {each}" for each in tables)
+    async with pool_on(database, "other") as pool:
+        found = await pool.fetch(f"SELECT count(*), count(DISTINCT command) FROM ({commands}) AS c")
+    assert tuple(found[0]) == (len(tables), 1)
+    stored = await postgres_store.reads.snapshot()
+    assert stored.runs == ((run, (TASKS[0],)),)
+    assert (list(stored.blocks), stored.purging) == (["m-1cores-x"], rare.purging)
+    assert await postgres_store.reads.samples(RUN.id) == rare.samples
+    assert await postgres_store.reads.done_command("key") == rare.done[0]
 
 
 async def test_a_fenced_writer_says_so(database: Target, queries: Queries) -> None:

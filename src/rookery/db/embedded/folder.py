@@ -64,6 +64,12 @@ class NotADatabase(EmbeddedProblem):
     again."""
 
 
+class DatabaseGone(EmbeddedProblem):
+    """The folder {path} has files of a farm but no database: put the database back, or restore a
+    backup into an empty folder (`rookery db restore`). To begin an empty farm here, move {files}
+    away first."""
+
+
 class NoAccount(EmbeddedProblem):
     """PostgreSQL does not run as root, user namespaces are forbidden here ({reason}), and there is
     no unprivileged account to use: start Rookery as a normal user."""
@@ -303,6 +309,20 @@ def hold(
     except OSError as error:
         raise folder_problem(error, data) from None
     return descriptor
+
+
+def find_live_holder(lock: Path) -> int:
+    """The process that uses the folder, if it lives and another one could not take the lock; 0
+    otherwise."""
+    try:
+        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        holder = 0 if _try(descriptor) else _holder(descriptor)[0]
+        return holder if is_alive(holder) else 0
+    finally:
+        os.close(descriptor)
 
 
 def is_alive(pid: int) -> bool:

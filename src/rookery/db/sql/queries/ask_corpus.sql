@@ -146,18 +146,20 @@ FROM ask_uploads WHERE shared OR user_name = $1
 ORDER BY created DESC, id
 LIMIT $2 OFFSET $3;
 
--- name: ask_uploads_waiting
--- The uploads that have not been read yet, in the order of their arrival.
+-- name: ask_uploads_next
+-- The next upload of each user that has not been read yet: texts before PDFs, then by arrival.
 SELECT
-    id, blob, size, user_name AS user, sha256, name, format, shared, created, problem,
-    CASE
-        WHEN state = 'read' AND NOT EXISTS (SELECT FROM ask_changes WHERE key = 'upload/' || id)
-            THEN 'indexed'
-        ELSE state
-    END AS state
-FROM ask_uploads WHERE state = 'waiting'
-ORDER BY created, id
-LIMIT $1;
+    id, blob, size, user_name AS user, sha256, name, format, shared, created, problem, state
+FROM (
+    SELECT DISTINCT ON (user_name) *
+    FROM ask_uploads WHERE state = 'waiting'
+    ORDER BY user_name, format = 'pdf', created, id
+) AS next
+ORDER BY format = 'pdf', created, id;
+
+-- name: ask_uploads_waiting
+-- How many uploads of a user have not been read yet.
+SELECT count(*) FROM ask_uploads WHERE user_name = $1 AND state = 'waiting';
 
 -- name: ask_uploads_text
 -- The text that was read from one upload.
@@ -185,5 +187,5 @@ DELETE FROM ask_uploads WHERE blob = ANY ($1::text[]) RETURNING id;
 SELECT blob FROM ask_uploads WHERE blob = ANY ($1::text[]);
 
 -- name: ask_uploads_blobs
--- A page of the blobs that contain uploads, in order.
-SELECT blob FROM ask_uploads WHERE blob > $1 ORDER BY blob LIMIT $2;
+-- A page of the blobs that contain uploads, in order, with what they should be.
+SELECT blob AS key, size, sha256 AS digest FROM ask_uploads WHERE blob > $1 ORDER BY blob LIMIT $2;

@@ -19,5 +19,5 @@ SELECT sha256, blob, size, name, user_name AS user, created FROM binaries
 WHERE user_name = $1 ORDER BY created DESC LIMIT $2;
 
 -- name: binaries_blobs
--- A page of the blobs that contain programs, in order.
-SELECT blob FROM binaries WHERE blob > $1 ORDER BY blob LIMIT $2;
+-- A page of the blobs that contain programs, in order, with what they should be.
+SELECT blob AS key, size, sha256 AS digest FROM binaries WHERE blob > $1 ORDER BY blob LIMIT $2;

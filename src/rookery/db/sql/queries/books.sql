@@ -26,5 +26,5 @@ DELETE FROM books WHERE blob = ANY ($1::text[]);
 SELECT blob FROM books WHERE blob = ANY ($1::text[]);
 
 -- name: books_blobs
--- A page of the blobs that contain books, in order.
-SELECT blob FROM books WHERE blob > $1 ORDER BY blob LIMIT $2;
+-- A page of the blobs that contain books, in order, with what they should be.
+SELECT blob AS key, size, sha256 AS digest FROM books WHERE blob > $1 ORDER BY blob LIMIT $2;

@@ -1,13 +1,32 @@
 -- name: runs_put
--- Adds or replaces runs that are new, or whose fixed part may have changed.
+-- Adds or replaces runs that are new, or whose fixed part may have changed. A part of a round, like
+-- all queries that read `pass`.
 INSERT INTO runs (
     id, created, owner, engines, tc_base, plan, demands, kind, rules, reference_nps,
     rescheduled_from, updated, sequence, progress, approver, finished, failed, deleted,
     failures, flag, sole, workers, cores, committed, total, tasks, wins, losses, draws, crashes,
-    time_losses, p0, p1, p2, p3, p4, closed_below
-) VALUES (
-    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-    $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37
+    time_losses, p0, p1, p2, p3, p4, closed_below, newcomers
+) SELECT
+    id, created, owner, engines::text[], tc_base, plan::jsonb, demands::jsonb, kind,
+    rules::jsonb, reference_nps, rescheduled_from, updated, sequence, progress::jsonb, approver,
+    finished, failed, deleted, failures, flag, sole, workers, cores, committed, total, tasks, wins,
+    losses, draws, crashes, time_losses, p0, p1, p2, p3, p4, closed_below, newcomers
+FROM pass, unnest(
+    $1::text::text[], $2::text::timestamptz[], $3::text::text[], $4::text::text[],
+    $5::text::float8[], $6::text::text[], $7::text::text[], $8::text::text[], $9::text::text[],
+    $10::text::float8[], $11::text::text[], $12::text::timestamptz[], $13::text::bigint[],
+    $14::text::text[], $15::text::text[], $16::text::boolean[], $17::text::boolean[],
+    $18::text::boolean[], $19::text::integer[], $20::text::text[], $21::text::text[],
+    $22::text::integer[], $23::text::integer[], $24::text::bigint[], $25::text::bigint[],
+    $26::text::integer[], $27::text::bigint[], $28::text::bigint[], $29::text::bigint[],
+    $30::text::bigint[], $31::text::bigint[], $32::text::bigint[], $33::text::bigint[],
+    $34::text::bigint[], $35::text::bigint[], $36::text::bigint[], $37::text::integer[],
+    $38::text::boolean[]
+) AS r (
+    id, created, owner, engines, tc_base, plan, demands, kind, rules, reference_nps,
+    rescheduled_from, updated, sequence, progress, approver, finished, failed, deleted,
+    failures, flag, sole, workers, cores, committed, total, tasks, wins, losses, draws, crashes,
+    time_losses, p0, p1, p2, p3, p4, closed_below, newcomers
 )
 ON CONFLICT (id) DO UPDATE SET
     owner = excluded.owner, engines = excluded.engines, tc_base = excluded.tc_base,
@@ -22,31 +41,35 @@ ON CONFLICT (id) DO UPDATE SET
     tasks = excluded.tasks, wins = excluded.wins, losses = excluded.losses,
     draws = excluded.draws, crashes = excluded.crashes, time_losses = excluded.time_losses,
     p0 = excluded.p0, p1 = excluded.p1, p2 = excluded.p2, p3 = excluded.p3, p4 = excluded.p4,
-    closed_below = greatest(runs.closed_below, excluded.closed_below);
+    closed_below = greatest(runs.closed_below, excluded.closed_below),
+    newcomers = excluded.newcomers;
 
 -- name: runs_move
--- Updates runs whose fixed part is stored already. A part of a round, like all queries that read
--- `pass`.
+-- Updates runs whose fixed part is stored already.
 UPDATE runs SET
     updated = m.updated, sequence = m.sequence, progress = m.progress::jsonb,
     approver = m.approver, finished = m.finished, failed = m.failed, deleted = m.deleted,
     failures = m.failures, flag = m.flag, sole = m.sole, workers = m.workers, cores = m.cores,
     committed = m.committed, total = m.total, tasks = m.tasks, wins = m.wins, losses = m.losses,
     draws = m.draws, crashes = m.crashes, time_losses = m.time_losses, p0 = m.p0, p1 = m.p1,
-    p2 = m.p2, p3 = m.p3, p4 = m.p4, closed_below = greatest(runs.closed_below, m.closed_below)
-FROM pass, unnest(
-    $1::text::text[], $2::text::timestamptz[], $3::text::bigint[], $4::text::text[],
-    $5::text::text[], $6::text::boolean[], $7::text::boolean[], $8::text::boolean[],
-    $9::text::integer[], $10::text::text[], $11::text::text[], $12::text::integer[],
-    $13::text::integer[], $14::text::bigint[], $15::text::bigint[], $16::text::integer[],
-    $17::text::bigint[], $18::text::bigint[], $19::text::bigint[], $20::text::bigint[],
-    $21::text::bigint[], $22::text::bigint[], $23::text::bigint[], $24::text::bigint[],
-    $25::text::bigint[], $26::text::bigint[], $27::text::integer[]
-) AS m (
-    id, updated, sequence, progress, approver, finished, failed, deleted, failures, flag,
-    sole, workers, cores, committed, total, tasks, wins, losses, draws, crashes, time_losses, p0, p1,
-    p2, p3, p4, closed_below
-)
+    p2 = m.p2, p3 = m.p3, p4 = m.p4, closed_below = greatest(runs.closed_below, m.closed_below),
+    newcomers = m.newcomers
+FROM pass, jsonb_array_elements($1::text::jsonb) AS r
+CROSS JOIN LATERAL (
+    SELECT
+        (r ->> 0) AS id, (r ->> 1)::timestamptz AS updated, (r ->> 2)::bigint AS sequence,
+        (r ->> 3) AS progress, (r ->> 4) AS approver, (r ->> 5)::boolean AS finished,
+        (r ->> 6)::boolean AS failed, (r ->> 7)::boolean AS deleted,
+        (r ->> 8)::integer AS failures, (r ->> 9) AS flag, (r ->> 10) AS sole,
+        (r ->> 11)::integer AS workers, (r ->> 12)::integer AS cores,
+        (r ->> 13)::bigint AS committed, (r ->> 14)::bigint AS total, (r ->> 15)::integer AS tasks,
+        (r ->> 16)::bigint AS wins, (r ->> 17)::bigint AS losses, (r ->> 18)::bigint AS draws,
+        (r ->> 19)::bigint AS crashes, (r ->> 20)::bigint AS time_losses, (r ->> 21)::bigint AS p0,
+        (r ->> 22)::bigint AS p1, (r ->> 23)::bigint AS p2, (r ->> 24)::bigint AS p3,
+        (r ->> 25)::bigint AS p4, (r ->> 26)::integer AS closed_below,
+        (r ->> 27)::boolean AS newcomers
+    OFFSET 0
+) AS m
 WHERE runs.id = m.id
 RETURNING 1;
 
@@ -59,17 +82,19 @@ INSERT INTO tasks (
 SELECT
     run, id, start, games, machine::jsonb, created, reported, wins, losses, draws, crashes,
     time_losses, p0, p1, p2, p3, p4, ticket::jsonb, active, bad, too_fast
-FROM pass, unnest(
-    $1::text::text[], $2::text::integer[], $3::text::bigint[], $4::text::integer[],
-    $5::text::text[], $6::text::timestamptz[], $7::text::timestamptz[], $8::text::integer[],
-    $9::text::integer[], $10::text::integer[], $11::text::integer[], $12::text::integer[],
-    $13::text::integer[], $14::text::integer[], $15::text::integer[], $16::text::integer[],
-    $17::text::integer[], $18::text::text[], $19::text::boolean[], $20::text::boolean[],
-    $21::text::boolean[]
-) AS t (
-    run, id, start, games, machine, created, reported, wins, losses, draws, crashes,
-    time_losses, p0, p1, p2, p3, p4, ticket, active, bad, too_fast
-)
+FROM pass, jsonb_array_elements($1::text::jsonb) AS r
+CROSS JOIN LATERAL (
+    SELECT
+        (r ->> 0) AS run, (r ->> 1)::integer AS id, (r ->> 2)::bigint AS start,
+        (r ->> 3)::integer AS games, (r ->> 4) AS machine, (r ->> 5)::timestamptz AS created,
+        (r ->> 6)::timestamptz AS reported, (r ->> 7)::integer AS wins,
+        (r ->> 8)::integer AS losses, (r ->> 9)::integer AS draws, (r ->> 10)::integer AS crashes,
+        (r ->> 11)::integer AS time_losses, (r ->> 12)::integer AS p0, (r ->> 13)::integer AS p1,
+        (r ->> 14)::integer AS p2, (r ->> 15)::integer AS p3, (r ->> 16)::integer AS p4,
+        (r ->> 17) AS ticket, (r ->> 18)::boolean AS active, (r ->> 19)::boolean AS bad,
+        (r ->> 20)::boolean AS too_fast
+    OFFSET 0
+) AS t
 ON CONFLICT (run, id) DO UPDATE SET
     machine = excluded.machine, reported = excluded.reported, wins = excluded.wins,
     losses = excluded.losses, draws = excluded.draws, crashes = excluded.crashes,
@@ -84,16 +109,17 @@ UPDATE tasks SET
     crashes = m.crashes, time_losses = m.time_losses, p0 = m.p0, p1 = m.p1, p2 = m.p2,
     p3 = m.p3, p4 = m.p4, ticket = m.ticket::jsonb, active = m.active, bad = m.bad,
     too_fast = m.too_fast
-FROM pass, unnest(
-    $1::text::text[], $2::text::integer[], $3::text::timestamptz[], $4::text::integer[],
-    $5::text::integer[], $6::text::integer[], $7::text::integer[], $8::text::integer[],
-    $9::text::integer[], $10::text::integer[], $11::text::integer[], $12::text::integer[],
-    $13::text::integer[], $14::text::text[], $15::text::boolean[], $16::text::boolean[],
-    $17::text::boolean[]
-) AS m (
-    run, id, reported, wins, losses, draws, crashes, time_losses, p0, p1, p2, p3, p4, ticket,
-    active, bad, too_fast
-)
+FROM pass, jsonb_array_elements($1::text::jsonb) AS r
+CROSS JOIN LATERAL (
+    SELECT
+        (r ->> 0) AS run, (r ->> 1)::integer AS id, (r ->> 2)::timestamptz AS reported,
+        (r ->> 3)::integer AS wins, (r ->> 4)::integer AS losses, (r ->> 5)::integer AS draws,
+        (r ->> 6)::integer AS crashes, (r ->> 7)::integer AS time_losses, (r ->> 8)::integer AS p0,
+        (r ->> 9)::integer AS p1, (r ->> 10)::integer AS p2, (r ->> 11)::integer AS p3,
+        (r ->> 12)::integer AS p4, (r ->> 13) AS ticket, (r ->> 14)::boolean AS active,
+        (r ->> 15)::boolean AS bad, (r ->> 16)::boolean AS too_fast
+    OFFSET 0
+) AS m
 WHERE tasks.run = m.run AND tasks.id = m.id
 RETURNING 1;
 
@@ -118,14 +144,18 @@ ON CONFLICT (run, task) DO NOTHING;
 
 -- name: purges_put
 -- Stores a purge that is due, or the progress of one.
-INSERT INTO purges (run, actor, revive, culprit, toll) VALUES ($1, $2, $3, $4, $5)
+INSERT INTO purges (run, actor, revive, culprit, toll)
+SELECT run, actor, revive, culprit::jsonb, toll::jsonb
+FROM pass, unnest(
+    $1::text::text[], $2::text::text[], $3::text::boolean[], $4::text::text[], $5::text::text[]
+) AS p (run, actor, revive, culprit, toll)
 ON CONFLICT (run) DO UPDATE SET
     actor = excluded.actor, revive = excluded.revive, culprit = excluded.culprit,
     toll = excluded.toll;
 
 -- name: purges_end
 -- Removes purges that are over.
-DELETE FROM purges WHERE run = ANY($1::text[]);
+DELETE FROM purges USING pass, unnest($1::text::text[]) AS over (id) WHERE run = over.id;
 
 -- name: purges_all
 -- Purges that are due or under way.
@@ -166,8 +196,9 @@ ON CONFLICT (run, place) DO UPDATE SET
     cores = excluded.cores, nps = excluded.nps;
 
 -- name: samples_thin
--- Removes the points of a run that do not fit its present period.
-DELETE FROM samples WHERE run = $1 AND place % $2 <> 0;
+-- Removes the points of runs that do not fit their present period.
+DELETE FROM samples USING pass, unnest($1::text::text[], $2::text::integer[]) AS t (run, period)
+WHERE samples.run = t.run AND samples.place % t.period <> 0;
 
 -- name: provenance_add
 -- Adds how batches of games were played, in order.
@@ -186,19 +217,26 @@ FROM pass, unnest(
 ORDER BY place;
 
 -- name: run_history_put
--- Adds an entry to a run's trail.
-INSERT INTO run_history (run, place, entry) VALUES ($1, $2, $3)
+-- Adds entries to the trails of runs.
+INSERT INTO run_history (run, place, entry)
+SELECT run, place, entry::jsonb
+FROM pass, unnest($1::text::text[], $2::text::integer[], $3::text::text[]) AS h (run, place, entry)
 ON CONFLICT (run, place) DO UPDATE SET entry = excluded.entry;
 
 -- name: blocks_put
 -- Blocks a machine, or changes the message of its block.
-INSERT INTO blocked_machines (short_name, message, at, actor) VALUES ($1, $2, $3, $4)
+INSERT INTO blocked_machines (short_name, message, at, actor)
+SELECT short_name, message, at, actor
+FROM pass, unnest(
+    $1::text::text[], $2::text::text[], $3::text::timestamptz[], $4::text::text[]
+) AS b (short_name, message, at, actor)
 ON CONFLICT (short_name) DO UPDATE
 SET message = excluded.message, at = excluded.at, actor = excluded.actor;
 
 -- name: blocks_lift
 -- Removes the blocks of machines.
-DELETE FROM blocked_machines WHERE short_name = ANY($1::text[]);
+DELETE FROM blocked_machines USING pass, unnest($1::text::text[]) AS free (name)
+WHERE short_name = free.name;
 
 -- name: recalled_put
 -- Stores the histories of machines; run ids contain no spaces, so one text can hold a list of them.
@@ -326,15 +364,15 @@ WHERE run = ANY($1::text[]) AND active AND NOT finished
 ORDER BY run, id;
 
 -- name: tasks_sums
--- The sums over the tasks of each unfinished run.
+-- The sums over the tasks of each of some runs.
 SELECT
     run, count(*)::integer AS tasks, sum(games) AS total,
     sum(CASE WHEN active THEN games ELSE t.wins + t.losses + t.draws END) AS committed,
     sum(t.wins) AS wins, sum(t.losses) AS losses, sum(t.draws) AS draws,
     sum(t.crashes) AS crashes, sum(t.time_losses) AS time_losses,
     sum(t.p0) AS p0, sum(t.p1) AS p1, sum(t.p2) AS p2, sum(t.p3) AS p3, sum(t.p4) AS p4
-FROM present_tasks AS t JOIN runs ON runs.id = run
-WHERE NOT finished
+FROM present_tasks AS t
+WHERE run = ANY($1::text[])
 GROUP BY run;
 
 -- name: runs_agree
@@ -472,14 +510,14 @@ FROM bad_tasks AS b JOIN present_tasks AS t ON t.run = b.run AND t.id = b.task
 WHERE b.run = $1 AND b.task = ANY($2::integer[]);
 
 -- name: tasks_played
--- The number of games of each machine in the unfinished runs.
+-- The number of games of each machine in some runs.
 SELECT
     t.run, machine ->> 'username' AS player,
     concat(machine ->> 'username', '-', machine ->> 'concurrency', 'cores-', split_part(machine ->> 'unique_key', '-', 1))
         AS machine,
     sum(t.wins + t.losses + t.draws)::bigint AS games
-FROM tasks AS t JOIN runs AS r ON r.id = t.run
-WHERE NOT r.finished AND t.wins + t.losses + t.draws > 0
+FROM tasks AS t
+WHERE t.run = ANY($1::text[]) AND t.wins + t.losses + t.draws > 0
 GROUP BY 1, 2, 3;
 
 -- name: tasks_last_seen
@@ -598,15 +636,19 @@ ORDER BY last DESC, run_id, action
 LIMIT $3 OFFSET $4;
 
 -- name: done_commands_add
--- Stores a command that may be sent again, and removes some that are too old to be repeated.
-WITH old AS (
-    DELETE FROM done_commands
-    WHERE key IN (
-        SELECT key FROM done_commands
-        WHERE at < clock_timestamp() - interval '1 day' ORDER BY at LIMIT 10
-    )
-)
-INSERT INTO done_commands (key, run, body) VALUES ($1, $2, $3) ON CONFLICT (key) DO NOTHING;
+-- Stores commands that may be sent again.
+INSERT INTO done_commands (key, run, body)
+SELECT key, run, body
+FROM pass, unnest($1::text::text[], $2::text::text[], $3::text::text[]) AS d (key, run, body)
+ON CONFLICT (key) DO NOTHING;
+
+-- name: done_commands_drop
+-- Removes some commands that are too old to be repeated.
+DELETE FROM done_commands USING pass
+WHERE key IN (
+    SELECT key FROM done_commands
+    WHERE at < clock_timestamp() - interval '1 day' ORDER BY at LIMIT 10
+);
 
 -- name: done_commands_find
 -- A command by its key, if it was carried out.

@@ -1,7 +1,7 @@
 -- name: instances_put
 -- Notes that a process is alive; returns the number of other live ones, the newest form of
 -- forwarded calls that all of them read (1 for those that do not tell), and the number of the last
--- commit. The commit does not wait for the disk.
+-- commit, and the database's clock. The commit does not wait for the disk.
 INSERT INTO instances (name, address, version, schema, role, started, seen, figures)
 SELECT $1, $2, $3, $4, $5, $6, clock_timestamp(), $7
 WHERE set_config('synchronous_commit', 'off', true) = 'off'
@@ -12,7 +12,7 @@ RETURNING
      WHERE name <> $1 AND seen > clock_timestamp() - interval '10 seconds') AS others,
     (SELECT min(coalesce((figures::json ->> 'reads_form')::integer, 1)) FROM instances
      WHERE name <> $1 AND seen > clock_timestamp() - interval '10 seconds') AS reads_form,
-    (SELECT sequence FROM commits) AS sequence;
+    (SELECT sequence FROM commits) AS sequence, clock_timestamp() AS time;
 
 -- name: instances_all
 -- The processes that were alive within an hour, with the time since then, the primary first. The

@@ -41,5 +41,5 @@ DELETE FROM nets WHERE blob = ANY ($1::text[]);
 SELECT blob FROM nets WHERE blob = ANY ($1::text[]);
 
 -- name: nets_blobs
--- A page of the blobs that contain nets, in order.
-SELECT blob FROM nets WHERE blob > $1 ORDER BY blob LIMIT $2;
+-- A page of the blobs that contain nets, in order, with what they should be.
+SELECT blob AS key, size, coalesce(substring(name FROM '[0-9a-f]{12,64}'), '') AS digest FROM nets WHERE blob > $1 ORDER BY blob LIMIT $2;

@@ -4,6 +4,17 @@ INSERT INTO outbox (at, kind, actor, run, title, message, subject)
 SELECT $1, $2, $3, $4, $5, $6, $7
 WHERE EXISTS (SELECT FROM channels);
 
+-- name: notifications_add
+-- Adds the notifications of a round in order, if there is any channel.
+INSERT INTO outbox (at, kind, actor, run, title, message, subject)
+SELECT at, kind, actor, run, title, message, subject
+FROM pass, unnest(
+    $1::text::timestamptz[], $2::text::text[], $3::text::text[], $4::text::text[],
+    $5::text::text[], $6::text::text[], $7::text::text[]
+) WITH ORDINALITY AS n (at, kind, actor, run, title, message, subject, place)
+WHERE EXISTS (SELECT FROM channels)
+ORDER BY place;
+
 -- name: outbox_spread
 -- Creates a delivery of each new notification for each channel that wants it: those of approvers,
 -- or of the run's followers. The person who caused it gets none.

@@ -90,20 +90,20 @@ SELECT DISTINCT task FROM pgns WHERE run = $1 AND task = ANY ($2::integer[]);
 SELECT blob FROM pgns WHERE blob = ANY ($1::text[]);
 
 -- name: pgns_expired
--- Expired uploads: a time after a run's end ($3), longer for long games or deleted runs ($4; $6 is
--- the base time from which games are long); or a time after their arrival ($5) while a run
--- continues.
+-- Expired uploads: days after a run's end ($3), others for long games or deleted runs ($4; $6 is the
+-- base time from which games are long); or days after their arrival while a run continues ($5).
+-- Without a number of days they never expire.
 SELECT pgns.run, pgns.task, pgns.blob, pgns.size, pgns.at
 FROM pgns
 LEFT JOIN runs ON runs.id = pgns.run
-WHERE pgns.at < $1::timestamptz - $3::interval
+WHERE pgns.at < $1::timestamptz - make_interval(days => least($3::int, $4::int, $5::int))
 AND CASE WHEN runs.finished THEN greatest(pgns.at, runs.updated) ELSE pgns.at END
-    < $1::timestamptz - CASE
-        WHEN runs.id IS NULL OR runs.deleted THEN $4::interval
-        WHEN runs.finished AND runs.tc_base >= $6 THEN $4::interval
-        WHEN runs.finished THEN $3::interval
-        ELSE $5::interval
-    END
+    < $1::timestamptz - make_interval(days => CASE
+        WHEN runs.id IS NULL OR runs.deleted THEN $4::int
+        WHEN runs.finished AND runs.tc_base >= $6 THEN $4::int
+        WHEN runs.finished THEN $3::int
+        ELSE $5::int
+    END)
 ORDER BY pgns.at
 LIMIT $2;
 
@@ -112,5 +112,5 @@ LIMIT $2;
 DELETE FROM pgns WHERE blob = ANY ($1::text[]);
 
 -- name: pgns_blobs
--- A page of the blobs that contain uploaded games, in order.
-SELECT blob FROM pgns WHERE blob > $1 ORDER BY blob LIMIT $2;
+-- A page of the blobs that contain uploaded games, in order, with what they should be.
+SELECT blob AS key, size, '' AS digest FROM pgns WHERE blob > $1 ORDER BY blob LIMIT $2;

@@ -118,8 +118,9 @@ FROM user_statistics
 WHERE user_name = ANY ($1::text[]);
 
 -- name: statistics_hours
--- The core hours of a user's machines in all.
-SELECT core_hours FROM user_statistics WHERE period = 'all' AND user_name = $1;
+-- The core hours of some users' machines in all.
+SELECT user_name, core_hours FROM user_statistics
+WHERE period = 'all' AND user_name = ANY ($1::text[]);
 
 -- name: accounts_drop_idle
 -- Deletes unused accounts that were created within a time span, and logs it. Expensive conditions

@@ -21,6 +21,20 @@ RETURNING id;
 -- Revokes a token and returns its owner's name; a token that is revoked already keeps its time.
 UPDATE tokens SET revoked = coalesce(revoked, $2) WHERE id = $1 RETURNING user_name;
 
+-- name: tokens_valid_among
+-- Those of these digests whose tokens are valid.
+SELECT digest FROM tokens
+WHERE digest = ANY ($1::bytea[]) AND revoked IS NULL AND (expires IS NULL OR expires > $2);
+
+-- name: tokens_of_workers
+-- Valid tokens that workers have used since a time, ordered by id, from the one after an id.
+SELECT id, digest, user_name AS user, scopes, note, created, expires, revoked, used
+FROM tokens
+WHERE id > $1 AND used >= $2 AND revoked IS NULL AND (expires IS NULL OR expires > $3)
+    AND 'worker' = ANY (scopes)
+ORDER BY id
+LIMIT $4;
+
 -- name: tokens_note_uses
 -- Stores when tokens were last used, in bulk.
 UPDATE tokens SET used = greatest(tokens.used, seen.used)

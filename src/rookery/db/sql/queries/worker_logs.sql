@@ -42,5 +42,5 @@ LIMIT $2;
 DELETE FROM worker_logs WHERE blob = ANY ($1::text[]);
 
 -- name: worker_logs_blobs
--- A page of the blobs that contain workers' logs, in order.
-SELECT blob FROM worker_logs WHERE blob > $1 ORDER BY blob LIMIT $2;
+-- A page of the blobs that contain workers' logs, in order, with what they should be.
+SELECT blob AS key, size, '' AS digest FROM worker_logs WHERE blob > $1 ORDER BY blob LIMIT $2;
