@@ -3,12 +3,12 @@
 Under each hypothesis the most likely distribution is the observed one, tilted: each share p becomes
 p / (1 + x * slope), with one tilt x for all bins. Finding x is the hot path of every accepted
 result, hence the plain loops, the warm starts, and a separate unrolled version for the five bins of
-pairs.
+pairs, which also exists in C (likelihood.c).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import hypot, log1p, log10, sqrt
+from math import hypot, isnan, log1p, log10, sqrt
 from operator import mul
 
 from rookery.stats.numbers import (
@@ -28,6 +28,7 @@ from rookery.stats.numbers import (
     moments,
     regularised,
     score_of,
+    sum_in_order,
     values_of,
 )
 
@@ -130,8 +131,29 @@ def logistic_ratio(bins: Sequence[int], elo0: float, elo1: float) -> float:
     return _ratio(counts, null, alternative)
 
 
+FiveRatio = Callable[..., float]
+"""`normalised_ratio` in another form, of five counts and two hypotheses; not a number if it leaves
+the case to the form in Python."""
+
+_compiled: FiveRatio | None = None
+
+
+def use_compiled(ratio: FiveRatio | None) -> None:
+    """Uses a faster form from now on, which must give the same bits; None uses Python's alone."""
+    global _compiled  # noqa: PLW0603 - a property of the process, like the compiler it comes from
+    _compiled = ratio
+
+
 def normalised_ratio(bins: Sequence[int], nelo0: float, nelo1: float) -> float:
     """The log-likelihood ratio with both hypotheses in normalised Elo."""
+    if _compiled is not None and len(bins) == 5:
+        found = _compiled(*bins, nelo0, nelo1)
+        if not isnan(found):
+            return found
+    return normalised_ratio_in_python(bins, nelo0, nelo1)
+
+
+def normalised_ratio_in_python(bins: Sequence[int], nelo0: float, nelo1: float) -> float:
     values, counts = values_of(bins), regularised(bins)
     shares = _shares(counts)
     per_sample = sqrt(len(bins) // 2) / NELO_PER_SIGMA
@@ -182,13 +204,13 @@ def _bayes_to_logistic(bayes_elo: float, draw_elo: float) -> float:
 
 
 def _shares(counts: Sequence[float]) -> list[float]:
-    total = sum(counts)
+    total = sum_in_order(counts)
     return [count / total for count in counts]
 
 
 def _ratio(counts: Sequence[float], null: Tilted, alternative: Tilted) -> float:
     (tilt0, slopes0), (tilt1, slopes1) = null, alternative
-    return sum(
+    return sum_in_order(
         count * (log1p(tilt0 * slope0) - log1p(tilt1 * slope1))
         for count, slope0, slope1 in zip(counts, slopes0, slopes1, strict=True)
     )
@@ -230,9 +252,9 @@ def _refined(shares: Sequence[float], values: Sequence[float], target: float) ->
 
 
 def _mean_and_sigma(shares: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
-    mean = sum(map(mul, shares, values))
+    mean = sum_in_order(map(mul, shares, values))
     spread = [p * ((off := a - mean) * off) for p, a in zip(shares, values, strict=True)]
-    return mean, sqrt(sum(spread))
+    return mean, sqrt(sum_in_order(spread))
 
 
 def _likelihood_linearised(
@@ -335,7 +357,7 @@ def measure_shape(bins: Sequence[int]) -> tuple[float, float]:
     counted, counts = moments(bins), regularised(bins)
     sigma = sqrt(counted.variance)
     steps = [(value - counted.mean) / sigma for value in values_of(bins)]
-    total = sum(counts)
-    third = sum(count * step**3 for count, step in zip(counts, steps, strict=True))
-    fourth = sum(count * step**4 for count, step in zip(counts, steps, strict=True))
+    total = sum_in_order(counts)
+    third = sum_in_order(count * step**3 for count, step in zip(counts, steps, strict=True))
+    fourth = sum_in_order(count * step**4 for count, step in zip(counts, steps, strict=True))
     return third / total, fourth / total

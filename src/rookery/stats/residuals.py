@@ -10,7 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 
-from rookery.stats.numbers import BINS_WANTED, StatisticsFault, upper_quantile, upper_tail
+from rookery.stats.numbers import (
+    BINS_WANTED,
+    StatisticsFault,
+    sum_in_order,
+    upper_quantile,
+    upper_tail,
+)
 
 # A row with a smaller expectation in any cell is too small for a chi-square test.
 SMALLEST_EXPECTATION = 5.0
@@ -71,7 +77,7 @@ def judge_workers(workers: Mapping[str, Sequence[int]]) -> WorkerTest | None:
     columns = _column_sums(rows)
     total = sum(columns)
     squares = {name: _square(row, columns, total) for name, row in rows.items()}
-    chi_square, degrees = sum(squares.values()), (len(rows) - 1) * (COLUMNS - 1)
+    chi_square, degrees = sum_in_order(squares.values()), (len(rows) - 1) * (COLUMNS - 1)
     return WorkerTest(
         chi_square=chi_square,
         degrees=degrees,
@@ -130,7 +136,7 @@ def _column_sums(rows: Mapping[str, Row]) -> Row:
 
 def _square(row: Row, columns: Row, total: int) -> float:
     share = sum(row) / total
-    return sum(
+    return sum_in_order(
         (count - share * column) ** 2 / (share * column)
         for count, column in zip(row, columns, strict=True)
     )

@@ -10,6 +10,7 @@ merged ones, says nothing about normal jumps, and restarts the record.
 import enum
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import log
 
 from msgspec import Struct, field
@@ -63,11 +64,11 @@ class Sprt(Struct, frozen=True, gc=False):
 
     @property
     def lower(self) -> float:
-        return log(self.beta / (1.0 - self.alpha))
+        return _plain_bounds(self.alpha, self.beta)[0]
 
     @property
     def upper(self) -> float:
-        return log((1.0 - self.beta) / self.alpha)
+        return _plain_bounds(self.alpha, self.beta)[1]
 
     def log_ratio(self, bins: Sequence[int], trinomial: Sequence[int] | None = None) -> float:
         """The log-likelihood ratio; only BayesElo uses the single games in `trinomial`."""
@@ -159,10 +160,17 @@ class SprtState(Struct, frozen=True, gc=False):
         return self
 
 
+@lru_cache(maxsize=256)
+def _plain_bounds(alpha: float, beta: float) -> tuple[float, float]:
+    """The bounds without overshoot; cached, since each report needs them."""
+    return log(beta / (1.0 - alpha)), log((1.0 - beta) / alpha)
+
+
 def _bounds(spec: Sprt, overshoot: Overshoot | None) -> tuple[float, float]:
+    lower, upper = _plain_bounds(spec.alpha, spec.beta)
     if overshoot is None:
-        return spec.lower, spec.upper
-    return spec.lower + overshoot.low, spec.upper - overshoot.high
+        return lower, upper
+    return lower + overshoot.low, upper - overshoot.high
 
 
 def _verdict(llr: float, lower: float, upper: float) -> Verdict:

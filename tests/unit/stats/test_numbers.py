@@ -19,6 +19,7 @@ from rookery.stats.numbers import (
     root,
     scaled_tail,
     score_of,
+    sum_in_order,
     upper_quantile,
     upper_tail,
 )
@@ -49,6 +50,10 @@ def test_the_upper_quantile_reaches_where_probabilities_underflow(log_tail: floa
 def test_the_scaled_tail_never_underflows(z: float) -> None:
     oracle = float(special.erfcx(z / 2**0.5)) / 2.0
     assert scaled_tail(z) == pytest.approx(oracle, rel=1e-12)
+
+
+def test_a_sum_is_the_same_on_every_python() -> None:
+    assert sum_in_order([0.1] * 10) == 0.9999999999999999
 
 
 def test_a_huge_factor_and_a_tiny_tail_make_an_ordinary_product() -> None:
