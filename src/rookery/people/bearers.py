@@ -1,14 +1,16 @@
 """Finds out who makes a request, by a token or by a login, and what they may do."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from rookery.boundary.domains import Domain, runs
-from rookery.caches import ExpiringCache
+from rookery.caches import ExpiringCache, Refresher
 from rookery.clock import Clock
 from rookery.db.listening import ChangeNotices, Channel
 from rookery.errors import message_in_docstring
+from rookery.logs import Log
 from rookery.people.users import (
     LONGEST,
     TOKEN_PREFIX,
@@ -79,13 +81,7 @@ class Bearers:
 
     async def find_bearer(self, secret: str) -> Bearer:
         """The user of a token; raises TokenRefused."""
-        found = await self._find(secret)
-        token, user = found.token, found.user
-        if token is None or user is None or not token.is_valid(self._clock.now()):
-            raise TokenRefused
-        if user.blocked or user.pending:
-            raise OwnerRefused
-        self._uses[token.id] = self._clock.now()
+        token, user = await self._find_valid(secret)
         return Bearer(user, token.scopes, token.id)
 
     async def find_logged_in(self, name: str) -> Bearer:
@@ -95,14 +91,13 @@ class Bearers:
             raise OwnerRefused
         return Bearer(user, IN_PERSON)
 
-    async def find_worker_owner(self, secret: str) -> str | None:
-        """The name of a worker token's owner; None where the token is refused or not for
-        workers."""
+    async def find_worker_token(self, secret: str) -> Token | None:
+        """A worker's token; None where it is refused or not for workers."""
         try:
-            bearer = await self.find_bearer(secret)
+            token, _ = await self._find_valid(secret)
         except TokenRefused:
             return None
-        return bearer.user.name if Scope.WORKER in bearer.scopes else None
+        return token if Scope.WORKER in token.scopes else None
 
     @runs(Domain.LOOP, "awaits one write")
     async def flush(self) -> None:
@@ -114,6 +109,16 @@ class Bearers:
     def forget_all(self) -> None:
         """Empties the cache, after any user or token has changed."""
         self._found.forget_all()
+
+    async def _find_valid(self, secret: str) -> tuple[Token, User]:
+        found, now = await self._find(secret), self._clock.now()
+        token, user = found.token, found.user
+        if token is None or user is None or not token.is_valid(now):
+            raise TokenRefused
+        if user.blocked or user.pending:
+            raise OwnerRefused
+        self._uses[token.id] = now
+        return token, user
 
     async def _find(self, secret: str) -> _Found:
         if len(secret) > LONGEST or not secret.startswith((TOKEN_PREFIX, WORKER_PREFIX)):
@@ -134,24 +139,28 @@ class Bearers:
 
 
 def forget_changed_accounts(
-    changes: ChangeNotices, credentials: WorkerCredentials, bearers: Bearers
+    changes: ChangeNotices, credentials: WorkerCredentials, bearers: Bearers, log: Log
 ) -> None:
-    """Drops what is remembered of an account or a token once any process has changed it."""
+    """Drops what is remembered of an account or a token once any process has changed it. When
+    notices may have been missed, what workers need is compared with the database and stays, because
+    otherwise all their calls would ask the database at once."""
+    rereading = Refresher(credentials.reread_all, log)
 
     def forget_user(name: str) -> None:
         credentials.forget(name)
         bearers.forget_all()
 
-    def forget_token(_id: str) -> None:
-        credentials.forget_tokens()
+    def forget_token(token_id: str) -> None:
+        credentials.tokens.forget(token_id)
         bearers.forget_all()
 
-    def forget_everything() -> None:
-        credentials.forget_all()
+    def reread() -> None:
         bearers.forget_all()
+        credentials.distrust_lookups()
+        rereading.schedule()
 
-    changes.subscribe(Channel.USERS, forget_user, forget_everything)
-    changes.subscribe(Channel.TOKENS, forget_token, forget_everything)
+    changes.subscribe(Channel.USERS, forget_user, reread)
+    changes.subscribe(Channel.TOKENS, forget_token, bearers.forget_all)
 
 
 # Whether a worker may stop a run of another user (stop_run of the worker protocol).
@@ -162,12 +171,15 @@ def forget_changed_accounts(
 
 TRUST_SECONDS = 600.0
 MOST_TRUSTED = 10_000
+NAMES_AT_A_TIME = 500
 
 
 class Contributions(Protocol):
     """The core hours that users have contributed."""
 
-    async def core_hours(self, user: str) -> float: ...
+    async def hours_of(self, users: Sequence[str]) -> Mapping[str, float]:
+        """The hours by user; a user who has contributed nothing may be missing."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +202,17 @@ class TrustRequirements:
 
 
 class TrustedUsers:
-    """Decides whether a complaint of a user's worker stops a run, counts, or is only noted. Core
-    hours are cached for ten minutes."""
+    """Decides whether a complaint of a user's worker stops a run, counts, or is only noted. A user
+    whose complaints count has standing. Core hours are cached for ten minutes."""
 
     def __init__(
-        self, contributions: Contributions, clock: Clock, required: TrustRequirements
+        self,
+        users: Users,
+        contributions: Contributions,
+        clock: Clock,
+        required: TrustRequirements,
     ) -> None:
+        self._users = users
         self._contributions = contributions
         self._clock = clock
         self._required = required
@@ -204,7 +221,10 @@ class TrustedUsers:
     async def __call__(self, user: User) -> ComplaintWeight:
         if is_approver(user):
             return ComplaintWeight.STOPS
-        required, hours = self._required, await self._load_hours(user.name)
+        return self._weigh(user, await self._load_hours(user.name))
+
+    def _weigh(self, user: User, hours: float) -> ComplaintWeight:
+        required = self._required
         if hours >= required.stop_hours:
             return ComplaintWeight.STOPS
         is_old = self._clock.now() - user.created >= required.count_age
@@ -214,9 +234,22 @@ class TrustedUsers:
             else ComplaintWeight.NOTED
         )
 
+    async def find_standing(self, names: Sequence[str]) -> set[str]:
+        """Those of some users whose complaints count; on their games a verdict may rest, too."""
+        found: set[str] = set()
+        for start in range(0, len(names), NAMES_AT_A_TIME):
+            users = await self._users.by_names(names[start : start + NAMES_AT_A_TIME])
+            hours = await self._contributions.hours_of([user.name for user in users])
+            found |= {user.name for user in users if self._has_standing(user, hours)}
+        return found
+
+    def _has_standing(self, user: User, hours: Mapping[str, float]) -> bool:
+        weight = self._weigh(user, hours.get(user.name, 0.0))
+        return is_approver(user) or weight is not ComplaintWeight.NOTED
+
     async def _load_hours(self, name: str) -> float:
         known = self._hours.get(name)
         if known is None:
-            known = await self._contributions.core_hours(name)
+            known = (await self._contributions.hours_of((name,))).get(name, 0.0)
             self._hours.put(name, known, TRUST_SECONDS)
         return known

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from rookery.boundary.errors import Overloaded
 from rookery.clock import Clock
 from rookery.errors import Complaint, message_in_docstring
 from rookery.people.accounts import Accounts, NewUser
@@ -134,7 +135,11 @@ class Login:
         self._attempts.charge(client, name)
         user = await self._users.by_name(name)
         hashed = user.password_hash if user else NOBODYS_HASH
-        right = await self._passwords.matches(name, hashed, password)
+        try:
+            right = await self._passwords.matches(name, hashed, password)
+        except Overloaded:
+            self._attempts.refund(client, name)  # nothing was tried
+            raise
         if user is None or not right:
             raise WrongCredentials
         self._attempts.refund(client, name)

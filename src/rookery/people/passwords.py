@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import argon2
 
+from rookery.boundary.errors import Overloaded
 from rookery.boundary.offload import Threads
 from rookery.caches import ExpiringCache, SharedWork
 from rookery.clock import Clock
@@ -97,6 +98,9 @@ def _shorten_word(text: str, word: str) -> str:
 TIME_COST = 3
 MEMORY_KIB = 19 * 1024
 
+NO_ROOM = frozenset({"Memory allocation error", "Threading failure"})
+"""Argon2's words where the machine had no room for a check, which says nothing of the password."""
+
 RIGHT_SECONDS = 120.0
 WRONG_SECONDS = 30.0
 MOST_REMEMBERED = 20_000
@@ -132,7 +136,8 @@ class Passwords:
         await self._threads.cpu(check_password, password, about)
 
     async def matches(self, name: str, hashed: str, password: str) -> bool:
-        """Whether the password has this hash; raises Overloaded when too many checks wait.
+        """Whether the password has this hash; raises Overloaded when too many checks wait, or the
+        machine has no memory for one.
 
         The name is part of the cache's key: otherwise all names without an account would share an
         entry, and the time of an answer would tell them apart from others.
@@ -152,7 +157,11 @@ class Passwords:
     def _verify(self, hashed: str, password: str) -> bool:
         try:
             return self._argon.verify(hashed, password)
-        except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
+        except argon2.exceptions.VerificationError as error:
+            if error.args[0] in NO_ROOM:
+                raise Overloaded("hash") from error
+            return False
+        except argon2.exceptions.InvalidHashError:
             return False
 
     def _digest(self, *words: str) -> bytes:

@@ -314,6 +314,17 @@ class Tokens(Table):
             raise UnknownToken(token_id)
         return owner
 
+    async def valid_among(self, digests: Sequence[bytes], now: datetime) -> tuple[bytes, ...]:
+        """Those of these digests whose tokens are valid."""
+        return tuple(await self._column("tokens_valid_among", list(digests), now))
+
+    async def used_by_workers(
+        self, after: str, since: datetime, now: datetime, count: int
+    ) -> tuple[Token, ...]:
+        """Valid tokens that workers have used since a time, ordered by id, from the one after an
+        id."""
+        return await self._many(_decode_token, "tokens_of_workers", after, since, now, count)
+
     async def note_uses(self, uses: Mapping[str, datetime]) -> None:
         """Stores when tokens were last used, by id."""
         await self._write("tokens_note_uses", list(uses), list(uses.values()))

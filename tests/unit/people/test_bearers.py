@@ -1,5 +1,6 @@
 """Bearers of tokens, and what a user's word about somebody else's run is worth."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -15,6 +16,7 @@ from rookery.people.bearers import (
 from rookery.people.users import APPROVERS, ORDINARY, Scope, TokenWithSecret, User, mint
 from rookery.rules.answers import ComplaintWeight
 from rookery.rules.lifecycle import Actor
+from rookery.settings import Settings
 from tests.fakes import HandClock
 from tests.people import BORIS, OLGA, counting, make_ada
 from tests.twins.people import MemoryTokens, MemoryUsers
@@ -101,10 +103,11 @@ async def test_the_scope_makes_nobody_an_approver(place: Place) -> None:
     assert not bearer.actor.approver
 
 
-async def test_a_worker_token_names_its_owner_to_workers_alone(place: Place) -> None:
-    assert await place.bearers.find_worker_owner((await place.give(scopes=WORKER)).secret) == "olga"
-    assert await place.bearers.find_worker_owner((await place.give()).secret) is None
-    assert await place.bearers.find_worker_owner("rkw_unknown") is None
+async def test_a_worker_token_is_found_for_workers_alone(place: Place) -> None:
+    minted = await place.give(scopes=WORKER)
+    assert await place.bearers.find_worker_token(minted.secret) == minted.token
+    assert await place.bearers.find_worker_token((await place.give()).secret) is None
+    assert await place.bearers.find_worker_token("rkw_unknown") is None
 
 
 async def test_last_uses_are_written_in_bulk(place: Place) -> None:
@@ -123,16 +126,14 @@ class Given:
         self.hours = hours
         self.asked = 0
 
-    async def core_hours(self, user: str) -> float:
-        del user
+    async def hours_of(self, users: Sequence[str]) -> Mapping[str, float]:
         self.asked += 1
-        return self.hours
+        return dict.fromkeys(users, self.hours)
 
 
-def trust(given: Given, clock: HandClock | None = None) -> TrustedUsers:
-    return TrustedUsers(
-        given, clock or grown_clock(), TrustRequirements(stop_hours=100, count_hours=1)
-    )
+def trust(given: Given, clock: HandClock | None = None, *users: User) -> TrustedUsers:
+    required = TrustRequirements(stop_hours=100, count_hours=1)
+    return TrustedUsers(MemoryUsers(*users), given, clock or grown_clock(), required)
 
 
 def grown_clock() -> HandClock:
@@ -156,12 +157,47 @@ async def test_enough_hours_make_a_user_trusted() -> None:
     assert await trust(Given(99.9))(user()) is ComplaintWeight.COUNTS
 
 
+@pytest.mark.parametrize(
+    ("named", "hours", "weight"),
+    [
+        ({"ROOKERY_STOP_RUN_CPU_HOURS": "5"}, 5, ComplaintWeight.STOPS),
+        ({"ROOKERY_STOP_RUN_CPU_HOURS": "500"}, 499, ComplaintWeight.COUNTS),
+        ({"ROOKERY_COMPLAINT_CPU_HOURS": "0"}, 0, ComplaintWeight.COUNTS),
+        ({"ROOKERY_COMPLAINT_CPU_HOURS": "3"}, 2.9, ComplaintWeight.NOTED),
+        ({"ROOKERY_COMPLAINT_DAYS": "6"}, 1, ComplaintWeight.COUNTS),
+        ({"ROOKERY_COMPLAINT_DAYS": "8"}, 1, ComplaintWeight.NOTED),
+    ],
+)
+async def test_settings_say_from_when_on_a_users_word_counts_or_stops_a_run(
+    named: dict[str, str], hours: float, weight: ComplaintWeight
+) -> None:
+    required = TrustRequirements.of_settings(Settings.read(named))
+    weigh = TrustedUsers(MemoryUsers(), Given(hours), grown_clock(), required)
+    assert await weigh(user()) is weight
+
+
 async def test_the_word_of_a_young_account_is_noted_and_no_more() -> None:
     assert await trust(Given(99.9), HandClock())(user()) is ComplaintWeight.NOTED
 
 
 async def test_the_word_of_an_account_that_gave_nothing_is_noted_and_no_more() -> None:
     assert await trust(Given(0))(user()) is ComplaintWeight.NOTED
+
+
+@pytest.mark.parametrize(
+    ("hours", "clock", "found"),
+    [
+        (1, grown_clock(), {"ada", "olga"}),
+        (0.9, grown_clock(), {"olga"}),
+        (99, HandClock(), {"olga"}),
+    ],
+)
+async def test_whose_complaint_counts_has_standing_and_so_has_an_approver(
+    hours: float, clock: HandClock, found: set[str]
+) -> None:
+    olga = replace(make_ada(), name="olga", groups=frozenset({APPROVERS}))
+    ask = trust(Given(hours), clock, make_ada(), olga)
+    assert await ask.find_standing(("ada", "olga", "nobody")) == found
 
 
 async def test_hours_are_not_looked_up_at_every_complaint() -> None:

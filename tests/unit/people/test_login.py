@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from rookery.boundary.errors import Overloaded
 from rookery.boundary.offload import Threads
 from rookery.people.login import (
     AccountBlocked,
@@ -15,7 +16,7 @@ from rookery.people.login import (
     TooManyLogins,
     WrongCredentials,
 )
-from rookery.people.passwords import Passwords
+from rookery.people.passwords import NOBODYS_HASH, Passwords
 from rookery.people.users import User
 from tests.fakes import HandClock
 from tests.twins.people import MemoryUsers
@@ -144,3 +145,13 @@ def test_the_oldest_keys_are_forgotten_first() -> None:
     throttle.charge("a", now=0)
     with pytest.raises(Throttled):
         throttle.charge("c", now=0)
+
+
+async def test_a_check_that_was_not_made_is_no_guess(
+    passwords: Passwords, clock: HandClock
+) -> None:
+    too_large = replace(ADA, password_hash=NOBODYS_HASH.replace("m=19456", f"m={2**32 - 1}"))
+    login = Login(MemoryUsers(too_large), passwords, clock)
+    for _ in range(20):
+        with pytest.raises(Overloaded):
+            await login.check("ada", "secret", HERE)

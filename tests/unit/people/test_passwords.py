@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from rookery.boundary.errors import Overloaded
 from rookery.boundary.offload import Threads
 from rookery.people.passwords import (
     JUDGED_CHARACTERS,
@@ -149,3 +150,11 @@ async def test_a_huge_password_costs_nothing(passwords: Passwords, threads: Thre
 
 async def test_a_hash_that_is_none_matches_nothing(passwords: Passwords) -> None:
     assert not await passwords.matches("bob", "not a hash", "x")
+
+
+async def test_a_password_is_not_wrong_where_the_machine_has_no_memory_to_check_it() -> None:
+    passwords = Passwords(Threads(), HandClock(), b"key")
+    four_tebibytes = NOBODYS_HASH.replace("m=19456", f"m={2**32 - 1}")
+    assert four_tebibytes != NOBODYS_HASH
+    with pytest.raises(Overloaded):
+        await passwords.matches("ada", four_tebibytes, "right")

@@ -1,28 +1,35 @@
 """Worker credentials: checked at every call, hashed almost never."""
 
 import asyncio
+import secrets
 from dataclasses import replace
 
 import pytest
 
+from rookery.boundary.errors import Overloaded
 from rookery.boundary.offload import Threads
+from rookery.people.bearers import BEARER_SECONDS, Bearers
 from rookery.people.login import AccountBlocked, Throttled, WrongCredentials
 from rookery.people.passwords import Passwords
-from rookery.people.users import User
+from rookery.people.users import Scope, TokenWithSecret, User, mint
 from rookery.people.worker_credentials import (
     REREAD_SECONDS,
     REREADS_PER_SPAN,
-    USER_SECONDS,
     VerifiedUser,
     WorkerCredentials,
 )
+from rookery.people.worker_tokens import WorkerTokens
 from tests.fakes import HandClock
 from tests.people import make_ada
-from tests.twins.people import MemoryUsers
+from tests.twins.people import MemoryTokens, MemoryUsers
 
 pytestmark = pytest.mark.anyio
 
 HERE = "192.0.2.7"
+
+
+def make_bob() -> User:
+    return replace(make_ada(), name="bob")
 
 
 class CountingPasswords(Passwords):
@@ -31,36 +38,37 @@ class CountingPasswords(Passwords):
     def __init__(self, clock: HandClock) -> None:
         super().__init__(Threads(), clock, b"key")
         self.checks = 0
+        self.overloaded = False
 
     async def matches(self, name: str, hashed: str, password: str) -> bool:
+        if self.overloaded:
+            raise Overloaded("hash")
         self.checks += 1
         await asyncio.sleep(0)
         return hashed == password
 
 
-class OneToken:
-    """A token that is valid until it is taken back."""
-
-    def __init__(self, owner: str | None = "ada") -> None:
-        self.whose = owner
-        self.asked = 0
-
-    async def find_worker_owner(self, token: str) -> str | None:
-        self.asked += 1
-        return self.whose if token == "rkw_right" else None
-
-
 class Scene:
-    def __init__(self, *users: User, tokens: OneToken | None = None) -> None:
+    def __init__(self, *users: User) -> None:
         self.clock = HandClock()
         self.passwords = CountingPasswords(self.clock)
         self.users = MemoryUsers(*users)
-        self.tokens = tokens or OneToken()
+        self.rows = MemoryTokens(self.users)
         self.credentials = self.anew()
 
-    def anew(self) -> WorkerCredentials:
+    def anew(self, key: bytes = b"seal key") -> WorkerCredentials:
         """As after a restart."""
-        return WorkerCredentials(self.users, self.passwords, self.tokens, self.clock, b"seal key")
+        bearers = Bearers(self.rows, self.users, self.clock)
+        tokens = WorkerTokens(bearers, self.rows, self.clock)
+        return WorkerCredentials(self.users, self.passwords, tokens, self.clock, key)
+
+    async def mint(self, owner: str = "ada") -> TokenWithSecret:
+        """A token for the owner's machines."""
+        minted = mint(
+            owner, frozenset({Scope.WORKER}), now=self.clock.now(), chance=secrets.token_bytes
+        )
+        await self.rows.add(minted.token)
+        return minted
 
     async def check(self, password: str = "right", name: str = "ada") -> VerifiedUser:
         return await self.credentials.check(name, password, HERE)
@@ -106,6 +114,16 @@ async def test_guessing_is_throttled_and_the_rightful_user_is_not() -> None:
     assert (await scene.check()).user.name == "ada"
 
 
+async def test_a_check_that_was_not_made_is_no_guess() -> None:
+    scene = Scene(make_ada())
+    scene.passwords.overloaded = True
+    for _ in range(20):
+        with pytest.raises(Overloaded):
+            await scene.check()
+    scene.passwords.overloaded = False
+    assert (await scene.check()).user.name == "ada"
+
+
 async def test_an_unknown_name_is_refused_like_a_wrong_password() -> None:
     scene = Scene()
     with pytest.raises(WrongCredentials):
@@ -113,11 +131,11 @@ async def test_an_unknown_name_is_refused_like_a_wrong_password() -> None:
     assert scene.passwords.checks == 1
 
 
-async def test_a_blocked_user_is_refused_within_a_minute() -> None:
+async def test_a_blocked_user_is_refused_once_rows_are_read_again() -> None:
     scene = Scene(make_ada())
     await scene.check()
     await scene.users.save(make_ada(blocked=True))
-    scene.clock.move(seconds=61)
+    await scene.credentials.reread_callers()
     with pytest.raises(AccountBlocked):
         await scene.check()
     assert scene.passwords.checks == 1
@@ -155,17 +173,16 @@ async def test_a_row_that_is_read_again_verifies_who_was_verified_before() -> No
     scene = Scene(make_ada())
     assert await scene.credentials.reread("ada", "right") is None
     verified = await scene.check()
-    scene.clock.move(minutes=2)
+    scene.credentials.forget("ada")
     assert scene.credentials.find_verified("ada", "right") is None
     assert await scene.credentials.reread("ada", "right") == verified
     assert scene.credentials.find_verified("ada", "right") == verified
 
 
-async def test_reading_a_row_again_verifies_no_other_password_and_no_token() -> None:
+async def test_reading_a_row_again_verifies_no_other_password_and_no_unknown_token() -> None:
     scene = Scene(make_ada())
     await scene.check()
-    await scene.check("rkw_right")
-    for password in ("wrong", "rkw_right"):
+    for password in ("wrong", (await scene.mint()).secret):
         assert await scene.credentials.reread("ada", password) is None
     assert await scene.credentials.reread("nobody", "right") is None
 
@@ -195,8 +212,6 @@ async def test_users_whose_workers_are_gone_are_not_read_again_for_ever() -> Non
     scene.credentials.find_verified("ada", "right")
     for _ in range(2 * REREADS_PER_SPAN):
         await scene.credentials.reread_callers()
-    scene.clock.move(seconds=2 * USER_SECONDS)
-    await scene.credentials.reread_callers()
     assert scene.credentials.find_verified("ada", "right") is None
 
 
@@ -213,33 +228,78 @@ async def test_a_kept_seal_is_void_once_the_password_was_changed() -> None:
 async def test_a_seal_tells_nothing_without_the_key() -> None:
     scene = Scene(make_ada())
     seal = (await scene.check()).seal
-    other = WorkerCredentials(
-        scene.users, scene.passwords, scene.tokens, scene.clock, b"another key"
-    )
+    other = scene.anew(b"another key")
     assert (await other.check("ada", "right", HERE)).seal != seal
 
 
 async def test_a_worker_token_goes_where_the_password_goes() -> None:
     scene = Scene(make_ada())
-    verified = await scene.check("rkw_right")
+    verified = await scene.check((await scene.mint()).secret)
     assert (verified.user.name, verified.seal) == ("ada", "")
-    await scene.check("rkw_right")
-    assert (scene.tokens.asked, scene.passwords.checks) == (1, 0)
+    assert scene.passwords.checks == 0
 
 
 async def test_a_token_is_good_for_its_owner_only() -> None:
-    scene = Scene(make_ada(), tokens=OneToken("bob"))
+    scene = Scene(make_ada(), make_bob())
+    secret = (await scene.mint("bob")).secret
+    await scene.check(secret, "bob")
+    await scene.check()
+    assert scene.credentials.find_verified("ada", secret) is None
     with pytest.raises(WrongCredentials):
-        await scene.check("rkw_right")
+        await scene.check(secret)
 
 
-async def test_a_token_that_was_taken_back_counts_for_a_minute_at_most() -> None:
+async def test_a_token_that_was_checked_is_known_for_as_long_as_its_machine_calls() -> None:
     scene = Scene(make_ada())
-    await scene.check("rkw_right")
-    scene.tokens.whose = None
-    scene.clock.move(seconds=61)
+    secret = (await scene.mint()).secret
+    await scene.check(secret)
+    for _ in range(3 * REREADS_PER_SPAN):
+        scene.clock.move(seconds=REREAD_SECONDS)
+        await scene.credentials.reread_callers()
+        assert scene.credentials.find_verified("ada", secret)
+
+
+async def test_tokens_of_users_whose_workers_are_gone_are_forgotten() -> None:
+    scene = Scene(make_ada())
+    secret = (await scene.mint()).secret
+    ada = (await scene.check(secret)).user
+    for _ in range(2 * REREADS_PER_SPAN):
+        await scene.credentials.reread_callers()
+    assert not scene.credentials.tokens.holds(secret, ada)
+
+
+async def test_a_token_whose_revocation_nobody_told_of_ends_when_rows_are_read_again() -> None:
+    scene = Scene(make_ada())
+    minted = await scene.mint()
+    await scene.check(minted.secret)
+    await scene.rows.revoke(minted.token.id, scene.clock.now())
+    await scene.credentials.reread_callers()
+    scene.clock.move(seconds=BEARER_SECONDS)
     with pytest.raises(WrongCredentials):
-        await scene.check("rkw_right")
+        await scene.check(minted.secret)
+
+
+async def test_a_changed_user_keeps_the_tokens_of_their_machines() -> None:
+    scene = Scene(make_ada())
+    secret = (await scene.mint()).secret
+    await scene.check(secret)
+    await scene.users.save(make_ada(machine_limit=3))
+    scene.credentials.forget("ada")
+    verified = await scene.credentials.reread("ada", secret)
+    assert verified is not None
+    assert verified.user.machine_limit == 3
+
+
+async def test_tokens_that_machines_used_lately_are_known_after_a_restart() -> None:
+    scene = Scene(make_ada())
+    lately, long_ago = await scene.mint(), await scene.mint()
+    await scene.rows.note_uses({long_ago.token.id: scene.clock.now()})
+    scene.clock.move(days=2)
+    await scene.rows.note_uses({lately.token.id: scene.clock.now()})
+    credentials = scene.anew()
+    await credentials.remember_recent_tokens()
+    assert credentials.find_verified("ada", lately.secret)
+    assert credentials.find_verified("ada", long_ago.secret) is None
 
 
 async def test_an_endless_password_is_not_hashed() -> None:
