@@ -142,6 +142,11 @@ class HeldTask:
     task: int
     machine: Machine
 
+    def is_about(self, task: Task) -> bool:
+        """Whether the caller is the worker that was given this task."""
+        held, own = task.machine, self.machine
+        return (held.key, held.user) == (own.key, own.user)
+
 
 @dataclass(frozen=True, slots=True)
 class Grant:

@@ -37,8 +37,9 @@ class Filter(enum.IntEnum):
     ARCH = 9
     COMPILER = 10
     NEED = 11
-    NOT_WANTED = 12
-    FAILED_HERE = 13
+    NOISY = 12
+    NOT_WANTED = 13
+    FAILED_HERE = 14
 
 
 class Reason(NamedTuple):
@@ -63,6 +64,7 @@ FINISHED = Reason(Filter.FINISHED, "the run is finished")
 UNAPPROVED = Reason(Filter.UNAPPROVED, "the run awaits approval")
 NO_GAMES = Reason(Filter.NO_GAMES, "all games of the run are being played")
 CROWDED = Reason(Filter.CROWDED, "the tune has as many cores as it can use")
+NOISY = Reason(Filter.NOISY, "the run needs exact times, and the machine is noisy")
 API_LIMIT = Reason(
     Filter.API_LIMIT, "the worker is near its GitHub limit and has not played this run before"
 )
@@ -105,6 +107,8 @@ def _misfit(demands: Demands, profile: Profile) -> Reason | None:
         return Reason(Filter.COMPILER, text)
     if missing := first_missing(demands.needs, profile.abilities):
         return Reason(Filter.NEED, missing.sentence)
+    if demands.timed and profile.abilities.noisy:
+        return NOISY
     if profile.only and demands.engine not in profile.only:
         text = f"the worker plays only {', '.join(sorted(profile.only))}"
         return Reason(Filter.NOT_WANTED, text)

@@ -113,6 +113,9 @@ MOST_SEEN = 64
 BELIEVED_CORES = 128
 """The most cores that a machine is believed to have without proof; beyond it, its tasks grow with
 what it delivers."""
+NEW_BOARDS = 600.0
+"""The pace that a new machine is believed before it was watched, in games at once on machines of
+the reference's speed: more than most machines play."""
 FORGIVEN_AFTER = timedelta(hours=1)
 """How long a machine does not get a run again that failed on it; the cause may have been the
 network."""
@@ -128,14 +131,21 @@ class MachineState:
     last: str = ""
     seen: set[str] = field(default_factory=set)
     failed: dict[str, datetime] = field(default_factory=dict)
+    broken: dict[str, datetime] = field(default_factory=dict)
+    """Runs of which it said that every machine must fail, so that its restart changes nothing."""
     delivered: float = 0.0
     """The most cores that the machine's results have shown so far, assuming the expected pace."""
+    shown: float = 0.0
+    """The fastest pace that it has kept up while it was watched, in games at once on machines of
+    the reference's speed."""
 
     def past(self, machine: Machine, now: datetime) -> Past:
         """The machine's past; failures of an earlier process or of long ago are forgiven."""
-        if not self.failed or self.machine.key != machine.key:
+        failed = self.failed if self.machine.key == machine.key else {}
+        if not (failed or self.broken):
             return Past(self.seen, self.last)
-        recent = {run for run, at in self.failed.items() if now - at < FORGIVEN_AFTER}
+        found = failed | self.broken
+        recent = {run for run, at in found.items() if now - at < FORGIVEN_AFTER}
         return Past(self.seen, self.last, recent)
 
     def note_request(self, machine: Machine, now: datetime) -> None:
@@ -217,11 +227,19 @@ class MachineTable:
             self._cores.end()
             self._addresses.end()
 
-    def note_failure(self, task: Task, now: datetime) -> None:
-        """Notes that a machine failed on a run, so that it does not get it again for a while."""
+    def note_failure(self, task: Task, now: datetime, *, lasting: bool = False) -> None:
+        """Notes that a machine failed on a run, so that it does not get it again for a while; a
+        lasting failure outlives its worker."""
         state = self._states.get(task.machine.short_name)
         if state and state.machine.key == task.machine.key:
-            state.failed[task.run] = now
+            (state.broken if lasting else state.failed)[task.run] = now
+
+    def forgive(self, run_id: str) -> None:
+        """Forgets all failures on a run, which is reopened because its fault was mended."""
+        for state in self._states.values():
+            if state.failed or state.broken:
+                state.failed.pop(run_id, None)
+                state.broken.pop(run_id, None)
 
     def note_hasty_games(self, user: str, games: int, now: datetime) -> int:
         """Notes games that came too fast; returns how many did within the hour."""
@@ -242,6 +260,17 @@ class MachineTable:
         """Notes that a machine's results require this many cores."""
         if (state := self._states.get(machine.short_name)) and cores > state.delivered:
             state.delivered = cores
+
+    def note_shown(self, machine: Machine, boards: float) -> None:
+        """Notes the pace that a machine has kept up while it was watched."""
+        if (state := self._states.get(machine.short_name)) and boards > state.shown:
+            state.shown = boards
+
+    def believed_boards(self, machine: Machine) -> float:
+        """The pace that a machine is believed before it was watched in its present task: at most
+        twice what it has shown in earlier ones."""
+        state = self._states.get(machine.short_name)
+        return max(NEW_BOARDS, 2 * state.shown if state else 0.0)
 
     def believed_cores(self, machine: Machine) -> int:
         """The cores that a machine is believed to have: what it claims, but beyond BELIEVED_CORES

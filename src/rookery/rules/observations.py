@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -25,6 +26,8 @@ from rookery.rules.answers import ChartPoint
 from rookery.rules.machines import HourlyCounts
 
 MOST_KEPT = 5
+MOST_COMPLAINTS = 50
+"""The most different complaints about one run."""
 MOST_LINES = 500
 """The most lines that the machines of one user may write into the log within an hour."""
 
@@ -52,8 +55,12 @@ class Failures:
         self._by_run[run_id] = (*self.of(run_id), trouble)[-MOST_KEPT:]
 
     def complain(self, run_id: str, message: str, user: str) -> int:
-        """Notes a complaint about the run itself; returns how many users have made the same one."""
-        users = self._complaints.setdefault(run_id, {}).setdefault(message, set())
+        """Notes a complaint about the run itself; returns how many users have made the same one.
+        Of very many different ones, the first are forgotten: who complains chooses the words."""
+        complaints = self._complaints.setdefault(run_id, {})
+        users = complaints.setdefault(message, set())
+        if len(complaints) > MOST_COMPLAINTS:
+            del complaints[next(iter(complaints))]
         users.add(user)
         return len(users)
 
@@ -122,9 +129,9 @@ class LastSeen:
     def get(self, key: TaskKey) -> datetime | None:
         return self._heard.get(key)
 
-    def items(self) -> Iterable[tuple[TaskKey, datetime]]:
-        """The last signs of life of all active tasks, and of some ended ones."""
-        return self._heard.items()
+    def latest(self, most: int) -> tuple[tuple[TaskKey, datetime], ...]:
+        """Up to `most` signs of life, latest first; of active tasks, and of some ended ones."""
+        return tuple(islice(reversed(self._heard.items()), most))
 
     def has_silent(self, now: datetime, after: timedelta) -> bool:
         """Whether any task, active or ended, has been silent for longer than `after`."""

@@ -1,18 +1,15 @@
 """Decides how workers' signs of life, results and failures change their tasks and runs."""
 
-import enum
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
-from rookery.model.engine import time_factor
 from rookery.model.events import MOST_CHARACTERS, NOT_AUTHORIZED, Action, about_task
 from rookery.model.kinds import Report
-from rookery.model.machine import Machine
 from rookery.model.run import ForeignTask, Run
 from rookery.model.task import Task
-from rookery.model.timecontrol import ClockControl, MoveTime, Nodes
+from rookery.model.timecontrol import is_timed
 from rookery.rules import lifecycle
 from rookery.rules.answers import (
     DONE,
@@ -28,8 +25,17 @@ from rookery.rules.answers import (
 )
 from rookery.rules.assignment import LEAST_PATIENCE_SECONDS, report_timeout
 from rookery.rules.eligibility import STANDARD_POLICY, Policy
+from rookery.rules.judgement import (
+    LEAST_GAMES,
+    Weight,
+    is_hasty,
+    judge,
+    least_game_seconds,
+    shown_boards,
+    watched_seconds,
+)
 from rookery.rules.machines import BELIEVED_CORES
-from rookery.rules.observations import UNMEASURED, GamePace, TaskFailure
+from rookery.rules.observations import TaskFailure
 from rookery.rules.purge import BadTask
 from rookery.rules.working_set import (
     WorkingSet,
@@ -41,109 +47,29 @@ from rookery.rules.working_set import (
 )
 from rookery.stats.residuals import EXCESS_RESIDUAL, Colour
 
-# Judges a report by what its task has reported before.
-#
-# Reports are cumulative, are repeated when an answer gets lost, and may overtake one another. So an
-# identical report is a repeat and an older one is late; both are harmless, and the task continues.
-# An impossible report is refused and ends the task.
-
-IMPOSSIBLE_SHARE = 0.1
-"""Games on the clock that took less than this part of the expected time, over a whole task, were
-not played."""
-FASTEST = 8.0
-"""The fastest machine that is believed, in times of the reference's speed."""
-UNMEASURED_SHARE = 0.002
-"""The same part for fixed nodes, where the engine's speed is known roughly or not at all."""
-MEASURED_SHARE = 0.02
-"""The same part where games of this run were measured on machines of this class."""
-LEAST_SECONDS = 0.002
-"""The shortest possible time of a game."""
-LEAST_GAMES = 8
-"""The number of too fast games that proves something; a user may report fewer of them within an
-hour."""
-
-
-class Weight(enum.Enum):
-    """The possible outcomes of judging a report."""
-
-    NEWS = "news"
-    REPEAT = "repeat"
-    LATE = "late"
-    REFUSED = "refused"
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """The outcome of judging a report, and the reason if it is refused."""
-
-    weight: Weight
-    why: str = ""
-
-
-_NEWS = Judgement(Weight.NEWS)
-_REPEAT = Judgement(Weight.REPEAT)
-_LATE = Judgement(Weight.LATE)
-
-
-def judge(run: Run, task: Task, report: Report, machine: Machine) -> Judgement:
-    """Judges a report by its task's earlier results, and checks that the machine still has the same
-    cores."""
-    old, new = task.results, report.results
-    if machine.cores != task.machine.cores:
-        return _refused("the number of cores changed during the task")
-    if new == old:
-        return _REPEAT
-    # The kind judges only new results; an older report just has to agree with what is known.
-    if why := run.kind.objection(old, report) if new.games >= old.games else None:
-        return _refused(why)
-    if not new.covers(old):
-        return _LATE if old.covers(new) else _refused("results reported before have changed")
-    if new.games > task.games:
-        return _refused("more games than the task has")
-    return _NEWS
-
-
-def least_game_seconds(run: Run, machine: Machine, pace: GamePace) -> float:
-    """The least average time of a game. On the clock it is a tenth of what is expected on a machine
-    several times as fast as the reference. Fixed nodes and depth hardly bound it; there it is a
-    small part of the measured time, or the time needed to transmit moves."""
-    if isinstance(run.plan.time_control, ClockControl | MoveTime):
-        factor = time_factor(run.reference_nps, machine.nps) if run.plan.is_scaled else 1.0
-        return IMPOSSIBLE_SHARE * run.game_seconds * min(max(factor, 1 / FASTEST), 1.0)
-    by_nodes = isinstance(run.plan.time_control, Nodes)
-    formula = UNMEASURED_SHARE * run.game_seconds if by_nodes else 0.0
-    return max(formula, MEASURED_SHARE * pace.game_seconds(0.0), LEAST_SECONDS)
-
-
-def is_hasty(task: Task, games: int, least: float, slots: int, now: datetime) -> bool:
-    """Whether so many games can't have been played since the task was given out, if each takes at
-    least `least` seconds."""
-    return (now - task.created).total_seconds() * slots < least * games
-
-
-def late_games(run: Run, task: Task, report: Report, now: datetime) -> int:
-    """How many games a late report adds after the end of its run; 0 if they can't be true. They are
-    credited to the players but don't count for the result."""
-    new = report.results
-    if task.bad or run.kind.objection(task.results, report) or not new.covers(task.results):
-        return 0
-    least, slots = least_game_seconds(run, task.machine, UNMEASURED), run.demands.slots
-    hasty = is_hasty(task, new.games, least, slots(task.machine.cores), now)
-    if new.games > task.games or (hasty and new.games >= LEAST_GAMES):
-        return 0
-    return new.games - task.results.games
-
-
-def _refused(why: str) -> Judgement:
-    return Judgement(Weight.REFUSED, why)
-
-
 MOST_AT_ONCE = 500
 """How many dead tasks are ended at once, so that many deaths don't hold up other calls."""
 MOST_LOOKED_AT = 2_000
 """How many silent tasks are examined at once; those of finished runs are still among them."""
 
+HOPELESS = "Another machine found the same, so the run was stopped: none could play it."
 TOO_FAST = "these games can't have been played in so short a time: they are kept apart"
+KEPT_APART = TaskVerdict(False, info=TOO_FAST)
+PUT_OFF = TaskVerdict(
+    True,
+    info="so many games of a new machine count with a later report, when it has played for longer",
+)
+
+
+def answer_after_end(task: Task | None, call: HeldTask, report: Report) -> TaskVerdict:
+    """The answer to a report about a task that has ended. The report that ended it may come again,
+    if its answer got lost: it gets the same answer, since its games count."""
+    if task is None or not call.is_about(task):
+        return OVER
+    if task.too_fast:
+        return KEPT_APART
+    counts = task.results.games > 0 and task.results == report.results
+    return DONE if counts else OVER
 
 
 class Reception:
@@ -173,8 +99,11 @@ class Reception:
         if judgement.weight is not Weight.NEWS:
             self._working.last_seen.note((call.run, call.task), now)
             return Decision(GO_ON)
-        if not self._policy.simulated and self._is_too_fast(run, task, call, report, now):
-            return self._reject_too_fast(run, task, report, now)
+        if not self._policy.simulated:
+            if self._is_too_fast(run, task, call, report, now):
+                return self._reject_too_fast(run, task, report, now)
+            if not self._is_believed(run, task, report, now):
+                return self._put_off(run, task, report, now)
         return self._fold(run, task, call, report, now)
 
     def issue(self, call: HeldTask, ticket: object, now: datetime) -> Decision[TaskVerdict]:
@@ -187,14 +116,23 @@ class Reception:
         self._working.annotate(after, now)
         return Decision(GO_ON, Changes(tasks=(after,)))
 
-    def fail(self, call: HeldTask, message: str, now: datetime) -> Decision[TaskVerdict]:
-        """Ends a task that its worker could not continue."""
+    def fail(
+        self, call: HeldTask, message: str, now: datetime, weight: ComplaintWeight | None = None
+    ) -> Decision[TaskVerdict]:
+        """Ends a task that its worker could not continue. `weight` is what its word counts if it
+        says that every machine must fail; a run of which two say the same, while no game of it was
+        played, is stopped."""
         task = self._active(call)
         if task is None:
             return Decision(OVER)
         if not task.results.games:
-            self._working.machines.note_failure(task, now)
-        return Decision(DONE, self._failed(task, message, now))
+            self._working.machines.note_failure(task, now, lasting=weight is not None)
+        if weight is None or not self._is_hopeless(task, weight, message):
+            return Decision(DONE, self._failed(task, message, now))
+        run = self._working.runs()[task.run]
+        words = f"{message[: MOST_CHARACTERS - len(HOPELESS) - 1]} {HOPELESS}"
+        event = about_task(Action.STOP_RUN, run, task, now, words)
+        return Decision(DONE, settle(self._working, lifecycle.fail(run, event), now))
 
     def stop(
         self,
@@ -230,6 +168,18 @@ class Reception:
         words = f"{message[: MOST_CHARACTERS - len(NOT_AUTHORIZED) - 1]} {NOT_AUTHORIZED}"
         event = about_task(Action.STOP_RUN, run, task, now, words)
         return Decision(StopAnswer.NOT_TRUSTED, end_task(self._working, task, now, event))
+
+    def _is_hopeless(self, task: Task, weight: ComplaintWeight, message: str) -> bool:
+        """Whether enough machines say so. Those of an ordinary user count once together, because
+        names of machines can be invented."""
+        run = self._working.runs()[task.run]
+        if run.tally.results.games or weight is ComplaintWeight.NOTED:
+            return False
+        machine = task.machine
+        is_trusted = weight is ComplaintWeight.STOPS or machine.user == run.plan.owner
+        voice = machine.short_name if is_trusted else machine.user
+        voices = self._working.failures.complain(task.run, message, voice)
+        return voices >= self._policy.users_to_stop
 
     def _is_agreed(self, task: Task, weight: ComplaintWeight, complaint: str) -> bool:
         if weight is ComplaintWeight.NOTED:
@@ -286,7 +236,7 @@ class Reception:
         task = self._working.task((call.run, call.task))
         if task is None:
             return None
-        if (task.machine.key, task.machine.user) != (call.machine.key, call.machine.user):
+        if not call.is_about(task):
             raise ForeignTask
         return task
 
@@ -297,7 +247,7 @@ class Reception:
         tally = run.tally.reported(task.results, report.results)
         folded = run.kind.with_report(tally.results, task.ticket, report)
         after = task.with_results(report.results, folded.ticket, now)
-        if call.machine is not task.machine and call.machine != task.machine:
+        if call.machine is not task.machine:
             after = after.described(call.machine)
         run = run.with_play(folded.kind, tally, now)
         self._working.report(run, after, now)
@@ -323,6 +273,30 @@ class Reception:
         new, machines = games - task.results.games, self._working.machines
         return machines.note_hasty_games(task.machine.user, new, now) >= LEAST_GAMES
 
+    def _is_believed(self, run: Run, task: Task, report: Report, now: datetime) -> bool:
+        """Whether a machine has played for long enough in real time, in this task or before, that
+        its pace is more than a claim. Only a clock shows that; and tunes have no verdict."""
+        timed = is_timed(run.plan.time_control)
+        games, machines = report.results.games, self._working.machines
+        if not timed or not run.kind.may_purge or games < LEAST_GAMES:
+            return True
+        seconds = (now - task.created).total_seconds()
+        boards = shown_boards(run, games, seconds)
+        if seconds < watched_seconds(run):
+            return boards <= machines.believed_boards(task.machine)
+        machines.note_shown(task.machine, boards)
+        return True
+
+    def _put_off(
+        self, run: Run, task: Task, report: Report, now: datetime
+    ) -> Decision[TaskVerdict]:
+        """Leaves a report of a new machine uncounted. Reports are cumulative, so the next one
+        brings the same games; a last one is kept apart."""
+        if report.results.games >= task.games:
+            return self._reject_too_fast(run, task, report, now)
+        self._working.last_seen.note((task.run, task.id), now)
+        return Decision(PUT_OFF)
+
     def _reject_too_fast(
         self, run: Run, task: Task, report: Report, now: datetime
     ) -> Decision[TaskVerdict]:
@@ -339,7 +313,7 @@ class Reception:
         changes = Changes(runs=(run,), tasks=(row,), events=(event,), bad=(apart,))
         if run.decided:
             changes += finish_decided(self._working, run, now)
-        return Decision(TaskVerdict(False, info=TOO_FAST), changes)
+        return Decision(KEPT_APART, changes)
 
     def _measure(self, run: Run, task: Task, report: Report, now: datetime) -> None:
         # The time before the first report includes building, so it says little about games.

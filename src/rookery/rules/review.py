@@ -109,7 +109,7 @@ def review_submission(
     found = [
         # These come first among hints of equal severity: they can't be seen in the run, and some
         # pages show few hints.
-        *(_review_sources(facts.sources) if facts.sources else _review_unread(run, record)),
+        *(_review_sources(run, facts.sources) if facts.sources else _review_unread(run, record)),
         *_review_sides(run, record),
         *_review_share(run.plan),
         *_review_options(run),
@@ -199,6 +199,8 @@ def _read_options(side: Side) -> dict[str, str]:
 
 def _review_conditions(run: Run, record: EngineRecord) -> Iterator[Hint]:
     plan = run.plan
+    if meant := plan.master_repo:
+        yield Hint(Severity.NOTE, f"The patch is meant for {meant}, not for the official engine.")
     if plan.variant and plan.variant != plan.book_variant:
         yield Hint(
             Severity.LOOK,
@@ -305,7 +307,7 @@ def _review_unread(run: Run, record: EngineRecord) -> Iterator[Hint]:
         yield UNREAD
 
 
-def _review_sources(facts: SourceFacts) -> Iterator[Hint]:
+def _review_sources(run: Run, facts: SourceFacts) -> Iterator[Hint]:
     if facts.trouble:
         yield Hint(Severity.LOOK, f"The sources could not be looked at: {facts.trouble}.")
     if facts.ancestor is False:
@@ -313,7 +315,7 @@ def _review_sources(facts: SourceFacts) -> Iterator[Hint]:
             Severity.LOOK,
             "The base is not an ancestor of the new side: the diff holds more than a patch.",
         )
-    if facts.base_on_main is False:
+    if facts.base_on_main is False and not run.plan.master_repo:
         yield Hint(Severity.LOOK, "The base is not on the engine's main branch.")
     yield from _review_nets(facts)
     if facts.files is not None:

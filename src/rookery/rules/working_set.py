@@ -9,12 +9,13 @@ A task is active exactly while it is in the set. Ended tasks are only in the dat
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
 
 from rookery.model.events import SYSTEM, Action, Event, about_run, about_task
 from rookery.model.machine import Machine
-from rookery.model.run import Run, SoleContributor
+from rookery.model.run import DecidedBy, Run
 from rookery.model.task import NOTHING, Players, Task, TaskKey
 from rookery.rules import lifecycle, purge
 from rookery.rules.answers import Changes, Closing
@@ -26,6 +27,8 @@ from rookery.rules.run_index import RunIndex
 
 NEARLY_ALL = 0.9
 """The part of a run's games from one machine or user at which its verdict is marked."""
+HALF = 0.5
+"""The part of a run's games from newcomers at which its verdict is marked."""
 
 
 def _as_it_is(run: Run) -> Run:
@@ -39,9 +42,14 @@ class WorkingSet:
         self,
         engine_shares: Mapping[str, float] | None = None,
         renewed: Callable[[Run], Run] | None = None,
+        standing: AbstractSet[str] | None = None,
     ) -> None:
         self.renewed = renewed or _as_it_is
         """A function that gives a run that enters the set the present demands of its engines."""
+        self._standing = standing
+        """The users with standing; None where everybody has it."""
+        self.newcomers: set[str] = set()
+        """Users without standing, as far as known, who have played."""
         self.index = RunIndex(engine_shares)
         self.machines = MachineTable()
         self.last_seen = LastSeen()
@@ -74,18 +82,26 @@ class WorkingSet:
         state = self.machines.get(short_name)
         return self.task(state.task) if state and state.task else None
 
-    def sole(self, run: Run) -> SoleContributor:
+    def decided_by(self, run: Run) -> DecidedBy:
         """Whether nearly all counted games are from one machine, or from one user although others
-        have machines. Games from before a run was reopened are attributed to nobody until the next
-        start of the server."""
+        have machines, or half of them are from newcomers. Games from before a run was reopened are
+        attributed to nobody until the next start of the server."""
         games = run.tally.results.games
         if not games or not run.kind.may_purge:
-            return SoleContributor.NOBODY
+            return DecidedBy.NOBODY
         if self.players.most_of_a_machine(run.id) >= NEARLY_ALL * games:
-            return SoleContributor.MACHINE
+            return DecidedBy.MACHINE
         user, played = self.players.first_user(run.id)
-        alone = played >= NEARLY_ALL * games and self.machines.has_others(user)
-        return SoleContributor.USER if alone else SoleContributor.NOBODY
+        if played >= NEARLY_ALL * games and self.machines.has_others(user):
+            return DecidedBy.USER
+        new = self._newcomers_games(run.id)
+        return DecidedBy.NEWCOMERS if new >= HALF * games else DecidedBy.NOBODY
+
+    def _newcomers_games(self, run_id: str) -> int:
+        if self._standing is None:
+            return 0
+        by_user = self.players.of_users(run_id)
+        return sum(games for user, games in by_user.items() if user not in self._standing)
 
     def would_play(self, machine: Machine, now: datetime) -> Run | None:
         """The run that a machine would get if it asked now and its present task were over."""
@@ -109,6 +125,11 @@ class WorkingSet:
             self._add_task(task, now)
         self.index.put(run)
 
+    def restore(self, tasks: Iterable[Task], now: datetime) -> None:
+        """Adds further stored tasks of a run that was admitted."""
+        for task in tasks:
+            self._add_task(task, now)
+
     def open(self, task: Task, now: datetime) -> Run:
         """Adds a new task and returns its run."""
         run = self._runs[task.run]
@@ -118,8 +139,11 @@ class WorkingSet:
     def report(self, run: Run, task: Task, now: datetime) -> None:
         """Replaces a run and a task after a result; neither cores nor open games have changed."""
         self._runs[run.id] = run
+        user = task.machine.user
         played = task.results.games - self._tasks[task.run][task.id].results.games
-        self.players.add(run.id, task.machine.short_name, task.machine.user, played)
+        self.players.add(run.id, task.machine.short_name, user, played)
+        if self._standing is not None and user not in self._standing:
+            self.newcomers.add(user)
         self.annotate(task, now)
         self._mark(task)
         self.failures.clear(run.id)
@@ -224,15 +248,16 @@ def finish_decided(working: WorkingSet, run: Run, now: datetime) -> Changes:
     """Stops a run that has nothing left to play. If a purge is due, the purge may revive it, so its
     end is not logged yet."""
     stopped = lifecycle.stopped(run)
-    stopped = replace(stopped, status=replace(stopped.status, sole=working.sole(run)))
+    stopped = replace(stopped, status=replace(stopped.status, decided_by=working.decided_by(run)))
     told = () if is_purge_due(stopped) else (finished_event(stopped, now),)
     return settle(working, TransitionResult(stopped, told), now)
 
 
 def finished_event(run: Run, now: datetime) -> Event:
     results = run.tally.results
-    sole = f", decided by one {run.status.sole}" if run.status.sole else ""
-    message = f"{results.games} games: {results.wins} won, {results.losses} lost{sole}"
+    decided_by = run.status.decided_by
+    mark = f", played by {decided_by.words}" if decided_by else ""
+    message = f"{results.games} games: {results.wins} won, {results.losses} lost{mark}"
     return about_run(Action.FINISHED_RUN, run, run.plan.owner, now, message)
 
 
@@ -248,6 +273,8 @@ def settle(working: WorkingSet, moved: TransitionResult, now: datetime) -> Chang
         run = replace(run, updated=now)
     elif before is None and not run.status.finished:
         run = working.renewed(run)
+        if run.status.failures:
+            working.machines.forgive(run.id)
     excessive = working.excessive(run.id) if run.status.finished else ()
     excess = tuple(excess_event(run, task, now) for task in excessive)
     closings = working.settle(run, now)

@@ -1,9 +1,24 @@
 """Workers that say a run is broken: one that is trusted, or users that agree, stop it."""
 
 from rookery.model.events import Action
+from rookery.model.machine import Machine
 from rookery.model.task import Task
-from rookery.rules.answers import ComplaintWeight, Decision, StopAnswer
-from tests.makers import NOW, call_of, grant, make_machine, make_plan, make_run
+from rookery.rules import lifecycle
+from rookery.rules.answers import ComplaintWeight, Decision, StopAnswer, TaskVerdict
+from rookery.rules.observations import MOST_COMPLAINTS, Failures
+from rookery.rules.working_set import settle
+from tests.makers import (
+    BOSS,
+    NOW,
+    call_of,
+    grant,
+    later,
+    make_machine,
+    make_plan,
+    make_run,
+    pairs,
+    restarted,
+)
 from tests.unit.rules.test_reception import Scene
 
 
@@ -57,3 +72,95 @@ def complained(
     scene: Scene, task: Task, message: str, weight: ComplaintWeight = ComplaintWeight.COUNTS
 ) -> Decision[StopAnswer]:
     return scene.reception.stop(call_of(task), message, NOW, weight=weight)
+
+
+NO_NET = "The server has no net nn-1.nnue."
+
+
+def gave_up(
+    scene: Scene, machine: Machine, weight: ComplaintWeight | None = ComplaintWeight.COUNTS
+) -> Decision[TaskVerdict]:
+    """A machine gets the run and says that every machine must fail on it."""
+    task = grant(scene.working, machine)
+    return scene.reception.fail(call_of(task), NO_NET, NOW, weight)
+
+
+def is_stopped(scene: Scene) -> bool:
+    return scene.task.run not in scene.working.runs()
+
+
+def test_a_run_that_machines_of_two_users_cannot_play_is_stopped_with_a_sentence() -> None:
+    scene = Scene(make_run())
+    gave_up(scene, make_machine("one", user="boris"))
+    assert not is_stopped(scene)
+    last = gave_up(scene, make_machine("two", user="carol"))
+    assert is_stopped(scene)
+    (event,) = last.changes.events
+    assert event.action is Action.STOP_RUN
+    assert event.message == (
+        f"{NO_NET} Another machine found the same, so the run was stopped: none could play it."
+    )
+
+
+def test_two_machines_of_its_owner_are_enough() -> None:
+    scene = Scene(make_run(plan=make_plan(owner="boris")))
+    for name in ("one", "two"):
+        assert not is_stopped(scene)
+        gave_up(scene, make_machine(name, user="boris"))
+    assert is_stopped(scene)
+
+
+def test_one_machine_that_starts_again_is_still_one() -> None:
+    scene = Scene(make_run())
+    machine = make_machine("one", user="boris")
+    gave_up(scene, machine, ComplaintWeight.STOPS)
+    again = restarted(machine)
+    assert scene.working.would_play(again, NOW) is None
+    later_on = scene.reception.fail(
+        call_of(grant(scene.working, again, later(3700))),
+        NO_NET,
+        later(3700),
+        ComplaintWeight.STOPS,
+    )
+    assert not is_stopped(scene)
+    assert later_on.changes.events[0].action is Action.FAILED_TASK
+
+
+def test_machines_of_one_ordinary_user_stop_nothing() -> None:
+    scene = Scene(make_run())
+    for name in ("one", "two", "three"):
+        gave_up(scene, make_machine(name, user="boris"))
+    assert not is_stopped(scene)
+
+
+def test_failures_of_machines_stop_nothing() -> None:
+    scene = Scene(make_run())
+    for user in ("boris", "carol", "dora"):
+        gave_up(scene, make_machine(user=user), weight=None)
+    assert not is_stopped(scene)
+
+
+def test_a_run_that_somebody_has_played_is_not_hopeless() -> None:
+    scene = Scene(make_run())
+    scene.report(pairs(1))
+    for user in ("boris", "carol", "dora"):
+        gave_up(scene, make_machine(user=user))
+    assert not is_stopped(scene)
+
+
+def test_of_very_many_different_complaints_about_a_run_the_first_are_forgotten() -> None:
+    failures = Failures()
+    for number in range(MOST_COMPLAINTS):
+        assert failures.complain("r", f"complaint {number}", "boris") == 1
+    assert failures.complain("r", "complaint 0", "carol") == 2
+    assert failures.complain("r", "another one", "boris") == 1
+    assert failures.complain("r", "complaint 0", "dora") == 1
+    assert failures.complain("r", "complaint 2", "dora") == 2
+
+
+def test_a_reopened_run_is_tried_again_at_once() -> None:
+    scene = Scene(make_run())
+    machines = [make_machine(user=user) for user in ("boris", "carol")]
+    stopped = [gave_up(scene, machine) for machine in machines][-1].changes.runs[0]
+    settle(scene.working, lifecycle.restart(stopped, BOSS, NOW), NOW)
+    assert all(scene.working.would_play(machine, NOW) for machine in machines)

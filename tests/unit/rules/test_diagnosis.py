@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from rookery.model.kinds import Report
+from rookery.model.machine import ClaimedAbilities
 from rookery.model.run import Run
 from rookery.rules import lifecycle
 from rookery.rules.answers import MachineBlock
@@ -70,6 +71,17 @@ def test_machines_that_cannot_play_are_not_eligible_and_the_reason_is_given() ->
     found = diagnosis(working, run)
     assert found.finding is RunFinding.NO_ELIGIBLE_WORKERS
     assert found.evidence == (("the run needs 8 threads, the machine has 4", "1"),)
+
+
+def test_a_run_that_only_noisy_machines_could_play_says_so() -> None:
+    run = make_run()
+    working = working_with(run)
+    noisy = make_machine(rookery=ClaimedAbilities(noisy=True))
+    Scheduler(working).request(noisy, NOW)
+    assert diagnosis(working, run).sentence == (
+        "none of 1 machines can play the run; mostly, the run needs exact times,"
+        " and the machine is noisy"
+    )
 
 
 def test_a_run_that_was_just_given_out_is_starting_then_running_then_stalled() -> None:

@@ -3,16 +3,23 @@ is left is served in an order.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from msgspec.structs import replace as with_fields
 
-from rookery.model.engine import Catalogue, EngineRecord
+from rookery.model.engine import (
+    Catalogue,
+    EngineRecord,
+    MemoryRecord,
+    RecipeRecord,
+    ToolRecord,
+)
 from rookery.model.machine import ClaimedAbilities, Machine
 from rookery.model.plan import Plan
 from rookery.model.run import Run
 from rookery.rules.eligibility import Filter, Past, choose, engine_loads, objection, reasons
-from tests.makers import ROOKERY, make_machine, make_plan, make_run, spsa
+from tests.makers import ROOKERY, make_machine, make_plan, make_run, make_side, spsa
 
 
 def reason(plan: Plan, machine: Machine, past: Past | None = None) -> Filter | None:
@@ -41,11 +48,24 @@ def test_an_unapproved_or_finished_run_is_for_nobody() -> None:
         (make_plan(arch_filter="avx512"), make_machine(arch="armv8"), Filter.ARCH),
         (make_plan(compiler="clang++"), make_machine(), Filter.COMPILER),
         (make_plan(tc="N=1000"), make_machine(), Filter.NEED),
+        (make_plan(), make_machine(rookery=ClaimedAbilities(noisy=True)), Filter.NOISY),
         (make_plan(), make_machine(rookery=ClaimedAbilities(only=("Tiny",))), Filter.NOT_WANTED),
     ],
 )
 def test_each_filter_gives_its_reason(plan: Plan, machine: Machine, expected: Filter) -> None:
     assert reason(plan, machine) is expected
+
+
+@pytest.mark.parametrize("tc", ["N=1000", "D=9"])
+def test_a_noisy_machine_plays_fixed_nodes_and_fixed_depth(tc: str) -> None:
+    assert reason(make_plan(tc=tc), make_machine(rookery=ClaimedAbilities(noisy=True))) is None
+
+
+@pytest.mark.parametrize("tc", ["10+0.1", "40/60", "MT=100"])
+def test_time_on_one_side_is_enough_to_need_exact_times(tc: str) -> None:
+    sides = (make_side("idea", tc=tc), make_side("master"))
+    noisy = make_machine(rookery=ClaimedAbilities(noisy=True))
+    assert reason(make_plan(tc="N=1000", sides=sides), noisy) is Filter.NOISY
 
 
 def test_a_run_whose_games_are_all_given_out_takes_nobody() -> None:
@@ -91,6 +111,28 @@ def test_a_private_engine_is_for_its_team() -> None:
     assert objection(run, member) is None
     assert objection(run, make_machine(rookery=ROOKERY)) is not None
     assert objection(run, make_machine()) is not None
+
+
+@pytest.mark.parametrize(
+    ("kept_back", "expected"),
+    [
+        ({"recipe": RecipeRecord(kind="stockfish")}, None),
+        ({"tools": (ToolRecord("zig", "0.13"),)}, Filter.NEED),
+        ({"cpu_flags": ("avx512f",)}, Filter.NEED),
+        ({"systems": ("darwin", "freebsd")}, Filter.NEED),
+        ({"sandboxed": True}, Filter.NEED),
+        ({"memory": MemoryRecord(machine=64_001)}, Filter.MEMORY),
+        ({"memory": MemoryRecord(process=8_001)}, Filter.MEMORY),
+        ({"memory": MemoryRecord(thread=8_001)}, Filter.MEMORY),
+    ],
+)
+def test_a_machine_is_given_no_engine_whose_record_asks_for_more(
+    kept_back: dict[str, Any], expected: Filter | None
+) -> None:
+    record = EngineRecord(**{"name": "Owl", **kept_back})
+    run = make_run(plan=make_plan(engine="Owl"), catalogue=Catalogue({"Owl": record}))
+    found = objection(run, make_machine(rookery=ROOKERY))
+    assert (found and found.filter) is expected
 
 
 def chosen(*runs: Run, machine: Machine | None = None, past: Past | None = None) -> str | None:

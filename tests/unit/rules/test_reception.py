@@ -8,10 +8,11 @@ from msgspec.structs import replace as with_fields
 from rookery.model import run as faults
 from rookery.model.events import Action
 from rookery.model.kinds import Report, SprtTest, SpsaTuning, ticket_of
-from rookery.model.run import Run, SoleContributor
+from rookery.model.machine import Machine
+from rookery.model.run import DecidedBy, Run
 from rookery.model.task import Results, Task
 from rookery.rules import lifecycle, reception
-from rookery.rules.answers import NO_CHANGES, TaskVerdict
+from rookery.rules.answers import GO_ON, NO_CHANGES, TaskVerdict
 from rookery.rules.eligibility import Policy
 from rookery.rules.purge import Purging
 from rookery.rules.reception import Reception
@@ -37,10 +38,10 @@ from tests.makers import (
 class Scene:
     """One run, one machine at its task."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, machine: Machine | None = None) -> None:
         self.working: WorkingSet = working_with(run)
         self.reception = Reception(self.working)
-        self.task: Task = grant(self.working, make_machine())
+        self.task: Task = grant(self.working, machine or make_machine())
         self.call = call_of(self.task)
 
     @property
@@ -108,7 +109,7 @@ def test_the_last_game_finishes_the_run() -> None:
     assert (row.active, row.results.games) == (False, 100)
 
 
-def decided_by(*players: tuple[str, str, int], idle: str = "") -> SoleContributor:
+def decided_by(*players: tuple[str, str, int], idle: str = "") -> DecidedBy:
     """Of a run to which these machines and users brought so many pairs, one after the other."""
     scene = Scene(make_run(plan=make_plan(games=2 * sum(pairs for _, _, pairs in players))))
     scene.reception.fail(scene.call, "", NOW)
@@ -119,19 +120,83 @@ def decided_by(*players: tuple[str, str, int], idle: str = "") -> SoleContributo
         outcome = scene.reception.update(call_of(task), Report(pairs(even=count)), later(9999))
         if not outcome.changes.runs[-1].status.finished:
             scene.reception.fail(call_of(task), "", later(9999))
-    return outcome.changes.runs[-1].status.sole
+    return outcome.changes.runs[-1].status.decided_by
 
 
 def test_a_verdict_by_one_machine_alone_or_nearly_is_marked() -> None:
-    assert decided_by(("m1", "wanda", 50)) is SoleContributor.MACHINE
-    assert decided_by(("m1", "wanda", 5), ("m2", "wanda", 45)) is SoleContributor.MACHINE
-    assert decided_by(("m1", "wanda", 6), ("m2", "wanda", 44)) is SoleContributor.NOBODY
+    assert decided_by(("m1", "wanda", 50)) is DecidedBy.MACHINE
+    assert decided_by(("m1", "wanda", 5), ("m2", "wanda", 45)) is DecidedBy.MACHINE
+    assert decided_by(("m1", "wanda", 6), ("m2", "wanda", 44)) is DecidedBy.NOBODY
+
+
+def test_the_log_does_not_call_a_test_decided_that_has_no_verdict() -> None:
+    scene = Scene(make_run(plan=make_plan(games=100)))
+    outcome = scene.reception.update(scene.call, Report(pairs(even=50)), later(999))
+    (event,) = outcome.changes.events
+    assert event.message == "100 games: 0 won, 0 lost, played by one machine"
 
 
 def test_a_verdict_by_one_user_is_marked_where_others_have_machines_too() -> None:
     players = ("m1", "carol", 25), ("m2", "carol", 25)
-    assert decided_by(*players, idle="boris") is SoleContributor.USER
-    assert decided_by(("m1", "carol", 25), ("m2", "boris", 25)) is SoleContributor.NOBODY
+    assert decided_by(*players, idle="boris") is DecidedBy.USER
+    assert decided_by(("m1", "carol", 25), ("m2", "boris", 25)) is DecidedBy.NOBODY
+
+
+@pytest.mark.parametrize(
+    ("pairs_of_newcomers", "decided_by"), [(25, DecidedBy.NEWCOMERS), (24, DecidedBy.NOBODY)]
+)
+def test_a_verdict_that_rests_by_half_on_newcomers_is_marked(
+    pairs_of_newcomers: int, decided_by: DecidedBy
+) -> None:
+    run, players = make_run(plan=make_plan(games=100)), ("nora", "carol", "boris")
+    working = WorkingSet(standing={"carol", "boris"})
+    working.admit(run, (), NOW)
+    others = 50 - pairs_of_newcomers
+    for user, count in zip(players, (pairs_of_newcomers, 20, others - 20), strict=True):
+        task = grant(working, make_machine(user, cores=32, user=user))
+        outcome = Reception(working).update(call_of(task), Report(pairs(even=count)), later(9999))
+        if not outcome.changes.runs[-1].status.finished:
+            Reception(working).fail(call_of(task), "", later(9999))
+    assert outcome.changes.runs[-1].status.decided_by is decided_by
+    assert working.newcomers == {"nora"}
+
+
+LARGE = make_plan(games=100_000)
+
+
+def large_machine(cores: int) -> Machine:
+    """A machine that is twice as fast as the reference."""
+    return make_machine(cores=cores, nps=1.4e6, memory=10**9)
+
+
+def test_the_first_games_of_a_large_new_machine_count_once_it_was_watched_for_a_game() -> None:
+    scene = Scene(make_run(plan=LARGE, kind=sprt()), large_machine(512))
+    assert scene.report(pairs(even=150), seconds=10) == reception.PUT_OFF
+    assert scene.run.tally.results.games == 0
+    assert scene.report(pairs(even=600), seconds=31) == GO_ON
+    assert scene.run.tally.results == pairs(even=600)
+
+
+def test_what_a_machine_has_shown_is_believed_at_once_in_its_next_task() -> None:
+    scene = Scene(make_run(plan=LARGE, kind=sprt()), large_machine(512))
+    scene.report(pairs(even=600), seconds=31)
+    scene.task = grant(scene.working, scene.task.machine, later(40))
+    scene.call = call_of(scene.task)
+    assert scene.report(pairs(even=150), seconds=50) == GO_ON
+
+
+def test_the_machines_that_most_have_wait_for_nothing() -> None:
+    """They report each batch."""
+    scene = Scene(make_run(plan=LARGE, kind=sprt()), large_machine(128))
+    for count in range(8, 130, 8):
+        assert scene.report(pairs(even=count), seconds=5 + count / 8) == GO_ON
+
+
+def test_a_last_report_too_fast_to_be_believed_is_kept_apart() -> None:
+    plan = make_plan(games=600)
+    scene = Scene(make_run(plan=plan, kind=sprt()), large_machine(512))
+    assert scene.report(pairs(even=300), seconds=10) == reception.KEPT_APART
+    assert scene.run.tally.results.games == 0
 
 
 def test_what_was_kept_apart_makes_nobody_a_player() -> None:
@@ -351,6 +416,17 @@ def test_the_machine_is_kept_as_it_describes_itself_at_the_address_of_the_start(
     scene.reception.update(call, Report(pairs(even=1)), later(600))
     (task,) = scene.working.tasks(scene.task.run)
     assert (task.machine.nps, task.machine.address) == (700_000.0, "")
+
+
+def test_a_machine_that_reports_is_kept_once_though_its_row_was_read_anew() -> None:
+    scene = Scene(make_run())
+    again = with_fields(scene.task.machine)
+    assert again is not scene.task.machine
+    scene.call = replace(scene.call, machine=again)
+    scene.report(pairs(ww=1))
+    kept = scene.working.task((scene.task.run, scene.task.id))
+    assert kept
+    assert kept.machine is again
 
 
 def test_measured_game_time_sizes_the_next_task() -> None:

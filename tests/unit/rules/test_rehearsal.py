@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.unit.rules.rehearsal import OFTEN, Rehearsal, rehearse
 
-DIGEST = "569047d70cb17a10ec1e209e771d8483b174e4aa9015fab425e3313b29bbe016"
+DIGEST = "5aa7464578ad647f5e80a7ef44e0f7ea56387d07e1b6a1ffb99c28038c27e3dc"
 
 
 def test_ten_thousand_operations_always_end_in_the_same_state() -> None:

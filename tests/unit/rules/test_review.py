@@ -128,6 +128,13 @@ def test_what_the_sources_tell_is_told(facts: SourceFacts, told: str) -> None:
     assert told in hints(ReviewFacts(sources=facts))
 
 
+def test_a_patch_for_another_repository_is_not_held_against_the_engines_main_branch() -> None:
+    facts = ReviewFacts(sources=SourceFacts(base_on_main=False))
+    told = hints(facts, master_repo="https://git.example.org/olga/fish")
+    assert "note: The patch is meant for https://git.example.org/olga/fish" in told
+    assert "main branch" not in told
+
+
 def test_sources_that_nobody_has_read_yet_are_told_as_such() -> None:
     assert "note: The sources have not been read yet." in hints()
 

@@ -9,8 +9,8 @@ from msgspec.structs import replace as with_fields
 from rookery.model.kinds import Report
 from rookery.model.run import Run
 from rookery.model.task import NOTHING, Results, Task
+from rookery.rules.judgement import Judgement, Weight, is_hasty, judge, least_game_seconds
 from rookery.rules.observations import UNMEASURED
-from rookery.rules.reception import Judgement, Weight, is_hasty, judge, least_game_seconds
 from tests.makers import (
     NOW,
     counts,
