@@ -201,17 +201,16 @@ _UHO = "UHO_Lichess_4852_v1.epd"
 
 
 def _stockfish_preset(name: str, tc: str, hash_mib: int, **others: str) -> PresetRecord:
-    """A preset like fishtest's: both sides with the same hash, and auto-purge for sequential
-    tests."""
+    """A preset like fishtest's: both sides with the same hash, and no auto-purge."""
     options = f"Hash={hash_mib}"
     common = {"tc": tc, "new_options": options, "base_options": options, "base_tag": "master"}
-    usual = {"book": _UHO, "threads": "1", "throughput": "100", "auto_purge": "true"}
+    usual = {"book": _UHO, "threads": "1", "throughput": "100", "auto_purge": "false"}
     return PresetRecord(name, common | usual | others)
 
 
 _SHORT_BOUNDS, _LONG_BOUNDS = '{"elo0": 0.0, "elo1": 2.0}', '{"elo0": 0.5, "elo1": 2.5}'
 _SIMPLER_BOUNDS = '{"elo0": -1.75, "elo1": 0.25}'
-_FIXED = {"num_games": "60000", "auto_purge": "false", "new_tag": "master", "base_tag": ""}
+_FIXED = {"num_games": "60000", "new_tag": "master", "base_tag": ""}
 """The settings of a measurement against a release that the submitter names."""
 STOCKFISH_PRESETS = (
     _stockfish_preset("STC", "10+0.1", 16, sprt=_SHORT_BOUNDS),
@@ -225,7 +224,7 @@ STOCKFISH_PRESETS = (
     _stockfish_preset("regression", "60+0.6", 64, **_FIXED),
     _stockfish_preset("regression SMP", "60+0.6", 512, threads="8", **_FIXED),
     _stockfish_preset(
-        "SPSA", "10+0.1", 16, num_games="60000", auto_purge="false",
+        "SPSA", "10+0.1", 16, num_games="60000",
         spsa='{"A": 0.1, "alpha": 0.602, "gamma": 0.101}',
     ),
 )  # fmt: skip
@@ -280,15 +279,14 @@ def time_factor(reference_nps: float, machine_nps: float) -> float:
 
 PROGRAM_HEADS = (
     b"\x7fELF",
-    b"MZ",
     b"#!",
     *(b"\xfe\xed\xfa\xce", b"\xfe\xed\xfa\xcf", b"\xce\xfa\xed\xfe", b"\xcf\xfa\xed\xfe"),
     b"\xca\xfe\xba\xbe",
 )
-"""The first bytes of programs: for Linux, Windows, scripts, and macOS for one processor and
-several."""
+"""The first bytes of programs: for Linux, scripts, and macOS for one processor and several. There
+are no workers for Windows."""
 
 
 def is_program(head: bytes) -> bool:
-    """Whether some system can execute a file that begins with `head`."""
+    """Whether a system that workers run on can execute a file that begins with `head`."""
     return head.startswith(PROGRAM_HEADS)

@@ -53,6 +53,7 @@ class ClaimedAbilities(Struct, frozen=True, gc=False, omit_defaults=True):
     runner: Word = ""
     syzygy_men: Men = 0
     noisy: bool = False
+    """Whether other programs use the machine, so that it gets no run that needs exact times."""
     focus: Words = ()
     only: Words = ()
     host: Word = ""
@@ -104,6 +105,7 @@ class Abilities:
     variants: frozenset[str] = frozenset()
     teams: frozenset[str] = frozenset()
     sandbox: bool = False
+    noisy: bool = False
 
     def tool_version(self, name: str) -> Version | None:
         return dict(self.tools).get(name)
@@ -129,6 +131,7 @@ def abilities_of(
         variants=ROOKERY_VARIANTS,
         teams=teams,
         sandbox=claimed.sandbox,
+        noisy=claimed.noisy,
     )
 
 

@@ -17,7 +17,7 @@ from msgspec.structs import asdict, replace
 from rookery.model.bounds import Cores, Count, Paragraph, Phrase, Positive, Word
 from rookery.model.engine import BUNDLED, STOCKFISH, Catalogue, EngineRecord, Version
 from rookery.model.machine import Abilities
-from rookery.model.timecontrol import TimeControl, is_classic, parse
+from rookery.model.timecontrol import TimeControl, is_classic, is_timed, parse
 
 Filled = Annotated[str, Meta(min_length=1, max_length=1000)]
 Nets = Annotated[tuple[Word, ...], Meta(max_length=20)]
@@ -85,8 +85,9 @@ class Plan(Struct, frozen=True, gc=False):
     """All that the submitter chose. The kind of run defines the sides; with two, they are new and
     base.
 
-    Time controls are stored as text. `adjudication` alone means the official worker's rules for
-    decided games; `resign` and `draw` replace them by the test's own.
+    Time controls are stored as text. `adjudication` means the official worker's rules for decided
+    games, each of which `resign` and `draw` replace by the test's own; without it, games end early
+    by `resign` and `draw` alone.
     """
 
     sides: tuple[Side, ...]
@@ -136,10 +137,20 @@ class Plan(Struct, frozen=True, gc=False):
         return self.scaling != "off"
 
     @property
+    def is_timed(self) -> bool:
+        """Whether a side's time is limited; fixed nodes and depth take as long as they take."""
+        return any(is_timed(parse(self.side_tc(side))) for side in self.sides)
+
+    @property
     def book_variant(self) -> str:
         """The variant that the official worker plays with a book of this name."""
         name = self.book.upper()
         return "chess960" if "FRC" in name or "960" in name else "standard"
+
+    @property
+    def plays_chess960(self) -> bool:
+        """Whether the games are of Fischer random: as the test says, or as its book is named."""
+        return (self.variant or self.book_variant) == "chess960"
 
     @property
     def slot_threads(self) -> int:
@@ -361,6 +372,8 @@ class Demands:
     compiler: str = ""
     mirrored: bool = False
     needs: tuple[Need, ...] = ()
+    timed: bool = True
+    """Whether it needs exact times, which a noisy machine does not have."""
 
     def slots(self, cores: int) -> int:
         """How many games a machine with so many cores plays at once."""
@@ -388,4 +401,5 @@ def demands_of(plan: Plan, catalogue: Catalogue, extra: tuple[Need, ...] = ()) -
         compiler=plan.compiler,
         mirrored=plan.mirrored,
         needs=(*needs_of(plan, catalogue), *extra),
+        timed=plan.is_timed,
     )

@@ -26,12 +26,28 @@ class DisplayState(enum.StrEnum):
     FAILED = "failed"
 
 
-class SoleContributor(enum.StrEnum):
-    """The kind of single contributor that nearly all results of a run come from."""
+class DecidedBy(enum.StrEnum):
+    """Why a verdict is to be doubted: nearly all results are from one machine or one user, or half
+    of them are from machines of newcomers. A newcomer is a user whose account is too young, or
+    whose machines have contributed too little, to have standing."""
 
     NOBODY = ""
     MACHINE = "machine"
     USER = "user"
+    NEWCOMERS = "newcomers"
+
+    @property
+    def words(self) -> str:
+        """Who decided, in words; empty for nobody."""
+        return _DECIDERS[self]
+
+
+_DECIDERS = {
+    DecidedBy.NOBODY: "",
+    DecidedBy.MACHINE: "one machine",
+    DecidedBy.USER: "one user",
+    DecidedBy.NEWCOMERS: "new machines",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +60,7 @@ class Status:
     deleted: bool = False
     failures: int = 0
     flag: Flag = Flag.NONE
-    sole: SoleContributor = SoleContributor.NOBODY
+    decided_by: DecidedBy = DecidedBy.NOBODY
 
     @property
     def approved(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from operator import lt
@@ -282,6 +282,11 @@ class Players:
         if not played:
             return "", 0
         return max(played.users.items(), key=lambda each: each[1])
+
+    def of_users(self, run_id: str) -> Mapping[str, int]:
+        """The number of games by user."""
+        played = self._by_run.get(run_id)
+        return played.users if played else {}
 
     def forget(self, run_id: str) -> None:
         self._by_run.pop(run_id, None)

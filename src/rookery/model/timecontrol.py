@@ -149,6 +149,11 @@ def is_classic(tc: TimeControl) -> bool:
     return isinstance(tc, ClockControl)
 
 
+def is_timed(tc: TimeControl) -> bool:
+    """Whether it limits time, so that games depend on how steadily the machine runs."""
+    return isinstance(tc, ClockControl | MoveTime)
+
+
 def base_seconds(tc: TimeControl) -> float:
     """The base time of a control, by which long tests are distinguished from short ones."""
     return tc.seconds if isinstance(tc, ClockControl | MoveTime) else 0.0

@@ -5,7 +5,7 @@ As in MongoDB, `UNEQUAL` and a negated `Among` are also true where the field is 
 
 import enum
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from msgspec import UNSET, Struct, UnsetType, field
@@ -13,6 +13,13 @@ from msgspec import UNSET, Struct, UnsetType, field
 from rookery.model.bounds import LARGEST_COUNT
 from rookery.model.events import Event
 from rookery.protocol.codec import BadFilter, Reader
+from rookery.protocol.text_patterns import (
+    MOST_CHARACTERS,
+    MOST_WILD,
+    TextPattern,
+    UnknownPattern,
+    parse_pattern,
+)
 
 # Entries of the log of actions.
 
@@ -90,6 +97,14 @@ class Among:
 
 
 @dataclass(frozen=True, slots=True)
+class Matches:
+    """A field whose text a pattern describes."""
+
+    field: str
+    pattern: TextPattern
+
+
+@dataclass(frozen=True, slots=True)
 class All:
     """Every part is true; always true without parts."""
 
@@ -118,7 +133,7 @@ class Older:
     id: int
 
 
-Expression = Compare | Among | All | Either | Mentions | Older
+Expression = Compare | Among | Matches | All | Either | Mentions | Older
 SEARCHED_FIELDS = ("message", "run", "worker", "username", "user", "nn", "engine")
 
 _ORDERS: dict[Order, Callable[..., bool]] = {
@@ -143,6 +158,9 @@ def matches(expression: Expression, action: ActionDocument) -> bool:
         case Compare(field, order, value):
             found = _field_value(action, field)
             return order is Order.UNEQUAL if found is UNSET else _ORDERS[order](found, value)
+        case Matches(field, pattern):
+            found = _field_value(action, field)
+            return found is not UNSET and pattern.describes(str(found))
         case Mentions(words):
             texts = (_field_value(action, field) for field in SEARCHED_FIELDS)
             return any(
@@ -158,8 +176,9 @@ def _field_value(action: ActionDocument, field: str) -> object:
 
 # Parsing of filters: a small, safe part of MongoDB's query language.
 #
-# Equality, `$eq`, `$ne`, `$in`, `$nin`, `$gt`, `$gte`, `$lt`, `$lte` on the fields of an action,
-# combined by `$and` and `$or`. No part of a filter reaches the database as SQL text.
+# Equality, `$eq`, `$ne`, `$in`, `$nin`, `$gt`, `$gte`, `$lt`, `$lte` and simple cases of `$regex`
+# on the fields of an action, combined by `$and` and `$or`. No part of a filter reaches the database
+# as SQL text.
 
 MOST_PARTS = 100
 MOST_VALUES = 200
@@ -171,6 +190,10 @@ NUMBER_FIELDS = frozenset({"time"}) | INTEGER_FIELDS
 TEXT_FIELDS = frozenset(
     {"_id", "action", "username", "worker", "run_id", "run", "message", "nn", "user"}
     | {"engine", "team"}
+)
+PATTERN_RULE = (
+    "a $regex of text, '.', '.*', '^', '$' and '|' is understood,"
+    f" of up to {MOST_CHARACTERS} characters and {MOST_WILD} '.*'"
 )
 _OPERATORS = {order.value: order for order in Order}
 _BODY = Reader(dict[str, object], most_bytes=64 * 1024)
@@ -202,15 +225,33 @@ def _parse_clause(key: str, value: object, depth: int) -> Expression:
     if key not in NUMBER_FIELDS and key not in TEXT_FIELDS:
         raise BadFilter(text=f"unknown field or operator {key[:100]!r}")
     if isinstance(value, dict) and value:
-        return _combine(
-            tuple(_parse_operation(key, name, operand) for name, operand in value.items())
-        )
+        return _combine(tuple(_parse_operations(key, value)))
     return Compare(key, Order.EQUAL, _check_value(key, value))
 
 
 def _parse_junction(key: str, found: object, depth: int) -> Expression:
     parts = tuple(_parse_object(part, depth - 1) for part in _check_list(key, found, MOST_PARTS))
     return Either(parts) if key == "$or" else All(parts)
+
+
+def _parse_operations(field: str, operations: dict[str, object]) -> Iterator[Expression]:
+    for name, operand in operations.items():
+        if name == "$regex":
+            yield _parse_regex(field, operand, operations.get("$options", ""))
+        elif name != "$options" or "$regex" not in operations:
+            yield _parse_operation(field, name, operand)
+
+
+def _parse_regex(field: str, pattern: object, options: object) -> Expression:
+    if field not in TEXT_FIELDS:
+        raise BadFilter(text=f"{field} is compared with a number")
+    if not isinstance(options, str) or not set(options) <= {"i", "s"}:
+        raise BadFilter(text="$options may be i and s")
+    try:
+        found = parse_pattern(_check_text(field, pattern), ignore_case="i" in options)
+    except UnknownPattern:
+        raise BadFilter(text=PATTERN_RULE) from None
+    return Matches(field, found)
 
 
 def _parse_operation(field: str, name: str, operand: object) -> Expression:
@@ -251,4 +292,4 @@ def _check_text(field: str, found: object) -> str:
 def _count_parts(expression: Expression) -> int:
     if isinstance(expression, All | Either):
         return 1 + sum(map(_count_parts, expression.parts))
-    return 1
+    return len(expression.pattern.alternatives) if isinstance(expression, Matches) else 1

@@ -1,7 +1,8 @@
 """Importing an engine's description from OpenBench as an engine record, with remarks on what has no
 counterpart here.
 
-Its presets inherit: `default` contains the defaults of all others of its kind.
+Its presets fill a form one after the other: `default` first, then the chosen one. What is filled in
+later counts, also where one setting stands for both sides and another for one of them.
 """
 
 import re
@@ -18,17 +19,33 @@ from rookery.model.engine import (
     SpeedRecord,
     ToolRecord,
 )
+from rookery.model.timecontrol import BadTimeControl, parse
+from rookery.model.tools import list_unreported
 from rookery.protocol.codec import Reader
 from rookery.protocol.v1 import LARGEST_RECORD
 
 SYSTEMS = {"linux": "linux", "windows": "windows", "darwin": "macos"}
-FLAGS = {"SSE41": "sse4_1", "SSE4.1": "sse4_1", "SSE42": "sse4_2", "SSE4.2": "sse4_2"}
+UNDERSCORED = (
+    *("sse4_1", "sse4_2", "avx_vnni", "avx512_vnni", "avx512_vbmi2", "avx512_bitalg"),
+    *("avx512_vpopcntdq", "avx512_bf16", "avx512_fp16"),
+)
+FLAGS = {name.replace("_", ""): name for name in UNDERSCORED} | {"sse3": "pni", "lzcnt": "abm"}
+"""Linux's names of flags that OpenBench, which compares them without dots and underscores, writes
+differently."""
 PGNS = {"FALSE": "none", "COMPACT": "moves", "VERBOSE": "full"}
-NEUTRAL = "None"
+NONE, DISABLED = "None", "DISABLED"
+FULL_THROUGHPUT = 1000
+"""OpenBench's usual throughput, which is 100 % here."""
+PAIRS_PER_STEP = 8
+"""The pairs with which an OpenBench tune measures one perturbation, if nothing is said."""
+
+MODE, SPRT, GAMES = "test_mode", "SPRT", "GAMES"
+ONE_ENGINE = ("dev", "both")
 
 _BOUNDS = re.compile(r"\[\s*(-?[\d.]+)\s*,\s*(-?[\d.]+)\s*\]")
 _WIN = re.compile(r"movecount=(\d+) score=(\d+)")
 _DRAW = re.compile(r"movenumber=(\d+) movecount=(\d+) score=(\d+)")
+_WITHOUT_MARKS = str.maketrans("", "", "_.")
 _MEN = re.compile(r"(\d)-MAN")
 
 Settings = dict[str, object]
@@ -80,7 +97,7 @@ def import_engine(name: str, engine: OpenBenchEngine, team: str = "") -> Importe
         source=engine.source,
         recipe=recipe,
         tools=_list_tools(engine.build.compilers),
-        cpu_flags=tuple(FLAGS.get(flag, flag.lower()) for flag in engine.build.cpuflags),
+        cpu_flags=tuple(map(_name_flag, engine.build.cpuflags)),
         systems=tuple(_list_systems(engine.build.systems, remarks)),
         speed=SpeedRecord(reference=engine.nps or None),
         nets=NetRecord(use="build_variable", name="EVALFILE"),
@@ -88,6 +105,10 @@ def import_engine(name: str, engine: OpenBenchEngine, team: str = "") -> Importe
         private=private,
         presets=tuple(_list_presets(engine, remarks)),
     )
+    remarks += [
+        f"build: no worker reports {name}, so no machine could play it"
+        for _, name in list_unreported(record)
+    ]
     return ImportedEngine(record, tuple(dict.fromkeys(remarks)))
 
 
@@ -96,6 +117,10 @@ def _remark_on_private(engine: OpenBenchEngine, team: str) -> Iterator[str]:
         yield "private: an engine is private to a team; name it with --team"
     if not engine.build.compilers:
         yield "build: OpenBench has it built elsewhere; write a recipe, or submit programs"
+
+
+def _name_flag(flag: str) -> str:
+    return FLAGS.get(flag.lower().translate(_WITHOUT_MARKS), flag.lower())
 
 
 def _list_tools(compilers: tuple[str, ...]) -> tuple[ToolRecord, ...]:
@@ -119,7 +144,9 @@ def _list_presets(engine: OpenBenchEngine, remarks: list[str]) -> Iterator[Prese
         common = presets.get("default", {})
         for name, own in presets.items():
             settings = _Settings(f"preset {kind}{name}", mappers, remarks)
-            settings.take({**common, **own})
+            if own is not common:
+                settings.take({key: value for key, value in common.items() if key not in own})
+            settings.take(own)
             yield PresetRecord(f"{kind}{name}", settings.texts())
     remarks += [
         f"preset {name} of datagen_presets: there are no runs that make data"
@@ -143,10 +170,6 @@ class _Settings:
                 self._remarks.append(f"{self._place}: {name} = {value}")
             else:
                 self._merge(mapped)
-        if self._fields.get("num_games"):
-            # OpenBench plays either a number of games or until its bounds; a given number decides
-            # which.
-            self._fields.pop("sprt", None)
 
     def _merge(self, mapped: Settings) -> None:
         for name, value in mapped.items():
@@ -159,19 +182,38 @@ class _Settings:
         JSON."""
         return {
             name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
-            for name, value in self._fields.items()
+            for name, value in _settle(self._fields).items()
         }
 
 
-def _options(*names: str) -> Callable[[str], Settings]:
+def _settle(fields: Settings) -> Settings:
+    """The fields of a submission, from those of all settings together."""
+    given = dict(fields)
+    # OpenBench plays either a number of games or until its bounds; what was set last decides.
+    given.pop({GAMES: "sprt", SPRT: "num_games"}.get(str(given.pop(MODE, "")), ""), None)
+    new, base = given.pop("new_threads", None), given.pop("base_threads", None)
+    sides = {"threads": new} if new == base else {"new_threads": new, "base_threads": base}
+    if given.get("new_tc") == given.get("tc"):
+        given.pop("new_tc", None)
+    if any(given.get(rule, ...) is None for rule in ("resign", "draw")):
+        # The rule that is switched off must not be replaced by the official one.
+        given["adjudication"] = False
+    steps, pairs = given.pop("steps", None), given.pop("pairs", PAIRS_PER_STEP)
+    if isinstance(steps, int) and isinstance(pairs, int):
+        given["num_games"] = 2 * steps * pairs
+    return {name: value for name, value in (given | sides).items() if value is not None}
+
+
+def _options(*sides: str) -> Callable[[str], Settings]:
     """Separates UCI options from the threads, which are a separate field."""
 
     def read(text: str) -> Settings:
         words = text.split()
         threads = [word.partition("=")[2] for word in words if word.startswith("Threads=")]
         rest = " ".join(word for word in words if not word.startswith("Threads="))
-        fields: Settings = dict.fromkeys(names, rest)
-        return fields | ({"threads": int(threads[0])} if threads and threads[0].isdigit() else {})
+        fields: Settings = {f"{side}_options": rest for side in sides}
+        number = int(threads[0]) if threads and threads[0].isdigit() else None
+        return fields | {f"{side}_threads": number for side in sides}
 
     return read
 
@@ -180,35 +222,68 @@ def _same(*names: str) -> Callable[[str], Settings]:
     return lambda text: dict.fromkeys(names, text)
 
 
+def _time_control(*names: str) -> Callable[[str], Settings | None]:
+    def read(text: str) -> Settings | None:
+        try:
+            parse(text)
+        except BadTimeControl:
+            return None
+        return dict.fromkeys(names, text)
+
+    return read
+
+
+def _book(text: str) -> Settings | None:
+    return None if text == NONE else {"book": text}
+
+
 def _number(name: str) -> Callable[[str], Settings | None]:
     return lambda text: {name: int(text)} if text.lstrip("-").isdigit() else None
+
+
+def _throughput(text: str) -> Settings | None:
+    if not text.isdigit():
+        return None
+    return {"throughput": max(1, round(100 * int(text) / FULL_THROUGHPUT))}
+
+
+def _games(text: str) -> Settings | None:
+    return {"num_games": int(text), MODE: GAMES} if text.isdigit() else None
 
 
 def _bounds(first: str, second: str) -> Callable[[str], Settings | None]:
     def read(text: str) -> Settings | None:
         found = _BOUNDS.fullmatch(text.strip())
-        return {"sprt": {first: float(found[1]), second: float(found[2])}} if found else None
+        if found is None:
+            return None
+        return {"sprt": {first: float(found[1]), second: float(found[2])}, MODE: SPRT}
 
     return read
 
 
 def _win(text: str) -> Settings | None:
     found = _WIN.match(text)
-    rule = {"score": int(found[2]), "moves": int(found[1])} if found else None
-    return {"resign": rule} if rule else ({} if text == NEUTRAL else None)
+    if found is None:
+        return {"resign": None} if text == NONE else None
+    return {"resign": {"score": int(found[2]), "moves": int(found[1])}}
 
 
 def _draw(text: str) -> Settings | None:
     found = _DRAW.match(text)
     if found is None:
-        return {} if text == NEUTRAL else None
+        return {"draw": None} if text == NONE else None
     numbers = map(int, found.groups())
     return {"draw": dict(zip(("from_move", "moves", "score"), numbers, strict=True))}
 
 
 def _men(text: str) -> Settings | None:
     found = _MEN.fullmatch(text)
-    return {"syzygy_men": int(found[1])} if found else ({} if text == "DISABLED" else None)
+    return {"syzygy_men": int(found[1])} if found else _off("syzygy_men")(text)
+
+
+def _off(name: str) -> Callable[[str], Settings | None]:
+    """Something that can only be switched off here."""
+    return lambda text: {name: None} if text == DISABLED else None
 
 
 def _pgns(text: str) -> Settings | None:
@@ -228,22 +303,23 @@ def _share(name: str) -> Callable[[str], Settings | None]:
 Mappers = Mapping[str, Callable[[str], Settings | None]]
 
 _EITHER: Mappers = {
-    "book_name": _same("book"),
+    "book_name": _book,
     "upload_pgns": _pgns,
     "priority": _number("priority"),
-    "throughput": _number("throughput"),
+    "throughput": _throughput,
     "syzygy_adj": _men,
+    "syzygy_wdl": _off("syzygy_wdl"),
     "win_adj": _win,
     "draw_adj": _draw,
 }
 TEST: Mappers = {
     **_EITHER,
-    "both_options": _options("new_options", "base_options"),
-    "dev_options": _options("new_options"),
-    "base_options": _options("base_options"),
-    "both_time_control": _same("tc"),
-    "dev_time_control": _same("new_tc"),
-    "base_time_control": _same("tc"),
+    "both_options": _options("new", "base"),
+    "dev_options": _options("new"),
+    "base_options": _options("base"),
+    "both_time_control": _time_control("tc", "new_tc"),
+    "dev_time_control": _time_control("new_tc"),
+    "base_time_control": _time_control("tc"),
     "both_branch": _same("new_tag", "base_tag"),
     "dev_branch": _same("new_tag"),
     "base_branch": _same("base_tag"),
@@ -251,16 +327,23 @@ TEST: Mappers = {
     "dev_bench": _same("new_signature"),
     "base_bench": _same("base_signature"),
     "test_bounds": _bounds("elo0", "elo1"),
-    "test_confidence": _bounds("alpha", "beta"),
-    "test_max_games": _number("num_games"),
+    # OpenBench writes the chance of missing a good patch first.
+    "test_confidence": _bounds("beta", "alpha"),
+    "test_max_games": _games,
+}
+_SETTINGS_OF_A_TUNE: Mappers = {
+    "options": _options("new", "base"),
+    "time_control": _time_control("tc"),
+    "branch": _same("new_tag", "base_tag"),
+    "bench": _same("new_signature", "base_signature"),
 }
 TUNE: Mappers = {
     **_EITHER,
-    "dev_options": _options("new_options", "base_options"),
-    "dev_time_control": _same("tc"),
-    "dev_branch": _same("new_tag", "base_tag"),
-    "dev_bench": _same("new_signature", "base_signature"),
+    # A tune has one engine; what OpenBench's presets say of both means that one.
+    **{f"{side}_{name}": read for name, read in _SETTINGS_OF_A_TUNE.items() for side in ONE_ENGINE},
     "spsa_alpha": _share("alpha"),
     "spsa_gamma": _share("gamma"),
     "spsa_A_ratio": _share("A"),
+    "spsa_iterations": _number("steps"),
+    "spsa_pairs_per": _number("pairs"),
 }

@@ -10,7 +10,7 @@ from rookery.model.bounds import Count, RunId
 from rookery.model.engine import EngineRecord
 from rookery.model.events import Event
 from rookery.model.machine import SHORT_NAME
-from rookery.model.run import DisplayState, SoleContributor
+from rookery.model.run import DecidedBy, DisplayState
 from rookery.model.task import Results
 from rookery.protocol.codec import Reader
 from rookery.protocol.user_documents import ArgsDocument
@@ -278,7 +278,7 @@ class Preview(Struct, frozen=True, kw_only=True):
 
 class RunSummary(Struct, frozen=True, kw_only=True):
     """A run in a list. `llr` is there for sequential tests, `decided_by` where nearly all results
-    are from one machine, or from one of several users."""
+    are from one machine or from one of several users, or half of them from newcomers."""
 
     id: RunId
     name: str
@@ -301,7 +301,7 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     cores: int
     results: Results
     llr: float | UnsetType = UNSET
-    decided_by: SoleContributor | UnsetType = UNSET
+    decided_by: DecidedBy | UnsetType = UNSET
     info: str = ""
 
 

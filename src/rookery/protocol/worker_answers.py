@@ -19,6 +19,8 @@ PARTS = "parts"
 """A feature of ours: update_task takes any number of whole pairs, and credits late ones."""
 WAITING = "waiting"
 """A feature of ours: request_task is held open until there is something to play."""
+NOISE = "noise"
+"""A feature of ours: a machine that says it is noisy gets no run that needs exact times."""
 LARGEST_ANSWER = 16 * 2**20
 A = TypeVar("A", bound="WorkerAnswer")
 

@@ -4,7 +4,7 @@ A body is decoded as a whole. If that fails, `CREDENTIALS` reads only the caller
 that a stranger is told about wrong credentials before being told about wrong fields.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import force_setattr
@@ -113,10 +113,12 @@ class RequestSpsa(TaskCall, frozen=True, gc=False, kw_only=True):
 
 
 class Failure(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """What our worker adds to a failure: the whole log, and the bench it measured."""
+    """What our worker adds to a failure: the whole log, the bench it measured, and who is to blame:
+    the run if every machine must fail on it."""
 
     log: Log = ""
     bench: Count = 0
+    blame: Literal["machine", "run"] = "machine"
 
 
 class FailedTask(TaskCall, frozen=True, gc=False, kw_only=True):

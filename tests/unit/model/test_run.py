@@ -2,8 +2,27 @@
 
 import pytest
 
-from rookery.model.run import core_hours, games_per_minute, nodes_per_second
-from tests.makers import ROOKERY, grant, make_machine, make_plan, make_run, working_with
+from rookery.model.engine import EngineRecord, SpeedRecord, catalogue_of
+from rookery.model.run import core_hours, create, games_per_minute, nodes_per_second
+from tests.makers import (
+    NOW,
+    ROOKERY,
+    grant,
+    make_machine,
+    make_plan,
+    make_run,
+    run_id,
+    sprt,
+    working_with,
+)
+
+
+def test_a_run_is_scaled_to_the_reference_speed_of_its_engine() -> None:
+    known = EngineRecord(name="Owl", speed=SpeedRecord(reference=40_000))
+    for record, reference in ((known, 40_000), (EngineRecord(name="Owl"), 30_000)):
+        plan, catalogue = make_plan(engine="Owl"), catalogue_of([record])
+        run = create(run_id("a"), plan, sprt(), catalogue, NOW, median_nps=30_000)
+        assert run.reference_nps == reference
 
 
 def test_rates_come_from_the_active_tasks() -> None:
