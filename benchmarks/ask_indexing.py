@@ -101,7 +101,7 @@ async def _one(
     found: Latencies,
 ) -> None:
     line = await lines.get()
-    await exchange(line, *call, keep=True)
+    await exchange(line, *call)
     found.found.append(1000 * (time.monotonic() - due))
     lines.put_nowait(line)
 

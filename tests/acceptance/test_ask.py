@@ -142,7 +142,7 @@ async def test_two_hundred_streams_of_a_model_end_well_or_with_an_error_and_leak
     pipeline: str, tmp_path: Path, database: Target
 ) -> None:
     chosen: dict[str, object] = {"ask_pipeline": pipeline, "ask_backend": "openai"}
-    limits: dict[str, object] = {"ask_model": "tiny", "ask_next_seconds": 4}
+    limits: dict[str, object] = {"ask_model": "tiny", "ask_first_seconds": 8}
     async with open_model("whole,breaks,garbage,hangs", pause=0.01) as model:
         address: dict[str, object] = {"ask_model_url": model.url, "ask_model_questions": 0}
         async with (
@@ -165,7 +165,7 @@ async def test_readers_that_leave_free_everything(
 ) -> None:
     chosen: dict[str, object] = {"ask_pipeline": pipeline, "ask_backend": "openai"}
     async with open_model("hangs") as model:
-        limits: dict[str, object] = {"ask_model": "tiny", "ask_next_seconds": 600}
+        limits: dict[str, object] = {"ask_model": "tiny", "ask_first_seconds": 600}
         async with (
             open_farm(tmp_path, database, ask_model_url=model.url, **chosen | limits) as farm,
             serving(farm.app) as port,

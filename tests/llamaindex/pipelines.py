@@ -91,5 +91,5 @@ async def open_stand(target: Target, queries: Queries) -> AsyncIterator[Stand]:
         answerer = ExtractiveAnswerer(LEXICON.stop_words)
         retriever = Bm25Retriever(pool, queries, LEXICON.stop_words, LEXICON.thesaurus.widen)
         health = AskHealth(answerer.name)
-        steps = AskSteps(retriever, chats, answerer, answerer, health, clock, connections=3)
+        steps = AskSteps(retriever, chats, answerer, answerer, health, clock)
         yield Stand(pool, bridge, threads, chats, steps)

@@ -17,6 +17,7 @@ from rookery.ask.chat import Question
 from rookery.ask.llamaindex import (
     AnswerState,
     BM25Retriever,
+    NotStored,
     PostgresChatStore,
     query_rag,
     query_rag_stream,
@@ -212,6 +213,33 @@ async def test_a_failing_step_is_raised_to_whoever_asked(stand: Stand) -> None:
     with pytest.raises(RuntimeError, match="no answerer"):
         await anyio.to_thread.run_sync(lambda: list(query_rag_stream(steps, QUESTION)))
     assert await stand.chats.of(OLGA.name) == ()
+
+
+class ForgetfulSteps(BridgedSteps):
+    """Steps that lose the database when they store an answer."""
+
+    def remember(self, *_: object) -> str:
+        raise ConnectionResetError("the database is away")
+
+
+async def test_an_answer_that_could_not_be_stored_is_not_done(stand: Stand) -> None:
+    events: list[AskEvent] = []
+    steps = ForgetfulSteps(stand.steps, lambda: stand.bridge)
+
+    def read() -> None:
+        for event in query_rag_stream(steps, QUESTION):
+            events.append(event)  # noqa: PERF402 - those before the failure count, too
+
+    with pytest.raises(ConnectionResetError, match="away"):
+        await anyio.to_thread.run_sync(read)
+    assert isinstance(events[-1], TokenEvent)
+    with pytest.raises(ConnectionResetError, match="away"):
+        await anyio.to_thread.run_sync(lambda: query_rag(steps, QUESTION))
+
+
+async def test_an_answer_that_nobody_came_to_store_is_not_done(stand: Stand) -> None:
+    with pytest.raises(NotStored):
+        AnswerState(stand.bridged, QUESTION, HeldCall(0.0)).check()
 
 
 # Over HTTP, as the other pipelines are tested

@@ -134,6 +134,25 @@ async def test_an_answer_is_remembered_and_touches_its_conversation() -> None:
     assert history["messages"][1]["sources"][0]["text"] == ""
 
 
+async def test_a_user_keeps_as_many_conversations_as_the_settings_say() -> None:
+    async with open_ask(ask_sessions=2) as api:
+        named: Json = {"title": "Razoring"}
+        answers = [await api.post("/chat/sessions", OLGA, named) for _ in range(3)]
+    assert [answer.status_code < 300 for answer in answers] == [True, True, False]
+    assert "You keep 2 conversations" in answers[-1].text
+
+
+@pytest.mark.parametrize(("days", "left"), [(10, 0), (12, 1), (0, 1)])
+async def test_unused_conversations_are_kept_for_the_days_of_the_settings(
+    days: int, left: int
+) -> None:
+    async with open_ask(ask_retention_days=days) as api:
+        await api.post("/chat/sessions", OLGA, {"title": "Razoring"})
+        api.clock.move(days=11)
+        await api.site.ask.chats.sweep()
+        assert len((await api.get("/chat/sessions", OLGA)).json()["sessions"]) == left
+
+
 async def test_a_short_question_is_seen_with_the_one_before_it() -> None:
     async with open_ask() as api:
         session = (await ask(api, query="Who tried bigger razoring margins here before?"))[
@@ -249,10 +268,10 @@ async def test_a_full_gate_is_said_to_be_busy() -> None:
 
 @asynccontextmanager
 async def open_modelled(
-    manner: str = "whole", **settings: object
+    manner: str = "whole", pause: float = 0.0, **settings: object
 ) -> AsyncIterator[tuple[Api, FakeModel]]:
-    async with open_model(manner) as model:
-        limits = {"ask_first_seconds": 1, "ask_next_seconds": 1, "ask_answer_seconds": 5}
+    async with open_model(manner, pause) as model:
+        limits = {"ask_first_seconds": 1, "ask_answer_seconds": 5}
         chosen = {"ask_backend": "openai", "ask_model_url": model.url, "ask_model": "tiny"}
         async with open_ask(**limits | chosen | {"ask_api_key": "sk-123"} | settings) as api:
             yield api, model
@@ -292,6 +311,36 @@ async def test_a_model_that_fails_is_an_error_event_and_nothing_is_remembered(
     assert says in str(data["error"])
     assert "sk-123" not in answer.text
     assert "rookery_ask_model_up 0.0" in metrics
+
+
+@pytest.mark.parametrize(
+    ("manner", "pause", "limit"),
+    [("late", 0.0, {"ask_first_seconds": 1}), ("whole", 0.4, {"ask_answer_seconds": 1})],
+)
+async def test_a_model_has_the_seconds_of_the_settings_to_begin_and_to_end(
+    manner: str, pause: float, limit: dict[str, object]
+) -> None:
+    patient: dict[str, object] = {"ask_first_seconds": 30, "ask_answer_seconds": 30}
+    ended = []
+    for limits in (patient, patient | limit):
+        async with open_modelled(manner, pause, **limits) as (api, model):
+            answer = await api.post("/query/stream", OLGA, {"query": "razoring"})
+            ended.append(events_of(answer)[-1][0])
+            await eventually(lambda: model.open == 0)
+    assert ended == ["done", "error"]
+
+
+async def test_a_model_is_given_no_more_to_read_than_the_settings_say() -> None:
+    long = replace(RAZOR, body="A bigger razoring margin. " * 60)
+    read = []
+    for tokens in (1000, 8000):
+        async with open_modelled(ask_context_tokens=tokens) as (api, model):
+            await api.site.passages.apply([replace(long, key=f"run:{n}") for n in range(9)], ())
+            await ask(api)
+            messages = model.bodies[0]["messages"]
+            assert isinstance(messages, list)
+            read.append(sum(len(each["content"]) for each in messages))
+    assert read[0] < 1000 * 4 < read[1]
 
 
 async def test_a_model_that_can_not_be_reached_is_a_bad_gateway() -> None:
@@ -336,7 +385,7 @@ async def test_the_model_reads_earlier_messages_and_quotations_as_data() -> None
 
 @pytest.mark.parametrize("pipeline", ["direct", "threaded"])
 async def test_who_leaves_in_the_middle_frees_everything(pipeline: str) -> None:
-    async with open_modelled("hangs", ask_pipeline=pipeline, ask_next_seconds=600) as (api, model):
+    async with open_modelled("hangs", ask_pipeline=pipeline, ask_first_seconds=600) as (api, model):
         headers = dict(await api.headers(OLGA))
         body = json.dumps({"query": "razoring"}).encode()
         await _leave_after_first_token(api, headers, body)

@@ -59,7 +59,6 @@ class Ask:
             without_model,
             self.health,
             clock,
-            connections=settings.ask_connections,
         )
         self._pipeline = choose_pipeline(settings.ask_pipeline, self.steps, threads, bridge)
         self._clock = clock
@@ -110,12 +109,9 @@ def make_answerer(settings: Settings) -> ModelAnswerer | None:
             " ROOKERY_ASK_MODEL."
         )
     limits = ModelLimits(
-        connect_seconds=settings.ask_connect_seconds,
         first_seconds=settings.ask_first_seconds,
-        next_seconds=settings.ask_next_seconds,
         whole_seconds=settings.ask_answer_seconds,
         context_tokens=settings.ask_context_tokens,
-        answer_tokens=settings.ask_answer_tokens,
     )
     url, model, key = settings.ask_model_url, settings.ask_model, settings.ask_api_key
     return ModelAnswerer(dialect, url, model, key, limits)
@@ -126,8 +122,6 @@ def read_chat_limits(settings: Settings) -> ChatLimits:
     days = settings.ask_retention_days
     return ChatLimits(
         sessions=settings.ask_sessions,
-        messages=settings.ask_messages,
-        temporary=timedelta(hours=settings.ask_temporary_hours),
         lasting=timedelta(days=days) if days else None,
         model_questions=settings.ask_model_questions,
     )

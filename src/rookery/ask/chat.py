@@ -36,6 +36,8 @@ SOURCES = 10
 SIMILAR = 6
 HISTORY = 20
 """The number of messages of a conversation that are considered with a new question."""
+CONNECTIONS = 3
+"""Ask's share of the pool: at most so many of its calls run at once, the rest is the farm's."""
 QUOTA_NOTE = (
     "Your questions to the language model are used up for today; this was found without it."
 )
@@ -69,11 +71,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 class AskSteps:
     """The steps of an answer that use the database, and the choice of the answerer. Used only on
-    the event loop.
-
-    `connections` is Ask's share of the pool: at most this many of its calls run at once, so that
-    the rest is free for the farm.
-    """
+    the event loop."""
 
     def __init__(
         self,
@@ -83,8 +81,6 @@ class AskSteps:
         without_model: Answerer,
         health: AskHealth,
         clock: Clock,
-        *,
-        connections: int,
     ) -> None:
         self._retriever = retriever
         self._chats = chats
@@ -92,7 +88,7 @@ class AskSteps:
         self._without_model = without_model
         self._health = health
         self._clock = clock
-        self._share = asyncio.Semaphore(connections)
+        self._share = asyncio.Semaphore(CONNECTIONS)
 
     async def recall(self, question: Question) -> Recalled:
         """The conversation of a question; raises UnknownSession."""

@@ -322,7 +322,7 @@ class Indexer:
         # number.
         after, newest = IndexCursor(at.number), await self.rows.last_commit()
         while found := await self.rows.changed_runs(after, DOCUMENTS_AT_A_TIME):
-            part = await self._threads.cpu(describe_runs, found)
+            part = await self._threads.cpu_always(describe_runs, found)
             changed = [each for each in part.documents if self._known.get(each.key) != each]
             if changed or part.removed or part.at != at:
                 move = partial(move_cursor, "runs", at, part.at)
@@ -348,7 +348,7 @@ class Indexer:
     async def _follow_actions(self, tell: Tell) -> None:
         at = await self.rows.cursor("actions")
         while found := await self.rows.actions_after(at.number, DOCUMENTS_AT_A_TIME):
-            part = await self._threads.cpu(describe_actions, found)
+            part = await self._threads.cpu_always(describe_actions, found)
             move = partial(move_cursor, "actions", at, part.at)
             await self._write(part.documents, (), move)
             tell(len(part.documents))

@@ -13,10 +13,12 @@ refuse any other loop.
       store.add_message   --bridge--> remember
 
 A failed or abandoned answer is marked in `AnswerState`, so that it is not stored: the engine's
-thread may have finished an answer of which nobody has read a word.
+thread may have finished an answer of which nobody has read a word. An answer that could not be
+stored is marked there, too: it ends with that error.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from queue import Empty
 from threading import Event
 from typing import Any
@@ -57,6 +59,13 @@ answer."""
 READ_SECONDS = 900.0
 
 
+class NotStored(Exception):
+    """The answer could not be stored in time."""
+
+    def __str__(self) -> str:
+        return "The answer could not be stored in time."
+
+
 class AnswerState:
     """The state that the adapters of one answer share. Each field is written by one thread at a
     time."""
@@ -74,11 +83,30 @@ class AnswerState:
         """Set when the reader has read the last piece, or has left."""
         self.left = False
         self.session = ""
+        self.is_stored = False
 
     def await_reader(self) -> bool:
         """Waits, in the engine's thread, for the reader, who may be far behind; returns whether the
         answer was completed and read to its end."""
         return self.read.wait(READ_SECONDS) and self.failure is None and not self.left
+
+    @contextmanager
+    def storing(self) -> Iterator[None]:
+        """Notes whether the block has stored the answer. A failure is kept for whoever reads the
+        answer, because the engine's thread would print it."""
+        try:
+            yield
+        except Exception as failure:  # noqa: BLE001 - whoever reads the answer raises it
+            self.failure = failure
+        else:
+            self.is_stored = True
+
+    def check(self) -> None:
+        """Raises what has failed; NotStored if the answer was not stored without a reason."""
+        if self.failure is not None:
+            raise self.failure
+        if not self.is_stored:
+            raise NotStored
 
 
 class PostgresChatStore(BaseChatStore):
@@ -109,17 +137,19 @@ class PostgresChatStore(BaseChatStore):
         state = self._state
         if message.role == MessageRole.ASSISTANT and state.await_reader():
             text = message.content or ""
-            state.session = state.steps.remember(
-                state.question, state.recalled, text, state.passages
-            )
+            with state.storing():
+                state.session = state.steps.remember(
+                    state.question, state.recalled, text, state.passages
+                )
 
     async def async_add_message(self, key: str, message: ChatMessage) -> None:
         state = self._state
         if message.role == MessageRole.ASSISTANT and state.failure is None and not state.left:
             text = message.content or ""
-            state.session = await state.steps.on_loop.remember(
-                state.question, state.recalled, text, state.passages
-            )
+            with state.storing():
+                state.session = await state.steps.on_loop.remember(
+                    state.question, state.recalled, text, state.passages
+                )
 
     def delete_messages(self, key: str) -> list[ChatMessage] | None:
         gone = self.get_messages(key)
@@ -299,8 +329,7 @@ def query_rag_stream(
     finally:
         state.read.set()
         response.write_response_to_history_thread.join(LEAVE_SECONDS)
-    if state.failure is not None:
-        raise state.failure
+    state.check()
     yield DoneEvent(session_id=state.session)
 
 
@@ -311,8 +340,7 @@ def query_rag(
     state = AnswerState(steps, question, held or HeldCall(0.0))
     state.read.set()
     response = make_engine(state).chat(question.text)
-    if state.failure is not None:
-        raise state.failure
+    state.check()
     sources = list_sources(response, state)
     return ask.AskAnswer(answer=str(response), session_id=state.session, sources=sources)
 

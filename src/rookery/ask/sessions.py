@@ -1,7 +1,7 @@
 """Conversations with Ask: stored per user, visible to nobody else, and removed after a while.
 
     begun without a title --> temporary --(given a title)--> lasting
-    temporary: swept some hours after its last use
+    temporary: swept a day after its last use
     lasting:   swept some days after its last use, where the site says so
 
 A question and its answer are written in one transaction after the answer is complete, so an
@@ -27,6 +27,8 @@ from rookery.protocol.ask import LONGEST_TITLE, ChatMessage, ChatSession
 ID_BYTES = 16
 TITLE_LENGTH = 70
 SWEPT_AT_ONCE = 500
+MESSAGES_KEPT = 200
+TEMPORARY_KEPT = timedelta(days=1)
 USES_KEPT = timedelta(days=7)
 WITHHELD = "This answer was about an engine that you may no longer see."
 
@@ -147,8 +149,6 @@ class ChatLimits:
     """How much is stored and for how long; None means for ever, and a quota of 0 means no limit."""
 
     sessions: int = 100
-    messages: int = 200
-    temporary: timedelta = timedelta(hours=24)
     lasting: timedelta | None = timedelta(days=365)
     model_questions: int = 100
 
@@ -206,7 +206,7 @@ class ChatSessions:
         """A conversation and its last messages, without those about engines that have become
         private; raises UnknownSession."""
         found = await self.get(session, asker.name)
-        messages = await self._rows.messages(session, most or self._limits.messages)
+        messages = await self._rows.messages(session, most or MESSAGES_KEPT)
         return found, tuple(_shown(each, asker.hidden) for each in messages)
 
     async def change(
@@ -253,7 +253,7 @@ class ChatSessions:
                 ChatMessage(role="assistant", text=answer, at=now, sources=bare),
             ),
             most_sessions=self._limits.sessions if begin else 0,
-            most_messages=self._limits.messages,
+            most_messages=MESSAGES_KEPT,
         )
 
     async def take_model_question(self, user: str) -> bool:
@@ -267,7 +267,7 @@ class ChatSessions:
         """Removes conversations that were not used for long enough, and old days of the quota."""
         now, limits = self._clock.now(), self._limits
         lasting = None if limits.lasting is None else now - limits.lasting
-        while await self._rows.sweep(now - limits.temporary, lasting, SWEPT_AT_ONCE):
+        while await self._rows.sweep(now - TEMPORARY_KEPT, lasting, SWEPT_AT_ONCE):
             pass
         await self._rows.forget_uses((now - USES_KEPT).date())
 

@@ -37,7 +37,8 @@ READING_SECONDS = 60.0
 """The time limit for reading one PDF; its processor time is limited as well."""
 READ_SECONDS = 5.0
 """The interval of the job that reads new uploads."""
-UPLOADS_AT_A_TIME = 10
+MOST_WAITING = 20
+"""How many of one user's documents may wait to be read."""
 PDF_HEAD = b"%PDF-"
 MARKDOWN_ENDINGS = (".md", ".markdown", ".mdown")
 
@@ -73,8 +74,12 @@ class UploadRows(UserFileRows[StoredUpload]):
         """The user's own uploads and shared ones, newest first."""
         return await self._many(self.kind, "ask_uploads_seen_by", user, most, first)
 
-    async def list_waiting(self, most: int) -> tuple[StoredUpload, ...]:
-        return await self._many(self.kind, "ask_uploads_waiting", most)
+    async def list_next(self) -> tuple[StoredUpload, ...]:
+        """Each user's next upload to read, texts before PDFs: nobody waits for all of another's."""
+        return await self._many(self.kind, "ask_uploads_next")
+
+    async def count_waiting(self, user: str) -> int:
+        return int(await self._value("ask_uploads_waiting", user))
 
     async def text_of(self, upload_id: str) -> str:
         """The text that was read from an upload so far."""
@@ -206,6 +211,10 @@ class Uploads(UserFileStore[UploadRows]):
     ) -> tuple[StoredUpload, bool]:
         """The upload that is stored, and whether it is new: the same bytes again give the first
         one. Raises FileRefused or QuotaExceeded."""
+        if await self.rows.count_waiting(user) >= MOST_WAITING:
+            raise FileRefused(
+                f"{MOST_WAITING} documents of yours wait to be read. Try again later."
+            )
         reader = UploadReader(name)
         found = await receive(pieces, self.blobs, self._threads, reader)
         new = StoredUpload(
@@ -250,9 +259,9 @@ class Uploads(UserFileStore[UploadRows]):
 
     @runs(Domain.LOOP, "awaits rows, and new files in threads")
     async def read_waiting(self) -> None:
-        """Reads the uploads that came since the last time."""
-        while waiting := await self.rows.list_waiting(UPLOADS_AT_A_TIME):
-            for upload in waiting:
+        """Reads the uploads that came since the last time; users take turns."""
+        while following := await self.rows.list_next():
+            for upload in following:
                 await self._read(upload)
 
     async def _read(self, upload: StoredUpload) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from functools import reduce
 from importlib.util import find_spec
 from typing import Annotated, Literal
@@ -42,8 +42,8 @@ class FilterFlags:
 
     engine: Annotated[str, option("only what is about this engine", "NAME")] = ""
     user: Annotated[str, option("only tests of this user", "NAME")] = ""
-    since: Annotated[datetime | None, option("not older than this day", DAY)] = None
-    until: Annotated[datetime | None, option("not newer than this day", DAY)] = None
+    since: Annotated[date | None, option("not older than this day", DAY)] = None
+    until: Annotated[date | None, option("not newer than this day", DAY)] = None
     time_class: Annotated[
         Literal["stc", "ltc", "vltc"] | None, option("only tests at these time controls", "CLASS")
     ] = None
@@ -56,11 +56,12 @@ class FilterFlags:
     ] = None
 
     def make_filter(self) -> PassageFilter:
+        """The filter, whose `until` is the end of the last day."""
         return PassageFilter(
             engine=self.engine,
             user=self.user,
-            since=_in_utc(self.since),
-            until=_in_utc(self.until),
+            since=_begin_of(self.since),
+            until=_begin_of(self.until and self.until + timedelta(days=1)),
             time_class=self.time_class or "",
             outcome=self.outcome or "",
             kinds=tuple(self.kind or ()),
@@ -118,8 +119,8 @@ def _print_sources(server: str, sources: Sequence[FoundPassage]) -> None:
         )
 
 
-def _in_utc(day: datetime | None) -> datetime | None:
-    return None if day is None else day.replace(tzinfo=day.tzinfo or UTC)
+def _begin_of(day: date | None) -> datetime | None:
+    return None if day is None else datetime.combine(day, time(), UTC)
 
 
 # The commands for operators on the index, in a module that only the server part has.

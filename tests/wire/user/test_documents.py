@@ -194,10 +194,31 @@ async def test_actions_are_filtered_by_what_scripts_send(api: Api) -> None:
     assert await actions(api, b'{"time":{"$lt":1}}') == []
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"$where":"1"}', b'{"email":"x"}'])
-async def test_a_filter_that_cannot_be_used_finds_nothing(api: Api, content: bytes) -> None:
+async def test_actions_are_found_by_a_pattern(api: Api) -> None:
+    run_id = await api.submitted(OLGA)
+    found = await actions(api, b'{"action":{"$regex":"^NEW_|_user$","$options":"i"}}')
+    assert [action["run_id"] for action in found] == [run_id]
+    assert await actions(api, b'{"action":{"$regex":"^run"}}') == []
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "JSON"),
+        (b"[]", "object"),
+        (b"{", "JSON"),
+        (b'{"$where":"1"}', "unknown field or operator '$where'"),
+        (b'{"email":"x"}', "unknown field or operator 'email'"),
+        (b'{"message":{"$exists":true}}', "unknown operator '$exists'"),
+        (b'{"message":{"$regex":"(a+)+$"}}', "a $regex of text"),
+    ],
+)
+async def test_a_filter_that_cannot_be_used_is_refused_with_the_reason(
+    api: Api, content: bytes, said: str
+) -> None:
     await api.submitted(OLGA)
-    assert await actions(api, content) == []
+    answer = await api.visitor.post("/api/actions", content=content)
+    assert (answer.status_code, said in answer.json()["error"]) == (400, True), answer.text
 
 
 async def test_no_document_holds_an_address_a_key_or_an_email(api: Api) -> None:

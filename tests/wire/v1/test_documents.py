@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from rookery.ask.uploads import MOST_WAITING
 from rookery.people.users import User
 from tests.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api
@@ -100,3 +101,14 @@ async def test_documents_count_towards_the_quota(tmp_path: Path) -> None:
     async with open_api(files=tmp_path, upload_quota_mb=1) as api:
         assert (await give(api, b"a" * 600_000)).status_code == 201
         assert (await give(api, b"b" * 600_000)).status_code == 413
+
+
+async def test_a_user_may_have_only_so_many_documents_waiting(api: Api) -> None:
+    for number in range(MOST_WAITING):
+        assert (await give(api, b"%d" % number)).status_code == 201
+    refused = await give(api, b"one more")
+    assert refused.status_code == 400
+    assert "wait to be read" in refused.text
+    assert (await give(api, user=SVEN)).status_code == 201
+    await api.site.documents.read_waiting()
+    assert (await give(api, b"one more")).status_code == 201

@@ -32,6 +32,8 @@ CHARACTERS_PER_TOKEN = 3
 """The assumed characters per token, a cautious value: English has four."""
 HISTORY_SHARE = 4
 """Earlier messages may use one part in this many of the context."""
+CONNECT_SECONDS = 5.0
+ANSWER_TOKENS = 600
 LONGEST_LINE = 2**20
 MOST_GARBAGE = 50
 LONGEST_DETAIL = 300
@@ -51,12 +53,19 @@ INSTRUCTIONS = (
 class ModelLimits:
     """How long a model may take and how much it may read and write."""
 
-    connect_seconds: float = 5.0
     first_seconds: float = 30.0
-    next_seconds: float = 15.0
     whole_seconds: float = 120.0
     context_tokens: int = 4000
-    answer_tokens: int = 600
+
+    @property
+    def begin_seconds(self) -> float:
+        """How long it may take to begin."""
+        return min(self.first_seconds, self.whole_seconds)
+
+    @property
+    def next_seconds(self) -> float:
+        """How long it may pause between two pieces: a model that begins late is slow throughout."""
+        return self.first_seconds / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +120,7 @@ class OpenAiDialect:
                 "model": model,
                 "messages": messages,
                 "stream": True,
-                "max_tokens": limits.answer_tokens,
+                "max_tokens": ANSWER_TOKENS,
                 "temperature": TEMPERATURE,
             }
         )
@@ -152,8 +161,8 @@ class OllamaDialect:
 
     def make_body(self, model: str, messages: Sequence[Any], limits: ModelLimits) -> bytes:
         options = {
-            "num_predict": limits.answer_tokens,
-            "num_ctx": limits.context_tokens + limits.answer_tokens,
+            "num_predict": ANSWER_TOKENS,
+            "num_ctx": limits.context_tokens + ANSWER_TOKENS,
             "temperature": TEMPERATURE,
         }
         body = {"model": model, "messages": messages, "stream": True, "options": options}
@@ -253,9 +262,9 @@ class ModelAnswerer:
             self._headers["Authorization"] = f"Bearer {key}"
         self._limits = limits or ModelLimits()
         self._client = HttpClient(
-            self._limits.first_seconds,
+            self._limits.begin_seconds,
             LONGEST_LINE,
-            connect_seconds=self._limits.connect_seconds,
+            connect_seconds=CONNECT_SECONDS,
         )
 
     def write(self, grounds: Grounds, held: HeldCall) -> Iterator[str]:
@@ -284,13 +293,13 @@ class ModelAnswerer:
             body=body,
             headers=self._headers,
             held=held,
-            whole_seconds=self._limits.whole_seconds,
+            whole_seconds=self._limits.whole_seconds - self._limits.begin_seconds,
         ) as stream:
             yield stream
 
     def _read_tokens(self, stream: HttpStream, held: HeldCall) -> Iterator[str]:
         limits, garbage, written = self._limits, 0, 0
-        until = monotonic() + limits.first_seconds
+        until = monotonic() + limits.begin_seconds
         for line in stream.lines():
             part, garbage = self._read_line(line, garbage)
             if part.error:
@@ -301,7 +310,7 @@ class ModelAnswerer:
                 written += len(part.text)
                 yield part.text
                 until = monotonic() + limits.next_seconds
-            if part.ended or written > limits.answer_tokens * 2 * CHARACTERS_PER_TOKEN:
+            if part.ended or written > ANSWER_TOKENS * 2 * CHARACTERS_PER_TOKEN:
                 break
             if monotonic() > until:
                 raise AnswerFailed("The model takes too long.")
