@@ -297,17 +297,27 @@ class EngineProcess:
         stamp = os.fstat(self._process.stdout.fileno()).st_mtime_ns
         return stamp / 1e9 - wall_offset()
 
-    def _read_errors(self) -> None:
+    def _read_errors(self) -> bool:
+        """Read what is there of standard error. Returns whether there may be more."""
         assert self._process.stderr is not None
         try:
             data = os.read(self._process.stderr.fileno(), CHUNK_BYTES)
         except BlockingIOError:
-            return
+            return False
         except OSError:
             data = b""
         self._errors = (self._errors + data)[-KEPT_ERROR_BYTES:]
         if not data:
             self._loop.remove_reader(self._process.stderr.fileno())
+        return bool(data)
+
+    def _read_last_words(self) -> None:
+        """Read standard error to its end, because the fault is told at once, and what the engine
+        said about it may still be in the pipe."""
+        assert self._process.stderr is not None
+        left = 0 if self._process.stderr.closed else LAST_CHUNKS
+        while left and self._read_errors():
+            left -= 1
 
     def _stop_reading(self) -> None:
         assert self._process.stdout is not None
@@ -335,6 +345,7 @@ class EngineProcess:
         answered = self._answer is not None and self._answer.done()
         if not answered:
             self._stop_reading()
+            self._read_last_words()
             self._fault = self._fault or fault
             if self._answer is not None:
                 self._answer.set_exception(self._fault)

@@ -235,22 +235,31 @@ class OpeningBook:
     text: bytes = field(repr=False)
     starts: "memoryview[int]" = field(repr=False)
     plies: int | None = None
+    chess960: bool | None = None
 
     @staticmethod
-    def load(path: Path, *, plies: int | None = None) -> "OpeningBook":
-        """Read a book file. `plies` limits the moves of a PGN opening. Raises a BookFault."""
+    def load(
+        path: Path, *, plies: int | None = None, chess960: bool | None = None
+    ) -> "OpeningBook":
+        """Read a book file. `plies` limits the moves of a PGN opening; `chess960` says whether it
+        is of Fischer random, otherwise its name does. Raises a BookFault."""
         kind, text = read_book(path)
-        return OpeningBook.parse(path.name, kind, text, plies=plies)
+        return OpeningBook.parse(path.name, kind, text, plies=plies, chess960=chess960)
 
     @staticmethod
     def parse(
-        name: str, kind: BookFormat, text: bytes, *, plies: int | None = None
+        name: str,
+        kind: BookFormat,
+        text: bytes,
+        *,
+        plies: int | None = None,
+        chess960: bool | None = None,
     ) -> "OpeningBook":
         """A book from its text, which has line feeds as line ends."""
         starts = epd_starts(text) if kind is BookFormat.EPD else pgn_starts(text)
         if not starts:
             raise BookFault(f"the book {name} has no openings")
-        return OpeningBook(name, kind, text, memoryview(starts), plies)
+        return OpeningBook(name, kind, text, memoryview(starts), plies, chess960)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -262,7 +271,10 @@ class OpeningBook:
 
     @property
     def is_chess960(self) -> bool:
-        """Whether the name asks for Fischer random, by the rule of the contract."""
+        """Whether it is of Fischer random: as was said, or by its name and the rule of the
+        contract."""
+        if self.chess960 is not None:
+            return self.chess960
         return any(word in self.name.lower() for word in FISCHER_RANDOM_NAMES)
 
     def __getitem__(self, index: int) -> Opening:

@@ -4,6 +4,7 @@ failure."""
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from time import perf_counter
 
 from rookery.boundary.offload import Threads
@@ -37,6 +38,7 @@ class UciEngine:
         self._offered: dict[str, str] = {}
         self.own_name = ""
         self._set: dict[str, str] = {}
+        """The values of its options as it reported and as they were set, by name in lower case."""
         self._asked_at = 0.0
         self._offset = 0.0
 
@@ -139,6 +141,8 @@ class UciEngine:
         if words[:2] == ["option", "name"] and "type" in words:
             name = " ".join(words[2 : words.index("type")])
             self._offered[name.lower()] = name
+            if (default := _default_of(words)) is not None:
+                self._set[name.lower()] = default
 
     def _wished(self, *, chess960: bool) -> Iterable[tuple[str, str]]:
         given = {name.lower() for name, _ in self.spec.options}
@@ -150,11 +154,26 @@ class UciEngine:
         yield from sorted(self.spec.options, key=lambda option: option[0].lower() != "threads")
 
     def _set_options(self, wished: Iterable[tuple[str, str]]) -> None:
+        """Send what differs from what the engine has. Some engines hang when they are told a value
+        that they have already."""
         for name, value in wished:
-            if self._set.get(name) != value:
+            if self._set.get(name.lower()) != value:
                 text = f"setoption name {name}" + (f" value {value}" if value else "")
                 self._running().write(text.encode())
-                self._set[name] = value
+                self._set[name.lower()] = value
+
+
+_AFTER_DEFAULT = {"spin": ("min", "max"), "combo": ("var",)}
+"""The words that may follow a default, by type; that of a string reaches to the end of the line."""
+
+
+def _default_of(words: Sequence[str]) -> str | None:
+    """The value that an `option` line reports; None if it reports none."""
+    kind, *rest = words[words.index("type") + 1 :] or ("",)
+    if "default" not in rest:
+        return None
+    ends = _AFTER_DEFAULT.get(kind, ())
+    return " ".join(takewhile(lambda word: word not in ends, rest[rest.index("default") + 1 :]))
 
 
 def _unusable(spec: EngineSpec, why: str) -> MatchFault:

@@ -70,8 +70,7 @@ class Assignment:
     @property
     def is_timed(self) -> bool:
         """Whether the engines' time is scaled by the machine's speed."""
-        clocks = {self.plan.side_tc(side) for side in self.plan.sides}
-        return self.plan.is_scaled and any(parse(tc).scaled(2.0) != parse(tc) for tc in clocks)
+        return self.plan.is_scaled and self.plan.is_timed
 
 
 def read_assignment(answer: TaskAnswer) -> Assignment | None:
@@ -108,19 +107,18 @@ def match_setup(task: Assignment, syzygy: tuple[str, ...] = ()) -> Setup:
     """The rules of the task's games."""
     plan = task.plan
     return Setup(
-        adjudication=_adjudication(plan),
-        chess960=(plan.variant or plan.book_variant) == "chess960",
+        adjudication=adjudication_of(plan),
+        chess960=plan.plays_chess960,
         margin_ms=_margin(plan),
         syzygy=syzygy if plan.syzygy_men else (),
         strict_pvs=plan.strict_pv,
     )
 
 
-def _adjudication(plan: Plan) -> Adjudication:
-    if not plan.adjudication:
-        return Adjudication(syzygy_men=plan.syzygy_men)
-    resign, draw = plan.resign or OFFICIAL_RESIGN, plan.draw or OFFICIAL_DRAW
-    return Adjudication(resign, draw, plan.syzygy_men)
+def adjudication_of(plan: Plan) -> Adjudication:
+    """The rules by which games end early: the run's own, and the official worker's for the rest."""
+    resign, draw = (OFFICIAL_RESIGN, OFFICIAL_DRAW) if plan.adjudication else (None, None)
+    return Adjudication(plan.resign or resign, plan.draw or draw, plan.syzygy_men)
 
 
 def _margin(plan: Plan) -> int:

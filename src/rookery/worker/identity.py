@@ -1,7 +1,6 @@
 """What the worker reports about itself in every call."""
 
 import platform
-import re
 import shutil
 import sys
 import uuid
@@ -9,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from time import monotonic
 
 from msgspec import UNSET
 
@@ -16,10 +16,17 @@ from rookery import __version__
 from rookery.model.engine import BUNDLED_COMMAND, EngineRecord, catalogue_of
 from rookery.model.machine import Abilities, ClaimedAbilities, WorkerInfo, abilities_of
 from rookery.model.plan import Plan, Side, demands_of, first_missing
+from rookery.model.tools import is_reported_flag
 from rookery.protocol.worker_answers import OFFICIAL_VERSION
-from rookery.worker.system import COMPILERS, System, architecture, tool_versions, version_triple
+from rookery.worker.engines.recipes import compilers_of
+from rookery.worker.engines.toolchain import read_tool
+from rookery.worker.system import System, architecture
+from rookery.worker.tools import COMPILERS, tool_versions, version_triple
 
 KEY_DIGITS = 8
+NOISY_SECONDS = 3600.0
+"""How long a machine counts as noisy after its slots' speeds differed. Only a run that needs exact
+times measures them again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,8 @@ class WorkerOffer:
     memory_mib: int
     min_threads: int = 1
     noisy: bool = False
+    not_noisy: bool = False
+    """Whether the owner says so, whatever is measured."""
     focus: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
     syzygy_men: int = 0
@@ -72,7 +81,8 @@ class WorkerIdentity:
     """What a Rookery server says that it supports."""
     nps: float = 0.0
     engine_arch: str = "?"
-    noisy: bool = False
+    disturbed: float | None = None
+    """When the slots' speeds last differed too much, by `monotonic`."""
     runner: str = "builtin"
     sandbox: bool = False
     bundled_only: bool = False
@@ -103,6 +113,13 @@ class WorkerIdentity:
         )
 
     @property
+    def noisy(self) -> bool:
+        """Whether other programs use the machine: the owner says so, or it was measured lately."""
+        if self.offer.noisy or self.offer.not_noisy or self.disturbed is None:
+            return self.offer.noisy
+        return monotonic() - self.disturbed < NOISY_SECONDS
+
+    @property
     def abilities(self) -> ClaimedAbilities:
         """The abilities that an official worker does not have."""
         facts, offer = self.facts, self.offer
@@ -116,7 +133,7 @@ class WorkerIdentity:
             tools=dict(facts.tools),
             runner=self.runner,
             syzygy_men=offer.syzygy_men,
-            noisy=offer.noisy or self.noisy,
+            noisy=self.noisy,
             focus=offer.focus,
             only=offer.only,
             host=facts.host,
@@ -136,6 +153,8 @@ def unique_key(system: System, folder: Path, instance: int, prefix: str = "") ->
 # Which engines this machine can play, and what is missing for the others.
 
 COMPILED = frozenset({"make", "stockfish", "cmake"})
+USUAL = ("g++", "clang++", "gcc", "clang", "cc")
+"""The compilers of which one must be there if a recipe names none."""
 BUILDERS = {"make": "make", "stockfish": "make", "cmake": "cmake", "cargo": "cargo"}
 
 
@@ -167,8 +186,9 @@ def _lacking(record: EngineRecord, identity: WorkerIdentity) -> str:
     builder = BUILDERS.get(kind)
     if builder and builder not in tools:
         return f"{builder} is missing"
-    if kind in COMPILED and not {"g++", "clang++"} & tools.keys():
-        return "a compiler is missing: g++ or clang++"
+    compilers = [read_tool(each).name for each in compilers_of(record.recipe)] or USUAL
+    if kind in COMPILED and not tools.keys() & set(compilers):
+        return f"a compiler is missing: {' or '.join(compilers)}"
     command = record.recipe.output.partition(" ")[0]
     if kind == "installed" and command != BUNDLED_COMMAND and shutil.which(command) is None:
         return f"the command {command or '(none)'} is missing"
@@ -193,10 +213,6 @@ def _unmet(record: EngineRecord, identity: WorkerIdentity, abilities: Abilities)
 # Examines the machine once, before the worker reports anything about it.
 
 MOST_INSTANCES = 1000
-INSTRUCTION_SETS = re.compile(
-    r"(sse|ssse|avx|bmi|popcnt|fma|f16c|pni|abm|lzcnt|adx|gfni|vaes|sha|asimd|neon|sve|i8mm|dot)"
-)
-"""The instruction sets that programs are built for, among the processor's hundred or so flags."""
 
 
 def survey_machine(system: System) -> MachineFacts:
@@ -209,7 +225,7 @@ def survey_machine(system: System) -> MachineFacts:
         linkage=platform.architecture(),
         python=sys.version_info[:3],
         cpu=cpu.name,
-        flags=tuple(sorted(filter(INSTRUCTION_SETS.match, cpu.flags))),
+        flags=tuple(sorted(filter(is_reported_flag, cpu.flags))),
         arch=architecture(cpu, system.name),
         physical_cores=system.physical_cores(),
         numa=len(system.numa_nodes()),

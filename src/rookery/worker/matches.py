@@ -189,7 +189,9 @@ class TaskMatches:
         server said before a batch that the task is over. Raises TaskFailed or MatchFault."""
         plan = self.task.plan
         depth = plan.book_depth
-        book = await self.context.books.load(plan.book, plan.book_sri, depth)
+        book = await self.context.books.load(
+            plan.book, plan.book_sri, depth, chess960=plan.plays_chess960
+        )
         openings = openings_of(
             book,
             order_of_run(len(book), self.task.name.run, start=self.task.first_opening)

@@ -257,7 +257,7 @@ class MatchFollower:
 
     async def _take(self, event: Event) -> None:
         if isinstance(event, GameStarted):
-            self._show("playing")
+            self._show(self._doing)
         elif isinstance(event, GameEnded):
             if said := self._mishaps.noted(event):
                 self._context.tell(said)
@@ -266,7 +266,7 @@ class MatchFollower:
             told = self._counter.add(event.pair)
             if told := told or (self._counter.rest() if self._is_due else None):
                 self._report(told)
-            self._show("playing")
+            self._show(self._doing)
         elif isinstance(event, LatencyMeasured):
             self._context.identity.latency_ms = 1000 * event.latency.lag.quantile(0.99)
 
@@ -297,7 +297,7 @@ class MatchFollower:
         )
         self._supply.stop_at(max(useful, finished))
         if useful > finished:
-            self._show("finishing the last games")
+            self._show(self._doing)
             grace = context.stop.grace_seconds
             await wait_for_first(playing, context.stop.at_once, context.lost, seconds=grace)
 
@@ -306,6 +306,10 @@ class MatchFollower:
         spent = monotonic() - self._began
         guess = self._context.pair_seconds
         return max(spent * self._context.slots / finished if finished else guess, 1e-3)
+
+    @property
+    def _doing(self) -> str:
+        return "finishing the last games" if self._context.stop.asked.is_set() else "playing"
 
     def _show(self, doing: str) -> None:
         task = self._context.task

@@ -318,7 +318,8 @@ class FailureReports:
         """The report: the whole log for a Rookery server, its beginning and end for another."""
         if self._identity.is_rookery:
             bench = failed.found if isinstance(failed, WrongSignature) else 0
-            return failed.sentence, Failure(log=shorten_log(failed.log, LONGEST_LOG), bench=bench)
+            log = shorten_log(failed.log, LONGEST_LOG)
+            return failed.sentence, Failure(log=log, bench=bench, blame=failed.blame)
         text = f"{failed.sentence}\n{failed.log}".strip()
         return shorten_log(text, LONGEST_MESSAGE), UNSET
 

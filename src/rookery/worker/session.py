@@ -18,7 +18,7 @@ from rookery.http_client import HeldCall
 from rookery.http_failures import CallRefused, NoAnswer
 from rookery.match.job import MatchFault
 from rookery.model.task import Provenance
-from rookery.protocol.worker_answers import WAITING, RookeryServer, TaskAnswer, VersionAnswer
+from rookery.protocol.worker_answers import NOISE, WAITING, RookeryServer, TaskAnswer, VersionAnswer
 from rookery.worker.assignment import Assignment, read_assignment
 from rookery.worker.engines.orders import TaskFailed
 from rookery.worker.matches import TaskMatches
@@ -46,6 +46,10 @@ from rookery.worker.stopping import (
 
 # One task, from the moment it is granted to its end.
 
+NOISY = (
+    "Other programs use this machine: the speeds of its slots differ by {:.0%}."
+    " It leaves runs that need exact times to others for an hour."
+)
 STOPPED = "The worker was stopped by its owner; the rest of the games is returned."
 
 
@@ -121,8 +125,17 @@ class TaskSession:
         finally:
             await cancel_and_wait(making)
         context.identity.nps = prepared.nps
-        context.identity.noisy = prepared.noisy
+        self._refuse_noise(prepared)
         return prepared
+
+    def _refuse_noise(self, prepared: PreparedEngines) -> None:
+        """Give a run that needs exact times back if the machine turns out to be noisy; the server
+        then gives it others."""
+        identity, exact = self._context.identity, self._task.plan.is_timed
+        if prepared.noisy:
+            identity.disturbed = monotonic()
+        if prepared.noisy and identity.noisy and exact and NOISE in identity.features:
+            raise TaskFailed(NOISY.format(prepared.spread))
 
     async def _delivered(self, carrying: "asyncio.Task[bool]") -> RoundOutcome:
         """Wait for the last report; if asked to stop, no longer than the grace period."""
@@ -225,6 +238,8 @@ def _emptied(folder: Path) -> None:
 WAIT_SECONDS = 45.0
 """How long a Rookery server may hold the request for a task."""
 SHOWN_AFTER_SECONDS = 1.0
+UNANSWERED_AT_MOST = 6
+"""After this many rounds without an answer, in about eight minutes, a fleet's worker gives up."""
 
 
 FOREIGN = "{server} is not a Rookery server; --foreign-server plays for it with fastchess."
@@ -243,7 +258,7 @@ class SessionOptions:
     once: bool = False
     """End after one task, or after the answer that there is none."""
     fleet: bool = False
-    """End as soon as there is no work."""
+    """End as soon as there is no work, or if the server stays away."""
     foreign: bool = False
     trial: bool = False
     """End before the first task, to test only whether the worker starts."""
@@ -272,6 +287,8 @@ class WorkerSession:
         """Whether the session ended because a newer worker takes over."""
         self._waited = False
         """Whether the server has just held a request for its full time."""
+        self._unanswered = 0
+        """How many rounds in a row failed by the server's fault."""
         first = options.first_seconds
         self._failures = Backoff(first, LONGEST_SECONDS, context.chance)
         idle = min(first, IDLE_FIRST_SECONDS)
@@ -282,6 +299,8 @@ class WorkerSession:
         stop = self._context.stop
         while True:
             outcome = await self._round()
+            unanswered = outcome is RoundOutcome.SERVER_FAULT
+            self._unanswered = self._unanswered + 1 if unanswered else 0
             if self._is_last(outcome) or stop.asked.is_set():
                 idle = outcome is RoundOutcome.IDLE and stop.asked.is_set()
                 return RoundOutcome.STOPPED if idle else outcome
@@ -292,7 +311,8 @@ class WorkerSession:
         options = self._options
         if self.renewed or options.once or options.trial or outcome is RoundOutcome.STOPPED:
             return True
-        return self._options.fleet and outcome is not RoundOutcome.DONE
+        gone = self._unanswered >= UNANSWERED_AT_MOST
+        return options.fleet and (outcome is RoundOutcome.IDLE or gone)
 
     def _wait(self, outcome: RoundOutcome) -> float:
         if outcome is RoundOutcome.DONE:

@@ -1,5 +1,5 @@
-"""The machine that a worker runs on: its resources, how much of them the worker may use, and its
-tools. Only this module has calls that differ between operating systems."""
+"""The machine that a worker runs on: its resources, and how much of them the worker may use.
+Only this module has calls that differ between operating systems."""
 
 import asyncio
 import contextlib
@@ -7,14 +7,12 @@ import ctypes
 import os
 import platform
 import re
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
@@ -187,57 +185,6 @@ def architecture(cpu: Cpu, system: str) -> str:
     return next(name for name, needed in X86_64 if needed <= flags)
 
 
-# The programs that builds need, and their versions on this machine.
-
-BUILD_TOOLS = ("make", "g++", "clang++", "cargo", "cmake", "git", "go")
-COMPILERS = ("g++", "clang++")
-PATIENCE_SECONDS = 10.0
-QUESTIONS = {"go": "version"}
-_VERSION = re.compile(r"\d{1,4}(?:\.\d{1,4}){1,3}")
-
-
-def tool_versions(names: Iterable[str] = BUILD_TOOLS) -> dict[str, str]:
-    """The versions of tools by name; empty for a tool that does not print one."""
-    wanted = tuple(names)
-    # Each call only waits for a program; together they take as long as the slowest.
-    with ThreadPoolExecutor(len(wanted) or 1) as asking:
-        found = zip(wanted, asking.map(_said, wanted), strict=True)
-        return {name: find_version(said) for name, said in found if said is not None}
-
-
-def find_version(said: str) -> str:
-    """The version in a tool's output: the last number of the first line that has one."""
-    for line in said.splitlines():
-        if found := _VERSION.findall(line):
-            return str(found[-1])
-    return ""
-
-
-def version_triple(version: str) -> tuple[int, int, int]:
-    numbers = [int(word) for word in version.split(".") if word.isdecimal()]
-    first, second, third = (*numbers, 0, 0, 0)[:3]
-    return first, second, third
-
-
-def _said(name: str) -> str | None:
-    program = shutil.which(name)
-    if program is None:
-        return None
-    try:
-        asked = subprocess.run(
-            (program, QUESTIONS.get(name, "--version")),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            timeout=PATIENCE_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return asked.stdout + asked.stderr
-
-
 # The system that this process runs on. Only this module has calls that differ between systems.
 
 NAMES = {"Linux": "linux", "Darwin": "macos", "Windows": "windows"}
@@ -247,6 +194,7 @@ CPU = Path("/proc/cpuinfo")
 MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 MIB = 2**20
 MODEST = 5
+PATIENCE_SECONDS = 10.0
 
 
 class ThisSystem:

@@ -1,10 +1,15 @@
 """An engine's output knows when it was written to."""
 
+import asyncio
 import os
 import sys
 import time
 
-from rookery.match.engine_process import launch_engine, stamped_pipe
+import pytest
+
+from rookery.boundary.offload import Threads
+from rookery.match.engine_process import launch_engine, stamped_pipe, start_process
+from rookery.match.job import EngineGone
 
 
 def test_the_pipe_is_stamped_when_it_is_written_to_and_not_when_it_is_read() -> None:
@@ -31,3 +36,22 @@ def test_the_end_of_the_program_is_the_end_of_its_output() -> None:
     for pipe in (process.stdin, process.stdout, process.stderr):
         assert pipe is not None
         pipe.close()
+
+
+def wait_for_the_end(pid: int) -> None:
+    """Wait without a turn of the loop, so that nothing is read before the fault is noticed."""
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+
+def test_the_last_words_of_an_engine_that_is_gone_are_read() -> None:
+    async def told() -> tuple[str, ...]:
+        process = await start_process(("sh", "-c", "echo no such library >&2"), Threads())
+        try:
+            wait_for_the_end(process.pid)
+            with pytest.raises(EngineGone):
+                process.write(b"uci")
+            return process.tail
+        finally:
+            await process.kill()
+
+    assert asyncio.run(told()) == ("> uci", "! no such library")

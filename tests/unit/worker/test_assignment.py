@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from rookery.http_failures import NoAnswer
-from rookery.match.job import OFFICIAL
+from rookery.match.job import OFFICIAL, Adjudication
 from rookery.model.engine import STOCKFISH
 from rookery.model.plan import Draw, Resign
 from rookery.protocol.worker_answers import TASK
@@ -90,12 +90,42 @@ def test_the_usual_rules_are_the_official_ones() -> None:
     assert match_setup(granted(adjudication=False)).adjudication.resign is None
 
 
+RESIGN = {"score": 400, "moves": 4}
+DRAW = {"from_move": 1, "moves": 2, "score": 3}
+
+
 def test_a_run_may_have_rules_of_its_own() -> None:
-    rules = {"resign": {"score": 400, "moves": 4}, "draw": {"from_move": 1, "moves": 2, "score": 3}}
-    found = match_setup(granted(**rules, time_margin_ms=50, book="book_960.epd"))
+    found = match_setup(granted(resign=RESIGN, draw=DRAW, time_margin_ms=50, book="book_960.epd"))
     assert found.adjudication.resign == Resign(400, 4)
     assert found.adjudication.draw == Draw(1, 2, 3)
     assert (found.margin_ms, found.chess960) == (50, True)
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        ({"resign": RESIGN}, Adjudication(Resign(400, 4), None)),
+        ({"draw": DRAW}, Adjudication(None, Draw(1, 2, 3))),
+        ({}, Adjudication(None, None)),
+    ],
+)
+def test_without_the_official_rules_only_those_of_the_run_count(
+    own: dict[str, object], expected: Adjudication
+) -> None:
+    answer = task(4, adjudication=False)
+    del answer["run"]["args"]["draw"]
+    answer["run"]["args"] |= own
+    found = read(answer)
+    assert found is not None
+    assert match_setup(found).adjudication == expected
+
+
+def test_one_rule_of_the_run_replaces_one_official_rule() -> None:
+    answer = task(4, resign=RESIGN)
+    del answer["run"]["args"]["draw"]
+    found = read(answer)
+    assert found is not None
+    assert match_setup(found).adjudication == Adjudication(Resign(400, 4), OFFICIAL.draw)
 
 
 def test_a_sequential_test_says_how_large_its_batches_are() -> None:

@@ -35,7 +35,7 @@ from rookery.worker.playing import (
 )
 from rookery.worker.reporting import GameFile
 from rookery.worker.server import TaskProgress
-from rookery.worker.stopping import Stop
+from rookery.worker.stopping import Stop, WorkerStatus
 from tests.engines.matches import mover
 from tests.unit.worker.test_assignment import granted
 from tests.workers.in_process import FACTS
@@ -237,3 +237,45 @@ def test_a_worker_asked_to_leave_before_its_first_game_leaves_at_once(tmp_path: 
     match = Endless()
     asyncio.run(asked_before())
     assert match.left
+
+
+class StatusList(SilentWatcher):
+    """A watcher that keeps what is shown, and notes the first status after a request to leave."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+        self.is_leaving = asyncio.Event()
+
+    def show(self, status: WorkerStatus) -> None:
+        self.shown.append(status.doing)
+        if status.doing == "finishing the last games":
+            self.is_leaving.set()
+
+
+class LeftBetweenPairs(Endless):
+    """A match of two pairs. The worker is asked to leave after the first one."""
+
+    def __init__(self, stop: Stop, watch: StatusList, supply: PairSupply) -> None:
+        super().__init__()
+        self._stop, self._watch, self._supply = stop, watch, supply
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        taken = [next(self._supply), next(self._supply)]
+        yield PairEnded(pair(taken[0].number))
+        self._stop.ask()
+        await self._watch.is_leaving.wait()
+        yield GameStarted(taken[1].number, 0, "w", "b")
+        yield PairEnded(pair(taken[1].number))
+
+
+def test_a_worker_asked_to_leave_shows_that_until_its_last_game(tmp_path: Path) -> None:
+    async def shown() -> list[str]:
+        stop, watch, supply = Stop(grace_seconds=600.0), StatusList(), pairs()
+        table = table_in(tmp_path, asyncio.Event(), stop=stop, watch=watch)
+        match = LeftBetweenPairs(stop, watch, supply)
+        await MatchFollower(table, GameCounter(NOTHING, 1), supply).follow(match)
+        return watch.shown
+
+    first, *later = asyncio.run(shown())
+    assert first == "starting the engines"
+    assert later == ["playing", *["finishing the last games"] * 3]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,10 @@ import pytest
 from rookery.boundary.offload import Threads
 from rookery.http_client import HeldCall
 from rookery.http_failures import CallRefused, NoAnswer
+from rookery.match.openings import BookFault, OpeningBook, book_sri
 from rookery.model.engine import EngineRecord
 from rookery.worker.engines.orders import BenchFailed, BenchResult, NotOffered, TaskFailed
-from rookery.worker.preparing import EnginePreparation, ServerDownloads
+from rookery.worker.preparing import BookCache, EnginePreparation, ServerDownloads
 from rookery.worker.reporting import RetryPolicy, WrongSignature
 from rookery.worker.sandbox.sandbox import BuiltEngine
 from rookery.worker.server import ServerCalls, WorkerAccount
@@ -102,18 +104,50 @@ def test_sources_are_the_servers_only_where_they_live_there() -> None:
     assert [address for address, _ in server.asked] == [f"{server.server}/src/b/zipball/{'c' * 40}"]
 
 
+def load_book(folder: Path, name: str, text: str, **said: object) -> OpeningBook:
+    """The book of a worker's cache for a run that says this of it."""
+    (folder / name).write_text(text)
+    books = BookCache(folder, downloads(Server()), Threads())
+    usual = {"sri": book_sri(text.encode()), "depth": 8, "chess960": False}
+    found = asyncio.run(books.load(name, **usual | said))  # type: ignore[arg-type]  # as named
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(("depth", "plies"), [(1, 2), (3, 6)])
+def test_openings_are_played_as_deep_as_the_run_says(
+    tmp_path: Path, depth: int, plies: int
+) -> None:
+    game = '[Result "*"]\n\n1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 *\n'
+    assert len(load_book(tmp_path, "tiny.pgn", game, depth=depth)[0].moves) == plies
+
+
+def test_a_run_of_fischer_random_takes_its_positions_from_a_book_of_any_name(
+    tmp_path: Path,
+) -> None:
+    position = "bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 0 1"
+    assert load_book(tmp_path, "mine.epd", f"{position}\n", chess960=True)[0].fen == position
+    with pytest.raises(BookFault, match="impossible"):
+        load_book(tmp_path, "mine.epd", f"{position}\n")[0]
+
+
+def test_a_book_that_is_not_the_one_that_the_run_names_is_not_played(tmp_path: Path) -> None:
+    with pytest.raises(TaskFailed, match="not the version that the run names"):
+        load_book(tmp_path, "tiny.pgn", "1. e4 *\n", sri="another")
+
+
 class Bench:
     """Counts as told, and remembers on how many slots it was asked to."""
 
-    def __init__(self, nodes: int = 1234, nps: float = 500_000.0, spread: float = 0.0) -> None:
+    def __init__(self, nodes: int = 1234, nps: float = 500_000.0, *spreads: float) -> None:
         self.slots: list[int] = []
-        self._found = BenchResult(nodes, nps, spread)
+        self._found = [BenchResult(nodes, nps, each) for each in spreads or (0.0,)]
 
     async def __call__(
         self, _built: BuiltEngine, _record: EngineRecord, *, slots: int, **_: object
     ) -> BenchResult:
         self.slots.append(slots)
-        return self._found
+        return self._found.pop() if len(self._found) > 1 else self._found[0]
 
 
 def test_times_are_scaled_by_the_speed_of_all_slots() -> None:
@@ -167,9 +201,29 @@ def test_a_machine_may_be_too_slow() -> None:
         asyncio.run(EnginePreparation(READY, Bench()).prepare(granted(base_record=slow), slots=1))
 
 
+@pytest.mark.parametrize(
+    ("relief", "slots", "plays"), [(0.0, 64, False), (3.0, 64, True), (3.0, 1, False)]
+)
+def test_a_machine_whose_cores_are_all_busy_may_be_slower_where_the_record_says_so(
+    relief: float, slots: int, *, plays: bool
+) -> None:
+    slow = record() | {"speed": {"floor": 600_000.0, "relief": relief}}
+    task = granted(new_record=slow, base_record=slow)
+    preparing = EnginePreparation(READY, Bench(nps=500_000.0)).prepare(task, slots=slots)
+    with nullcontext() if plays else pytest.raises(TaskFailed, match="too slow"):
+        asyncio.run(preparing)
+
+
 def test_unequal_slots_mark_a_noisy_machine() -> None:
-    found = asyncio.run(EnginePreparation(READY, Bench(spread=0.2)).prepare(granted(), slots=2))
+    bench = Bench(1234, 500_000.0, 0.2)
+    found = asyncio.run(EnginePreparation(READY, bench).prepare(granted(), slots=2))
     assert found.noisy
+
+
+def test_a_disturbance_that_passes_marks_nothing() -> None:
+    bench = Bench(1234, 500_000.0, 0.01, 0.2)
+    found = asyncio.run(EnginePreparation(READY, bench).prepare(granted(), slots=2))
+    assert not found.noisy
 
 
 def test_a_bench_that_fails_is_told_with_its_words() -> None:

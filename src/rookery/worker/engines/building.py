@@ -47,6 +47,7 @@ SECONDS = 1800.0
 MARK = "ROOKERY_BUILD"
 TURNED_AWAY = 1
 _ENDED = "rookery: ended, because "
+_THIS_MACHINE = "this machine"
 _NOT_PROGRAMS = (".sh", ".py", ".so", ".a", ".o", ".d", ".dylib", ".dll")
 
 
@@ -65,6 +66,8 @@ class BuildSite:
     """The owner's proxy settings, for steps that may use the network."""
     private: bool = False
     """Whether hosts in the owner's own network may be contacted."""
+    repository: str = ""
+    """Where the source comes from. What it needs may come from there, too."""
 
     @property
     def mark(self) -> str:
@@ -118,7 +121,7 @@ async def _with_network(
     step: BuildStep, site: BuildSite, output: Output, seconds: float
 ) -> tuple[int, str]:
     """Run a step through the gateway. Returns its exit code, and what the gateway refused."""
-    gateway = make_gateway(site.reach, site.threads, private=site.private)
+    gateway = make_gateway(site.reach, site.threads, site.repository, private=site.private)
     trusted = await site.threads.io(trusted_files, site.reach)
     bundle = Path(site.reach.get("SSL_CERT_FILE", ""))
     own = {"CARGO_HTTP_CAINFO": str(bundle)} if bundle in trusted else {}
@@ -195,7 +198,8 @@ def _reason(step: BuildStep, code: int, log: str) -> tuple[str, Blame]:
         return "the disk is full", "machine"
     last = log.rstrip().rpartition("\n")[2]
     if last.startswith(_ENDED):
-        return last.removeprefix(_ENDED)[:200], "run"
+        why = last.removeprefix(_ENDED)[:200]
+        return why, "machine" if why.startswith(_THIS_MACHINE) else "run"
     return f"{step.command[0]} {describe_exit(code)}", "run"
 
 
@@ -251,6 +255,8 @@ def key_of(
     machine: HostIdentity,
 ) -> str:
     """A key of everything that determines a build's program."""
+    # Which compilers lie in an account's own folder is in `tools`; accounts may share a cache.
+    passed = {name: value for name, value in environment.items() if name != "RUSTUP_HOME"}
     # A program built on one machine may not run on another that shares the cache.
     own = () if record.recipe.portable else (machine.flags, machine.host)
     ingredients = _Ingredients(
@@ -259,7 +265,7 @@ def key_of(
         record.recipe,
         tuple((net.name, net.digest) for net in nets),
         tuple((tool.path, tool.says) for tool in tools),
-        tuple(sorted(environment.items())),
+        tuple(sorted(passed.items())),
         (machine.system, machine.processor, *own),
     )
     return hashlib.sha256(msgspec.json.encode(ingredients, order="sorted")).hexdigest()

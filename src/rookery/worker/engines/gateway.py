@@ -4,7 +4,8 @@ addresses.
 They run in a namespace without a network, where this proxy is all that they can reach. So it does
 not matter which names a source from strangers contains, in its settings, its submodules, a redirect
 or its dependencies: the proxy looks up each host once and checks the address that it then connects
-to. It connects to machines in the owner's own network only if the owner allows that.
+to, and the port. It connects to machines in the owner's own network, and to any port, only if the
+owner allows that.
 """
 
 import asyncio
@@ -26,7 +27,8 @@ MOST_HEAD = 65_536
 MOST_CONNECTIONS = 64
 CONNECT_SECONDS = 30.0
 CHUNK_BYTES = 65_536
-PORTS = {"http": 80, "https": 443}
+PORTS = {"http": 80, "https": 443, "git": 9418}
+"""The ports that sources come from. A repository may have another one."""
 FOR_THIS_HOP = (b"proxy-", b"connection:", b"keep-alive:")
 
 
@@ -75,7 +77,9 @@ class Gateway:
 
     threads: Threads
     private: bool = False
-    """Whether machines in the owner's own network may be contacted."""
+    """Whether machines in the owner's own network may be contacted, on any port."""
+    repository: str = ""
+    """The address of the source. It may be on a port of its own."""
     proxies: Mapping[str, str] = field(default_factory=dict)
     """The owner's proxies, as in environment variables."""
     relay: Path | None = None
@@ -99,11 +103,13 @@ class Gateway:
         task = asyncio.current_task()
         assert task
         self._served.add(task)
-        try:
-            await self._serve(reader, writer)
-        finally:
-            self._served.discard(task)
-            await _closed(writer)
+        # Only `close` cancels it, and asyncio would print that as an error.
+        with contextlib.suppress(asyncio.CancelledError):
+            try:
+                await self._serve(reader, writer)
+            finally:
+                self._served.discard(task)
+                await _closed(writer)
 
     def trouble(self) -> str:
         """The reason for the failure of a fetch through this proxy; empty if it is not known."""
@@ -142,6 +148,7 @@ class Gateway:
     async def _connected(
         self, wanted: ProxyTarget
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        self._check_port(wanted)
         proxy = self._proxy_for(wanted)
         addresses = await self._looked_up(wanted, through_proxy=proxy is not None)
         if proxy is None:
@@ -156,6 +163,13 @@ class Gateway:
             raise OSError("the machine's proxy refuses")
         writer.write(wanted.head)
         return reader, writer
+
+    def _check_port(self, wanted: ProxyTarget) -> None:
+        """Raise ConnectionNotAllowed for a port of mail, shells and other services."""
+        if self.private or wanted.port in PORTS.values():
+            return
+        if (wanted.host, wanted.port) != _place_of(self.repository):
+            raise ConnectionNotAllowed(f"{wanted.name} is no port that sources come from")
 
     def _proxy_for(self, wanted: ProxyTarget) -> SplitResult | None:
         known = {name.lower().removesuffix("_proxy"): value for name, value in self.proxies.items()}
@@ -210,6 +224,14 @@ async def _serving(gateway: Gateway, server: asyncio.Server) -> AsyncIterator[No
         server.close()
         await gateway.close()
         await server.wait_closed()
+
+
+def _place_of(address: str) -> tuple[str | None, int | None]:
+    try:
+        parts = urlsplit(address)
+        return parts.hostname, parts.port
+    except ValueError:
+        return None, None
 
 
 def _addresses(host: str) -> tuple[str, ...]:

@@ -164,16 +164,20 @@ def unpack_archive(archive: Path, into: Path) -> None:
 
 def _unpack(opened: zipfile.ZipFile, into: Path) -> None:
     members = opened.infolist()
+    if any(_is_outside(PurePosixPath(each.filename)) for each in members):
+        raise BadArchive("has a file outside its folder")
     if len(members) > MOST_FILES or sum(each.file_size for each in members) > MOST_BYTES:
         raise BadArchive("unpacks to more than a source may have")
     outer = _outer([each.filename for each in members])
     for member in members:
         inner = PurePosixPath(member.filename).relative_to(outer)
-        if inner.is_absolute() or ".." in inner.parts:
-            raise BadArchive("has a file outside its folder")
         # Links could lead out of the folder, and sources do not need them.
         if inner.parts and not stat.S_ISLNK(member.external_attr >> 16):
             _extract(opened, member, into.joinpath(*inner.parts))
+
+
+def _is_outside(name: PurePosixPath) -> bool:
+    return name.is_absolute() or ".." in name.parts
 
 
 def _outer(names: list[str]) -> PurePosixPath:

@@ -51,6 +51,11 @@ class EngineOrder:
     nets: tuple[str, ...] = ()
     signature: int | None = None
 
+    @property
+    def address(self) -> str:
+        """Where the source comes from: the author's repository, or the engine's own."""
+        return self.repository or self.record.source
+
 
 class NotOffered(Exception):
     """The server does not have that file."""

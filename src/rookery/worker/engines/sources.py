@@ -214,7 +214,7 @@ class SourceTrees:
         threads, owner = self.cache.threads, sandbox.owner
         readable = await threads.io(self._shown)
         own = {**self.environment, "HOME": str(made)}
-        gateway = make_gateway(self.environment, threads, private=self.private)
+        gateway = make_gateway(self.environment, threads, repository, private=self.private)
         if owner:
             await threads.io(give_to_user, made, owner)
         async with open_gateway(gateway, confined=sandbox.available):
@@ -247,10 +247,12 @@ def _prepare(made: Path) -> None:
     (made / "gitconfig").write_text(CONFIG)
 
 
-def make_gateway(environment: Mapping[str, str], threads: Threads, *, private: bool) -> Gateway:
+def make_gateway(
+    environment: Mapping[str, str], threads: Threads, repository: str, *, private: bool
+) -> Gateway:
     """The gateway for a fetch. It uses the owner's proxy if there is one."""
     proxies = {name: environment[name] for name in PROXIES if name in environment}
-    return Gateway(threads, private=private, proxies=proxies)
+    return Gateway(threads, private=private, repository=repository, proxies=proxies)
 
 
 def trusted_files(environment: Mapping[str, str]) -> tuple[Path, ...]:

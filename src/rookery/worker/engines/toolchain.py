@@ -13,10 +13,10 @@ from rookery.model.engine import ToolRecord, Version, read_version
 from rookery.worker.engines.orders import BuildFailed
 from rookery.worker.engines.programs import Output, Program, TooLong, run_program
 from rookery.worker.system import X86_64, ThisSystem, architecture
+from rookery.worker.tools import find_version
 
 SECONDS = 30.0
 _WANTED = re.compile(r"(?P<name>.*?)(?:\s*>=\s*(?P<version>[\d.]+))?\s*\Z", re.DOTALL)
-_VERSION = re.compile(r"\d+(?:\.\d+)+|\b\d+\b", re.ASCII)
 
 # If one of these prints no version, it is an empty wrapper, such as rustup leaves behind.
 TELL_THEIR_VERSION = frozenset({"make", "cargo", "cmake"})
@@ -32,8 +32,7 @@ class FoundTool:
 
     @property
     def version(self) -> Version:
-        found = _VERSION.search(self.says)
-        return read_version(found[0]) if found else ()
+        return read_version(find_version(self.says))
 
 
 def read_tool(text: str) -> ToolRecord:

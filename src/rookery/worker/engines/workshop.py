@@ -197,8 +197,7 @@ class Workshop:
     async def _from_source(self, order: EngineOrder, nets: tuple[NetFile, ...]) -> BuiltEngine:
         record = order.record
         tools = await self._tools(record)
-        address, sandbox = order.repository or record.source, await self.sandbox()
-        source = await self._sources.get(address, order.commit, sandbox)
+        source = await self._sources.get(order.address, order.commit, await self.sandbox())
         if record.nets.use == "embedded" and not nets:
             # Sources like Stockfish's name their nets, which must be there before the build.
             nets = await self._nets.get(await self._threads.io(net_names, record, source.folder))
@@ -208,7 +207,7 @@ class Workshop:
             return built
         async with self._cache.locked("builds", key):
             built = await self._known(key, record)
-            return built or await self._build(record, source, nets, tools, key)
+            return built or await self._build(order, source, nets, tools, key)
 
     async def _tools(self, record: EngineRecord) -> tuple[FoundTool, ...]:
         """The tools of a build, with the compiler first if there is one."""
@@ -228,15 +227,15 @@ class Workshop:
 
     async def _build(
         self,
-        record: EngineRecord,
+        order: EngineOrder,
         source: Fetched,
         nets: tuple[NetFile, ...],
         tools: tuple[FoundTool, ...],
         key: str,
     ) -> BuiltEngine:
-        output = Output()
+        record, output = order.record, Output()
         async with self._cache.scratch() as scratch:
-            site = await self._site(scratch, tools)
+            site = await self._site(scratch, tools, order.address)
             compiler = tools[0] if compilers_of(record.recipe) else None
             owner = site.sandbox.owner
             found = await self._threads.io(
@@ -246,7 +245,9 @@ class Workshop:
             built = await self._threads.io(self._builds.keep, program, scratch, key)
         return await self._started(built, record, output.text)
 
-    async def _site(self, scratch: Path, tools: tuple[FoundTool, ...]) -> BuildSite:
+    async def _site(
+        self, scratch: Path, tools: tuple[FoundTool, ...], repository: str
+    ) -> BuildSite:
         own = {"CARGO_HOME": str(scratch / "cargo"), "HOME": str(scratch / "home")}
         return BuildSite(
             scratch,
@@ -258,6 +259,7 @@ class Workshop:
             await self._threads.io(most_scratch, scratch),
             proxy_environment(),
             self._private,
+            repository,
         )
 
     async def _started(

@@ -1,5 +1,5 @@
 """Installs a worker on a machine, and newer versions beside it. It needs only Python's standard
-library, because a server's install scripts contain this file.
+library, because a server's install script contains this file.
 
     versions/<hash of the wheel>/       the wheel, unpacked, with the name of its environment
     envs/<hash of the requirements>/    an environment with the locked requirements
@@ -37,7 +37,6 @@ REQUIREMENTS = RENEWAL / "requirements.txt"
 PROBATION = "probation.py"
 MARK, ENVIRONMENT, WHOLE, KEY = "wheel.sha256", "environment", "whole", "server.key"
 FINGERPRINT_DIGITS = 32
-WINDOWS = os.name == "nt"
 OPEN_TO_ALL = (
     "{server} is reached by http: anybody on the way could replace the worker with another program."
     " Use an https address, or allow http with {flag}."
@@ -53,18 +52,6 @@ python="$root/envs/$(cat "$version/environment")/bin/python"
 if [ -e "$root/probation" ]; then exec "$python" "$root/bin/probation.py" "$@"; fi
 exec "$python" -m rookery.cli.main "$@"
 """
-WINDOWS_LAUNCHER = """\
-@echo off
-set /p VERSION=<"{root}\\current"
-set /p ENVIRONMENT=<"{root}\\versions\\%VERSION%\\environment"
-set "PYTHONPATH={root}\\versions\\%VERSION%;%PYTHONPATH%"
-set "PYTHON={root}\\envs\\%ENVIRONMENT%\\Scripts\\python.exe"
-if exist "{root}\\probation" goto watched
-"%PYTHON%" -m rookery.cli.main %*
-exit /b %ERRORLEVEL%
-:watched
-"%PYTHON%" "{root}\\bin\\probation.py" %*
-"""
 
 
 class InstallationFailed(Exception):
@@ -79,7 +66,7 @@ class InstallFolder:
 
     @property
     def launcher(self) -> Path:
-        return self.root / "bin" / ("rookery.cmd" if WINDOWS else "rookery")
+        return self.root / "bin" / "rookery"
 
     def version(self, digest: str) -> Path:
         return self.root / "versions" / digest[:DIGITS]
@@ -89,7 +76,7 @@ class InstallFolder:
 
     def python(self, version: Path) -> Path:
         env = self.root / "envs" / (version / ENVIRONMENT).read_text().strip()
-        return env / ("Scripts/python.exe" if WINDOWS else "bin/python")
+        return env / "bin" / "python"
 
     def key(self) -> str:
         """The public key that versions must be signed with; empty if none was pinned."""
@@ -110,9 +97,7 @@ class InstallFolder:
 
     def write_launcher(self, version: Path) -> None:
         """Write the launcher, and beside it the probation script of a version that works."""
-        text = WINDOWS_LAUNCHER.format(root=self.root)
-        if not WINDOWS:
-            text = LAUNCHER.format(root=shlex.quote(str(self.root)))
+        text = LAUNCHER.format(root=shlex.quote(str(self.root)))
         self.launcher.parent.mkdir(parents=True, exist_ok=True)
         watch = (version / RENEWAL / PROBATION).read_text(encoding="utf-8")
         _write(self.launcher.with_name(PROBATION), watch)
@@ -175,7 +160,7 @@ def _make_environment(folder: Path, requirements: Path, *, hashed: bool) -> None
     """Make an environment in place, since its programs contain its path. A mark completes it."""
     shutil.rmtree(folder, ignore_errors=True)
     _run([sys.executable, "-m", "venv", str(folder)], "An environment can't be made")
-    python = folder / ("Scripts/python.exe" if WINDOWS else "bin/python")
+    python = folder / "bin" / "python"
     pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
     checked = ["--require-hashes"] if hashed else []
     _run([*pip, *checked, "-r", str(requirements)], "The requirements can't be installed")
@@ -203,8 +188,6 @@ def usual_root() -> Path:
     given = os.environ.get("ROOKERY_WORKER_HOME")
     if given:
         return Path(given).absolute()
-    if WINDOWS:
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "rookery-worker"
     data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return Path(data) / "rookery-worker"
 
@@ -256,6 +239,8 @@ def install(server: str, wheel: str, digest: str, key: str, wishes: Mapping[str,
     """Install the worker, and return the text to print. Raises InstallationFailed."""
     if sys.version_info < LEAST_PYTHON:
         raise InstallationFailed("A Rookery worker needs Python 3.11 or newer.")
+    if os.name != "posix":
+        raise InstallationFailed("A Rookery worker needs Linux; on macOS it is untried.")
     if is_open_to_all(server) and not wishes.get("ROOKERY_ALLOW_HTTP"):
         raise InstallationFailed(OPEN_TO_ALL.format(server=server, flag="ROOKERY_ALLOW_HTTP=1"))
     check_fingerprint(key, wishes.get("ROOKERY_FINGERPRINT", ""))
@@ -271,7 +256,7 @@ def install(server: str, wheel: str, digest: str, key: str, wishes: Mapping[str,
 
 
 def main(words: list[str]) -> int:
-    """Install. The scripts pass the server, the wheel, its hash and the server's key."""
+    """Install. The script passes the server, the wheel, its hash and the server's key."""
     try:
         server, wheel, digest, key = words
         # In the environment, because everybody on a machine can read the words of a command.

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from rookery.model.engine import EngineRecord, RecipeRecord
+from rookery.worker.engines.building import key_of
 from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.engines.programs import NoIntroduction
+from rookery.worker.engines.toolchain import HostIdentity
 from rookery.worker.engines.workshop import describe_trouble, find_installed, linked_folders
 
 
@@ -44,6 +46,23 @@ def test_a_bundled_engine_that_does_not_start_is_told_with_its_last_word() -> No
     assert describe_trouble(NoIntroduction("it ended", said)) == (
         "the bundled engine does not start here: ModuleNotFoundError: No module named 'chess'"
     )
+
+
+@pytest.mark.parametrize("portable", [False, True])
+def test_a_build_is_shared_with_other_processors_where_the_record_says_so(
+    *, portable: bool
+) -> None:
+    record = EngineRecord(name="Any", recipe=RecipeRecord(portable=portable))
+    machines = [HostIdentity("linux", "x86_64", flags, "host") for flags in ("avx2", "avx512f")]
+    keys = {key_of(record, "tree", (), (), {}, machine) for machine in machines}
+    assert len(keys) == (1 if portable else 2)
+
+
+def test_a_build_is_shared_between_accounts_that_keep_rust_in_their_own_homes() -> None:
+    record = EngineRecord(name="Any", recipe=RecipeRecord(portable=True))
+    machine = HostIdentity("linux", "x86_64", "avx2", "host")
+    homes = [{"RUSTUP_HOME": f"/home/{name}/.rustup"} for name in ("olga", "nils")]
+    assert len({key_of(record, "tree", (), (), home, machine) for home in homes}) == 1
 
 
 @pytest.mark.parametrize("output", ["no-such-engine-here", "", "open 'quote"])
