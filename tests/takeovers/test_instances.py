@@ -34,6 +34,13 @@ def two_servers(
             yield first, second
 
 
+def name_of(server: RookeryProcess, shared: Mapping[str, str]) -> str:
+    """Its name among the servers on the database."""
+    shown = run_command("status", "--json", data=server.data, settings=shared).stdout
+    names = {each["address"]: str(each["name"]) for each in json.loads(shown)["instances"]}
+    return names[server.address]
+
+
 def role_of(server: RookeryProcess) -> str:
     status, text = server.get("/readyz")
     assert status == 200, text
@@ -68,6 +75,23 @@ def test_a_primary_steps_down_and_another_is_primary_at_once(
         said = run_command("step-down", data=tmp_path / "first", settings=shared)
         assert "is primary now" in said.stdout
         assert (role_of(first), role_of(second)) == ("secondary", "primary")
+
+
+def test_a_primary_steps_down_for_the_server_that_is_named(
+    database: Target, tmp_path: Path
+) -> None:
+    shared = {"ROOKERY_DATABASE_URL": database.dsn}
+    with (
+        two_servers(database, tmp_path) as (first, second),
+        run_rookery(tmp_path / "third", settings=shared) as third,
+    ):
+        third.until("ready")
+        for server in (third, second, third):
+            words = ("step-down", "--to", name_of(server, shared))
+            said = run_command(*words, data=tmp_path / "first", settings=shared)
+            assert said.returncode == 0, said.stderr
+            assert role_of(server) == "primary"
+        assert role_of(first) == "secondary"
 
 
 def test_who_asks_for_a_step_down_is_told_when_nobody_takes_over(

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from rookery.build_id import describe_version
 from rookery.db.lease import Lease
 from rookery.db.listening import Channel
@@ -38,13 +40,13 @@ async def keep_listed(site: Site, lease: Lease, schema: int) -> AsyncIterator[Pr
             schema=schema,
             role=site.role,
             started=started,
-            figures=take_figures(site),
+            figures=replace(take_figures(site), clock_off_seconds=presence.clock_off_seconds),
         )
 
     def learn(others: OtherInstances) -> None:
         site.internal_key.note_form(FORM if others.reads_form is None else others.reads_form)
 
-    presence = Presence(site.instances, describe, make_event_log(site.log), learn)
+    presence = Presence(site.instances, describe, make_event_log(site.log), learn, site.clock)
     site.other_instances = lambda: presence.other_instances
     handover = Handover(site, lease)
     site.hand_over = handover.before_stop
@@ -89,7 +91,9 @@ class Handover:
         if asked is None:
             return
         primary = self.site.fleet.primary
-        if asked.to and asked.to != self.lease.instance:
+        if asked.to == self.lease.instance:
+            primary.come_forward()
+        elif asked.to:
             primary.hold_back()
         if asked.holder == self.lease.instance:
             primary.spawn(self._give())

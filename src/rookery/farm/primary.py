@@ -14,7 +14,8 @@ to get it, which is how they take over from a dead primary.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -41,6 +42,9 @@ class Rebuilding(Exception):
 
 
 A = TypeVar("A")
+FindStanding = Callable[[Sequence[str]], Awaitable[AbstractSet[str]]]
+"""Finds those of some users whose accounts are old enough, and whose machines have contributed
+enough, that a verdict may rest on their games."""
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
@@ -49,6 +53,9 @@ LOOK_SECONDS = 0.5
 SLACK_SECONDS = 0.01
 HOLD_BACK_SECONDS = 3.0
 """How long a process that stepped down lets others take over before it tries again."""
+HELD_BACK_LOOK_SECONDS = 0.05
+TASKS_AT_ONCE = 1_000
+"""How many tasks are put into the working set in one step of the loop."""
 ANSWER_SECONDS = 0.05
 """The time allowed for the answers to the last commit to be sent."""
 
@@ -77,6 +84,9 @@ class Primary:
         self.engine_shares: dict[str, float] = {}
         """The share of the fleet that each engine is entitled to; read for each machine that
         asks."""
+        self._standing: set[str] = set()
+        """The users that were found to have standing."""
+        self._find_standing: FindStanding | None = None
         self._store = store
         self._log = log
         self._policy = policy
@@ -89,6 +99,7 @@ class Primary:
         self._released = asyncio.Event()
         self._held_back_until = 0.0
         self._on_open: list[Opened] = []
+        self._on_loss: list[Callable[[], object]] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
     def set_run_refresher(self, renewed: Callable[[Run], Run]) -> None:
@@ -99,9 +110,31 @@ class Primary:
         """Sets the function that carries out due purges."""
         self._start_purge = start
 
+    def set_standing(self, find: FindStanding) -> None:
+        """Sets the function that finds out which users have standing; without it, all have it. So
+        it is where the fleet is simulated."""
+        if not self._policy.simulated:
+            self._find_standing = find
+
+    async def look_up_newcomers(self) -> None:
+        """Looks up whether users who have played have standing by now."""
+        newcomers = self.term().working.newcomers
+        await self._learn_standing(newcomers)
+        newcomers -= self._standing
+
+    async def _learn_standing(self, users: Iterable[str]) -> None:
+        unknown = sorted(set(users) - self._standing)
+        if unknown and self._find_standing is not None:
+            self._standing |= await self._find_standing(unknown)
+
     def on_open(self, act: Opened) -> None:
         """Registers a function that is called with each new term before the term is used."""
         self._on_open.append(act)
+
+    def on_loss(self, act: Callable[[], object]) -> None:
+        """Registers a function that is called when a term's memory is dropped, before the rows are
+        read again."""
+        self._on_loss.append(act)
 
     async def open(self) -> None:
         """Begins the first term, or stands by if another process is primary; raises if neither is
@@ -141,6 +174,10 @@ class Primary:
     def hold_back(self) -> None:
         """Lets another process become primary for a while."""
         self._held_back_until = self.clock.seconds() + HOLD_BACK_SECONDS
+
+    def come_forward(self) -> None:
+        """Takes the lease as soon as it is free, also after a step-down of a moment ago."""
+        self._held_back_until = 0.0
 
     async def step_down(self, release: Callable[[], Awaitable[None]]) -> bool:
         """Hands the fleet over to another process: accepts nothing new, waits until everything that
@@ -301,6 +338,8 @@ class Primary:
         if self._term is term:
             self._term = None
             self._begun.clear()
+            for act in self._on_loss:
+                act()
             self._log.warning("fleet_state_lost")
             self.spawn(self._rebuild())
 
@@ -313,7 +352,8 @@ class Primary:
         primary."""
         pause, primary = FIRST_PAUSE_SECONDS, ""
         while True:
-            await asyncio.sleep(max(0.0, self._held_back_until - self.clock.seconds()))
+            while self.clock.seconds() < self._held_back_until:
+                await asyncio.sleep(HELD_BACK_LOOK_SECONDS)
             if held is not None:
                 primary = await self._stand_by(held, primary)
             self._released.clear()
@@ -343,8 +383,11 @@ class Primary:
 
     async def _begin(self) -> PrimaryTerm:
         commits = await self._store.take()
-        term = PrimaryTerm(WorkingSet(self.engine_shares, self._renewed), commits, self._policy)
-        await self._fill(term, await self.reads.snapshot())
+        standing = None if self._find_standing is None else self._standing
+        working = WorkingSet(self.engine_shares, self._renewed, standing)
+        term, found = PrimaryTerm(working, commits, self._policy), await self.reads.snapshot()
+        await self._learn_standing(each.user for each in found.played)
+        await self._fill(term, found)
         for act in self._on_open:
             act(term)
         return term
@@ -352,7 +395,10 @@ class Primary:
     async def _fill(self, term: PrimaryTerm, found: Snapshot) -> None:
         working, now = term.working, self.clock.now()
         for run, tasks in found.runs:
-            working.admit(run, tasks, now)
+            working.admit(run, tasks[:TASKS_AT_ONCE], now)
+            for start in range(TASKS_AT_ONCE, len(tasks), TASKS_AT_ONCE):
+                await asyncio.sleep(0)
+                working.restore(tasks[start : start + TASKS_AT_ONCE], now)
             term.sampling.start(run)
             await asyncio.sleep(0)
         for each in found.played:

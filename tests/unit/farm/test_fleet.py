@@ -9,7 +9,7 @@ from rookery.farm.views import UnknownRun, UnknownTask
 from rookery.model.kinds import Report
 from rookery.model.plan import Modification
 from rookery.model.run import ForeignTask, NotApprover, NotYours
-from rookery.rules.answers import HeldTask, TaskVerdict
+from rookery.rules.answers import DONE, OVER, HeldTask, TaskVerdict
 from rookery.stats.spsa import TuneBatch
 from tests.eventually import eventually
 from tests.makers import (
@@ -249,3 +249,48 @@ async def test_owners_block_their_own_machines_only(farm: MemoryFarm) -> None:
 async def test_why_a_run_does_not_move_is_told(farm: MemoryFarm) -> None:
     run = await farm.submit()
     assert "no worker" in (await farm.fleet.views.diagnosis(run.id)).sentence
+
+
+async def test_the_report_that_ended_a_task_gets_the_same_answer_again(farm: MemoryFarm) -> None:
+    """Its answer may get lost on the way, and then the worker or a server repeats it."""
+    await farm.submit()
+    task = await farm.granted()
+    last = Report(pairs(even=task.games // 2))
+    assert await farm.fleet.update_task(call_of(task), last) == DONE
+    assert await farm.fleet.update_task(call_of(task), last) == DONE
+    assert farm.stored().tally.results == last.results
+
+
+async def test_a_report_that_counted_is_not_refused_after_its_task_was_taken_away(
+    farm: MemoryFarm,
+) -> None:
+    await farm.submit()
+    task = await farm.granted()
+    assert (await farm.fleet.update_task(call_of(task), Report(pairs(even=2)))).alive
+    await farm.granted(task.machine)
+    assert await farm.fleet.update_task(call_of(task), Report(pairs(even=2))) == DONE
+    assert await farm.fleet.update_task(call_of(task), Report(pairs(even=3))) == OVER
+    assert farm.stored().tally.results == pairs(even=2)
+
+
+async def test_an_ended_task_tells_another_worker_nothing_of_its_results(farm: MemoryFarm) -> None:
+    await farm.submit()
+    task = await farm.granted()
+    last = Report(pairs(even=task.games // 2))
+    await farm.fleet.update_task(call_of(task), last)
+    stranger = HeldTask(task.run, task.id, make_machine("m2"))
+    assert await farm.fleet.update_task(stranger, last) == OVER
+
+
+async def test_a_server_that_stepped_down_a_moment_ago_takes_over_again_if_it_is_named(
+    farm: MemoryFarm,
+) -> None:
+    """The clock stands, so that the time for which it lets others go first never ends."""
+    primary = farm.fleet.primary
+
+    async def release() -> None:
+        pass
+
+    assert await primary.step_down(release)
+    primary.come_forward()
+    await farm.rebuilt()
