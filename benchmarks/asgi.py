@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """rookery-asgi against uvicorn (httptools + uvloop) and granian, interleaved, as ratios.
 
-Usage: python benchmarks/asgi.py [--rounds 4] [--seconds 2] [--only hello,echo,...]
+Usage: python benchmarks/asgi.py [--rounds 4] [--seconds 2] [--only hello,echo,...] [--table]
+                                 [--servers rookery-asgi,mongoose,uvicorn,granian]
 
-Run it with an interpreter that has rookery-asgi, uvicorn, httptools, uvloop, granian, fastapi and
-websockets; wrk must be on the PATH. Rates on a busy machine mean little: the ratios are medians of
-neighbouring runs, and CPU per request is the server's own. Prints one JSON document at the end.
+"mongoose" is rookery-asgi with `--core mongoose`. Run it with an interpreter that has rookery-asgi,
+the servers that are asked for, httptools, uvloop, fastapi, websockets and, for mongoose,
+cymongoose; wrk must be on the PATH. Rates on a busy machine mean little: the ratios are medians of
+neighbouring runs, and CPU per request is the server's own. Prints one JSON document at the end,
+and with `--table` the CPU per request as Markdown.
 """
 
 import argparse
@@ -23,6 +26,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 APP = """
 import json
@@ -42,6 +46,12 @@ async def app(scope, receive, send):
             await send({**message, "type": "websocket.send"})
         return
     path = scope["path"]
+    if path == "/chunks":
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(100):
+            await send({"type": "http.response.body", "body": b"x" * 100, "more_body": True})
+        await send({"type": "http.response.body"})
+        return
     if path == "/download":
         await send({"type": "http.response.start", "status": 200, "headers": []})
         part = b"x" * 65536
@@ -79,6 +89,8 @@ def sync():
 async def async_():
     return {"ok": True}
 """
+# Mongoose takes no body over 3 MB, and thousands of connections cost it each poll.
+UNABLE = {("mongoose", "upload"), ("mongoose", "idle"), ("granian", "idle")}
 LUA = 'wrk.method="POST"; wrk.headers["content-type"]="application/json"; wrk.body=%r\n'
 
 
@@ -97,6 +109,8 @@ def commands(app: str, port: int) -> dict[str, list[str]]:
     return {
         "rookery-asgi": [python, "-m", "rookery_asgi", app, *at, "--no-access-log", *quiet,
                          "--timeout-keep-alive", "600"],
+        "mongoose": [python, "-m", "rookery_asgi", app, *at, "--core", "mongoose",
+                     "--no-access-log", *quiet, "--timeout-keep-alive", "600"],
         "uvicorn": [python, "-m", "uvicorn", app, *at, "--no-access-log", *quiet, "--loop",
                     "uvloop", "--http", "httptools", "--timeout-keep-alive", "600"],
         "granian": [python, "-m", "granian", app, *at, "--interface", "asgi", "--no-access-log",
@@ -141,10 +155,10 @@ class Server:
 
 
 @contextlib.contextmanager
-def servers(folder: Path, app: str) -> Iterator[list[Server]]:
-    """All three, ready."""
+def servers(folder: Path, app: str, names: list[str]) -> Iterator[list[Server]]:
+    """Those that were asked for, ready."""
     started = []
-    for name in commands(app, 0):
+    for name in names:
         port = free_port()
         process = subprocess.Popen(commands(app, port)[name], cwd=folder, stderr=subprocess.DEVNULL)
         started.append(Server(name, port, process))
@@ -328,14 +342,28 @@ def idle(server: Server, count: int) -> dict[str, float]:
     }
 
 
+def as_table(found: dict[str, Any], names: list[str]) -> str:
+    """CPU per request, in µs, as Markdown."""
+    rows = [["scenario", *names], ["---"] * (len(names) + 1)]
+    for key, summary in found.items():
+        if "cpu_us" in summary:
+            rows.append([key, *(str(summary["cpu_us"].get(name, "-")) for name in names)])
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
 def main() -> None:
     """Run the scenarios that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--idle", type=int, default=10_000)
-    parser.add_argument("--only", default="hello,echo,many,fastapi,websocket,download,upload,idle")
+    parser.add_argument(
+        "--only", default="hello,echo,many,fastapi,websocket,chunks,download,upload,idle"
+    )
+    parser.add_argument("--servers", default="rookery-asgi,uvicorn,granian")
+    parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
+    names = given.servers.split(",")
     wanted, found = set(given.only.split(",")), {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -349,27 +377,31 @@ def main() -> None:
             "echo": wrk("/echo", given.seconds, script=script),
             "many": wrk("/", given.seconds, connections=1000),
             "websocket": websocket_echo(given.seconds),
+            "chunks": wrk("/chunks", given.seconds),
             "download": repeated(download),
             "upload": repeated(upload),
         }
-        with servers(folder, "bare:app") as running:
+        with servers(folder, "bare:app", names) as running:
             for key, run in runs.items():
                 if key in wanted:
-                    found[key] = measure(running, given.rounds, run)
+                    able = [s for s in running if (s.name, key) not in UNABLE]
+                    found[key] = measure(able, given.rounds, run)
                     print(key, json.dumps(found[key]), flush=True)
             if "idle" in wanted:
                 found["idle"] = {
-                    s.name: idle(s, given.idle) for s in running if s.name != "granian"
+                    s.name: idle(s, given.idle) for s in running if (s.name, "idle") not in UNABLE
                 }
                 print("idle", json.dumps(found["idle"]), flush=True)
         if "fastapi" in wanted:
-            with servers(folder, "fast:app") as running:
+            with servers(folder, "fast:app", names) as running:
                 for path in ("sync", "async"):
                     found[f"fastapi {path}"] = measure(
                         running, given.rounds, wrk(f"/{path}", given.seconds)
                     )
                     print(f"fastapi {path}", json.dumps(found[f"fastapi {path}"]), flush=True)
     print(json.dumps(found))
+    if given.table:
+        print(as_table(found, names))
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def _options() -> argparse.Namespace:
 
 def serve_instance(port: int, data: Path, database: str, role: str) -> int:
     from rookery.app.build import prepare_nothing
-    from rookery.cli.serve import run_site
+    from rookery.app.run import run_site
     from rookery.settings import Settings
 
     settings = Settings(
@@ -69,7 +69,8 @@ async def compare(folder: str, database: str, seconds: float, connections: int) 
         await ready(secondary)
         await report(primary, secondary, seconds, connections)
     finally:
-        stop(secondary, primary)
+        stop(secondary)
+        stop(primary)
 
 
 def started(role: str, folder: str, database: str) -> Target:
@@ -116,7 +117,7 @@ async def spend(
     connections: int,
     both: tuple[Target, Target],
 ) -> SharedCost:
-    callers = Callers(target, connections, keep=True)
+    callers = Callers(target, connections)
     before, began = [each.cpu_seconds() for each in both], time.monotonic()
     await callers.call_for(seconds, bodies(what, [replace(machine) for machine in machines]))
     passed = time.monotonic() - began

@@ -21,8 +21,8 @@ from msgspec.structs import replace as with_fields
 from tests.makers import BOSS, NOW, make_machine, make_plan, make_run, pairs
 from tests.storage.farm.stores import changed, make_task
 
+from rookery.app.run import collect_rarely
 from rookery.boundary.offload import Threads
-from rookery.cli.serve import collect_rarely
 from rookery.clock import SystemClock
 from rookery.db.pool import Queries
 from rookery.farm.fleet import Fleet

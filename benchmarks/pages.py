@@ -132,10 +132,10 @@ async def beat(port: int, seconds: float) -> None:
         while time.monotonic() < deadline:
             began = time.monotonic()
             try:
-                await worker_api.exchange(line, *next(beats), keep=True)
+                await worker_api.exchange(line, *next(beats))
                 times.append(time.monotonic() - began)
                 changing = requests if number % 6 == 0 else reports
-                await worker_api.exchange(line, *next(changing), keep=True)
+                await worker_api.exchange(line, *next(changing))
             except ValueError:
                 refused.append(began)
             await asyncio.sleep(max(0.0, began + 2 * CALLERS / CALLS_A_SECOND - time.monotonic()))

@@ -1,12 +1,12 @@
-"""What the calls of workers cost: processor time of the server per call, beside a bare floor.
+"""What the calls of workers cost: processor time of the server per call, beside a floor.
 
-    PYTHONPATH=src python benchmarks/worker_api.py [--seconds 3] [--connections 32]
+    PYTHONPATH=src:. python benchmarks/worker_api.py [--seconds 3] [--connections 32] [--rounds 3]
 
-Two servers run in processes of their own on uvicorn: Rookery with its database, and a floor that
-only decodes the same bodies with msgspec and answers from a Starlette route. Both are called in
-turn, over connections that are kept and over a new one for each call. Rates depend on the other
-load of the machine; the processor time per call and its ratio to the floor depend on it least.
-The time of PostgreSQL's own processes is not counted.
+Two servers run in processes of their own: Rookery with its database, and a floor (`floor.py`)
+whose reports and requests for tasks are as durable, in the same PostgreSQL. Both are called in turn
+over connections that are kept, and the medians of the rounds are printed. Rates depend on the other
+load of the machine; the processor time per call and its ratio to the floor depend on it least. The
+time of PostgreSQL's own processes is not counted.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import json
 import os
 import secrets
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -33,10 +34,10 @@ BATCH = 32
 def main() -> int:
     options = _options()
     if options.serve == "floor":
-        return serve_floor(options.port)
+        return serve_floor(options.port, Path(options.data))
     if options.serve == "rookery":
         return serve_rookery(options.port, Path(options.data))
-    asyncio.run(compare(options.seconds, options.connections))
+    asyncio.run(compare(options.seconds, options.connections, options.rounds))
     return 0
 
 
@@ -44,6 +45,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--serve", choices=("floor", "rookery"))
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--data", default="")
@@ -53,27 +55,17 @@ def _options() -> argparse.Namespace:
 # The servers
 
 
-def serve_floor(port: int) -> int:
-    import uvicorn
-    from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.routing import Route
+def serve_floor(port: int, data: Path) -> int:
+    import uvloop
+    from benchmarks.floor import serve
 
-    from rookery.protocol import worker_requests
-
-    async def answer(request: Request) -> Response:
-        worker_requests.BEAT.read(await request.body())
-        return Response(b'{"task_alive":true,"duration":0.0}', media_type="application/json")
-
-    app = Starlette(routes=[Route("/api/beat", answer, methods=["POST"])])
-    uvicorn.run(app, port=port, log_level="error", access_log=False)
+    uvloop.run(serve(port, data))
     return 0
 
 
 def serve_rookery(port: int, data: Path) -> int:
     from rookery.app.build import new_process, open_app
-    from rookery.cli.serve import collect_rarely
+    from rookery.app.run import collect_rarely
     from rookery.logs import logger, start_logs
     from rookery.settings import Settings
     from rookery.web.server import choose_backend, serve
@@ -154,10 +146,9 @@ class Machine:
 class Callers:
     """A closed loop: each connection sends its next call when the last one was answered."""
 
-    def __init__(self, target: Target, connections: int, *, keep: bool) -> None:
+    def __init__(self, target: Target, connections: int) -> None:
         self._target = target
         self._connections = connections
-        self._keep = keep
         self.calls = 0
 
     async def call_for(self, seconds: float, bodies: Iterator[tuple[str, bytes]]) -> None:
@@ -165,29 +156,22 @@ class Callers:
         await asyncio.gather(*(self._one(end, bodies) for _ in range(self._connections)))
 
     async def _one(self, end: float, bodies: Iterator[tuple[str, bytes]]) -> None:
-        line = None
+        line = await asyncio.open_connection("127.0.0.1", self._target.port)
         while time.monotonic() < end:
-            line = line or await asyncio.open_connection("127.0.0.1", self._target.port)
-            path, body = next(bodies)
-            await exchange(line, path, body, keep=self._keep)
+            await exchange(line, *next(bodies))
             self.calls += 1
-            if not self._keep:
-                line[1].close()
-                line = None
-        if line:
-            line[1].close()
+        line[1].close()
 
 
 async def exchange(
-    line: tuple[asyncio.StreamReader, asyncio.StreamWriter], path: str, body: bytes, *, keep: bool
+    line: tuple[asyncio.StreamReader, asyncio.StreamWriter], path: str, body: bytes
 ) -> dict[str, object]:
     reader, writer = line
     writer.write(
         b"POST %b HTTP/1.1\r\nhost: localhost\r\nuser-agent: python-requests/2.32\r\n"
-        b"accept-encoding: gzip, deflate\r\naccept: */*\r\nconnection: %b\r\n"
+        b"accept-encoding: gzip, deflate\r\naccept: */*\r\nconnection: keep-alive\r\n"
         b"content-type: application/json\r\nx-forwarded-for: 10.0.0.7\r\n"
-        b"content-length: %d\r\n\r\n%b"
-        % (path.encode(), b"keep-alive" if keep else b"close", len(body), body)
+        b"content-length: %d\r\n\r\n%b" % (path.encode(), len(body), body)
     )
     head = await reader.readuntil(b"\r\n\r\n")
     length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
@@ -201,10 +185,10 @@ async def seat(target: Target) -> list[Machine]:
     """Machines with a task each."""
     line = await asyncio.open_connection("127.0.0.1", target.port)
     version = json.dumps({"worker_info": {"username": USER}, "password": PASSWORD}).encode()
-    await exchange(line, "/api/request_version", version, keep=True)
+    await exchange(line, "/api/request_version", version)
     machines = [Machine(number) for number in range(MACHINES)]
     for machine in machines:
-        answer = await exchange(line, "/api/request_task", machine.head + b"}", keep=True)
+        answer = await exchange(line, "/api/request_task", machine.head + b"}")
         run, task = answer["run"], answer["task_id"]
         assert isinstance(run, dict)
         machine.ids = b',"run_id":"%b","task_id":%d' % (str(run["_id"]).encode(), int(str(task)))
@@ -238,53 +222,58 @@ def _stats(batches: int) -> bytes:
     return b',"stats":' + json.dumps(stats).encode()
 
 
-async def compare(seconds: float, connections: int) -> None:
+async def compare(seconds: float, connections: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        floor, rookery = started("floor", folder), started("rookery", folder)
+        rookery = started("rookery", folder)
+        await ready(rookery)
+        floor = started("floor", folder)
         try:
             await ready(floor)
-            await ready(rookery)
-            await report(floor, rookery, seconds, connections)
+            await report(floor, rookery, seconds, connections, rounds)
         finally:
-            stop(floor, rookery)
+            stop(floor)
+            stop(rookery)
 
 
-def stop(*targets: Target) -> None:
-    for target in targets:
-        os.kill(target.pid, signal.SIGTERM)
-    for target in targets:
-        os.waitpid(target.pid, 0)
+def stop(target: Target) -> None:
+    os.kill(target.pid, signal.SIGTERM)
+    os.waitpid(target.pid, 0)
 
 
-async def report(floor: Target, rookery: Target, seconds: float, connections: int) -> None:
-    print(f"{'call':<18}{'lines':<8}{'calls/s':>9}{'CPU ms':>9}{'floor ms':>10}{'ratio':>7}")
-    for keep in (True, False):
-        for what in ("request_version", "beat", "update_task", "request_task"):
+async def report(
+    floor: Target, rookery: Target, seconds: float, connections: int, rounds: int
+) -> None:
+    print("| call | calls/s | CPU µs | floor µs | ratio |\n|---|---|---|---|---|")
+    for what in ("request_version", "beat", "update_task", "request_task"):
+        pairs: list[tuple[Cost, Cost]] = []
+        for _ in range(rounds):
             machines = await seat(rookery)
-            least = await measured(floor, "beat", machines, seconds / 2, connections, keep=keep)
-            cost = await measured(rookery, what, machines, seconds, connections, keep=keep)
-            print(
-                f"{what:<18}{'kept' if keep else 'new':<8}{cost.rate:>9.0f}{cost.ms:>9.3f}"
-                f"{least.ms:>10.3f}{cost.ms / least.ms:>7.1f}",
-                flush=True,
+            cost = await measured(rookery, what, machines, seconds, connections)
+            pairs.append((cost, await measured(floor, what, machines, seconds, connections)))
+        rate, cost_, least, ratio = (
+            statistics.median(values)
+            for values in zip(
+                *((a.rate, a.micros, b.micros, a.micros / b.micros) for a, b in pairs), strict=True
             )
+        )
+        print(f"| {what} | {rate:.0f} | {cost_:.0f} | {least:.0f} | {ratio:.1f} |", flush=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
     rate: float
-    ms: float
+    micros: float
 
 
 async def measured(
-    target: Target, what: str, machines: list[Machine], seconds: float, lines: int, *, keep: bool
+    target: Target, what: str, machines: list[Machine], seconds: float, lines: int
 ) -> Cost:
-    callers = Callers(target, lines, keep=keep)
+    callers = Callers(target, lines)
     cpu, began = target.cpu_seconds(), time.monotonic()
     own = [replace(machine) for machine in machines]
     await callers.call_for(seconds, bodies(what, own))
     spent, passed = target.cpu_seconds() - cpu, time.monotonic() - began
-    return Cost(callers.calls / passed, 1000 * spent / callers.calls)
+    return Cost(callers.calls / passed, 1e6 * spent / callers.calls)
 
 
 def started(which: str, folder: str) -> Target:

@@ -30,6 +30,7 @@ LANES = 4
 # imports.
 KEEPING = {"PYTHONDONTWRITEBYTECODE": ""}
 DETECTION = {"ROOKERY_DETECT_BLOCKING": "1"}
+ON_ROOKERY_ASGI = {"ROOKERY_HTTP": "rookery-asgi"}
 NO_APT = "ROOKERY_NO_APT"
 """If set to 1, nothing is installed by apt-get; scripts/environment reads it too."""
 SUMMARY = re.compile(r"(\d+) (passed|failed|errors?)\b")
@@ -71,15 +72,19 @@ def tier(name: str, budget: int, *words: str) -> Stage:
     return Stage(name, budget, command, DETECTION)
 
 
-def on_mongoose() -> tuple[str, ...]:
-    """A command for some tests of Rookery on rookery-asgi; scripts/prove mongoose runs all of
-    them."""
+def on_rookery_asgi() -> tuple[str, ...]:
+    """A command for some tests of Rookery on rookery-asgi; scripts/prove
+    on_rookery_asgi runs all of them."""
     paths = (
         "tests/wire/test_raw_requests.py",
+        "tests/wire/test_request_policy.py",
+        "tests/wire/test_floods.py",
+        "tests/wire/test_broken_off.py",
         "tests/wire/test_slow_requests.py",
         "tests/wire/test_client.py",
         "tests/wire/test_client_commands.py",
         "tests/acceptance/test_serve.py",
+        "tests/acceptance/test_odd_requests.py",
     )
     python = ROOT / ".cache" / "together" / "bin" / "python"
     return (str(python), "-m", "pytest", "-q", "-p", "no:schemathesis", *paths)
@@ -120,6 +125,8 @@ PROGRAMS = (
     Program(("stockfish",), ("stockfish",), "matches of a second real engine", needed=False),
     Program(("bwrap",), ("bubblewrap",), "the tests of the sandbox"),
     Program(("nginx",), ("nginx-light",), "the tests of proxies"),
+    Program(("haproxy",), ("haproxy",), "the tests of proxies"),
+    Program(("ip",), ("iproute2",), "the tests of partitions"),
     Program(("cc",), ("gcc", "libc6-dev", "python3-dev"), "the ASGI server in C"),
 )
 
@@ -136,10 +143,10 @@ def install_programs() -> str:
         )
         apt("update")
         apt("install", "-y", "--no-install-recommends", *packages)
-    for program in missing:
-        if program.needed and not program.is_there():
-            words = " ".join(program.packages)
-            sys.exit(f"scripts/test: {program.purpose} need: apt-get install {words}")
+    if lacking := [each for each in missing if each.needed and not each.is_there()]:
+        purposes = ", ".join(dict.fromkeys(each.purpose for each in lacking))
+        words = " ".join(name for each in lacking for name in each.packages)
+        sys.exit(f"scripts/test: {purposes} need: apt-get install {words}")
     return "\n".join(f"{each.commands[0]}: {each.find() or 'not here'}" for each in PROGRAMS)
 
 
@@ -168,7 +175,7 @@ CHAINS = (
         Stage("asgi", 310, ("asgi/scripts/test",), {"PYTHON": sys.executable}),
         # Both Rookery and rookery-asgi in one environment without a lock, for the next stage only.
         tool("together", 60, "python", "scripts/together.py"),
-        Stage("mongoose", 60, on_mongoose(), {"ROOKERY_HTTP": "mongoose"} | DETECTION),
+        Stage("on_rookery_asgi", 150, on_rookery_asgi(), ON_ROOKERY_ASGI | DETECTION),
     ),
     (tier("storage", 370),),
     (tier("wire", 310),),
@@ -177,6 +184,7 @@ CHAINS = (
     (tier("unit", 110),),
     (tool("types", 90, "mypy"), tool("imports", 20, "lint-imports", "--no-cache")),
     (tier("outside", 90),),
+    (tool("pythons", 180, "python", "scripts/pythons.py"),),
     (
         # Fetches 40 packages once, and again only when their lock changes.
         tool("packages", 90, "python", "scripts/with_llamaindex.py"),
@@ -256,14 +264,15 @@ def counts_in(output: str) -> dict[str, int]:
 
 
 def table(outcomes: Sequence[Outcome], seconds: float) -> str:
-    rows = [f"{'stage':12} {'seconds':>8} {'budget':>7} {'tests':>6}"]
+    width = max(len(stage.name) for stage in STAGES)
+    rows = [f"{'stage':{width}} {'seconds':>8} {'budget':>7} {'tests':>6}"]
     for outcome in outcomes:
         over = outcome.seconds > outcome.stage.budget
         mark = "FAILED" if not outcome.ok else "over budget" if over else "ok"
         tests = str(outcome.counts.get("passed", "")) if outcome.counts else ""
-        timing = f"{outcome.stage.name:12} {outcome.seconds:8.1f} {outcome.stage.budget:7}"
+        timing = f"{outcome.stage.name:{width}} {outcome.seconds:8.1f} {outcome.stage.budget:7}"
         rows.append(f"{timing} {tests:>6}  {mark}")
-    rows.append(f"{'in all':12} {seconds:8.1f}")
+    rows.append(f"{'in all':{width}} {seconds:8.1f}")
     return "\n".join(rows)
 
 

@@ -1,7 +1,7 @@
 """Makes an environment with both Rookery and rookery-asgi, for tests only.
 
-No lock, wheel or image of ours contains both: only users can choose to combine them. This
-environment contains no packages, but uses those of the two existing environments.
+Rookery doesn't depend on rookery-asgi, so no lock contains both. This environment contains no
+packages, but uses those of the two existing environments.
 """
 
 import os

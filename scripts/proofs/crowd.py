@@ -1,6 +1,7 @@
 """A hundred thousand workers on one server beside its PostgreSQL, and how many more it could take.
 
     scripts/prove crowd [--workers N] [--ramp SECONDS] [--steady SECONDS] [--steps N] [--faster N]
+        [--credentials token|password]
 
 They arrive one after the other, call as often as real ones for a while (about 1,300 times a second
 at the mix of the mission), and then faster and faster, until an answer in a hundred takes too long,
@@ -21,7 +22,7 @@ from tests.fleet.arrivals import evenly
 from tests.fleet.crowd import Crowd, Mix
 from tests.fleet.figures import ENDPOINTS, Figures, Minute, lag_line, table
 from tests.fleet.lines import SharedLines
-from tests.fleet.stage import describe_priority, raise_priority, staged
+from tests.fleet.stage import CREDENTIALS, TOKEN, describe_priority, raise_priority, staged
 from tests.fleet.watch import Watch, ending, minute_table, say
 
 STEP_SECONDS = 15.0
@@ -45,6 +46,7 @@ class Wanted:
     users: int = 2_000
     runs: int = 100
     lines: int = option(1_024, "connections of the proxy at the most")
+    credentials: str = option(TOKEN, "what workers send", choices=CREDENTIALS)
 
 
 def is_clean(minute: Minute, figures: Figures) -> bool:
@@ -73,7 +75,9 @@ async def climb(watch: Watch, steps: int) -> list[tuple[bool, int]]:
 
 
 async def prove(wanted: Wanted, folder: Path) -> int:
-    async with staged(folder / "data", users=wanted.users, runs=wanted.runs) as stage:
+    async with staged(
+        folder / "data", users=wanted.users, runs=wanted.runs, credentials=wanted.credentials
+    ) as stage:
         lines = SharedLines(stage.port, wanted.lines)
         figures = Figures(STEP_SECONDS)
         crowd = Crowd(lines, stage.ledger, figures, Mix().faster(wanted.faster))
@@ -108,7 +112,8 @@ def report(wanted: Wanted, watch: Watch, began: int, ended: int, dead: int) -> I
     calls = sum(minute.calls for minute in chosen)
     seconds = (ended - began) * STEP_SECONDS
     yield (
-        f"{watch.crowd.at_work:,} workers of {wanted.users:,} users, {wanted.runs} runs, after"
+        f"{watch.crowd.at_work:,} workers of {wanted.users:,} users, {wanted.runs} runs,"
+        f" {wanted.credentials}s, after"
         f" {wanted.ramp:.0f} s in which they came: {seconds:.0f} s at {calls / seconds:,.0f} calls"
         f" a second over at most {wanted.lines:,} connections;"
         f" {describe_priority()} whatever else runs on the machine."

@@ -1,6 +1,7 @@
 """The burst of 9,423 workers in 63 minutes that a fishtest server went through, in real time.
 
     scripts/prove mission [--minutes N] [--faster N] [--users N] [--runs N] [--lines own|shared]
+        [--credentials token|password]
 
 205 workers at first, 9,418 after 36 minutes, 9,423 to the end, each with an address and a
 connection of its own and at the intervals of real ones. Holds if the ledger is exact, no task died,
@@ -20,7 +21,7 @@ from tests.fleet.arrivals import MISSION, Arrivals
 from tests.fleet.crowd import Crowd, Mix
 from tests.fleet.figures import ENDPOINTS, Figures, lag_line, table
 from tests.fleet.lines import OwnLines, SharedLines
-from tests.fleet.stage import describe_priority, raise_priority, staged
+from tests.fleet.stage import CREDENTIALS, TOKEN, describe_priority, raise_priority, staged
 from tests.fleet.watch import Watch, cost_table, ending, minute_table, say
 
 THEIRS = {"beat": 6, "update_task": 7, "request_version": 4, "request_task": 15}
@@ -36,10 +37,13 @@ class Wanted:
     users: int = 500
     runs: int = 50
     lines: str = option("own", choices=("own", "shared"))
+    credentials: str = option(TOKEN, "what workers send", choices=CREDENTIALS)
 
 
 async def prove(wanted: Wanted, folder: Path) -> int:
-    async with staged(folder / "data", users=wanted.users, runs=wanted.runs) as stage:
+    async with staged(
+        folder / "data", users=wanted.users, runs=wanted.runs, credentials=wanted.credentials
+    ) as stage:
         lines = OwnLines(stage.port) if wanted.lines == "own" else SharedLines(stage.port)
         crowd = Crowd(lines, stage.ledger, Figures(), Mix().faster(wanted.faster))
         watch = Watch(stage, crowd)
@@ -63,6 +67,7 @@ def report(wanted: Wanted, watch: Watch, dead: int, crashes: Sequence[str]) -> I
     sound = figures.sound()
     yield (
         f"{watch.crowd.at_work:,} workers of {wanted.users:,} users, {wanted.runs} runs,"
+        f" {wanted.credentials}s,"
         f" {'a line and an address each' if wanted.lines == 'own' else 'shared lines'};"
         f" {watch.crowd.lines.opened:,} connections;"
         f" {describe_priority()} whatever else runs on the machine."

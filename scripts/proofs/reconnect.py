@@ -1,6 +1,7 @@
 """Ten thousand workers of two thousand users come back within a minute of a cold start.
 
     scripts/prove reconnect [--workers N] [--others N] [--users N] [--seconds N] [--wrong N]
+        [--credentials token|password]
 
 The server and its PostgreSQL are killed under them and started anew, twice: once they come back
 undisturbed, once while strangers try wrong passwords from ever other addresses, a hundred a second.
@@ -27,7 +28,7 @@ from tests.fleet.crowd import CheapWorker, Crowd, Mix
 from tests.fleet.figures import EndpointFigures, Figures, lag_line, table
 from tests.fleet.hashing_serve import EVENT
 from tests.fleet.lines import OwnLines
-from tests.fleet.stage import Stage, describe_priority, raise_priority, staged
+from tests.fleet.stage import CREDENTIALS, TOKEN, Stage, describe_priority, raise_priority, staged
 from tests.fleet.watch import ending, say, stop_collecting
 
 ARRIVAL_SECONDS = 120.0
@@ -53,6 +54,7 @@ class Wanted:
     users: int = 2_000
     seconds: float = option(60.0, "in which all come back")
     wrong: float = option(100.0, "wrong passwords a second")
+    credentials: str = option(TOKEN, "what workers send", choices=CREDENTIALS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +96,13 @@ class Strangers(Crowd):
 class Scene:
     """Two groups of workers on one server, and strangers."""
 
-    def __init__(self, stage: Stage, wanted: Wanted) -> None:
+    def __init__(self, stage: Stage, wanted: Wanted, every: list[CheapWorker]) -> None:
         self._stage = stage
         self._wanted = wanted
         self.lines = [OwnLines(stage.port) for _ in range(3)]
         beats = Mix(beat=OTHERS_BEAT, report=1e9, ask=1e9)
         self.returning = Crowd(self.lines[0], stage.ledger, Figures(), Mix())
         self.others = Crowd(self.lines[1], stage.ledger, Figures(), beats)
-        every = list(stage.workers(wanted.workers + wanted.others))
         self._returning, self._others = every[: wanted.workers], every[wanted.workers :]
         self._strangers = [
             CheapWorker(STRANGERS + each, f"crowd{each % (2 * wanted.users)}", f"wrong {each}")
@@ -170,8 +171,14 @@ class Scene:
 
 
 async def prove(wanted: Wanted, folder: Path) -> int:
-    async with staged(folder / "data", users=wanted.users, runs=40, command=HASHING) as stage:
-        scene = Scene(stage, wanted)
+    async with staged(
+        folder / "data",
+        users=wanted.users,
+        runs=40,
+        command=HASHING,
+        credentials=wanted.credentials,
+    ) as stage:
+        scene = Scene(stage, wanted, await stage.workers(wanted.workers + wanted.others))
         await scene.arrive(ARRIVAL_SECONDS)
         periods = [await scene.look("quiet", back=False)]
         away = [await scene.restart()]
@@ -219,7 +226,8 @@ def find_beyond(periods: list[Period]) -> list[str]:
 
 def report(wanted: Wanted, periods: list[Period], away: list[float]) -> Iterator[str]:
     yield (
-        f"{wanted.workers:,} workers of {wanted.users:,} users back within {wanted.seconds:.0f} s"
+        f"{wanted.workers:,} workers of {wanted.users:,} users, with {wanted.credentials}s,"
+        f" back within {wanted.seconds:.0f} s"
         f" of a cold start, beside {wanted.others:,} others that beat every {OTHERS_BEAT:.0f} s;"
         f" {describe_priority()} whatever else runs on the machine."
         f" The server was away for {away[0]:.1f} and {away[1]:.1f} s."

@@ -19,13 +19,13 @@ sys.path.insert(0, str(ROOT))
 
 from scripts import filing, supervised  # noqa: E402 the scripts are found above
 from scripts.together import build_asgi  # noqa: E402 the scripts are found above
+from scripts.together import python as python_with_both  # noqa: E402 the scripts are found above
 
 ALL = "all"
 MINUTES: Mapping[str, int] = {
     "asgi_clients": 1,
     "asgi_conformance": 15,
     "asgi_fuzz": 11,
-    "asgi_layout": 1,
     "asgi_soak": 11,
     "backup": 4,
     "crowd": 14,
@@ -33,6 +33,7 @@ MINUTES: Mapping[str, int] = {
     "files_in_s3": 26,
     "fleet": 5,
     "fleet_kills": 10,
+    "floods": 266,
     "forwarding": 5,
     "full_disk": 4,
     "fuzz": 7,
@@ -40,9 +41,12 @@ MINUTES: Mapping[str, int] = {
     "kills": 13,
     "match": 7,
     "mission": 67,
-    "mongoose": 10,
+    "odd_requests": 14,
+    "on_rookery_asgi": 10,
+    "partition": 25,
     "promotion": 5,
     "reconnect": 9,
+    "restart": 4,
     "sprt": 13,
     "storage": 5,
     "subscribers": 4,
@@ -53,6 +57,7 @@ MINUTES: Mapping[str, int] = {
 }
 """The usual duration of each proof on two cores without other load."""
 
+OF_BOTH_SERVERS = frozenset({"floods", "odd_requests"})
 READS_OPTIONS = ("ArgumentParser(", "read_options(")
 """The text of a proof that takes options contains one of these."""
 
@@ -88,11 +93,12 @@ def known() -> dict[str, Path]:
 
 def environment(name: str) -> tuple[str, dict[str, str]]:
     """The interpreter and variables of a proof; proofs of the ASGI server run in its own
-    environment."""
+    environment, and those of both servers in one that has both."""
     if name.startswith("asgi_"):
         return str(build_asgi()), dict(os.environ)
     paths = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
-    return sys.executable, os.environ | {"PYTHONPATH": paths}
+    interpreter = str(python_with_both()) if name in OF_BOTH_SERVERS else sys.executable
+    return interpreter, os.environ | {"PYTHONPATH": paths}
 
 
 def prove(name: str, wanted: Wanted, commit: str) -> bool:

@@ -1,5 +1,8 @@
-"""A proxy on the database's socket that cuts one connection at a chosen moment, holds a COMMIT back
-for ever, or blocks all traffic for a while."""
+"""A proxy on the database's socket that cuts one connection at a chosen moment of a round of the
+group commit, holds rounds back for ever, or blocks all traffic for a while.
+
+A round is one prepared statement: Bind and Execute carry it out, and Sync commits it.
+"""
 
 import asyncio
 import contextlib
@@ -12,19 +15,23 @@ from typing import Any
 
 from rookery.db.target import Target, socket_target
 
-BEGIN, COMMIT = b"BEGIN ", b"COMMIT;\0"
-COMMITTED = b"COMMIT\0"
+PARSE, BIND, EXECUTE, SYNC, READY = b"P", b"B", b"E", b"S", b"Z"
+ROUND = b"WITH pass AS ("
 
 
 class Cut(enum.Enum):
     """The moments at which the connection breaks."""
 
-    BEFORE_BEGIN = "before BEGIN reaches the server"
-    IN_BATCH = "between BEGIN and the statement of the batch"
-    BEFORE_COMMIT = "before COMMIT reaches the server"
-    COMMIT_SENT = "after COMMIT was sent, before its reply"
+    BEFORE_ROUND = "before the round's statement reaches the server"
+    IN_ROUND = "after the statement reached the server, before it is carried out"
+    BEFORE_COMMIT = "after it was carried out, before Sync reaches the server"
+    COMMIT_SENT = "after Sync was sent, before its reply"
     COMMIT_REPLIED = "after the server replied, before the client sees it"
     REPLY_SEEN = "after the client has seen the reply"
+
+
+CUT_BEFORE = {Cut.BEFORE_ROUND: BIND, Cut.IN_ROUND: EXECUTE, Cut.BEFORE_COMMIT: SYNC}
+"""The message that does not reach the server any more."""
 
 
 class Proxy:
@@ -38,16 +45,16 @@ class Proxy:
         """Cleared while nothing is forwarded in either direction."""
         self.is_open.set()
         self.holding = asyncio.Event()
-        """Set when a COMMIT is held back."""
+        """Set when a round is held back."""
         self._serving: set[asyncio.Task[None]] = set()
         self._sessions: set[asyncio.Task[Any]] = set()
 
     def arm(self, cut: Cut) -> None:
-        """Arms a cut for the next transaction."""
+        """Arms a cut for the next round."""
         self._armed = cut
 
     def hold(self) -> None:
-        """Holds back every COMMIT from now on."""
+        """Keeps every round from being committed from now on."""
         self._held = True
 
     async def pass_commit(self) -> None:
@@ -98,7 +105,9 @@ class _Session:
         self._client, self._to_client = client, to_client
         self._server, self._to_server = server, to_server
         self._cut: Cut | None = None
-        self._bound = 0
+        self._rounds: set[bytes] = set()
+        """The names of the prepared statements of rounds."""
+        self._in_round = False
         self._committing = False
 
     async def ask(self) -> None:
@@ -107,10 +116,12 @@ class _Session:
             while True:
                 kind, body = await _message(self._client)
                 await self._proxy.is_open.wait()
-                if self._breaks_before(kind, body):
+                self._look(kind, body)
+                if self._in_round and self._cut and CUT_BEFORE.get(self._cut) == kind:
                     return
-                if kind == b"Q" and body == COMMIT:
+                if self._in_round and kind == SYNC:
                     await self._proxy.pass_commit()
+                    self._committing, self._in_round = True, False
                 self._to_server.write(kind + struct.pack("!I", len(body) + 4) + body)
                 await self._to_server.drain()
                 if self._committing and self._cut is Cut.COMMIT_SENT:
@@ -121,12 +132,12 @@ class _Session:
             while True:
                 kind, body = await _message(self._server)
                 await self._proxy.is_open.wait()
-                committed = self._committing and kind == b"C" and body == COMMITTED
+                committed = self._committing and kind == READY
                 if committed and self._cut is Cut.COMMIT_REPLIED:
                     return
                 self._to_client.write(kind + struct.pack("!I", len(body) + 4) + body)
                 await self._to_client.drain()
-                if self._committing and kind == b"Z" and self._cut is Cut.REPLY_SEEN:
+                if committed and self._cut is Cut.REPLY_SEEN:
                     return
 
     async def _pass_start(self) -> None:
@@ -135,15 +146,14 @@ class _Session:
         rest = await self._client.readexactly(struct.unpack("!I", size)[0] - 4)
         self._to_server.write(size + rest)
 
-    def _breaks_before(self, kind: bytes, body: bytes) -> bool:
-        if kind == b"Q" and body.startswith(BEGIN):
-            self._cut, self._bound, self._committing = self._proxy.take(), 0, False
-            return self._cut is Cut.BEFORE_BEGIN
-        self._bound += kind == b"B"
-        if kind == b"Q" and body == COMMIT:
-            self._committing = True
-            return self._cut is Cut.BEFORE_COMMIT
-        return self._cut is Cut.IN_BATCH and self._bound == 1
+    def _look(self, kind: bytes, body: bytes) -> None:
+        """Notes which statements are rounds, and where one begins."""
+        if kind == PARSE:
+            name, _, sql = body.partition(b"\0")
+            if sql.startswith(ROUND):
+                self._rounds.add(name)
+        elif kind == BIND and body.split(b"\0")[1] in self._rounds:
+            self._cut, self._in_round, self._committing = self._proxy.take(), True, False
 
 
 async def _message(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:

@@ -63,6 +63,14 @@ class Campaign:
 
     async def outage(self, seconds: float) -> None:
         """Suspends the database for longer than any time limit, and then resumes it."""
+        async with self.suspended_database() as server:
+            await asyncio.sleep(seconds)
+        await self.wait_until_writing(server)
+        self.deaths.append("outage")
+
+    @asynccontextmanager
+    async def suspended_database(self) -> AsyncIterator[RookeryProcess]:
+        """Suspends the database and all its sessions for the length of the block."""
         server = self.server or await self.start()
         events = await asyncio.to_thread(server.events)
         ready = [each for each in events if each["event"] == "database_ready"][-1]
@@ -70,11 +78,9 @@ class Campaign:
         stopped = [int(postmaster), *await asyncio.to_thread(backends_of, postmaster)]
         _signal(stopped, signal.SIGSTOP)
         try:
-            await asyncio.sleep(seconds)
+            yield server
         finally:
             _signal(stopped, signal.SIGCONT)
-        await self.wait_until_writing(server)
-        self.deaths.append("outage")
 
     async def wait_until_writing(self, server: RookeryProcess) -> None:
         """Waits until the server writes workers' results again. It rereads its state only if a

@@ -90,6 +90,8 @@ class SpreadConnections(Connections):
     def __init__(self, chance: random.Random) -> None:
         super().__init__(most=MOST_CALLS)
         self.ports: list[int] = []
+        self.hosts: dict[int, str] = {}
+        """The addresses of servers that are not on this host, by their ports."""
         self.only = 0
         """The port of the only server to call, or 0."""
         self.hearers: list[CallHearer] = []
@@ -120,7 +122,7 @@ class SpreadConnections(Connections):
             raise ConnectionRefusedError
         port = self.only or self._chance.choice(self.ports)
         if port not in self._lines:
-            self._lines[port] = Connections()
+            self._lines[port] = Connections(host=self.hosts.get(port, "127.0.0.1"))
             self._lines[port].move(port)
         return self._lines[port]
 

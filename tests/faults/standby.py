@@ -40,15 +40,26 @@ dynamic_shared_memory_type = mmap
 max_connections = 60
 include_if_exists 'role.conf'
 """
-ACCESS = "local all all trust\nlocal replication all trust\n"
+ACCESS = """
+local all all trust
+local replication all trust
+host all all 10.77.0.0/24 trust
+host replication all 10.77.0.0/24 trust
+"""
 IN_STEP = "SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')"
 
 
 class Node:
     """One of the two servers, on its own folder."""
 
-    def __init__(self, home: Path, name: str) -> None:
+    def __init__(
+        self, home: Path, name: str, prefix: tuple[str, ...] = (), address: str = ""
+    ) -> None:
+        """`prefix` are words before the command, which run it on another host; it listens there at
+        `address`."""
         self.name = name
+        self._prefix = prefix
+        self._address = address
         self.data = home / name
         self.socket = home / f"s{name}"
         self.socket.mkdir(mode=0o700)
@@ -72,10 +83,13 @@ class Node:
         self.wait_for_standby(False)
 
     def start(self) -> None:
-        words = ("-c", f"unix_socket_directories={self.socket}", "-c", f"port={PORT}")
+        words = ["-c", f"unix_socket_directories={self.socket}", "-c", f"port={PORT}"]
+        if self._address:
+            words += ["-c", f"listen_addresses={self._address}"]
+        program = str(folder.find() / "postgres")
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                as_account(str(folder.find() / "postgres"), "-D", str(self.data), *words),
+                [*self._prefix, *as_account(program, "-D", str(self.data), *words)],
                 stdout=log,
                 stderr=log,
             )

@@ -17,12 +17,15 @@ import pytest
 from argon2 import PasswordHasher
 from blockbuster import BlockingError
 
+from rookery.app.run import detection
 from rookery.boundary.bridge import open_bridge
 from rookery.boundary.detect import SecondLoop
 from rookery.boundary.domains import inventory
 from rookery.boundary.errors import OnTheLoop, Undeclared
 from rookery.boundary.offload import Threads
+from rookery.settings import Settings
 from tests.detection import Violations
+from tests.fakes import RecordedLog
 
 
 @pytest.fixture
@@ -100,6 +103,21 @@ async def test_the_same_call_in_a_thread_is_fine(violations: Violations) -> None
     await Threads().io(time.sleep, 0)
     await Threads().cpu(compute, 0.04)
     assert violations.take() == []
+
+
+@pytest.mark.usefixtures("may_block_the_loop")
+@pytest.mark.parametrize(("said", "logged"), [("1", ["loop_violation"]), ("0", [])])
+def test_a_server_tells_blocking_calls_where_its_settings_say_so(
+    said: str, logged: list[str]
+) -> None:
+    async def the_culprit() -> None:
+        with suppress(BlockingError):
+            time.sleep(0)  # noqa: ASYNC251 - the violation itself
+
+    log = RecordedLog()
+    with detection(Settings.read({"ROOKERY_DETECT_BLOCKING": said}), log):
+        asyncio.run(the_culprit())
+    assert log.events() == logged
 
 
 @pytest.mark.parametrize("work", [lambda: compute(0.05), compress])

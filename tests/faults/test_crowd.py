@@ -10,22 +10,26 @@ from tests.fleet.arrivals import evenly
 from tests.fleet.crowd import Crowd, Mix
 from tests.fleet.figures import Figures
 from tests.fleet.lines import OwnLines
-from tests.fleet.stage import staged
+from tests.fleet.stage import CREDENTIALS, PASSWORD, staged
 
 pytestmark = pytest.mark.anyio
 WORKERS, USERS, SECONDS = 500, 10, 3.0
 LONGEST_SECONDS = 60.0
 
 
-async def test_a_crowd_plays_and_comes_back_after_a_cold_start(tmp_path: Path) -> None:
-    async with staged(tmp_path / "data", users=USERS, runs=4) as stage:
+@pytest.mark.parametrize("credentials", CREDENTIALS)
+async def test_a_crowd_plays_and_comes_back_after_a_cold_start(
+    tmp_path: Path, credentials: str
+) -> None:
+    data = tmp_path / "data"
+    async with staged(data, users=USERS, runs=4, credentials=credentials) as stage:
         lines = OwnLines(stage.port)
         crowd = Crowd(lines, stage.ledger, Figures(), Mix().faster(100))
-        workers = list(stage.workers(WORKERS))
+        workers = await stage.workers(WORKERS)
         crowd.return_all(workers, evenly(WORKERS, SECONDS).moments())
         await eventually(lambda: crowd.at_work == WORKERS, seconds=LONGEST_SECONDS)
         await crowd.stop()
-        assert await stage.hashes() == USERS
+        assert await stage.hashes() == (USERS if credentials == PASSWORD else 0)
         await stage.restart()
         lines.move(stage.port)
         given = len(stage.ledger.entries)

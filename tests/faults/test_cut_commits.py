@@ -92,7 +92,7 @@ async def test_a_report_that_is_repeated_counts_once(scene: Scene, cut: Cut) -> 
 async def test_the_tenure_that_lost_its_state_writes_nothing_more(scene: Scene) -> None:
     commits = await scene.store.take()
     await acknowledged(commits, report(pairs(ww=1)))
-    scene.proxy.arm(Cut.IN_BATCH)
+    scene.proxy.arm(Cut.IN_ROUND)
     assert not await acknowledged(commits, report(pairs(ww=2)))
     with pytest.raises(StateLost):
         commits.check_capacity()

@@ -10,10 +10,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from rookery.boundary.offload import Threads
 from rookery.model.engine import EngineRecord, RecipeRecord
+from rookery.worker.engines.gateway import Gateway, open_gateway
 from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.sandbox.sandbox import Sandbox
@@ -99,6 +102,14 @@ def test_a_source_in_this_machines_own_network_is_not_asked(
     assert heard == []
 
 
+def test_a_source_in_this_machines_own_network_is_asked_where_its_owner_allows_it(
+    tmp_path: Path,
+) -> None:
+    with listening() as (port, heard):
+        refusal(tmp_path, EngineOrder(MAKE, COMMIT, f"http://127.0.0.1:{port}/tiny"), private=True)
+    assert heard
+
+
 def test_a_name_that_leads_into_this_machines_own_network_is_not_asked(tmp_path: Path) -> None:
     with listening() as (port, heard):
         failed = refusal(tmp_path, EngineOrder(MAKE, COMMIT, f"https://localhost:{port}/tiny"))
@@ -148,6 +159,49 @@ def test_a_redirect_is_not_followed(tmp_path: Path, sandbox: Sandbox) -> None:
         with web_server(Elsewhere) as server:
             refusal(tmp_path, EngineOrder(MAKE, COMMIT, f"{server}/tiny"), sandbox, private=True)
     assert heard == []
+
+
+async def ask_gateway(target: str, repository: str) -> tuple[bytes, list[bytes]]:
+    """What the gateway answers, and what it asked the owner's proxy, which connects everywhere."""
+    asked: list[bytes] = []
+
+    async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append((await reader.readuntil(b"\r\n\r\n")).partition(b" HTTP")[0])
+        writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(connect, "127.0.0.1", 0) as proxy:
+        port = proxy.sockets[0].getsockname()[1]
+        proxies = {"https_proxy": f"http://127.0.0.1:{port}"}
+        gateway = Gateway(Threads(), repository=repository, proxies=proxies)
+        async with open_gateway(gateway, confined=False):
+            own = urlsplit(gateway.address).port
+            reader, writer = await asyncio.open_connection("127.0.0.1", own)
+            writer.write(f"CONNECT {target} HTTP/1.1\r\n\r\n".encode())
+            writer.write_eof()
+            answer = await reader.read()
+            writer.close()
+    return answer, asked
+
+
+@pytest.mark.parametrize("target", ["8.8.8.8:25", "8.8.8.8:22", "8.8.4.4:8443", "8.8.8.8:8444"])
+def test_only_ports_that_sources_come_from_are_connected_to(target: str) -> None:
+    answer, asked = asyncio.run(ask_gateway(target, "https://8.8.8.8:8443/tiny"))
+    assert f"{target} is no port that sources come from".encode() in answer
+    assert asked == []
+
+
+@pytest.mark.parametrize("target", ["8.8.8.8:80", "8.8.4.4:443", "8.8.8.8:9418", "8.8.8.8:8443"])
+def test_the_repositorys_own_port_is_one_of_them(target: str) -> None:
+    answer, asked = asyncio.run(ask_gateway(target, "https://8.8.8.8:8443/tiny"))
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert asked == [f"CONNECT {target}".encode()]
+
+
+def test_a_repository_with_a_port_that_is_none_allows_no_port() -> None:
+    answer, asked = asyncio.run(ask_gateway("8.8.8.8:25", "https://8.8.8.8:99999/tiny"))
+    assert b"403" in answer
+    assert asked == []
 
 
 SPY = """\

@@ -25,7 +25,8 @@ class NoReply(Exception):
 class Connections:
     """Connections that many workers share, as through a proxy."""
 
-    def __init__(self, most: int = 64, *, token: str = "") -> None:
+    def __init__(self, most: int = 64, *, token: str = "", host: str = "127.0.0.1") -> None:
+        self.host = host
         self.port = 0
         self.token = token
         self.calls = 0
@@ -55,7 +56,7 @@ class Connections:
         """Sends the call and hangs up before the answer."""
         async with self._room:
             try:
-                _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                _, writer = await asyncio.open_connection(self.host, self.port)
                 writer.write(self._head("POST", path, body, client) + body)
                 await writer.drain()
                 writer.close()
@@ -85,7 +86,7 @@ class Connections:
 
     async def _exchange(self, request: bytes) -> Answer:
         port = self.port
-        line = self._free.pop() if self._free else await asyncio.open_connection("127.0.0.1", port)
+        line = self._free.pop() if self._free else await asyncio.open_connection(self.host, port)
         try:
             line[1].write(request)
             head = await line[0].readuntil(b"\r\n\r\n")

@@ -8,7 +8,7 @@ import os
 import resource
 import subprocess
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ import asyncpg
 
 from rookery.db.embedded import folder as sockets
 from rookery.db.embedded.folder import Layout
+from rookery.people.users import WORKER_PREFIX, digest_of
 from tests.faults.server_campaign import Campaign, campaign_on
 from tests.fleet.crowd import CheapWorker
 from tests.fleet.fleet import MANY_GAMES
@@ -38,6 +39,15 @@ INSERT INTO users (name, email, password_hash, pending, machine_limit, created)
 SELECT 'crowd' || number, '', password_hash, false, 1000000, created
 FROM users, generate_series(0, $2 - 1) AS number WHERE name = $1
 """
+
+ADD_TOKENS = """
+INSERT INTO tokens (id, digest, user_name, scopes, note, created)
+SELECT lpad(to_hex(number), 12, '0'), digest, name, '{worker}', '', now()
+FROM unnest($1::text[], $2::bytea[]) WITH ORDINALITY AS new (name, digest, number)
+"""
+PASSWORD, TOKEN = "password", "token"
+CREDENTIALS = (TOKEN, PASSWORD)
+"""What workers send: their owner's password, or a token of their own as a page hands it out."""
 
 
 def raise_priority() -> bool:
@@ -97,6 +107,7 @@ class Stage:
 
     campaign: Campaign
     users: int
+    credentials: str = TOKEN
     postmaster: int = 0
 
     @property
@@ -107,12 +118,16 @@ class Stage:
     def ledger(self) -> Ledger:
         return self.campaign.fleet.ledger
 
-    def workers(self, number: int) -> Iterator[CheapWorker]:
+    async def workers(self, number: int) -> list[CheapWorker]:
         """Creates workers, one user after the other, so that new users also arrive evenly: their
-        passwords must be hashed."""
-        password = self.campaign.fleet.account.password
-        for each in range(number):
-            yield CheapWorker(each, f"crowd{each * self.users // number}", password)
+        passwords must be hashed. With tokens, each worker has its own."""
+        users = [f"crowd{each * self.users // number}" for each in range(number)]
+        passwords = [self.campaign.fleet.account.password] * number
+        if self.credentials == TOKEN:
+            passwords = [f"{WORKER_PREFIX}{each:052}" for each in range(number)]
+            await add_tokens(self.campaign.data, users, passwords)
+        named = enumerate(zip(users, passwords, strict=True))
+        return [CheapWorker(each, user, password) for each, (user, password) in named]
 
     def usage(self) -> Usage:
         server = self.campaign.server
@@ -184,11 +199,17 @@ class Stage:
 
 @asynccontextmanager
 async def staged(
-    data: Path, *, users: int, runs: int, command: Sequence[str] = COMMAND
+    data: Path,
+    *,
+    users: int,
+    runs: int,
+    command: Sequence[str] = COMMAND,
+    credentials: str = TOKEN,
 ) -> AsyncIterator[Stage]:
-    """Starts a server on the folder, with runs of which every other one is sequential."""
+    """Starts a server on the folder, with runs of which every other one is sequential. Workers send
+    their owner's password or a token."""
     async with campaign_on(data, runs=0, proxy=PROXY, command=command) as campaign:
-        stage = Stage(campaign, users)
+        stage = Stage(campaign, users, credentials)
         await asyncio.to_thread(stage.find_postmaster)
         await add_users(data, campaign.fleet.account.name, users)
         await submit(campaign, runs)
@@ -203,12 +224,25 @@ async def staged(
 
 async def add_users(data: Path, like: str, users: int) -> None:
     """Adds users with the same password as an existing one."""
+    async with connected(data) as connection:
+        await connection.execute(ADD_USERS, like, users)
+
+
+async def add_tokens(data: Path, users: Sequence[str], secrets: Sequence[str]) -> None:
+    """Adds a token for each of these workers."""
+    async with connected(data) as connection:
+        await connection.execute(ADD_TOKENS, users, [digest_of(each) for each in secrets])
+
+
+@asynccontextmanager
+async def connected(data: Path) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    """A connection to the database of this folder."""
     folder = await asyncio.to_thread(sockets.recorded, Layout(data))
     connection = await asyncpg.connect(
         host=str(folder), port=sockets.PORT, user="rookery", database="rookery", password=""
     )
     try:
-        await connection.execute(ADD_USERS, like, users)
+        yield connection
     finally:
         await connection.close()
 

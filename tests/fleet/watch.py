@@ -63,7 +63,7 @@ class Watch:
 
     async def begin(self, arrivals: Arrivals) -> None:
         """Makes the first observation, and schedules all arrivals."""
-        self.workers = list(self.stage.workers(arrivals.workers))
+        self.workers = await self.stage.workers(arrivals.workers)
         stop_collecting()
         await self._look()
         now = self.figures.began = time.monotonic()

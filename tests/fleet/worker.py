@@ -184,7 +184,7 @@ class Worker:
             await self._until_heard("failed_task", {**ids, "message": "by chance"})
             return False
         await self._until_heard("beat", ids)
-        return bool(answer["task_alive"])
+        return bool(answer.get("task_alive"))
 
     def _overtaken(
         self, ids: Answer, key: Key, results: Results, more: Answer
