@@ -17,11 +17,14 @@ from rookery.people.users import ORDINARY, mint
 from rookery.settings import read_settings
 from rookery.web.steps import Step
 from tests.http_servers import http_backend, serve_in_memory
+from tests.people import BORIS
 from tests.twins.sites import SETTINGS, MemorySite, Trouble, make_site, make_user
 from tests.wire.slow_routes import slow_routes
 
 KNOWN_TOKEN = mint("ada", ORDINARY, now=datetime(2020, 1, 1, tzinfo=UTC), chance=bytes)
 """A token that tests of this process may show."""
+APPROVER_TOKEN = mint("boris", ORDINARY, now=datetime(2020, 1, 1, tzinfo=UTC), chance=b"b".__mul__)
+"""The same of an approver."""
 
 
 async def wait_for_ever() -> None:
@@ -67,14 +70,21 @@ def trouble_of(word: str) -> tuple[Trouble, ...]:
 async def run(site: MemorySite, port: int, farewell: Callable[[], None], trouble: str) -> int:
     await make_user(site)
     await site.tokens.add(KNOWN_TOKEN.token)
+    await site.users.add(BORIS)
+    await site.tokens.add(APPROVER_TOKEN.token)
     return await serve_in_memory(site, port, farewell, slow_routes(), *trouble_of(trouble))
 
 
 def main(port: int, trouble: str = "") -> int:
-    writer = start_logs(style="json")
     given = read_settings()
-    # As patient with slow clients as the settings of this process say.
-    settings = replace(SETTINGS, head_seconds=given.head_seconds, body_seconds=given.body_seconds)
+    writer = start_logs(style="json", level=given.log_level)
+    # As patient with slow clients as the settings of this process say, behind the same proxies.
+    settings = replace(
+        SETTINGS,
+        head_seconds=given.head_seconds,
+        body_seconds=given.body_seconds,
+        trusted_proxies=given.trusted_proxies,
+    )
     site = make_site(settings, log=logger())
     try:
         with asyncio.Runner(loop_factory=http_backend().new_loop) as runner:

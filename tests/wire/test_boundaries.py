@@ -13,11 +13,14 @@ from rookery.app.routes import MIDDLEWARE, create_app, declared_inventory
 from rookery.boundary.domains import Domain, declaration_of, measured_domain, text_table
 from rookery.boundary.watch import LoopTime
 from rookery.cli import boundaries
+from rookery.cli.main import main
 from rookery.farm.instances import OtherInstances
 from rookery.files.ownership import NoMark
 from rookery.web.inventory import named_routes
+from tests.forks import run_forked
 from tests.makers import grant, make_machine, make_run, working_with
 from tests.people import OLGA
+from tests.rookery_process import COMMAND, environment
 from tests.twins.farm import MemoryStore
 from tests.twins.farm_commits import MemoryRows
 from tests.twins.sites import SETTINGS, MemorySite, make_site, running
@@ -56,8 +59,16 @@ def measured() -> Measured:
     return site, asyncio.run(measure())
 
 
-def test_the_page_is_what_the_code_declares() -> None:
-    assert PAGE.read_text() == boundaries.page(declared_inventory()), "run scripts/boundaries"
+def test_the_page_is_what_the_code_declares(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["boundaries", "--markdown"]) == 0
+    assert PAGE.read_text() == capsys.readouterr().out, "run scripts/boundaries"
+
+
+def test_the_command_measures_where_that_is_asked_for() -> None:
+    for words in ((), ("--measured",)):
+        shown = run_forked([*COMMAND, "boundaries", *words], env=environment()).stdout
+        (line,) = [line for line in shown.splitlines() if " GET /healthz " in line]
+        assert (" µs " in line) is bool(words)
 
 
 def test_every_job_is_described_for_operators() -> None:

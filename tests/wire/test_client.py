@@ -41,7 +41,7 @@ def test_a_run_is_followed_and_what_was_told_is_listed(client: Client) -> None:
 
 
 def test_everybody_can_be_listed(client: Client) -> None:
-    assert [user.name for user in client.users().users] == ["ada"]
+    assert [user.name for user in client.users().users] == ["ada", "boris"]
     assert client.workers().workers == ()
 
 

@@ -267,6 +267,7 @@ def test_the_commands_show_and_change_ones_account(
     assert frame.main(["me", "show"]) == 0
     assert capsys.readouterr().out.endswith(f"Stockfish: {fork}\n")
     assert frame.main(["me", "repository", "Stockfish", "--forget"]) == 0
+    assert capsys.readouterr().out == "You use Stockfish's usual repository.\n"
     assert frame.main(["me", "repository", "Stockfish"]) == 2
     monkeypatch.setattr("sys.stdin", io.StringIO("wrong\nwalnut orbit pickle tram\n"))
     assert frame.main(["me", "password", "--password-stdin"]) == 3

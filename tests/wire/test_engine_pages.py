@@ -75,6 +75,18 @@ async def test_what_was_typed_is_not_lost_when_something_is_wrong() -> None:
         assert 'value="typed"' in answer.text
 
 
+@pytest.mark.parametrize("source", ["javascript:alert(1)", "/etc", "http://169.254.169.254/x"])
+async def test_a_source_that_is_none_is_told_beside_its_field(source: str) -> None:
+    async with open_api() as api:
+        await enter(api, BORIS)
+        token = token_in(await api.visitor.get("/engines/new"))
+        form = {"csrf_token": token, "name": "Tiny", "recipe.kind": "make", "nets.use": "none"}
+        answer = await api.visitor.post("/engines/new", data=form | {"source": source})
+        assert answer.status_code == 422
+        assert 'id="source-error"' in answer.text
+        assert (await api.visitor.get("/engines/Tiny")).status_code == 404
+
+
 async def test_a_bad_name_is_told_what_a_name_may_be() -> None:
     async with open_api() as api:
         await enter(api, BORIS)

@@ -1,7 +1,7 @@
 """What needs the primary works at every instance: a secondary sends it on and gives the answer."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
@@ -12,7 +12,14 @@ import pytest
 from rookery.web import forwarding
 from rookery.web.faults import NotPrimary
 from rookery.web.forwarding import Forwarder, OutgoingCall
-from rookery.web.internal_calls import FORM, FORWARDED, ForwardedCall, InternalKey
+from rookery.web.internal_calls import (
+    FORM,
+    FORWARDED,
+    ForwardedCall,
+    InternalKey,
+    SignedRequest,
+    digest_credentials,
+)
 from rookery.web.session import COOKIE, SessionData
 from tests.fakes import HandClock, RecordedLog
 from tests.people import BORIS, OLGA
@@ -20,13 +27,25 @@ from tests.ports import kept_port
 from tests.submissions import SPRT, body
 from tests.twins.cutting import cutting
 from tests.twins.instances import SECONDARY_HOST, SharedLease, open_secondary, served
-from tests.twins.sites import OpenSite
+from tests.twins.sites import MemorySite, OpenSite
 from tests.wire.apis import Api, open_api
 
 pytestmark = pytest.mark.anyio
 
 OWN = "http://127.0.0.1:8000"
 CALL = OutgoingCall("POST", b"/x", b"a", b"", b"", ForwardedCall("1", "", secure=False), 1.0)
+
+
+def signed(path: str, headers: Mapping[str, str] | None = None) -> SignedRequest:
+    """A request to the primary, as its header is made for it."""
+    pairs = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
+    return SignedRequest("POST", path.encode(), b"localhost", digest_credentials(pairs))
+
+
+def early_log(site: MemorySite) -> RecordedLog:
+    """What the parts of a site write that were made with it."""
+    assert isinstance(site.process.log, RecordedLog)
+    return site.process.log
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +122,7 @@ async def test_the_primary_believes_no_header_that_another_key_made(instances: I
     other = InternalKey(b"another key", instances.primary.clock)
     path = "/api/v1/runs/none/stop"
     said = ForwardedCall("me", "10.1.1.1", secure=True)
-    value = other.sign("POST", path.encode(), b"localhost", said, b"").decode()
+    value = other.sign(signed(path), said, b"").decode()
     await instances.primary.visitor.post(path, headers={FORWARDED.decode(): value})
     assert instances.told("request_refused")["client"] == "192.0.2.7"
 
@@ -111,7 +130,7 @@ async def test_the_primary_believes_no_header_that_another_key_made(instances: I
 async def test_a_header_of_ours_counts_for_its_own_address_alone(instances: Instances) -> None:
     key = instances.primary.site.internal_key
     said = ForwardedCall("me", "10.1.1.1", secure=True)
-    value = key.sign("POST", b"/api/v1/runs/one/stop", b"localhost", said, b"").decode()
+    value = key.sign(signed("/api/v1/runs/one/stop"), said, b"").decode()
     for path, client in (("one", "10.1.1.1"), ("none", "192.0.2.7")):
         await instances.primary.visitor.post(
             f"/api/v1/runs/{path}/stop", headers={FORWARDED.decode(): value}
@@ -124,14 +143,54 @@ async def test_a_header_of_ours_counts_for_its_own_body_alone(instances: Instanc
     site.internal_key.note_form(FORM)
     path, said = "/api/v1/runs", ForwardedCall("me", "10.1.1.1", secure=True)
     sent, other = (msgspec.json.encode(body(sprt=SPRT, new_tag=each)) for each in ("one", "two"))
-    value = site.internal_key.sign("POST", path.encode(), b"localhost", said, sent).decode()
-    headers = dict(await instances.primary.headers(BORIS)) | {FORWARDED.decode(): value}
+    own = dict(await instances.primary.headers(BORIS))
+    value = site.internal_key.sign(signed(path, own), said, sent).decode()
+    headers = own | {FORWARDED.decode(): value}
     refused = await instances.primary.visitor.post(path, content=other, headers=headers)
     assert refused.status_code == 400
     assert "not the one" in refused.json()["error"]
     assert not site.store.rows.runs
     taken = await instances.primary.visitor.post(path, content=sent, headers=headers)
     assert taken.status_code == 201
+
+
+async def test_a_header_of_ours_counts_for_its_own_token_alone(instances: Instances) -> None:
+    key, path = instances.primary.site.internal_key, "/api/v1/runs/none/stop"
+    key.note_form(FORM)
+    recorded = dict(await instances.primary.headers(BORIS))
+    said = ForwardedCall("me", "10.1.1.1", secure=True)
+    value = key.sign(signed(path, recorded), said, b"").decode()
+    for shown, client in (
+        (recorded, "10.1.1.1"),
+        (dict(await instances.primary.headers(OLGA)), "192.0.2.7"),
+        (recorded | {"cookie": "a=1"}, "192.0.2.7"),
+    ):
+        await instances.primary.visitor.post(path, headers=shown | {FORWARDED.decode(): value})
+        assert instances.told("request_refused")["client"] == client
+
+
+@pytest.mark.parametrize("seconds", [600, -600])
+async def test_with_clocks_apart_a_secondary_looks_on_and_nothing_is_done_in_its_name(
+    monkeypatch: pytest.MonkeyPatch, seconds: int
+) -> None:
+    monkeypatch.setattr(forwarding, "PATIENCE_SECONDS", 0.3)
+    clock = HandClock()
+    async with open_api() as primary, served(primary.app, primary.site) as address:
+        lease = SharedLease(address)
+        async with open_secondary(lease, clock) as secondary:
+            instances = Instances(primary, secondary, lease)
+            clock.move(seconds=seconds)
+            refused = await instances.post("/api/v1/runs", body(sprt=SPRT))
+            assert (refused.status_code, "primary" in refused.json()["error"]) == (503, True)
+            worker = await secondary.browser.post("/api/beat", content=b"{}")
+            assert (worker.status_code, worker.headers["content-type"][:10]) == (503, "text/plain")
+            assert not primary.site.store.rows.runs
+            assert early_log(primary.site).events().count("forwarded_call_too_old") == 1
+            told = early_log(secondary.parts).fields("clocks_apart")
+            assert told["their_clock"] == primary.clock.now().isoformat()
+            assert told["our_clock"] == clock.now().isoformat()
+            clock.move(seconds=-seconds)
+            assert (await instances.post("/api/v1/runs", body(sprt=SPRT))).status_code == 201
 
 
 async def test_nothing_is_forwarded_twice(
@@ -208,6 +267,34 @@ async def test_without_a_primary_people_and_programs_are_told_in_their_way(
     worker = await instances.secondary.browser.post("/api/request_version", content=b"{}")
     assert worker.status_code == 503
     assert worker.headers["content-type"].startswith("text/plain")
+
+
+async def test_without_the_database_nobody_waits_for_a_primary(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forwarding, "PATIENCE_SECONDS", 600.0)
+    instances.lease.is_away = True
+    async with asyncio.timeout(60):
+        program = await instances.post("/api/v1/runs/none/stop")
+        person = await instances.secondary.browser.post("/runs/none/stop")
+        worker = await instances.secondary.browser.post("/api/request_version", content=b"{}")
+    for answer in (program, person, worker):
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+        assert "The database can" in answer.text
+    assert worker.headers["content-type"].startswith("text/plain")
+
+
+async def test_a_call_after_an_outage_waits_for_a_primary_again(
+    instances: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forwarding, "IDLE_SECONDS", 0.2)
+    instances.lease.is_away = True
+    assert (await instances.post("/api/v1/runs/none/stop")).status_code == 503
+    watching = instances.secondary.parts.forwarder._watching
+    assert watching is not None
+    await watching
+    instances.lease.is_away = False
+    assert (await instances.post("/api/v1/runs", body(sprt=SPRT))).status_code == 201
 
 
 async def test_what_changes_no_run_is_done_where_it_was_sent(instances: Instances) -> None:

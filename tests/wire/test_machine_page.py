@@ -30,8 +30,8 @@ async def test_a_token_is_made_by_a_button_and_shown_once() -> None:
         assert site.parts.fingerprint in shown.text
         secret = re.search(r"ada:(rkw_[a-z0-9]+)", shown.text)
         assert secret is not None
-        assert await site.parts.bearers.find_worker_owner(secret[1]) == "ada"
         (token,) = await site.parts.accounts.list_tokens("ada")
+        assert await site.parts.bearers.find_worker_token(secret[1]) == token
         assert token.scopes == {Scope.WORKER}
         again = await site.browser.get(made.headers["location"], follow_redirects=True)
         assert "rkw_" not in again.text

@@ -5,6 +5,7 @@ from html import escape
 
 import pytest
 
+from rookery.model.machine import ClaimedAbilities
 from rookery.pages.run_tables import address_task
 from rookery.people.users import User
 from rookery.rules.answers import HeldTask
@@ -97,6 +98,18 @@ async def test_the_speed_of_a_machine_that_waits_is_compared_by_what_it_played_l
         page = (await api.visitor.get("/machines?state=waiting")).text
         assert "of reference" in page
         assert "of the reference" in (await api.visitor.get(f"/machines/{NAME}")).text
+
+
+async def test_a_noisy_machine_is_shown_as_one() -> None:
+    async with open_api() as api:
+        held = await play(api)
+        await api.fleet.commands.stop(held.run, BOSS)
+        await enter(api)
+        assert "Noisy" not in (await api.visitor.get(f"/machines/{NAME}")).text
+        noisy = make_machine(rookery=ClaimedAbilities(noisy=True))
+        await api.fleet.request_task(noisy, limit=100)
+        page = (await api.visitor.get(f"/machines/{NAME}")).text
+        assert "it plays no tests that need exact times" in page
 
 
 async def test_a_block_without_a_reason_is_refused_in_words() -> None:

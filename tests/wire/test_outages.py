@@ -105,3 +105,13 @@ async def test_a_full_disk_gives_workers_no_json() -> None:
         answer = await site.browser.post("/api/request_version", json=body)
     assert answer.status_code == 503
     assert answer.text.startswith("The server's disk is full")
+
+
+async def test_the_only_process_says_that_it_lost_the_database_and_not_its_rank() -> None:
+    """It is not primary when it could not renew its lease."""
+    async with open_site() as site:
+        site.parts.rules.primary = False
+        call = {"password": "x", "worker_info": {"username": "olga"}}
+        answer = await site.browser.post("/api/request_version", json=call)
+    assert (answer.status_code, "The database can't be reached" in answer.text) == (503, True)
+    assert answer.headers["content-type"].startswith("text/plain")

@@ -65,13 +65,19 @@ async def test_an_approver_sees_that_the_files_are_those_of_another_database() -
 async def test_approvers_alone_see_the_servers_on_the_database_and_who_is_silent() -> None:
     async with open_api() as api:
         now = api.site.clock.now()
-        figures = InstanceFigures(commits_behind=12)
+        figures = InstanceFigures(commits_behind=12, clock_off_seconds=600.0)
         first = Instance("farm-1", "http://10.0.0.1:8000", "0.1", 4, "primary", now, figures)
         await api.site.instances.put(first)
         await api.site.instances.put(replace(first, name="farm-2", silent_seconds=60.0))
         await enter(api, BORIS)
         page = (await api.visitor.get("/server")).text
-        for words in ("farm-1", "http://10.0.0.1:8000", "silent for", "Commits behind"):
+        for words in (
+            "farm-1",
+            "http://10.0.0.1:8000",
+            "silent for",
+            "Commits behind",
+            "600 s ahead",
+        ):
             assert words in page
     async with open_api() as api:
         await api.site.instances.put(first)

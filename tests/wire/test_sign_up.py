@@ -22,6 +22,15 @@ async def sign_up(browser: httpx.AsyncClient, **fields: str) -> httpx.Response:
     return await browser.post("/signup", data={"csrf_token": token, **FORM, **fields})
 
 
+async def test_nobody_signs_up_where_the_settings_say_so() -> None:
+    async with open_api(sign_up=False) as api:
+        assert (await api.visitor.get("/signup")).status_code == 404
+        applied = await api.visitor.post(
+            "/api/v1/users", json={"name": "ada", "email": FORM["email"], "password": PASSWORD}
+        )
+        assert applied.status_code == 403
+
+
 async def test_a_new_account_waits_for_approval() -> None:
     async with open_api() as api:
         answer = await sign_up(api.visitor)

@@ -221,7 +221,7 @@ async def lock_file_removal(tools: BackupTools) -> AsyncIterator[OwnConnection]:
 
 async def _list_all(tools: BackupTools, connection: OwnConnection, kind: str) -> list[str]:
     pages = list_named(connection, tools.queries, kind)
-    return [key async for page in pages for key in page]
+    return [file.key async for page in pages for file in page]
 
 
 def _read_known(folder: BackupFolder) -> dict[tuple[str, str], CopiedBlob]:

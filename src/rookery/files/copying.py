@@ -7,9 +7,9 @@ stopped: files that the target lists with the right size are not copied again.
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import BinaryIO, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from rookery.boundary.offload import Threads
 from rookery.db.connecting import OwnConnection
@@ -17,6 +17,9 @@ from rookery.db.pool import Pool, Queries
 from rookery.errors import Complaint
 from rookery.files.blobs import Blobs, StorageAway, UnknownBlob
 from rookery.files.places import FilePlace
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsRead
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -44,6 +47,17 @@ class CopyFailed(Complaint):
 
 
 @dataclass(frozen=True, slots=True)
+class NamedFile:
+    """A file as its row describes it."""
+
+    key: str
+    size: int
+    digest: str
+    """The beginning of the SHA-256 of its content, unpacked for a net; empty where it is not
+    known."""
+
+
+@dataclass(frozen=True, slots=True)
 class CopiedBlob:
     """A file that is in both places."""
 
@@ -66,13 +80,13 @@ class CopyCounts:
 
 async def list_named(
     connection: "Pool | OwnConnection", queries: Queries, kind: str
-) -> AsyncIterator[list[str]]:
-    """The keys of all files that rows name, in pages."""
+) -> AsyncIterator[list[NamedFile]]:
+    """All files that rows name, in pages."""
     query, after = queries[f"{TABLES[kind]}_blobs"], ""
     while rows := await connection.fetch(query, after, ROWS_AT_A_TIME):
-        page = [row["blob"] for row in rows]
+        page = [NamedFile(**row) for row in rows]
         yield page
-        after = page[-1]
+        after = page[-1].key
 
 
 def copy_blob(source: Blobs, target: Blobs, key: str) -> CopiedBlob:
@@ -81,7 +95,7 @@ def copy_blob(source: Blobs, target: Blobs, key: str) -> CopiedBlob:
     draft = target.draft(key)
     try:
         with source.open(key) as file:
-            original = _read_through(file, key, draft.write)
+            original = digest_stream(file, key, draft.write)
         draft.keep()
     finally:
         draft.drop()
@@ -94,10 +108,13 @@ def copy_blob(source: Blobs, target: Blobs, key: str) -> CopiedBlob:
 def digest_blob(blobs: Blobs, key: str) -> CopiedBlob:
     """The size and digest of a file; blocks, and raises UnknownBlob or StorageAway."""
     with blobs.open(key) as file:
-        return _read_through(file, key)
+        return digest_stream(file, key)
 
 
-def _read_through(file: BinaryIO, key: str, write: Callable[[bytes], object] = len) -> CopiedBlob:
+def digest_stream(
+    file: "SupportsRead[bytes]", key: str, write: Callable[[bytes], object] = len
+) -> CopiedBlob:
+    """The size and digest of what is left to read; blocks."""
     digest, size = hashlib.sha256(), 0
     while piece := file.read(PIECE):
         digest.update(piece)
@@ -200,7 +217,7 @@ async def move_files(
             copier = Copier(kind, source, target, threads, counts, note)
             await copier.look()
             async for page in list_named(pool, queries, kind):
-                await copier.copy(page)
+                await copier.copy(file.key for file in page)
                 await forget_removed(pool, queries, kind, counts)
     return counts
 
@@ -215,47 +232,3 @@ async def forget_removed(pool: Pool, queries: Queries, kind: str, counts: CopyCo
         counts.lost = [
             name for name in counts.lost if name in named or not name.startswith(f"{kind}/")
         ]
-
-
-# Differences between the stored files and the rows.
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedKind:
-    """The files of one kind, compared with the rows that name them."""
-
-    kind: str
-    named: int
-    bytes: int
-    missing: tuple[str, ...]
-    """Files that a row names but that do not exist."""
-    orphans: tuple[str, ...]
-    """Old files that no row names; the sweep removes them."""
-
-
-async def check_files(
-    pool: Pool, queries: Queries, place: FilePlace, threads: Threads, orphan_seconds: float
-) -> AsyncIterator[CheckedKind]:
-    """Compares rows and files, kind by kind. Rows are read first: a file is stored before its row,
-    so files that arrive in the meantime never look missing."""
-    for kind in TABLES:
-        blobs = place.blobs(kind)
-        named = {key async for page in list_named(pool, queries, kind) for key in page}
-        sizes = await threads.files(list_sizes, blobs)
-        missing = await _still_missing(pool, queries, kind, named - sizes.keys(), blobs, threads)
-        old = await threads.files(_list_old, blobs, orphan_seconds)
-        orphans = tuple(sorted(old - named))
-        yield CheckedKind(kind, len(named), sum(sizes.values()), missing, orphans)
-
-
-async def _still_missing(
-    pool: Pool, queries: Queries, kind: str, keys: Collection[str], blobs: Blobs, threads: Threads
-) -> tuple[str, ...]:
-    """Those of the files that are still named and missing when checked again, one by one."""
-    rows = await pool.fetch(queries[f"{TABLES[kind]}_known"], list(keys)) if keys else ()
-    missing = [row["blob"] for row in rows if not await threads.files(blobs.has, row["blob"])]
-    return tuple(sorted(missing))
-
-
-def _list_old(blobs: Blobs, seconds: float) -> set[str]:
-    return {found.key for found in blobs.list_all(older_than_seconds=seconds)}

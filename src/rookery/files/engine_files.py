@@ -239,7 +239,7 @@ class ProgramReader:
 
     def feed(self, data: bytes) -> bytes:
         if not self._has_begun and not is_program(data):
-            raise FileRefused("This file is not a program for any known system.")
+            raise FileRefused("This file is not a program for Linux or macOS.")
         self._has_begun = True
         return data
 

@@ -5,12 +5,14 @@ from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import chain
 from typing import Any, BinaryIO, Protocol
 
+from rookery.boundary.offload import Threads
+from rookery.clock import Clock
 from rookery.db.table import columns
-from rookery.files.blobs import Draft, write_blob
+from rookery.files.blobs import Blobs, Draft, write_blob
 from rookery.files.store import ROWS_AT_A_TIME, FileRows, FileStore, open_draft, write_pieces
 from rookery.model.run import RunFault
 from rookery.model.task import Task
@@ -26,17 +28,31 @@ from rookery.protocol.games import (
 
 MOST_UPLOADS = 50
 """The most uploads of a task, and the most whose games are listed."""
-KEPT_AFTER_END, KEPT_LONG_GAMES = timedelta(days=1), timedelta(days=10)
-"""How long games are stored after the end of their run; long games, and those of deleted runs, for
-the second time."""
-KEPT_AT_PLAY = timedelta(days=50)
-"""How long games are stored after their upload while their run continues."""
 LONG_GAMES_SECONDS = 20
 """The base time from which games count as long."""
 GAMES_LOOKED_AT = 40
 """The number of games of an upload that are read to measure search speed."""
 LARGEST, LARGEST_GAME = 10_000_000, 20_000
 """The most compressed bytes of all uploads of a task: a fixed part, and a part for each game."""
+
+
+@dataclass(frozen=True, slots=True)
+class GameSpans:
+    """How many days games are stored; None stands for ever. Counted from the end of their run, or
+    from their upload while it continues."""
+
+    short: int | None = 1
+    long: int | None = 10
+    """Of runs with a base time from `LONG_GAMES_SECONDS` on, and of deleted runs."""
+    at_play: int | None = 50
+
+
+USUAL_SPANS = GameSpans()
+
+
+def read_spans(short: int, long: int, at_play: int) -> GameSpans:
+    """The spans of the settings, in which 0 stands for ever."""
+    return GameSpans(short or None, long or None, at_play or None)
 
 
 class TooManyGames(RunFault):
@@ -198,10 +214,12 @@ class GameRows(FileRows[GameUpload]):
         """Those of these tasks whose games are still stored."""
         return frozenset(await self._column("pgns_of_tasks", run_id, list(tasks)))
 
-    async def find_expired(self, now: datetime, limit: int) -> tuple[GameUpload, ...]:
-        """A batch of uploads that were stored for as long as the worker protocol requires."""
-        spans = KEPT_AFTER_END, KEPT_LONG_GAMES, KEPT_AT_PLAY
-        return await self._many(GameUpload, "pgns_expired", now, limit, *spans, LONG_GAMES_SECONDS)
+    async def find_expired(
+        self, now: datetime, limit: int, spans: GameSpans
+    ) -> tuple[GameUpload, ...]:
+        """A batch of uploads that were stored for long enough."""
+        days = spans.short, spans.long, spans.at_play
+        return await self._many(GameUpload, "pgns_expired", now, limit, *days, LONG_GAMES_SECONDS)
 
 
 class GamesDecoder(Protocol):
@@ -226,10 +244,21 @@ class DecodingReader:
 class GameStore(FileStore[GameRows]):
     """Stores uploaded games, and removes them after their time."""
 
+    def __init__(
+        self,
+        rows: GameRows,
+        blobs: Blobs,
+        threads: Threads,
+        clock: Clock,
+        spans: GameSpans = USUAL_SPANS,
+    ) -> None:
+        super().__init__(rows, blobs, threads, clock)
+        self.spans = spans
+
     async def upload(self, task: Task, data: bytes) -> None:
         """Stores games of a task, which usually has ended by then; raises TooManyGames."""
         await self._check(task, len(data))
-        games = await self._threads.cpu(scan_games, data)
+        games = await self._threads.cpu_always(scan_games, data)
         blob = await self._threads.files(write_blob, self.blobs, data)
         await self._add(task, blob, len(data), games)
 
@@ -245,7 +274,7 @@ class GameStore(FileStore[GameRows]):
     async def keep_received(self, task: Task, draft: Draft, size: int) -> None:
         """Indexes the games of a draft, keeps it and adds its row; raises TooManyGames."""
         await self._check(task, size)
-        games = await self._threads.cpu(_scan, draft)
+        games = await self._threads.cpu_always(_scan, draft)
         blob = await self._threads.files(draft.keep)
         await self._add(task, blob, size, games)
 
@@ -260,7 +289,7 @@ class GameStore(FileStore[GameRows]):
         await self.rows.add(upload, games[: task.games])
 
     async def _find_expired(self) -> tuple[GameUpload, ...]:
-        return await self.rows.find_expired(self._clock.now(), ROWS_AT_A_TIME)
+        return await self.rows.find_expired(self._clock.now(), ROWS_AT_A_TIME, self.spans)
 
     async def read_text(self, found: StoredGame) -> str:
         """The text of one game; raises UnknownBlob where it is gone."""

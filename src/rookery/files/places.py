@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from rookery.boundary.offload import Threads
 from rookery.clock import Clock
-from rookery.db.embedded.folder import Layout
+from rookery.db.embedded.folder import DatabaseGone, Layout
 from rookery.db.target import sync
 from rookery.files.blobs import (
     Blobs,
@@ -60,6 +60,18 @@ def read_place(url: str, *, named: str = "ROOKERY_FILES_URL") -> Path | BucketAd
         region=options.get("region", "us-east-1"),
         by_host=options.get("style") == "host",
     )
+
+
+def refuse_lost_database(settings: Settings) -> None:
+    """Raises DatabaseGone where a new database would be made beside the files of an earlier one;
+    blocks."""
+    layout, files = Layout(settings.data), settings.data / FOLDER
+    if settings.database_url is None and not layout.cluster.exists() and _has_files(files):
+        raise DatabaseGone(path=settings.data, files=files)
+
+
+def _has_files(folder: Path) -> bool:
+    return any(path.is_file() for path in folder.glob("*/**/*"))
 
 
 class FilePlace:

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rookery.boundary.domains import Domain, runs
-from rookery.pages.page import render_page_in_thread
+from rookery.pages.page import render_fixed_page
 from rookery.web.answers import address_of
 
 HERE = "/api"
@@ -101,8 +101,9 @@ class ApiView:
 
 @runs(Domain.THREAD, "the document is read and the page rendered in a thread")
 async def api_page(request: Request) -> Response:
-    data = (request.app.state.make_openapi, address_of(request))
-    return await render_page_in_thread(request, "api.html", make_api_view, data)
+    address = address_of(request)
+    data = (request.app.state.make_openapi, address)
+    return await render_fixed_page(request, "api.html", make_api_view, data, address)
 
 
 def make_api_view(data: tuple[Callable[[], bytes], str]) -> ApiView:

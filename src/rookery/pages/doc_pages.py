@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Route
 
 from rookery.ask.corpus import DocPage
 from rookery.boundary.domains import Domain, runs
-from rookery.pages.page import render_page_in_thread
+from rookery.pages.page import render_fixed_page
 from rookery.web.answers import site_of
 from rookery.web.faults import NotFound
 
@@ -55,7 +55,8 @@ async def doc_page(request: Request) -> Response:
         raise NotFound("There is no such page.")
     if name.endswith(".md"):
         return PlainTextResponse(page.text)
-    return await render_page_in_thread(request, "docs.html", make_doc_view, (page, pages))
+    data = (page, pages)
+    return await render_fixed_page(request, "docs.html", make_doc_view, data, (name, page.text))
 
 
 def make_doc_view(data: tuple[DocPage, Mapping[str, DocPage]]) -> DocView:

@@ -1,5 +1,6 @@
 """Redirects from fishtest's addresses to the same pages here, with their filters, so that links in
-chats and scripts keep working.
+chats and scripts keep working. Parts of its pages that scripts fetch again and again lead to the
+call that has the same figures, or else to the page.
 
 Addresses of runs are redirected by the modules that show them (pages/run.py and others).
 """
@@ -57,6 +58,10 @@ def find_limits(_query: Query) -> str:
     return "/server#limits"
 
 
+def find_quota(_query: Query) -> str:
+    return "/api/rate_limit"
+
+
 def _is_on(query: Query, name: str) -> bool:
     return query.get(name, "") not in ("", "0", "false", "False")
 
@@ -74,7 +79,9 @@ PLACES: Mapping[str, Callable[[Query], str]] = {
     "/nns": find_nets,
     "/user": find_profile,
     "/user_management": find_waiting_accounts,
+    "/user_management/pending_count": find_waiting_accounts,
     "/rate_limits": find_limits,
+    "/rate_limits/server": find_quota,
 }
 """The address here for each of fishtest's addresses."""
 
@@ -87,6 +94,16 @@ async def lead_on(request: Request) -> Response:
 @runs(Domain.LOOP, "makes an address of another")
 async def lead_to_tests(request: Request) -> Response:
     return redirect_to(find_tests(request.query_params, request.path_params["user"]))
+
+
+@runs(Domain.LOOP, "makes an address of another")
+async def lead_to_elo(request: Request) -> Response:
+    return redirect_to(f"/api/get_elo/{quote(request.path_params['run_id'], safe='')}")
+
+
+@runs(Domain.LOOP, "makes an address of another")
+async def lead_to_run(request: Request) -> Response:
+    return redirect_to(f"/runs/{quote(request.path_params['run_id'], safe='')}")
 
 
 @runs(Domain.LOOP, "makes an address of another")
@@ -103,6 +120,8 @@ def routes() -> list[BaseRoute]:
     return [
         *(Route(path, lead_on, methods=["GET"]) for path in PLACES),
         Route("/tests/user/{user}", lead_to_tests, methods=["GET"]),
+        Route("/tests/live_elo_update/{run_id}", lead_to_elo, methods=["GET"]),
+        Route("/tests/view/{run_id}/detail", lead_to_run, methods=["GET"]),
         Route("/user/{user}", lead_to_user, methods=["GET"]),
         Route("/workers/{worker}", lead_to_machine, methods=["GET"]),
     ]

@@ -10,11 +10,11 @@ from starlette.routing import BaseRoute, Route
 
 from rookery.boundary.domains import Domain, runs
 from rookery.files.blobs import UnknownBlob
-from rookery.files.games import IndexedGame
+from rookery.files.games import GameSpans, IndexedGame
 from rookery.model.run import Run
 from rookery.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
 from rookery.pages.formatting import format_count, format_decimal
-from rookery.pages.game_rows import RETENTION, GameRow, make_game_row
+from rookery.pages.game_rows import GameRow, describe_retention, make_game_row
 from rookery.pages.page import find_run_for, render_page_in_thread, viewer_of
 from rookery.pages.run_heading import RunHeading, make_run_heading
 from rookery.protocol.games import GameMove, GameText, parse_game_text, read_score
@@ -54,6 +54,7 @@ class RunGameData:
     text: str
     is_last: bool
     """Whether the task has no later game."""
+    spans: GameSpans
 
 
 NO_MOVE = GameMove("")
@@ -77,7 +78,8 @@ async def game_page(request: Request) -> Response:
         except UnknownBlob:
             text = ""
     is_last = await site.games.rows.find_game(run.id, task, number + 1) is None
-    data = RunGameData(run, site.clock.now(), IndexedGame(task, number, found.game), text, is_last)
+    game = IndexedGame(task, number, found.game)
+    data = RunGameData(run, site.clock.now(), game, text, is_last, site.games.spans)
     return await render_page_in_thread(request, "run_game.html", make_game_view, data)
 
 
@@ -104,7 +106,7 @@ def make_game_view(data: RunGameData) -> RunGameView:
         scores=draw_scores(game, sides),
         before=f"{here}/{indexed.task}/{indexed.number - 1}" if indexed.number else "",
         after="" if data.is_last else f"{here}/{indexed.task}/{indexed.number + 1}",
-        retention=RETENTION,
+        retention=describe_retention(data.spans),
     )
 
 

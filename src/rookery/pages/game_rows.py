@@ -2,12 +2,7 @@
 
 from dataclasses import dataclass
 
-from rookery.files.games import (
-    KEPT_AFTER_END,
-    KEPT_LONG_GAMES,
-    LONG_GAMES_SECONDS,
-    IndexedGame,
-)
+from rookery.files.games import LONG_GAMES_SECONDS, GameSpans, IndexedGame
 from rookery.pages.formatting import format_plural
 from rookery.protocol.games import Ending, Game, Outcome
 
@@ -22,11 +17,18 @@ ENDINGS = {
     Ending.UNTERMINATED: "aborted",
 }
 RESULTS = {Outcome.WHITE: "1-0", Outcome.BLACK: "0-1", Outcome.DRAW: "½-½", Outcome.OPEN: "*"}
-RETENTION = (
-    f"Games are kept for {format_plural(KEPT_AFTER_END.days, 'day')} after a test has ended, or"
-    f" {format_plural(KEPT_LONG_GAMES.days, 'day')} where the base time is at least"
-    f" {LONG_GAMES_SECONDS} s."
-)
+
+
+def describe_retention(spans: GameSpans) -> str:
+    """For how long this farm keeps games, as a sentence."""
+    return (
+        f"Games are kept {_describe_days(spans.short)} after a test has ended, or"
+        f" {_describe_days(spans.long)} where the base time is at least {LONG_GAMES_SECONDS} s."
+    )
+
+
+def _describe_days(days: int | None) -> str:
+    return "for ever" if days is None else f"for {format_plural(days, 'day')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Route
 from rookery.boundary.domains import Domain, runs
 from rookery.files.game_insights import LENGTH_STEP, GameInsights, PhaseSpeed
 from rookery.files.games import (
+    GameSpans,
     GameSum,
     IndexedGame,
 )
@@ -22,7 +23,7 @@ from rookery.pages.formatting import (
     format_nps,
     format_plural,
 )
-from rookery.pages.game_rows import ENDINGS, RETENTION, GameRow, make_game_row
+from rookery.pages.game_rows import ENDINGS, GameRow, describe_retention, make_game_row
 from rookery.pages.listing import ListAddress, Pager, make_pager, read_page
 from rookery.pages.page import find_run_for, render_page_in_thread, viewer_of
 from rookery.pages.run_heading import RunHeading, make_run_heading
@@ -44,6 +45,7 @@ class RunGamesData:
     insights: GameInsights
     here: bool
     """Whether any of the games are still stored."""
+    spans: GameSpans
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,7 @@ async def games_page(request: Request) -> Response:
         games=await rows.list_run_games(run.id, (page - 1) * PAGE_SIZE, PAGE_SIZE),
         insights=await site.game_insights.read(run.id),
         here=bool(await rows.find_latest(run.id)),
+        spans=site.games.spans,
     )
     return await render_page_in_thread(request, "run_games.html", make_games_view, data)
 
@@ -146,7 +149,7 @@ def make_games_view(data: RunGamesData) -> RunGamesView:
         bad=tuple(make_game_row(here, each) for each in insights.bad),
         phases=tuple(_list_phases(insights.phases)),
         timed=f"From {format_plural(insights.timed_games, 'game')} of the latest uploads.",
-        retention=RETENTION,
+        retention=describe_retention(data.spans),
     )
 
 

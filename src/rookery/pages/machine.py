@@ -294,6 +294,8 @@ def _list_facts(machine: Machine) -> Iterator[tuple[str, str]]:
     yield "Python", ".".join(map(str, machine.python_version))
     yield "Worker", _name_worker(machine)
     yield "Country", machine.country if machine.country != "?" else ""
+    if claimed.noisy:
+        yield "Noisy", "other programs use it; it plays no tests that need exact times"
     if claimed.syzygy_men:
         yield "Tablebases", format_plural(claimed.syzygy_men, "man", "men")
 

@@ -48,19 +48,13 @@ def make_machines_view(address: str, user: str, token: str, fingerprint: str = "
 
 def _list_setups(address: str, user: str, token: str, fingerprint: str) -> tuple[WorkerSetup, ...]:
     piped = f"ROOKERY_ACCOUNT='{user}:{token}' ROOKERY_FINGERPRINT={fingerprint} sh"
-    variables = f"$env:ROOKERY_ACCOUNT='{user}:{token}'; $env:ROOKERY_FINGERPRINT='{fingerprint}'"
     keep = f"(umask 077; echo '{user}:{token}' > rookery-worker.token)"
     return (
         WorkerSetup(
             "A new machine",
-            "Installs the worker for your user only and prints how to start it. Needs Python 3.11."
-            " This server then keeps it up to date.",
+            "Installs the worker for your user only and prints how to start it. Needs Linux and"
+            " Python 3.11; macOS is untried. This server then keeps it up to date.",
             f"curl -fsSL {address}/worker/install.sh | {piped}",
-        ),
-        WorkerSetup(
-            "A new Windows machine",
-            "The same in PowerShell.",
-            f"{variables}; irm {address}/worker/install.ps1 | iex",
         ),
         WorkerSetup(
             "A machine with Rookery",

@@ -1,7 +1,7 @@
 """Answers pages: data is loaded on the loop, and the text is rendered in a thread. Also loads hints
 about runs for approvers, which several pages show."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -45,6 +45,32 @@ async def render_page_in_thread(
     thread."""
     frame = await make_frame(request)
     return await _render_in_thread(request, template, frame, make, data, status)
+
+
+async def render_fixed_page(
+    request: Request, template: str, make: Callable[[M], object], data: M, key: Hashable
+) -> HTMLResponse:
+    """Render a page that depends on `key` and its frame alone. Visitors share one rendering, so
+    that nobody keeps the threads busy by asking for an expensive page again and again."""
+    frame = await make_frame(request)
+    if frame.user or frame.flashes:
+        return await _render_in_thread(request, template, frame, make, data, 200)
+    return await render_fixed_part(request, template, make, data, key, frame)
+
+
+async def render_fixed_part(
+    request: Request,
+    template: str,
+    make: Callable[[M], object],
+    data: M,
+    key: Hashable,
+    frame: Frame = NOBODYS_FRAME,
+) -> HTMLResponse:
+    """Render a part that depends on `key` alone, shared by everybody."""
+    site = site_of(request)
+    render = partial(render_part, site, template, make, data, frame=frame)
+    part = await site.shared_parts.find_fixed((template, frame, key), render)
+    return answer_part(request, part)
 
 
 async def render_fragment(

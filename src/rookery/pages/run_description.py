@@ -232,7 +232,8 @@ def _sprt(spec: Sprt) -> Iterator[NamedValue]:
 
 
 def _rules(plan: Plan) -> Iterator[NamedValue]:
-    yield NamedValue("Adjudication", "on" if plan.adjudication else "off")
+    alone = "by the test's own rules alone" if plan.resign or plan.draw else "off"
+    yield NamedValue("Adjudication", "on" if plan.adjudication else alone)
     if plan.resign is not None:
         resign = plan.resign
         yield NamedValue("Resign", f"at {resign.score} centipawns for {resign.moves} moves")

@@ -92,8 +92,8 @@ def label_status(run: Run) -> StatusLabel:
     found = _VERDICTS.get(style(verdict, wins=results.wins, losses=results.losses, spec=spec))
     if found is None:
         return FINISHED if run.decided else STOPPED
-    sole = run.status.sole
-    return replace(found, word=f"{found.word}, by one {sole}") if sole else found
+    decided_by = run.status.decided_by
+    return replace(found, word=f"{found.word}, by {decided_by.words}") if decided_by else found
 
 
 def _verdict(run: Run) -> tuple[Verdict, Sprt | None]:

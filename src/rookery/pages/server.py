@@ -276,6 +276,7 @@ def _describe_instance(each: Instance, now: datetime) -> InstanceRow:
             ("Waiting changes", format_count(told.changes_waiting)),
             ("Requests", format_count(told.requests)),
             ("Streams", format_count(told.streams)),
+            ("Clock", told.clock),
         ),
         may_be_primary=each.is_alive and each.role != "primary",
     )

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 from rookery.boundary.domains import Domain, runs
 from rookery.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
 from rookery.pages.formatting import format_count, format_decimal, format_percent
-from rookery.pages.page import redirect_to, render_fragment, render_page_in_thread
+from rookery.pages.page import redirect_to, render_fixed_page, render_fixed_part
 from rookery.stats.numbers import StatisticsFault
 from rookery.stats.sprt import EloModel, Sprt
 from rookery.stats.walk import ScoreSpread, TestLength, length_at, pace_of
@@ -75,9 +75,10 @@ class SprtView:
 @runs(Domain.THREAD, "lengths are worked out in a thread")
 async def sprt_calculator(request: Request) -> Response:
     texts = {name: request.query_params.get(name, usual)[:20] for name, usual in USUAL.items()}
+    key = tuple(texts.items())
     if request.query_params.get("part"):
-        return await render_fragment(request, "sprt_part.html", make_view, texts)
-    return await render_page_in_thread(request, "sprt.html", make_view, texts)
+        return await render_fixed_part(request, "sprt_part.html", make_view, texts, key)
+    return await render_fixed_page(request, "sprt.html", make_view, texts, key)
 
 
 @runs(Domain.LOOP, "leads to another address")

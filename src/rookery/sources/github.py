@@ -1,6 +1,7 @@
 """Gets commits and their files from other servers: by GitHub's API within its quota, else by
 git."""
 
+import contextlib
 import re
 import urllib.parse
 from collections import OrderedDict
@@ -91,6 +92,13 @@ class GitHub:
             uninitialized=False,
         )  # fmt: skip
 
+    def ask_quota(self) -> None:
+        """Asks for the quota, which costs none of it. If GitHub does not answer, nothing
+        changes."""
+        with contextlib.suppress(CallFailed):
+            answer = self._http.call("GET", f"{self._api}/rate_limit", headers=self._headers(None))
+            self._note_quota(answer.headers)
+
     def find_commit(self, repository: str, revision: str, *, known: bool) -> Commit:
         """The commit of a branch, a tag or a hash; raises UnknownRevision, QuotaSpent or
         SourceError."""
@@ -179,6 +187,10 @@ class SourceAccess(Finder, Archiver, Surveyor, Differ, Protocol):
         """The quota of calls to GitHub."""
         ...
 
+    def ask_quota(self) -> None:
+        """Asks GitHub for the quota, if it may be asked."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class RemoteSources:
@@ -207,6 +219,10 @@ class RemoteSources:
 
     def quota(self) -> QuotaDocument:
         return self.github.quota()
+
+    def ask_quota(self) -> None:
+        if "https" in self.mirrors.git.policy.schemes:
+            self.github.ask_quota()
 
     def compare(
         self, main: SourcePlace, new: SourcePlace, base: SourcePlace, nets: NetPattern

@@ -15,6 +15,7 @@ from rookery.model.plan import Need, NeedWord, first_missing
 from rookery.model.run import Run
 from rookery.protocol.codec import refuse, require
 from rookery.protocol.runs import PREFIXES, Submission, side_key
+from rookery.rules.eligibility import mismatch
 from rookery.sources.commits import Archives, Commit, Commits, SourceError
 from rookery.stats.spsa_parameters import remarks
 from rookery.stats.walk import TestLength, length_at, pace_of
@@ -40,8 +41,7 @@ def find_able_machines(run: Run, machines: Iterable[Machine]) -> list[Machine]:
     able = {
         machine.short_name: machine
         for machine in machines
-        if first_missing(run.demands.needs, machine.abilities) is None
-        and run.demands.slots(machine.cores)
+        if mismatch(run.demands, machine.profile) is None
     }
     return list(able.values())
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import cast
 
 import msgspec
@@ -9,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import Scope
 
+from rookery.boundary.errors import Overloaded
 from rookery.farm.commits import StateLost
 from rookery.farm.primary import Rebuilding
 from rookery.files.blobs import StorageAway
@@ -19,6 +21,7 @@ from rookery.web.faults import (
     MISTAKE,
     RETRIED_AT_NEXT_PRIMARY,
     UNEXPECTED,
+    ClientLeft,
     CsrfRefused,
     DatabaseAway,
     DiskFull,
@@ -26,11 +29,12 @@ from rookery.web.faults import (
     ErrorShape,
     FilesAway,
     NotFound,
+    NotPrimary,
     fault_in,
     shape_of,
     text_of,
 )
-from rookery.web.internal_calls import AGAIN
+from rookery.web.internal_calls import AGAIN, OUR_TIME
 from rookery.web.rendering import frame_of, theme_in
 from rookery.web.scope import (
     BEAT_PATH,
@@ -82,6 +86,8 @@ class ExpiredFormView:
 
 async def answer_error(error: Exception, scope: Scope, site: Site) -> Response:
     """The answer to a request that failed, for any error. Also writes its log line."""
+    if isinstance(error, ClientLeft):
+        return _answer_nobody(error, scope, site)
     fault, headers = fault_in(error)
     if site.disk.note_error(error) or (
         site.disk.space is DiskSpace.FULL and is_database_away(error, site)
@@ -92,12 +98,15 @@ async def answer_error(error: Exception, scope: Scope, site: Site) -> Response:
     elif site.is_outage(error):
         site.log.warning("database_away", reason=repr(error))
         fault = DatabaseAway()
+    elif isinstance(fault, NotPrimary) and not site.forwarder.may_forward:
+        # The only process is primary unless it can't renew its lease.
+        fault = DatabaseAway()
     shape, info = shape_of(fault), request_info_of(scope)
     _write_down(fault, shape, scope, info, site)
     if info.forwarded is not None and isinstance(fault, RETRIED_AT_NEXT_PRIMARY):
         return _send_elsewhere(text_of(fault), shape)
     if info.audience is Audience.PERSON:
-        return await _page(fault, shape, headers, scope, site)
+        return await _page_or_text(fault, shape, headers, scope, site)
     if info.audience is Audience.WORKER and shape is UNEXPECTED:
         return _answer_after_bug(scope, site)
     if info.audience is Audience.WORKER and (shape.retry or path_of(scope) == VERSION_PATH):
@@ -115,6 +124,28 @@ def stopping_answer() -> Response:
     longer."""
     headers = {"retry-after": "5", "connection": "close", AGAIN.decode(): "1"}
     return PlainTextResponse("The server is stopping. Try again in a moment.\n", 503, headers)
+
+
+def outdated_answer(now: datetime) -> Response:
+    """The answer to a forwarded call whose header is from another time. The instance that sent it
+    goes on looking for a primary, and tells its operator what our clock says."""
+    headers = {"retry-after": "5", AGAIN.decode(): "1", OUR_TIME.decode(): now.isoformat()}
+    text = f"The clocks of these servers disagree; here it is {now.isoformat()}.\n"
+    return PlainTextResponse(text, 503, headers)
+
+
+def busy_answer() -> Response:
+    """The answer to requests of people when too many wait, made without any of their work."""
+    text = "The server is busy. Try again in a moment.\n"
+    return PlainTextResponse(text, 503, {"retry-after": "5"})
+
+
+def _answer_nobody(error: ClientLeft, scope: Scope, site: Site) -> Response:
+    """The answer to a request that was broken off, as happens to workers and browsers every day."""
+    shape, info = shape_of(error), request_info_of(scope)
+    path = path_of(scope)[:_LONGEST_PATH_SHOWN]
+    site.log.debug("request_broken_off", path=path, client=info.client, request=info.request_id)
+    return PlainTextResponse(f"{error}\n", shape.status)
 
 
 def _send_elsewhere(text: str, shape: ErrorShape) -> Response:
@@ -162,6 +193,16 @@ def _json(
     )
     content = msgspec.json.encode(body)
     return Response(content, shape.status, {**shape.headers, **headers}, "application/json")
+
+
+async def _page_or_text(
+    fault: Exception, shape: ErrorShape, headers: Mapping[str, str], scope: Scope, site: Site
+) -> Response:
+    """A page; plain text while too many pages wait to be rendered."""
+    try:
+        return await _page(fault, shape, headers, scope, site)
+    except Overloaded:
+        return PlainTextResponse(f"{text_of(fault)}\n", shape.status, {**shape.headers, **headers})
 
 
 async def _page(

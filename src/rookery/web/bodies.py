@@ -45,12 +45,13 @@ all places for large bodies for days."""
 async def read_body(
     receive: Receive, seconds: float = BODY_SECONDS, most: int | None = None
 ) -> bytes:
-    """Read a whole body. Without `most`, RequestLimits has already limited its size."""
+    """Read a whole body. Without `most`, RequestLimits has already limited its size. Raises
+    ClientLeft if the connection ends before the body does."""
     body, more = bytearray(), True
     try:
         async with asyncio.timeout(seconds):
             while more:
-                message = await receive()
+                message = check_connected(await receive())
                 body += body_in(message)
                 more = has_more(message)
                 if most is not None and len(body) > most:

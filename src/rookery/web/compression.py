@@ -9,6 +9,7 @@ each answer (web/session.py), and answers marked `no-store` are not compressed.
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, runs
+from rookery.boundary.errors import Overloaded
 from rookery.web.packing import pack, takes_gzip
 from rookery.web.scope import body_in, has_more, header, is_http, status_in
 from rookery.web.site import Site
@@ -50,11 +51,14 @@ class Compression:
         await self.app(scope, receive, packing)
 
     async def _pack(self, head: Message, message: Message) -> Message:
-        """Compress the body of an answer and adapt its headers."""
+        """Compress the body of an answer and adapt its headers; not where too many wait."""
         body = body_in(message)
         if len(body) < LEAST_BYTES:
             return message
-        packed = await self._threads.cpu(pack, body) if len(body) > MOST_ON_LOOP else pack(body)
+        try:
+            packed = await self._threads.cpu(pack, body) if len(body) > MOST_ON_LOOP else pack(body)
+        except Overloaded:
+            return message  # what was asked for is done, and may have changed something
         kept = [(name, value) for name, value in head["headers"] if name != b"content-length"]
         length = (b"content-length", str(len(packed)).encode())
         head["headers"] = [*kept, length, PACKED, VARY]

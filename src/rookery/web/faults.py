@@ -178,6 +178,7 @@ TABLE: Mapping[type[Exception], ErrorShape] = {
     BadRequest: ErrorShape(400, "Bad request"),
     # After a change of the server's name, workers must not give up.
     BadHost: ErrorShape(400, "Unknown host name", retry=True),
+    ClientLeft: ErrorShape(400, "Broken off"),
     Unauthorized: ErrorShape(401, "Please log in", headers={"www-authenticate": "Bearer"}),
     Forbidden: ErrorShape(403, "Not allowed"),
     NotFound: ErrorShape(404, "Nothing here"),

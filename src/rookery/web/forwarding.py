@@ -24,10 +24,19 @@ from typing import NamedTuple
 import msgspec
 
 from rookery.db.lease import LeaseRow
+from rookery.db.watching import DatabaseSilent
 from rookery.farm.waiting import left_to_wait
 from rookery.logs import Log
-from rookery.web.faults import NotPrimary, Unavailable
-from rookery.web.internal_calls import AGAIN, FORWARDED, ForwardedCall, InternalKey
+from rookery.web.faults import DatabaseAway, NotPrimary, Unavailable
+from rookery.web.internal_calls import (
+    AGAIN,
+    FORWARDED,
+    NO_CREDENTIALS,
+    OUR_TIME,
+    ForwardedCall,
+    InternalKey,
+    SignedRequest,
+)
 from rookery.web.primary_link import AnswerLate, AnswerLost, NotReached, PrimaryLink, Reply
 
 PATIENCE_SECONDS = 6.0
@@ -43,6 +52,9 @@ MOST_LOST = 5
 IDLE_SECONDS = 30.0
 """How long the lease is watched after the last call."""
 LOOK_SECONDS = 0.25
+FAILED_LOOKS = 2
+"""After how many failed reads of the lease in a row the database counts as away. A single one may
+be due to a connection that was cut."""
 STEP_SECONDS = 0.05
 PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
@@ -83,6 +95,8 @@ class OutgoingCall(NamedTuple):
     """How long primaries may take to answer, in all if the call is sent to several."""
     held: bool = False
     """Whether the primary may keep the call waiting until there is work."""
+    credentials: str = NO_CREDENTIALS
+    """The digest of the credentials among the headers."""
 
     def after(self, seconds: float) -> "OutgoingCall":
         """The same call with the time limits that are left after so many seconds."""
@@ -92,6 +106,7 @@ class OutgoingCall(NamedTuple):
 
     def encode(self, key: InternalKey, *, repeated: bool) -> bytes:
         who = self.who._replace(repeated=repeated)
+        signed = SignedRequest(self.method, self.target, self.host, self.credentials)
         return b"%b %b HTTP/1.1\r\nhost: %b\r\n%bcontent-length: %d\r\n%b: %b\r\n\r\n%b" % (
             self.method.encode("latin-1"),
             self.target,
@@ -99,7 +114,7 @@ class OutgoingCall(NamedTuple):
             self.headers,
             len(self.body),
             FORWARDED,
-            key.sign(self.method, self.target, self.host, who, self.body),
+            key.sign(signed, who, self.body),
             self.body,
         )
 
@@ -159,9 +174,11 @@ class Forwarder:
         self.own_address = ""
         """The address at which other processes reach this one; empty if it is the only process."""
         self.own_name = ""
+        self.make_link: Callable[[str], PrimaryLink] = PrimaryLink
         self._is_ready = is_ready
         self._read_lease = read_lease
         self._epoch = self._told_of_address = -1
+        self._failed_looks = 0
         self._link: PrimaryLink | None = None
         self._retired: PrimaryLink | None = None
         """The connection to the last primary, kept while there is no other primary."""
@@ -201,16 +218,17 @@ class Forwarder:
     async def ask(self, call: OutgoingCall) -> tuple[Reply | None, bool]:
         """The primary's answer, and whether the call may have been carried out before. The answer
         is None if this process has become primary and has to carry out the call itself. Raises
-        NotPrimary or PrimaryLate."""
+        NotPrimary, DatabaseAway or PrimaryLate."""
         if self._is_full(call):
             self._refused += 1
             raise NotPrimary
         self._count(call, 1)
         if self._watching is None or self._watching.done():
+            self._failed_looks = 0
             self._watching = asyncio.create_task(self._watch(), name="lease watch")
         try:
             return await self._ask(call)
-        except (NotPrimary, PrimaryLate):
+        except (NotPrimary, DatabaseAway, PrimaryLate):
             self._refused += 1
             raise
         finally:
@@ -251,6 +269,9 @@ class Forwarder:
         repeated, tried = call.who.repeated, False
         while not self.is_ready():
             if self._link is None:
+                # Without the database nobody becomes primary, and nothing can be waited for.
+                if self._failed_looks >= FAILED_LOOKS:
+                    raise DatabaseAway
                 await self._wait_for_change(min(until, over))
                 continue
             sent = loop.time()
@@ -297,6 +318,7 @@ class Forwarder:
         else:
             if reply.header(AGAIN):
                 self.look_again()
+                self._key.note_refusal(link.address, reply.header(OUR_TIME))
             return reply
         self.look_again()
         return None
@@ -330,6 +352,8 @@ class Forwarder:
         """Follow the lease. No calls are sent to a primary that can't be reached; calls already
         sent to it are kept open until another process is primary."""
         row = await self._read_row()
+        if self._failed_looks >= FAILED_LOOKS:
+            self._tell()
         if row is not None and row.live and row.epoch != self._epoch:
             # This also applies when this process has taken over: the old primary may never answer.
             self._retire_link()
@@ -358,13 +382,16 @@ class Forwarder:
     async def _read_row(self) -> LeaseRow | None:
         try:
             async with asyncio.timeout(PATIENCE_SECONDS / 2):
-                return await self._read_lease()
+                row = await self._read_lease()
         except Exception as error:  # noqa: BLE001 - whatever it is, it is asked again
+            self._failed_looks += FAILED_LOOKS if isinstance(error, DatabaseSilent) else 1
             self._log.warning("lease_not_read", why=repr(error))
             return None
+        self._failed_looks = 0
+        return row
 
     async def _open_link(self, address: str) -> None:
-        link = self._retired or PrimaryLink(address)
+        link = self._retired or self.make_link(address)
         self._retired = link
         try:
             await link.reach()

@@ -24,6 +24,9 @@ STALE_SECONDS = 2.0
 """While the next version is being rendered, a newly opened page may show one of at most this
 age."""
 MOST_KEPT = 500
+FIXED_SECONDS = 3600.0
+"""How long a part is kept that depends on its key alone."""
+MOST_FIXED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,8 @@ class SharedParts:
         self._turns = turns
         self._kept: ExpiringCache[Hashable, _KeptPart] = ExpiringCache(clock, MOST_KEPT)
         self._working: SharedWork[Hashable, _KeptPart] = SharedWork()
+        self._fixed: ExpiringCache[Hashable, RenderedPart] = ExpiringCache(clock, MOST_FIXED)
+        self._fixing: SharedWork[Hashable, RenderedPart] = SharedWork()
         self.renderings = 0
 
     async def find_newest(
@@ -129,6 +134,19 @@ class SharedParts:
             if age < LEAST_SECONDS or soon or kept.position >= position():
                 return kept.part
         return (await self._work(key, position, render)).part
+
+    async def find_fixed(self, key: Hashable, render: Render) -> RenderedPart:
+        """A part that depends on its key alone, such as a page of the documentation."""
+        part = self._fixed.get(key)
+        if part is None:
+            part = await self._fixing(key, lambda: self._make_fixed(key, render))
+        return part
+
+    async def _make_fixed(self, key: Hashable, render: Render) -> RenderedPart:
+        part = await render()
+        self.renderings += 1
+        self._fixed.put(key, part, FIXED_SECONDS)
+        return part
 
     def forget(self, key: Hashable) -> None:
         """Drop a part, for a reader who has just changed something and wants to see it."""

@@ -1,4 +1,4 @@
-"""Serves `/worker/`: the wheel for workers and the scripts that install it."""
+"""Serves `/worker/`: the wheel for workers and the script that installs it."""
 
 import html
 import re
@@ -15,10 +15,10 @@ from rookery.web.faults import NotFound
 from rookery.web.scope import HANDOUT_PREFIX
 from rookery.web.wheel import PACKAGE, Wheel
 
-SCRIPTS = ("install.sh", "install.ps1")
+SCRIPT = "install.sh"
 FOLDER = PACKAGE / "worker" / "renewal"
 INSTALLATION = FOLDER / "installation.py"
-# Characters of an address that are safe between quotes in a script.
+# Characters of an address that are safe between quotes in the script.
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9._:\[\]/~-]+")
 
 
@@ -40,21 +40,21 @@ async def list_wheels(request: Request) -> Response:
 
 @runs(Domain.LOOP, "bytes read at the start")
 async def get_handout(request: Request) -> Response:
-    """The wheel, or a script that installs it."""
+    """The wheel, or the script that installs it."""
     wheel, name = site_of(request).wheel, request.path_params["name"]
     if name == wheel.name:
         headers = {"etag": f'"{wheel.sha256}"', "cache-control": "no-cache"}
         return Response(wheel.content, media_type="application/zip", headers=headers)
-    if name not in SCRIPTS:
+    if name != SCRIPT:
         raise NotFound
-    return PlainTextResponse(make_script(wheel, name, address_of(request)))
+    return PlainTextResponse(make_script(wheel, address_of(request)))
 
 
-def make_script(wheel: Wheel, name: str, server: str) -> str:
+def make_script(wheel: Wheel, server: str) -> str:
     """The script for machines that reach this server at this address. Raises NotFound."""
     if not _ADDRESS.fullmatch(server):
         raise NotFound
-    text = read_script(name)
+    text = read_script()
     values = {
         "SERVER": server,
         "WHEEL": wheel.name,
@@ -67,14 +67,8 @@ def make_script(wheel: Wheel, name: str, server: str) -> str:
     return text
 
 
-def read_scripts() -> None:
-    """Read all scripts into memory, so that no request has to."""
-    for name in SCRIPTS:
-        read_script(name)
-
-
 @cache
-def read_script(name: str) -> str:
-    """A script that contains the installation part."""
+def read_script() -> str:
+    """The script, which contains the installation part."""
     installation = INSTALLATION.read_text(encoding="utf-8").rstrip()
-    return (FOLDER / name).read_text(encoding="utf-8").replace("@INSTALLATION@", installation)
+    return (FOLDER / SCRIPT).read_text(encoding="utf-8").replace("@INSTALLATION@", installation)

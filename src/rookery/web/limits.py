@@ -152,6 +152,9 @@ class RequestBounds:
     body_seconds: float = 30.0
     """The time for a small body, or for the next piece of a large one."""
 
+    unread_seconds: float = 60.0
+    """How long a client may read nothing of what waits for it."""
+
     head_bytes: int = 32 * 1024
     headers: int = 100
     path_bytes: int = 8 * 1024

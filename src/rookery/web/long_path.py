@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from rookery.web.answers import answer_error, stopping_answer
+from rookery.web.answers import answer_error, outdated_answer, stopping_answer
 from rookery.web.bodies import KeptBody, cancel_on_leave
 from rookery.web.faults import RETRIED_AT_NEXT_PRIMARY, NotPrimary
 from rookery.web.forwarding import OutgoingCall
@@ -78,6 +78,9 @@ class LongPath:
         try:
             if self._site.lifecycle.stopping:
                 return await _send_response(stopping_answer(), id_header, scope, receive, send)
+            if info.forwarded is not None and info.forwarded.seconds_late:
+                answer = outdated_answer(self._site.clock.now())
+                return await _send_response(answer, id_header, scope, receive, send)
             self._hosts.check(scope)
             reply = await self._carry_out(endpoint, info, scope, receive)
         except asyncio.CancelledError:

@@ -9,8 +9,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.boundary.domains import Domain, runs
 from rookery.farm.command_keys import CommandKey
+from rookery.web.answers import busy_answer, outdated_answer
 from rookery.web.bodies import CheckedBody
-from rookery.web.internal_calls import FORWARDED, ForwardedCall, digest_body
+from rookery.web.internal_calls import (
+    FORWARDED,
+    ForwardedCall,
+    SignedRequest,
+    digest_body,
+    digest_credentials,
+)
 from rookery.web.limits import is_ipv4
 from rookery.web.scope import (
     Audience,
@@ -19,6 +26,7 @@ from rookery.web.scope import (
     audience_in,
     header,
     header_values,
+    headers_of,
     is_http,
     method_of,
     path_of,
@@ -34,6 +42,9 @@ from rookery.web.site import Site
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 BROKEN_OFF = 0
+MOST_WAITING = 1000
+"""How many requests of people may wait for their turn. Each holds memory, also after its client has
+left."""
 
 
 class RequestLog:
@@ -172,15 +183,18 @@ class RequestIdentifier:
         value = headers.get(FORWARDED)
         if value is None:
             return None
-        found = self._internal.verify("POST", target, headers.get(b"host", b""), value)
+        credentials = digest_credentials(headers.items())
+        request = SignedRequest("POST", target, headers.get(b"host", b""), credentials)
+        found = self._internal.verify(request, value)
         return found if found and found.has_body(digest_body(body)) else None
 
     def _forwarded(self, scope: Scope) -> ForwardedCall | None:
         values, hosts = header_values(scope, FORWARDED), header_values(scope, b"host")
         if len(values) != 1 or len(hosts) > 1:
             return None
-        host = hosts[0] if hosts else b""
-        return self._internal.verify(method_of(scope), target_of(scope), host, values[0])
+        host, credentials = hosts[0] if hosts else b"", digest_credentials(headers_of(scope))
+        request = SignedRequest(method_of(scope), target_of(scope), host, credentials)
+        return self._internal.verify(request, values[0])
 
     def _client(self, scope: Scope, peer: str) -> str:
         lines = header_values(scope, b"x-forwarded-for")
@@ -196,16 +210,33 @@ class RequestState:
         self.app = app
         self._identifier = RequestIdentifier(site, word)
         self._turns = site.turns
+        self._clock = site.clock
+        self._log = site.log
+        self._waiting = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if is_http(scope):
             info = self._identifier.identify(scope)
             set_request_info(scope, info)
+            if info.forwarded is not None and info.forwarded.seconds_late:
+                await outdated_answer(self._clock.now())(scope, receive, send)
+                return
             if info.audience is Audience.PERSON:
-                await self._turns.take()
+                if self._waiting >= MOST_WAITING:
+                    self._log.warning("request_refused", status=503, why="Overloaded")
+                    await busy_answer()(scope, receive, send)
+                    return
+                await self._wait_for_turn()
             if info.forwarded is not None:
                 receive = CheckedBody(info.forwarded, receive)
         await self.app(scope, receive, send)
+
+    async def _wait_for_turn(self) -> None:
+        self._waiting += 1
+        try:
+            await self._turns.take()
+        finally:
+            self._waiting -= 1
 
 
 def _is_secure(scope: Scope, through_proxy: bool) -> bool:

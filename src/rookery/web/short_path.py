@@ -103,6 +103,8 @@ class ShortPath:
         forwarded = self._identifier.verify(request.path.encode(), request.headers, request.body)
         if forwarded is None:
             client, proxied = self._identifier.client(peer, request.headers.get(b"x-forwarded-for"))
+        elif forwarded.seconds_late:
+            return None
         else:
             client, proxied = forwarded.client, True
             scheme = "https" if forwarded.secure else "http"

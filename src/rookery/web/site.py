@@ -26,6 +26,7 @@ from rookery.farm.instances import OtherInstances
 from rookery.farm.jobs import FleetJobs, Reachability
 from rookery.farm.privacy import Privacy
 from rookery.farm.read_values import Contribution
+from rookery.farm.source_rules import SourceRules
 from rookery.farm.statistics import Accounting, LateGames, SpeedKeeping, Speeds
 from rookery.farm.waiting import WaitingLine
 from rookery.files.access import FileAccess
@@ -33,7 +34,7 @@ from rookery.files.books import BookStore
 from rookery.files.disk import Disk
 from rookery.files.engine_files import NetStore, ProgramStore
 from rookery.files.game_insights import GameInsightsReader
-from rookery.files.games import GameStore
+from rookery.files.games import GameStore, read_spans
 from rookery.files.store import MB
 from rookery.files.worker_logs import LogStore
 from rookery.model.engine import EngineRecord
@@ -55,6 +56,7 @@ from rookery.people.profiles import Profiles
 from rookery.people.teams import Teams
 from rookery.people.users import User
 from rookery.people.worker_credentials import WorkerCredentials
+from rookery.people.worker_tokens import WorkerTokens
 from rookery.protocol.ed25519 import fingerprint
 from rookery.rules.answers import ComplaintWeight
 from rookery.rules.eligibility import Policy
@@ -128,7 +130,7 @@ class Site(LateParts):
             self.clock,
             self.log,
             policy=policy,
-            in_thread=self.threads.cpu,
+            in_thread=self.threads.cpu_always,
             is_held=is_primary,
         )
         self._make_people(storage, seal_key)
@@ -163,8 +165,9 @@ class Site(LateParts):
         self.audit = audit
         self.teams = Teams(storage.teams, storage.users, clock, audit)
         self.bearers = Bearers(storage.tokens, storage.users, clock)
+        worker_tokens = WorkerTokens(self.bearers, storage.tokens, clock)
         self.credentials = WorkerCredentials(
-            storage.users, passwords, self.bearers, clock, seal_key
+            storage.users, passwords, worker_tokens, clock, seal_key
         )
         self.accounts = Accounts(
             storage.users, storage.tokens, passwords, clock, secrets.token_bytes, audit
@@ -173,10 +176,16 @@ class Site(LateParts):
         self.sign_up = SignUp(self.accounts, is_open=self.settings.sign_up)
         self.login = Login(storage.users, passwords, clock)
         trust = TrustedUsers(
-            storage.statistics, clock, TrustRequirements.of_settings(self.settings)
+            storage.users,
+            storage.statistics,
+            clock,
+            TrustRequirements.of_settings(self.settings),
         )
+        self.fleet.primary.set_standing(trust.find_standing)
         self.trusts: Callable[[User], Awaitable[ComplaintWeight]] = trust
         self.fleet.primary.on_open(lambda term: self.credentials.adopt_seals(term.seals()))
+        remembering = Refresher(self.credentials.remember_recent_tokens, self.log)
+        self.fleet.primary.on_open(lambda _term: remembering.schedule())
 
     def _make_fleet(self, storage: Storage) -> None:
         fleet, clock = self.fleet, self.clock
@@ -190,6 +199,9 @@ class Site(LateParts):
             fleet.primary.engine_shares,
             storage.audit,
         )
+        self.engines.source_rules = SourceRules(
+            frozenset(self.settings.git_schemes), frozenset(self.settings.git_hosts)
+        )
         fleet.primary.set_run_refresher(self.engines.renewed)
         self.privacy = Privacy(self.engines, self.teams)
         self.speeds = Speeds()
@@ -197,7 +209,7 @@ class Site(LateParts):
         # Viewing a closed site is a use of an account and leaves no trace, so none counts as idle.
         idle_days = 0 if self.settings.login_to_view else self.settings.idle_account_days
         self.accounting = Accounting(storage.statistics, self.reads, clock, idle_days=idle_days)
-        self.fleet_jobs = FleetJobs(fleet, self.threads.cpu)
+        self.fleet_jobs = FleetJobs(fleet, self.threads.cpu_always)
         self.roster = MachineRoster(fleet, clock, self.threads.cpu)
         self.reachability = Reachability(fleet, self.is_primary)
         self.figures = FarmFigureReader(fleet, storage.figures, clock)
@@ -207,7 +219,7 @@ class Site(LateParts):
         self.other_instances: Callable[[], OtherInstances] = OtherInstances
         """The other processes that serve the same database."""
         self.activity_keeping = ActivityKeeping(
-            fleet, self.threads.cpu, lambda: self.other_instances().others > 0
+            fleet, self.threads.cpu_always, lambda: self.other_instances().others > 0
         )
         self.task_gate = Gate("request_task", self.settings.task_semaphore_size)
         self.event_gate = Gate("events", self.settings.event_streams)
@@ -229,7 +241,9 @@ class Site(LateParts):
             log=self.log,
             bridge=lambda: self.bridge,
         )
-        self.games = GameStore(storage.games, storage.files("games"), threads, clock)
+        kept = self.settings
+        spans = read_spans(kept.games_days, kept.long_games_days, kept.played_games_days)
+        self.games = GameStore(storage.games, storage.files("games"), threads, clock, spans)
         self.game_insights = GameInsightsReader(self.games, threads, clock)
         self.logs = LogStore(storage.worker_logs, storage.files("logs"), threads, clock)
         self.nets = NetStore(storage.nets, storage.files("nets"), threads, clock, limit=limit)
@@ -250,7 +264,7 @@ class Site(LateParts):
         self.commits = Commits(outside, threads, gate, seconds=ASKING_SECONDS)
         self.archives = Archives(outside, threads, log)
         self.diffs = Diffs(outside, threads, clock)
-        self.github_quota = outside.quota
+        self.github_quota, self.ask_github_quota = outside.quota, outside.ask_quota
         self.reviews = Reviews(
             findings,
             outside,
@@ -384,7 +398,7 @@ class Site(LateParts):
         self.changes.subscribe(Channel.USERS, sessions.forget, sessions.forget_all)
         forget = self.approvals.forget
         self.changes.subscribe(Channel.USERS, lambda _name: forget(), forget)
-        forget_changed_accounts(self.changes, self.credentials, self.bearers)
+        forget_changed_accounts(self.changes, self.credentials, self.bearers, self.log)
         refresh = Refresher(self.load, self.log)
         self.changes.subscribe(Channel.ENGINES, refresh.schedule, refresh.schedule)
         wake_standby = self.fleet.primary.wake_standby

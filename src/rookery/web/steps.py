@@ -18,6 +18,7 @@ from rookery.boundary.domains import Domain
 from rookery.boundary.offload import Threads
 from rookery.caches import SharedWork
 from rookery.clock import Clock
+from rookery.db.connecting import explain_storage
 from rookery.errors import Complaint
 from rookery.files.disk import Disk, DiskSpace
 from rookery.logs import Log
@@ -80,6 +81,8 @@ class StepRunner:
         except Complaint:
             raise
         except Exception as error:
+            if problem := explain_storage(error):
+                raise problem from error
             text = str(error) or type(error).__name__
             raise StepFailed(f"The start failed at {step.name}: {text}.") from error
         self._process.log.debug("step_up", step=step.name)

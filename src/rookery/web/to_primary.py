@@ -30,7 +30,13 @@ from rookery.web.faults import (
     OtherBody,
 )
 from rookery.web.forwarding import OutgoingCall, encode_headers
-from rookery.web.internal_calls import AGAIN, ForwardedCall, digest_body
+from rookery.web.internal_calls import (
+    AGAIN,
+    OUR_TIME,
+    ForwardedCall,
+    digest_body,
+    digest_credentials,
+)
 from rookery.web.inventory import endpoint_of
 from rookery.web.middleware import HEADERS
 from rookery.web.primary_link import Reply
@@ -70,6 +76,7 @@ _NOT_PASSED_ON = frozenset(
         b"transfer-encoding",
         b"x-request-id",
         AGAIN,
+        OUR_TIME,
     }
 )
 
@@ -101,6 +108,7 @@ def make_outgoing(
         ForwardedCall(info.request_id, info.client, info.secure, key, repeated),
         seconds,
         held,
+        digest_credentials(headers_of(scope)),
     )
 
 

@@ -34,6 +34,12 @@ def test_a_preset_fills_the_form_and_the_form_says_the_preset() -> None:
     assert read.fields["new_options"] == "Hash=256"
 
 
+def test_no_preset_of_stockfish_purges_by_itself() -> None:
+    ticked = [each.name for each in STOCKFISH.presets if laid(each.name).get("auto_purge")]
+    assert ticked == []
+    assert read_form({**laid("STC"), "new_tag": "idea"}).fields["auto_purge"] is False
+
+
 def test_another_preset_takes_the_kind_of_run_and_its_limit_with_it() -> None:
     preset = find_preset(STOCKFISH, "STC")
     assert preset is not None

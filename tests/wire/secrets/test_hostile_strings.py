@@ -106,8 +106,8 @@ RECIPE: Json = {
 }
 RECORD_FIELDS: Json = {
     "recipe": RECIPE,
-    "tools": [{"name": word("tool"), "version": word("tool-version")}],
-    "cpu_flags": [word("cpu-flag")],
+    "tools": [{"name": "make", "version": word("tool-version")}],
+    "cpu_flags": ["avx" + word("cpu-flag")],
     "systems": [word("engine-system")],
     "bench": {"command": words("bench-command")},
     "nets": {"use": "uci_option", "name": word("net-option"), "default": word("default-net")},
@@ -122,7 +122,7 @@ SHOWN = (
     *("new-tag", "base-tag", "new-message", "base-message", "info", "option", "uci-name"),
     *("uci-value", "stop", "parameter", "system", "architecture", "processor"),
     *("log", "failure", "directory", "variable-name", "variable-value", "command", "output"),
-    *("needed-compiler", "tool", "bench-command", "net-option", "default-net", "preset"),
+    *("needed-compiler", "tool-version", "bench-command", "net-option", "default-net", "preset"),
     *("program", "chat", "question", "answer", "token", "machine-block", "user-block"),
     *("hook", "diff", "subject", "comment", "repository"),
 )

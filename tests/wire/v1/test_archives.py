@@ -86,6 +86,14 @@ async def test_a_worker_is_sent_to_us_for_the_sources_of_a_mirrored_run(api: Api
     assert fetched.headers["content-type"] == "application/zip"
 
 
+async def test_workers_fetch_all_sources_from_us_where_the_settings_say_so(
+    packed: Packed, tmp_path: Path
+) -> None:
+    async with open_api(archiver=packed, files=tmp_path, mirror_sources=True) as api:
+        await api.submitted(BORIS)
+        assert (await api.get(PLACE)).content == b"PK sources"
+
+
 async def test_submodules_that_are_missing_are_told(api: Api, packed: Packed) -> None:
     packed.missing = ("lib/\u00e4\n (there is no host example.invalid)",)
     made = await api.post("/api/v1/runs", BORIS, body(mirrored=True))

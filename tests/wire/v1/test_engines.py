@@ -49,6 +49,14 @@ async def test_an_engine_is_written_read_and_removed(api: Api) -> None:
     assert (await api.get("/api/v1/engines/Ethereal")).status_code == 404
 
 
+@pytest.mark.parametrize("source", ["--upload-pack=x", "ext::sh -c x", "ssh://git@127.0.0.1/x"])
+async def test_a_source_that_is_none_is_refused_with_its_field(api: Api, source: str) -> None:
+    refused = await put(api, {"name": "Tiny", "source": source})
+    assert refused.status_code == 400
+    assert "source: " in refused.json()["error"]
+    assert (await api.get("/api/v1/engines/Tiny")).status_code == 404
+
+
 async def test_not_everybody_may_write(api: Api) -> None:
     assert (await api.visitor.put("/api/v1/engines/Ethereal", json=ETHEREAL)).status_code == 401
     assert (await put(api, ETHEREAL, OLGA)).status_code == 403

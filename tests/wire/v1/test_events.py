@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
+import anyio
 import msgspec
 import pytest
 from starlette.routing import Route
@@ -155,7 +156,8 @@ async def test_a_reader_that_does_not_read_gets_the_last_state_when_it_does(api:
 async def test_there_is_an_end_to_how_many_streams_there_are() -> None:
     async with open_api(event_streams=1) as api:
         async with reading(api.app, EVENTS):
-            answer = await api.get(EVENTS)
+            with anyio.fail_after(10):
+                answer = await api.get(EVENTS)
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
         async with reading(api.app, EVENTS) as reader:
             assert reader.status == 200

@@ -66,9 +66,12 @@ async def test_what_is_too_large_is_refused_and_leaves_nothing(api: Api, tmp_pat
     assert await files_below(tmp_path, api) == 0
 
 
-async def test_a_text_is_no_program(api: Api, tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"# Readme\n", b"MZ\x90\x00 for Windows"])
+async def test_what_no_machine_can_play_is_no_program(
+    content: bytes, api: Api, tmp_path: Path
+) -> None:
     headers = dict(await api.headers(OLGA))
-    answer = await api.visitor.post("/api/v1/binaries", content=b"# Readme\n", headers=headers)
+    answer = await api.visitor.post("/api/v1/binaries", content=content, headers=headers)
     assert answer.status_code == 400
     assert "This file is not a program" in answer.json()["error"]
     assert await files_below(tmp_path, api) == 0

@@ -71,6 +71,25 @@ async def test_accounts_take_a_token_for_admin(api: Api, wish: Json) -> None:
     assert (await patch(api, "sven", wish)).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("scope", "shown"), [(Scope.READ, False), (Scope.APPROVE, True), (Scope.ADMIN, True)]
+)
+async def test_what_approvers_see_of_accounts_takes_a_token_for_more_than_reading(
+    api: Api, scope: Scope, shown: bool
+) -> None:
+    await api.visitor.post("/api/v1/users", json=ADA)
+    scopes = frozenset({Scope.READ, scope})
+    headers = {"authorization": f"Bearer {await api.token(BORIS, scopes)}"}
+    one = (await api.visitor.get("/api/v1/users/sven", headers=headers)).json()
+    listed = (await api.visitor.get("/api/v1/users", headers=headers)).json()["users"]
+    for found in (one, next(each for each in listed if each["name"] == "sven")):
+        told = {"blocked", "pending", "machine_limit", "groups"} & found.keys()
+        assert bool(told) is shown
+    waiting = await api.visitor.get("/api/v1/users/ada", headers=headers)
+    assert (waiting.status_code == 200) is shown
+    assert ("ada" in [each["name"] for each in listed]) is shown
+
+
 async def test_somebody_is_made_an_approver(api: Api) -> None:
     assert entry(await patch(api, "sven", {"groups": ["approvers"]})).groups == (APPROVERS,)
 

@@ -16,12 +16,14 @@ from rookery.model.plan import Plan
 from rookery.model.run import Run, create
 from rookery.model.task import Results
 from rookery.rules.eligibility import Policy
+from rookery.settings import Settings
 from tests.fakes import HandClock
 from tests.makers import BOSS, make_plan, run_id, sprt
 from tests.twins.farm import MemoryStore
-from tests.twins.people import MemoryUsers
+from tests.twins.people import MemoryTokens, MemoryUsers
 from tests.twins.sites import (
     PASSWORD,
+    SETTINGS,
     SIMULATED,
     MemorySite,
     OpenSite,
@@ -154,10 +156,12 @@ async def open_farm(
     clock: HandClock | None = None,
     store: MemoryStore | None = None,
     policy: Policy = SIMULATED,
+    tokens: MemoryTokens | None = None,
+    settings: Settings = SETTINGS,
 ) -> AsyncIterator[ServedFarm]:
     """With a user named wanda who may have many machines."""
     users, clock = users or MemoryUsers(), clock or HandClock()
-    site = make_site(users=users, clock=clock, store=store, policy=policy)
+    site = make_site(settings, users=users, clock=clock, store=store, policy=policy, tokens=tokens)
     if await users.by_name("wanda") is None:
         await users.save(replace(await make_user(site, "wanda"), machine_limit=100))
     async with open_site(site) as opened:

@@ -302,3 +302,28 @@ async def test_whoever_is_named_at_the_end_of_a_large_body_must_be_known_too(
     twice = json.dumps(body).encode().replace(b"passwort", b"password")
     assert (await worker.send("upload_pgn", twice)).status_code == 401
     assert not farm.parts.pgns.rows
+
+
+async def test_a_noisy_worker_gets_fixed_nodes_and_nothing_on_the_clock(farm: ServedFarm) -> None:
+    await farm.submit("timed")
+    noisy = farm.worker(rookery={"version": "1", "noisy": True})
+    assert (await noisy.request_task())["task_waiting"] is False
+    nodes = await farm.submit("nodes", plan=make_plan(tc="N=1000"))
+    assert (await noisy.request_task())["run"]["_id"] == nodes.id
+
+
+async def test_an_official_worker_plays_on_the_clock(farm: ServedFarm) -> None:
+    timed = await farm.submit("timed")
+    assert (await farm.worker().request_task())["run"]["_id"] == timed.id
+
+
+async def test_a_run_that_no_machine_can_play_is_stopped_after_two(farm: ServedFarm) -> None:
+    await make_user(farm.parts, "boris")
+    await farm.submit()
+    for name in ("wanda", "boris"):
+        assert not farm.stored().status.failed
+        worker = farm.worker(name, rookery={"version": "1"})
+        await worker.request_task()
+        message = "The server has no net nn-1.nnue."
+        await worker.call("failed_task", message=message, rookery={"blame": "run"})
+    assert farm.stored().status.failed

@@ -4,11 +4,14 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
 from rookery.web.on_uvicorn import UvicornServer
 from rookery.web.serving import ListenAddress, bind_socket
+from rookery.web.uvicorn_connection import LimitedHttp
+from tests.eventually import eventually
 from tests.makers import pairs
 from tests.wire.worker.farm import Answer, ServedFarm, Worker, open_farm, stats
 
@@ -18,9 +21,23 @@ pytestmark = pytest.mark.anyio
 class Line:
     """A connection on which a worker writes its requests as it likes."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: UvicornServer
+    ) -> None:
         self.reader = reader
         self.writer = writer
+        self._server = server
+
+    @property
+    def open_connections(self) -> int:
+        return self._server.connections()
+
+    @property
+    def served(self) -> LimitedHttp:
+        """The server's end of this connection."""
+        (connection,) = self._server._server.server_state.connections
+        assert isinstance(connection, LimitedHttp)
+        return connection
 
     async def answer(self) -> tuple[int, dict[str, str], Answer]:
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
@@ -40,8 +57,11 @@ def update(worker: Worker, wins: int) -> bytes:
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[tuple[ServedFarm, Worker, Line]]:
+async def served(
+    unread_seconds: float = 60.0,
+) -> AsyncIterator[tuple[ServedFarm, Worker, Line]]:
     async with open_farm() as farm:
+        farm.parts.limits = replace(farm.parts.limits, unread_seconds=unread_seconds)
         await farm.submit()
         worker = farm.worker()
         await worker.request_task()
@@ -49,7 +69,7 @@ async def served() -> AsyncIterator[tuple[ServedFarm, Worker, Line]]:
         listening = bind_socket(ListenAddress("127.0.0.1", 0))
         serving = asyncio.create_task(server.serve(listening, listens.set))
         await listens.wait()
-        line = Line(*await asyncio.open_connection(*listening.getsockname()))
+        line = Line(*await asyncio.open_connection(*listening.getsockname()), server)
         try:
             yield farm, worker, line
         finally:
@@ -71,6 +91,27 @@ async def test_a_call_that_comes_whole_is_answered_like_any_other() -> None:
         assert again == 200
         assert headers.keys() == in_pieces.keys() | {"date"}
         assert headers["x-request-id"] != in_pieces["x-request-id"]
+
+
+async def test_answers_that_nobody_reads_are_not_piled_up() -> None:
+    async with served() as (_, worker, line):
+        whole = raw("beat", worker.body(**worker.ids))
+        line.writer.write(whole)
+        await line.answer()
+        line.served.pause_writing()  # as the transport does when much waits for the client
+        line.writer.write(whole)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await line.reader.readexactly(1)
+        line.served.resume_writing()
+        assert (await line.answer())[0] == 200
+
+
+async def test_who_reads_nothing_is_given_up() -> None:
+    async with served(unread_seconds=0.2) as (_, _, line):
+        line.writer.write(b"GET /login HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2_000)
+        await eventually(lambda: line.open_connections == 1)
+        await eventually(lambda: line.open_connections == 0)
 
 
 async def test_what_is_unusual_goes_the_long_way_on_the_same_connection() -> None:

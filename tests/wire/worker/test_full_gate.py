@@ -1,10 +1,12 @@
 """Nobody waits in a queue for a task (pitfall 34), nor for the passwords of strangers."""
 
+import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from rookery.people.users import Scope, mint
 from tests.wire.worker.farm import ServedFarm
 
 pytestmark = pytest.mark.anyio
@@ -28,6 +30,16 @@ async def test_a_full_gate_is_told_at_once(farm: ServedFarm) -> None:
 async def test_a_full_gate_lets_in_whose_password_was_right_before(farm: ServedFarm) -> None:
     worker = farm.worker()
     await worker.version()
-    farm.clock.move(minutes=2)
+    farm.parts.credentials.forget("wanda")
+    with full_gate(farm):
+        assert "info" not in await worker.request_task()
+
+
+async def test_a_full_gate_lets_in_a_token_which_needs_no_hashing(farm: ServedFarm) -> None:
+    scopes, now = frozenset({Scope.WORKER}), farm.clock.now()
+    minted = mint("wanda", scopes, now=now, chance=secrets.token_bytes)
+    await farm.parts.tokens.add(minted.token)
+    worker = farm.worker()
+    worker.password = minted.secret
     with full_gate(farm):
         assert "info" not in await worker.request_task()

@@ -14,7 +14,7 @@ from rookery.farm.views import NO_SPEED, RunSpeed
 from rookery.model.run import Run
 from rookery.model.task import Task
 from rookery.protocol.actions import document_of, parse_action_filter
-from rookery.protocol.codec import WireFault, encode
+from rookery.protocol.codec import encode
 from rookery.protocol.user_queries import (
     PAGE_SIZE,
     FinishedQuery,
@@ -77,10 +77,8 @@ async def list_actions(request: Request) -> Response:
     site = site_of(request)
     sight = site.privacy.sight(await find_reader(request, site))
     body = await read_body(request.receive)
-    try:
+    with translated_errors():
         wanted = parse_action_filter(body)
-    except WireFault:
-        return _answer((), OPEN_TO_ALL)
     async with site.search_places.enter():
         found = await site.reads.actions(wanted, sight=sight)
     return _answer([*map(document_of, found)], OPEN_TO_ALL)

@@ -135,7 +135,7 @@ async def revoke_own_token(site: Site, bearer: Bearer, token_id: str) -> Token:
         raise Forbidden(str(refused)) from None
     # Have effect here at once, without waiting for the announcement.
     site.bearers.forget_all()
-    site.credentials.forget_tokens()
+    site.credentials.tokens.forget(token_id)
     return revoked
 
 

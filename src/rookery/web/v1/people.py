@@ -61,7 +61,7 @@ async def create_user(request: Request) -> Response:
 async def list_users(request: Request) -> Response:
     site = site_of(request)
     bearer = await require_bearer(request, site.bearers, Scope.READ, Scope.ADMIN)
-    for_approver = bearer.actor.approver
+    for_approver = _looks_after_accounts(bearer)
     known = [user for user in await site.users.list_all() if for_approver or not user.pending]
     shown = (make_user_entry(user, to_approver=for_approver) for user in known)
     return json_answer(people.UserList(users=tuple(shown)))
@@ -75,7 +75,7 @@ async def get_user(request: Request) -> Response:
     name = _name(request)
     with translated_errors():
         user = await site.users.by_name(name)
-        full = is_approver(bearer.user) or bearer.user.name == name
+        full = _looks_after_accounts(bearer) or bearer.user.name == name
         if user is None or (user.pending and not full):
             raise UnknownUser(name)
     return json_answer(make_user_entry(user, to_approver=full))
@@ -129,6 +129,11 @@ async def _require_approver(request: Request) -> Bearer:
 
 def _answer(user: User) -> Response:
     return json_answer(make_user_entry(user, to_approver=True))
+
+
+def _looks_after_accounts(bearer: Bearer) -> bool:
+    """Whether an approver asks, with a token that is for more than reading."""
+    return is_approver(bearer.user) and not bearer.scopes.isdisjoint({Scope.APPROVE, Scope.ADMIN})
 
 
 def make_user_entry(user: User, *, to_approver: bool) -> people.UserEntry:

@@ -155,7 +155,7 @@ def make_summary(run: Run) -> v1.RunSummary:
         cores=tally.cores,
         results=tally.results,
         llr=to_finite(kind.state.llr) if isinstance(kind, SprtTest) else UNSET,
-        decided_by=status.sole or UNSET,
+        decided_by=status.decided_by or UNSET,
         info=plan.info,
     )
 

@@ -15,13 +15,15 @@ from starlette.types import Receive, Scope, Send
 
 from rookery.boundary.domains import declaration_of
 from rookery.errors import message_in_docstring
+from rookery.farm.views import UnknownRun
 from rookery.model.run import RunFault
 from rookery.people.login import LoginRefused, Throttled
 from rookery.people.worker_credentials import VerifiedUser
 from rookery.protocol.codec import Reader, TooLarge, WireFault, encode_timed
 from rookery.protocol.worker_answers import WorkerAnswer
 from rookery.protocol.worker_heads import HEAD_BYTES, scan_head
-from rookery.protocol.worker_requests import CREDENTIALS, Credentials, TaskRequest
+from rookery.protocol.worker_requests import CREDENTIALS, Credentials, TaskCall, TaskRequest
+from rookery.rules.answers import HeldTask
 from rookery.web.bodies import check_connected, decode_body, next_message, read_pieces
 from rookery.web.faults import NotPrimary, TooManyRequests
 from rookery.web.scope import body_in, has_more, header, method_of, request_info_of
@@ -209,6 +211,25 @@ class WorkerCall(Generic[R]):
         if isinstance(request, _Unreadable):
             raise request.fault
         return request, verified_caller(scope, verified, self.site.teams.of)
+
+    async def held_task(self, request: TaskCall, caller: VerifiedCaller) -> HeldTask:
+        """The task that a request is about; raises UnknownRun as `check_sight` does."""
+        call = self.machines.call(request, caller)
+        await self.check_sight(call, caller)
+        return call
+
+    async def check_sight(self, call: HeldTask, caller: VerifiedCaller) -> None:
+        """Raises UnknownRun for a task of others on a run that the caller may not see, so that
+        private runs can't be told from runs that don't exist."""
+        site, user = self.site, caller.user.name
+        if not site.privacy.hidden(user):
+            return
+        run = await site.fleet.views.run(call.run)
+        if run is None or site.privacy.may_see(user, run):
+            return
+        task = await site.fleet.views.task(call.run, call.task)
+        if task is None or task.machine.user != user:
+            raise UnknownRun(run=call.run)
 
     async def _read_head(self, scope: Scope, receive: Receive) -> PartialBody:
         if method_of(scope) != "POST":

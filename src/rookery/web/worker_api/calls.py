@@ -24,8 +24,10 @@ from rookery.model.kinds import Report
 from rookery.model.task import Provenance
 from rookery.people.login import LoginRefused
 from rookery.people.worker_credentials import VerifiedUser
+from rookery.people.worker_tokens import is_worker_token
 from rookery.protocol import worker_requests
 from rookery.protocol.worker_answers import (
+    NOISE,
     OFFICIAL_VERSION,
     PARTS,
     WAITING,
@@ -70,7 +72,7 @@ def normalize_complaint(message: str, bench: int = 0) -> str:
     return f"wrong bench: {bench}" if bench else message
 
 
-FEATURES = ("abilities", "provenance", "make_spsa_slots", "failure_logs", PARTS, WAITING)
+FEATURES = ("abilities", "provenance", "make_spsa_slots", "failure_logs", PARTS, WAITING, NOISE)
 BUSY = make_waiting_answer("the server is busy; try again later")
 _NOT_STOPPED = {
     StopAnswer.FINISHED: "the run is finished already",
@@ -139,9 +141,11 @@ class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
             return BUSY
 
     async def verify_unknown(self, name: str, password: str, client: str) -> VerifiedUser:
-        # A user who was verified before needs no place: only a row is read again.
+        # Who was verified before, or sends a token, needs no place: only rows are read.
         if known := await self.site.credentials.reread(name, password):
             return known
+        if is_worker_token(password):
+            return await super().verify_unknown(name, password, client)
         with self.site.task_gate.enter():
             return await super().verify_unknown(name, password, client)
 
@@ -197,7 +201,7 @@ class UpdateTaskCall(WorkerCall[worker_requests.UpdateTask]):
     async def act(
         self, request: worker_requests.UpdateTask, caller: VerifiedCaller
     ) -> WorkerAnswer:
-        call = self.machines.call(request, caller)
+        call = await self.held_task(request, caller)
         report, provenance = self._read_report(request, call)
         answer = await self.site.fleet.update_task(call, report, provenance)
         if answer is OVER and (games := await self.site.late_games.credit(call, report)):
@@ -209,11 +213,11 @@ class UpdateTaskCall(WorkerCall[worker_requests.UpdateTask]):
     ) -> PendingAnswer | None:
         call = self.machines.call(request, caller)
         fleet = self.site.fleet
-        if not fleet.is_active(call):
-            return None
         report, provenance = self._read_report(request, call)
         act = task_update_act(call, report, provenance, fleet.activity)
         verdict, committed = fleet.primary.decide(act)
+        if verdict is OVER:
+            return None  # nothing was changed; perhaps there are late games to credit
         return outgoing.task_alive_answer(verdict), committed
 
     def _read_report(
@@ -241,7 +245,7 @@ class BeatCall(WorkerCall[worker_requests.TaskCall]):
     reader = worker_requests.BEAT
 
     async def act(self, request: worker_requests.TaskCall, caller: VerifiedCaller) -> WorkerAnswer:
-        call = self.machines.call(request, caller)
+        call = await self.held_task(request, caller)
         return outgoing.task_alive_answer(await self.site.fleet.beat(call))
 
     def act_at_once(
@@ -264,7 +268,7 @@ class RequestSpsaCall(WorkerCall[worker_requests.RequestSpsa]):
     async def act(
         self, request: worker_requests.RequestSpsa, caller: VerifiedCaller
     ) -> WorkerAnswer:
-        call = self.machines.call(request, caller)
+        call = await self.held_task(request, caller)
         slots = 0 if request.rookery is UNSET else request.rookery.slots
         return outgoing.spsa_answer(await self.site.fleet.request_spsa(call, slots=slots))
 
@@ -279,8 +283,10 @@ class FailedTaskCall(WorkerCall[worker_requests.FailedTask]):
     async def act(
         self, request: worker_requests.FailedTask, caller: VerifiedCaller
     ) -> WorkerAnswer:
-        call = self.machines.call(request, caller)
-        answer = await self.site.fleet.fail_task(call, request.message)
+        call = await self.held_task(request, caller)
+        hopeless = request.rookery is not UNSET and request.rookery.blame == "run"
+        weight = await self.site.trusts(caller.user) if hopeless else None
+        answer = await self.site.fleet.fail_task(call, request.message, weight)
         if answer is DONE:
             await self.site.logs.store(call, "failed_task", incoming.log_of(request.rookery))
         return outgoing.end_answer(answer)
@@ -296,7 +302,7 @@ class StopRunCall(WorkerCall[worker_requests.FailedTask]):
     async def act(
         self, request: worker_requests.FailedTask, caller: VerifiedCaller
     ) -> WorkerAnswer:
-        call = self.machines.call(request, caller)
+        call = await self.held_task(request, caller)
         bench = 0 if request.rookery is UNSET else request.rookery.bench
         log = incoming.log_of(request.rookery)
         if log and (await self.site.fleet.views.own_task(call)).active:
@@ -320,7 +326,7 @@ class UploadPgnCall(WorkerCall[worker_requests.UploadPgn]):
     reader = worker_requests.UPLOAD_PGN
 
     async def act(self, request: worker_requests.UploadPgn, caller: VerifiedCaller) -> WorkerAnswer:
-        task = await self.site.fleet.views.own_task(self.machines.call(request, caller))
+        task = await self.site.fleet.views.own_task(await self.held_task(request, caller))
         await self.site.games.upload(task, request.pgn)
         return EndAnswer()
 
@@ -332,7 +338,7 @@ class UploadPgnCall(WorkerCall[worker_requests.UploadPgn]):
         pieces = _prepend(first, read_rest(body, receive))
         async with self.site.games.receive(pieces, text) as draft:
             request, caller = await self.decode_request(scope, text.envelope())
-            task = await self.site.fleet.views.own_task(self.machines.call(request, caller))
+            task = await self.site.fleet.views.own_task(await self.held_task(request, caller))
             await self.site.games.keep_received(task, draft, text.size)
         return EndAnswer()
 
@@ -349,6 +355,7 @@ class WorkerLogCall(WorkerCall[worker_requests.WorkerLog]):
         call = None
         if request.run_id is not UNSET and request.task_id is not UNSET:
             call = HeldTask(request.run_id, request.task_id, machine)
+            await self.check_sight(call, caller)
         await self.site.fleet.log_message(machine, request.message, call)
         if call is not None:
             await self.site.logs.store(call, "worker_log", incoming.log_of(request.rookery))
@@ -377,6 +384,8 @@ CALLS: tuple[type[WorkerCall[Any]], ...] = (
 def worker_routes(site: Site) -> list[Route]:
     """The routes of the nine calls, on one site."""
     machines = MachineCache(mind_quota=site.settings.mind_github_quota)
+    # After a loss the working set has machines of its own, and both would be kept.
+    site.fleet.primary.on_loss(machines.forget_all)
     payloads = Payloads(site.engines.record_for_worker)
     endpoints = [call(site, machines, payloads) for call in CALLS]
     return [Route(call.path, call, methods=["POST"]) for call in endpoints]

@@ -93,6 +93,10 @@ class MachineCache:
             del self._known[next(iter(self._known))]
         return machine
 
+    def forget_all(self) -> None:
+        """Gives the memory back; each worker's next call describes its machine again."""
+        self._known.clear()
+
     def call(self, request: worker_requests.TaskCall, caller: VerifiedCaller) -> HeldTask:
         return HeldTask(request.run_id, request.task_id, self.machine(request.worker_info, caller))
 

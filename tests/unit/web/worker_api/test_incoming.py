@@ -58,3 +58,10 @@ def test_machines_are_forgotten_before_there_are_too_many() -> None:
     first = machines.machine(info(), CALLER)
     machines.machine(info(key="deadbeef"), CALLER)
     assert machines.machine(info(), CALLER) is not first
+
+
+def test_all_machines_are_forgotten_to_give_their_memory_back() -> None:
+    machines = MachineCache(mind_quota=True)
+    first = machines.machine(info(), CALLER)
+    machines.forget_all()
+    assert machines.machine(info(), CALLER) is not first
