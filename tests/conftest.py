@@ -30,8 +30,8 @@ def pytest_collection_finish() -> None:
 
 def pytest_configure() -> None:
     """Makes sure that tests for the other HTTP server don't pass on uvicorn unnoticed."""
-    if os.environ.get("ROOKERY_HTTP") == "mongoose":
-        from rookery.web.on_mongoose import why_unavailable
+    if os.environ.get("ROOKERY_HTTP") == "rookery-asgi":
+        from rookery.web.on_rookery_asgi import why_unavailable
 
         if (why := why_unavailable()) is not None:
-            pytest.exit(f"ROOKERY_HTTP=mongoose: {why}", returncode=1)
+            pytest.exit(f"ROOKERY_HTTP=rookery-asgi: {why}", returncode=1)

@@ -24,6 +24,7 @@ IMPORTED = (
     "rookery.cli.login",
     "rookery.cli.match",
     "rookery.cli.net",
+    "rookery.app.run",
     "rookery.cli.serve",
     "rookery.cli.token",
     "rookery.cli.up",

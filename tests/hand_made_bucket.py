@@ -29,6 +29,8 @@ class HandMadeBucket:
     port: int = 0
     bytes_a_second: float = 0.0
     """The rate at which uploads are read; 0 for no limit."""
+    seconds_to_answer: float = 0.0
+    """How long a request for an object waits for its answer."""
     may_list: bool = True
     """Whether listing is allowed; without it, a missing object is answered as a forbidden one."""
     denied: set[str] = field(default_factory=set)
@@ -46,6 +48,7 @@ class _Answers(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         key, _ = self._read_target()
+        time.sleep(self.bucket.seconds_to_answer)
         found = self.bucket.objects.get(key)
         if key in self.bucket.denied or (found is None and not self.bucket.may_list):
             self._answer(403, DENIED)

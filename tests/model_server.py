@@ -10,14 +10,16 @@ TOKENS = ("Razoring", " was", " tried", " [1]", " and", " failed", " [99]", ".")
 ANSWER = "Razoring was tried [1] and failed ."
 """The answer of the model, without the citation of a nonexistent passage."""
 
+LATE_SECONDS = 2.5
+
 
 @dataclass(slots=True)
 class FakeModel:
     """How the next calls are answered, and what happened to the last ones."""
 
     manner: str = "whole"
-    """`whole`, `breaks`, `garbage`, `hangs`, `silent`, `refuses`, `reports` or `dribbles`; several,
-    separated by commas, are used in sequence."""
+    """`whole`, `breaks`, `garbage`, `hangs`, `silent`, `late`, `refuses`, `reports` or `dribbles`;
+    several, separated by commas, are used in sequence."""
     pause: float = 0.0
     url: str = ""
     bodies: list[dict[str, object]] = field(default_factory=list)
@@ -54,6 +56,8 @@ class FakeModel:
         if manner == "silent":
             await reader.read()
             return
+        if manner == "late" and await self._is_left(reader):
+            return
         status = "500 Oh no" if manner == "refuses" else "200 OK"
         kind = "Content-Type: text/event-stream"
         writer.write(f"HTTP/1.1 {status}\r\n{kind}\r\nConnection: close\r\n\r\n".encode())
@@ -61,6 +65,13 @@ class FakeModel:
             writer.write(b'{"error": "the key sk-123 is wrong"}')
             return
         await self._tokens(manner, reader, writer)
+
+    async def _is_left(self, reader: asyncio.StreamReader) -> bool:
+        """Whether the caller leaves while it waits."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LATE_SECONDS):
+                return await reader.read() == b""
+        return False
 
     async def _tokens(
         self, manner: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

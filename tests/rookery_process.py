@@ -62,6 +62,9 @@ class RookeryProcess:
         lines = self._log.read_text().splitlines()
         return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
 
+    def logged_bytes(self) -> int:
+        return self._log.stat().st_size
+
     def until(self, event: str, count: int = 1) -> dict[str, object]:
         """Waits until the event was logged `count` times and returns it; fails if the process ends
         before."""
@@ -131,6 +134,7 @@ def environment(*, detect: bool = True) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("ROOKERY_") or k in PASSED_ON}
     # Nothing is fetched from the internet, so no start waits for it.
     fixed = {"PYTHONPATH": SOURCES, "ROOKERY_FRONT_END": "0", "ROOKERY_BOOKS_REPOSITORY": "off"}
+    fixed |= {"ROOKERY_GITHUB_API": "http://127.0.0.1:1"}
     return kept | fixed | {"ROOKERY_DETECT_BLOCKING": str(int(detect))}
 
 

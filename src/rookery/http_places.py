@@ -17,6 +17,11 @@ write IPv4 addresses, such as ::127.0.0.1, ::ffff:0:127.0.0.1 and 64:ff9b:1::/48
 networks."""
 
 
+NOT_FOR_ALL = (ipaddress.ip_network("192.0.0.0/24"), ipaddress.ip_network("192.88.99.0/24"))
+"""Special networks with addresses that Python takes for public: a cloud's metadata service has one
+of the first, and the relays of the second are gone."""
+
+
 def is_web_address(address: str) -> bool:
     try:
         place = urlsplit(address)
@@ -36,7 +41,8 @@ def is_public(address: str) -> bool:
         if inner:
             return is_public(str(inner))
         return found in GLOBAL_UNICAST and found.is_global
-    return found.is_global and not found.is_multicast
+    special = found.is_multicast or any(found in network for network in NOT_FOR_ALL)
+    return found.is_global and not special
 
 
 def is_loopback(host: str) -> bool:

@@ -2,20 +2,28 @@
 
 A call of a logger puts a dictionary into a bounded queue; rendering and writing happen in the
 writer thread, so that a slow disk or terminal never blocks the event loop. When the queue is full
-the line is dropped and counted, and the count is logged as soon as there is room.
+the line is dropped and counted, and the count is logged as soon as there is room. Of lines of the
+same kind only the first ones of each period are written, and the others are counted.
 """
 
 import logging
 import queue
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Protocol, TextIO
 
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
 QUEUE_LINES = 10_000
+MOST_REPEATED = 50
+PERIOD_SECONDS = 10.0
+EACH_WRITTEN = frozenset({"request", "logged_in", "signed_up"})
+"""Events of which every line is written: who wants an access log, or to know who came, wants all of
+it."""
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 Render = Callable[[EventDict], str]
@@ -42,13 +50,50 @@ class SilentLog:
     info = warning = error = debug
 
 
+Kind = tuple[object, object, object]
+"""Of which kind a line is: its event, its level and, if it says that, why."""
+
+
+class Repeats:
+    """Counts lines by kind. A flood of one mistake then neither fills the disk nor hides others."""
+
+    def __init__(self, most: int = MOST_REPEATED) -> None:
+        self._most = most
+        self._counts: Counter[Kind] = Counter()
+
+    def admit(self, event: EventDict) -> bool:
+        """Count a line. Returns whether it is one of the first of its kind."""
+        if event["event"] in EACH_WRITTEN:
+            return True
+        kind = event["event"], event.get("level"), event.get("why")
+        self._counts[kind] += 1
+        return self._counts[kind] <= self._most
+
+    def end_period(self) -> Iterator[EventDict]:
+        """Begin to count anew. The lines that tell of those left out."""
+        counted, self._counts = self._counts, Counter()
+        for (event, level, why), count in counted.items():
+            if count > self._most:
+                said = {} if why is None else {"why": why}
+                left_out = {"of": event, **said, "count": count - self._most}
+                yield {"event": "log_lines_left_out", "level": level, **left_out}
+
+
 class LogWriter:
     """The queue and the thread that empties it."""
 
-    def __init__(self, out: TextIO, render: Render, lines: int = QUEUE_LINES) -> None:
+    def __init__(
+        self,
+        out: TextIO,
+        render: Render,
+        lines: int = QUEUE_LINES,
+        period: float = PERIOD_SECONDS,
+    ) -> None:
         self._out = out
         self._render = render
         self._lines = lines
+        self._period = period
+        self._repeats = Repeats()
         # SimpleQueue.put never blocks, which Queue.put_nowait does for its lock.
         self._queue: queue.SimpleQueue[EventDict | None] = queue.SimpleQueue()
         self._dropped = 0
@@ -69,10 +114,27 @@ class LogWriter:
             self._queue.put(event)
 
     def _write_all(self) -> None:
-        while (event := self._queue.get()) is not None:
-            self._write(event)
+        until = time.monotonic() + self._period
+        while (event := self._take(until)) is not None:
+            if event and self._repeats.admit(event):
+                self._write(event)
             if self._dropped and self._queue.qsize() < self._lines:
                 self._report_dropped()
+            if time.monotonic() >= until:
+                until = time.monotonic() + self._period
+                self._report_left_out()
+        self._report_left_out()
+
+    def _take(self, until: float) -> EventDict | None:
+        """The next line; an empty one at the end of the period, None at the end of all."""
+        try:
+            return self._queue.get(timeout=max(0.0, until - time.monotonic()))
+        except queue.Empty:
+            return {}
+
+    def _report_left_out(self) -> None:
+        for event in self._repeats.end_period():
+            self._write(_stamp(None, "", event))
 
     def _report_dropped(self) -> None:
         lost, self._dropped = self._dropped, 0

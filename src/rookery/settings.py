@@ -95,6 +95,9 @@ class Settings:
     upload_mb: int = 512
     upload_quota_mb: int = 20_000
     disk_reserve_mb: int = 256
+    games_days: int = 1
+    long_games_days: int = 10
+    played_games_days: int = 50
     files_url: str | None = None
     files_old_url: str | None = None
     files_seconds: int = 8
@@ -120,19 +123,13 @@ class Settings:
     ask_model_url: str = ""
     ask_model: str = ""
     ask_api_key: str = ""
-    ask_connect_seconds: int = 5
     ask_first_seconds: int = 30
-    ask_next_seconds: int = 15
     ask_answer_seconds: int = 120
     ask_context_tokens: int = 4000
-    ask_answer_tokens: int = 600
     ask_model_questions: int = 100
     ask_visitor_questions: int = 60
     ask_answers: int = 16
-    ask_connections: int = 3
     ask_sessions: int = 100
-    ask_messages: int = 200
-    ask_temporary_hours: int = 24
     ask_retention_days: int = 365
     log_format: str = "auto"
     log_level: str = "info"
@@ -167,8 +164,8 @@ SETTINGS: Mapping[str, Setting] = {
     "host": Setting(read_text, "address to listen on"),
     "port": Setting(integer(0, 65535), "port to listen on; 0 takes a free one"),
     "http": Setting(
-        one_of("uvicorn", "mongoose"),
-        "HTTP server: uvicorn, or mongoose where rookery-asgi is installed",
+        one_of("uvicorn", "rookery-asgi"),
+        "HTTP server: uvicorn, or rookery-asgi where it is installed",
     ),
     "base_url": Setting(
         read_address, "the address that people and workers use, if not http://HOST:PORT"
@@ -236,6 +233,17 @@ SETTINGS: Mapping[str, Setting] = {
     "disk_reserve_mb": Setting(
         integer(0, 10**9 - 1), "disk space that uploads leave free for the database, in MB"
     ),
+    "games_days": Setting(
+        integer(0, 36_500), "days that games are kept after the end of their test; 0: for ever"
+    ),
+    "long_games_days": Setting(
+        integer(0, 36_500),
+        "the same for tests with 20 seconds or more, and for deleted ones; 0: for ever",
+    ),
+    "played_games_days": Setting(
+        integer(0, 36_500),
+        "days that games are kept after their upload while their test goes on; 0: for ever",
+    ),
     "files_url": Setting(
         read_files_place,
         "where files are kept: a folder that all servers share, or s3://bucket/prefix?endpoint=…",
@@ -296,14 +304,11 @@ SETTINGS: Mapping[str, Setting] = {
     ),
     "ask_model": Setting(read_text, "the model's name"),
     "ask_api_key": Setting(read_text, "API key for the model's endpoint"),
-    "ask_connect_seconds": Setting(integer(1, 60), "seconds to connect to the model"),
     "ask_first_seconds": Setting(integer(1, 600), "seconds until the model begins to answer"),
-    "ask_next_seconds": Setting(integer(1, 600), "seconds between two pieces of its answer"),
     "ask_answer_seconds": Setting(integer(1, 3600), "seconds for a whole answer"),
     "ask_context_tokens": Setting(
         integer(500, 1_000_000), "most tokens that a model is given to read"
     ),
-    "ask_answer_tokens": Setting(integer(50, 100_000), "most tokens in a model's answer"),
     "ask_model_questions": Setting(
         integer(0, 10**9 - 1), "questions that a user may ask the model per day; 0: no limit"
     ),
@@ -313,12 +318,7 @@ SETTINGS: Mapping[str, Setting] = {
     "ask_answers": Setting(
         integer(1, 1000), "answers that are written at once; further questions are refused"
     ),
-    "ask_connections": Setting(integer(1, 9), "connections to the database that Ask uses at once"),
     "ask_sessions": Setting(integer(1, 1000), "conversations that one user may keep"),
-    "ask_messages": Setting(integer(2, 10_000), "messages of a conversation that are kept"),
-    "ask_temporary_hours": Setting(
-        integer(1, 10_000), "hours after which an unnamed conversation is removed"
-    ),
     "ask_retention_days": Setting(
         integer(0, 36_500), "days after which an unused conversation is removed; 0: never"
     ),

@@ -121,6 +121,16 @@ def test_an_uploaded_program_lives_through_a_kill(data: Path, tmp_path: Path) ->
         assert server.blockages() == []
 
 
+def test_github_is_asked_for_its_quota_once_at_the_start(data: Path, tmp_path: Path) -> None:
+    with github_process(tmp_path) as github, run_rookery(data, settings=github.settings) as server:
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while json.loads(server.get("/api/rate_limit")[1])["_uninitialized"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert json.loads(server.get("/api/rate_limit")[1])["remaining"] == 60
+        assert [call.split()[0] for call in github.calls()] == ["/rate_limit"]
+
+
 def test_a_branch_is_resolved_and_its_source_given_to_workers(data: Path, tmp_path: Path) -> None:
     token, repository = token_of("boris", data), make_repository(tmp_path / "engine")
     base = repository.commit("First\n\nBench: 1234567", Makefile="all:")

@@ -9,8 +9,11 @@ import msgspec
 import pytest
 
 from rookery.cli.main import main
+from rookery.client.client import Client
 from rookery.model.engine import EngineRecord
 from tests.engines import repositories
+from tests.wire.app_under_test import KNOWN_TOKEN
+from tests.wire.processes import running_server
 
 
 def added(capsys: pytest.CaptureFixture[str], tmp_path: Path, *words: str) -> EngineRecord:
@@ -37,6 +40,7 @@ def test_an_engine_with_openbenchs_makefile(
     assert (record.recipe.kind, record.recipe.compilers) == ("make", ("gcc", "clang"))
     assert (record.nets.use, record.nets.name) == ("build_variable", "EVALFILE")
     assert record.speed.reference == 1_000_000
+    assert (tmp_path / "cache" / "sources").is_dir()
     assert record.bench.must_match
     assert msgspec.json.decode(file.read_bytes(), type=EngineRecord) == record
 
@@ -76,6 +80,43 @@ def test_a_plain_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     record = added(capsys, tmp_path, f"{source.url}/engine", "--team", "Nest")
     assert (record.recipe.kind, record.recipe.output) == ("installed", f"{source.url}/engine")
     assert (record.nets.use, record.nets.name, record.team) == ("uci_option", "EvalFile", "Nest")
+
+
+def test_the_version_that_is_named_is_tried(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = repositories.openbench(tmp_path / "tiny")
+    repositories.git(tmp_path / "tiny", "branch", "playable")
+    (tmp_path / "tiny" / "tiny.c").write_text("#error work in progress\n")
+    repositories.commit(tmp_path / "tiny")
+    assert "work in progress" in missing_log(capsys, tmp_path, source.url)
+    assert added(capsys, tmp_path, source.url, "--ref=playable").recipe.kind == "make"
+
+
+def missing_log(capsys: pytest.CaptureFixture[str], tmp_path: Path, *words: str) -> str:
+    assert main(["engine", "add", *words, "--cache", str(tmp_path / "cache")]) == 4
+    return capsys.readouterr().err
+
+
+def test_an_engine_is_put_on_the_server_and_replaced_where_that_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = repositories.openbench(tmp_path / "tiny")
+    subprocess.run(("make", "-s", "EXE=engine"), cwd=source.url, check=True)
+    with running_server(tmp_path) as server:
+        monkeypatch.setenv("ROOKERY_SERVER", server.address)
+        monkeypatch.setenv("ROOKERY_TOKEN", KNOWN_TOKEN.secret)
+        client = Client.at(server.address, KNOWN_TOKEN.secret)
+        client.create_team("nest")
+        words = (f"{source.url}/engine", "--name=Wren", "--team=nest")
+        added(capsys, tmp_path, *words)
+        assert "Wren" not in [record.name for record in client.engines().engines]
+        added(capsys, tmp_path, *words, "--put")
+        assert client.engine("Wren").team == "nest"
+        again = ["engine", "add", *words, "--put", f"--cache={tmp_path / 'cache'}"]
+        assert main(again) == 3
+        assert main([*again, "--replace=Wren"]) == 0
+        assert len(client.engine_versions("Wren").versions) == 2
 
 
 def test_a_folder_without_history_is_taken_as_it_is(

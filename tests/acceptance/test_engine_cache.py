@@ -74,14 +74,20 @@ def test_a_link_is_removed_and_not_what_it_points_to(tmp_path: Path) -> None:
     assert kept.exists()
 
 
-def test_a_file_outside_its_folder_spoils_an_archive(tmp_path: Path) -> None:
-    archive = tmp_path / "source.zip"
+@pytest.mark.parametrize(
+    "names", [("tree/fine", "tree/../../outside"), ("tree/fine", "{0}"), ("{0}",), ("{0}", "{0}2")]
+)
+def test_a_file_outside_its_folder_spoils_an_archive(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    archive, outside = tmp_path / "source.zip", tmp_path.parent / "outside"
     with zipfile.ZipFile(archive, "w") as packed:
-        packed.writestr("tree/fine", "")
-        packed.writestr("tree/../../outside", "")
+        for name in names:
+            packed.writestr(name.format(outside), "")
     with pytest.raises(BadArchive, match="outside"):
         unpack_archive(archive, tmp_path / "into")
-    assert not (tmp_path.parent / "outside").exists()
+    assert not outside.exists()
+    assert not (tmp_path / "into").exists()
 
 
 def test_an_archive_loses_its_outer_folder_and_keeps_its_programs(tmp_path: Path) -> None:

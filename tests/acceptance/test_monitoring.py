@@ -19,8 +19,8 @@ DEPLOY = PROJECT / "deploy"
 FOLDER = DEPLOY / "monitoring"
 PLACE = re.compile(r"rookery-\w+:\d+")
 """A server as proxies and Prometheus name it in the network that they share."""
-NAMING = ("compose.yaml", "Caddyfile", "nginx.conf", "monitoring/prometheus.yml")
-PROBES = {"/readyz": NAMING[:3], "/metrics": NAMING[3:]}
+NAMING = ("compose.yaml", "Caddyfile", "nginx.conf", "haproxy.cfg", "monitoring/prometheus.yml")
+PROBES = {"/readyz": NAMING[:4], "/metrics": NAMING[4:]}
 """What is asked for, by the files that say so."""
 OF_CONTAINERS = ("ROOKERY_DATABASE_URL_FILE", "ROOKERY_FILES_URL")
 """Settings that name what only the containers have."""
@@ -133,6 +133,12 @@ def test_the_doctor_looks_at_a_running_installation(server: RookeryProcess) -> N
     well = ("disk", "database", "durability", "clock", "connections", "schema", "primary")
     assert {name: levels[name] for name in well} == dict.fromkeys(well, "ok")
     assert (levels["backup"], levels["approvers"]) == ("warn", "warn")
+
+
+def test_a_strict_doctor_fails_for_a_warning_too(server: RookeryProcess) -> None:
+    server.until("ready")
+    assert run_command("doctor", data=server.data).returncode == 0
+    assert run_command("doctor", "--strict", data=server.data).returncode == 1
 
 
 def test_the_doctor_says_that_there_is_no_database(tmp_path: Path) -> None:

@@ -39,5 +39,6 @@ def test_a_farm_goes_on_elsewhere_after_a_backup_was_restored_there(tmp_path: Pa
         words = ("doctor", "--public", server.address)
         found = run_command(*words, data=there, settings={"ROOKERY_TOKEN": token})
         assert found.returncode == 0, found.stdout
+        assert "client address" in found.stdout
         # That of before is not in itself; there is a new place to back up to.
         assert "there is none" in found.stdout

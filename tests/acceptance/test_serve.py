@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import time
 import urllib.parse
 import urllib.request
 from http.cookiejar import CookieJar
@@ -12,7 +13,16 @@ import pytest
 
 from rookery import __version__
 from rookery.app.steps import DATABASE, JOBS, LEASE, STEPS
-from tests.rookery_process import SIMULATED, RookeryProcess, run_rookery
+from tests.forks import start_process
+from tests.ports import kept_port
+from tests.rookery_process import (
+    COMMAND,
+    SIMULATED,
+    RookeryProcess,
+    environment,
+    place_data,
+    run_rookery,
+)
 
 UP = ("up", "--no-worker", "--no-demo")
 
@@ -60,6 +70,46 @@ def test_nothing_blocks_the_loop_from_start_to_stop(data: Path) -> None:
             server.get(path)
         server.stop()
         assert server.blockages() == []
+
+
+def test_it_listens_at_the_address_of_its_settings(data: Path) -> None:
+    with run_rookery(data, settings={"ROOKERY_HOST": "127.0.0.2"}) as server:
+        assert server.address.startswith("http://127.0.0.2:")
+        assert server.get("/healthz")[0] == 200
+
+
+def serve_without_flags(data: Path, **settings: str) -> str:
+    """Starts a server by its environment alone; returns the line of its log with its address."""
+    place_data(data)
+    log, named = data.with_suffix(".log"), {f"ROOKERY_{name}": settings[name] for name in settings}
+    with log.open("wb") as out:
+        command = [*COMMAND, "serve", f"--data={data}"]
+        process = start_process(command, env=environment() | named, stderr=out)
+    while not (found := [line for line in log.read_text().splitlines() if "address" in line]):
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+    return found[0]
+
+
+def test_it_listens_at_the_port_of_its_settings(data: Path) -> None:
+    with kept_port() as port:
+        assert f"http://127.0.0.1:{port}" in serve_without_flags(data, PORT=str(port))
+
+
+@pytest.mark.parametrize(("style", "begins"), [("json", "{"), ("console", "2"), ("auto", "{")])
+def test_log_lines_look_as_the_settings_say(data: Path, style: str, begins: str) -> None:
+    assert serve_without_flags(data, PORT="0", LOG_FORMAT=style)[0] == begins
+
+
+def test_it_serves_by_the_http_server_of_its_settings_where_that_is_here(data: Path) -> None:
+    with run_rookery(data, settings={"ROOKERY_HTTP": "rookery-asgi"}) as server:
+        ready = server.until("ready")
+        told = {event["event"] for event in server.events()}
+        assert ready["http"] == "rookery-asgi" or "serving_with_uvicorn" in told
 
 
 def test_a_simulated_fleet_is_told_in_the_log_and_on_pages(data: Path) -> None:

@@ -58,6 +58,23 @@ def test_one_command_plays_a_first_test_and_one_signal_ends_it(data: Path) -> No
     assert token.read_text() == before
 
 
+def test_neither_a_test_nor_a_worker_is_there_where_none_is_wanted(data: Path) -> None:
+    with run_rookery(data, "up", "--no-worker", "--no-demo", first=True) as server:
+        assert json.loads(server.get("/api/v1/runs")[1])["runs"] == []
+        server.stop()
+        assert "first test" not in server.said()
+        assert "worker plays" not in server.said()
+    assert not (data / "local-worker.token").exists()
+
+
+def test_the_worker_plays_on_the_cores_and_in_the_way_that_is_asked_for(data: Path) -> None:
+    words = ("--no-demo", "--concurrency=2", "--without-sandbox")
+    with run_rookery(data, "up", *words):
+        until(lambda: worker_pids(data))
+        (line,) = [processes_of(data)[pid] for pid in worker_pids(data)]
+    assert {"--concurrency=2", "--without-sandbox"} <= set(line.split())
+
+
 def test_a_worker_does_not_outlive_the_server_it_was_started_with(data: Path) -> None:
     with run_rookery(data, "up", "--no-demo") as server:
         until(lambda: worker_of(data))

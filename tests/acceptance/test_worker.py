@@ -3,6 +3,8 @@
 import base64
 import gzip
 import json
+import os
+import re
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,14 +15,17 @@ import pytest
 from rookery import __version__
 from rookery.http_client import HeldCall
 from rookery.http_failures import NoAnswer
+from rookery.model.engine import EngineRecord
 from rookery.protocol.worker_requests import REQUEST_TASK, UPDATE_TASK
+from rookery.worker.engines.orders import BenchResult
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.preparing import RoundOutcome
-from rookery.worker.sandbox.sandbox import NO_SANDBOX
+from rookery.worker.sandbox.sandbox import NO_SANDBOX, BuiltEngine
 from rookery.worker.server import HttpTransport
 from rookery.worker.session import WrongServer
 from rookery.worker.stopping import Stop, WorkerStatus
 from tests.workers.fake_server import (
+    BENCH,
     Body,
     FakeServer,
     fake_server,
@@ -230,6 +235,52 @@ def test_a_second_interrupt_ends_a_process_at_once(tmp_path: Path) -> None:
     assert "failed_task" not in server.names()
 
 
+def test_games_that_last_longer_than_the_grace_period_are_given_back(tmp_path: Path) -> None:
+    """Each game takes seconds, and the usual grace period is a minute."""
+
+    def leave(stop: Stop, status: WorkerStatus) -> None:
+        if status.doing == "playing" and not stop.asked.is_set():
+            stop.ask()
+
+    slow = record("--misdeed", "slow=1")
+    server = FakeServer(tasks=[task(4, new_record=slow, tc="N=1")])
+    assert run_worker(server, tmp_path, leave, grace=0.01).outcome is RoundOutcome.STOPPED
+    assert "is returned" in server.of("failed_task")[0]["message"]
+    assert not server.of("update_task")
+
+
+@pytest.mark.parametrize(("seconds", "least", "most"), [(4, 3, 5), (100, 75, 125)])
+def test_a_worker_waits_as_long_as_it_is_told_before_it_asks_again(
+    seconds: float, least: int, most: int, tmp_path: Path
+) -> None:
+    waits: list[int] = []
+
+    def note(stop: Stop, status: WorkerStatus) -> None:
+        if found := re.search(r"asking again in (\d+) s", status.doing):
+            waits.append(int(found[1]))
+            stop.ask()
+
+    server = FakeServer(answers={"request_version": lambda _: None})
+    run_worker(server, tmp_path, note, once=False, retry_seconds=seconds)
+    assert least <= waits[0] <= most
+
+
+def test_a_worker_may_play_at_a_low_priority(tmp_path: Path) -> None:
+    with fake_server(FakeServer()) as server:
+        for words in ((), ("--nice",)):
+            with worker_process(server.address, tmp_path, *words) as worker:
+                until(lambda: "request_task" in server.names(), worker)
+                nice = os.getpriority(os.PRIO_PROCESS, worker.process.pid)
+            server.calls.clear()
+            assert (nice > os.getpriority(os.PRIO_PROCESS, 0)) is bool(words)
+
+
+def test_a_worker_uses_the_tablebases_in_the_folder_that_it_is_given(tmp_path: Path) -> None:
+    server = FakeServer(tasks=[task(2, syzygy_men=3)])
+    run_worker(server, tmp_path, syzygy=("/nowhere",), syzygy_men=3)
+    assert "/nowhere" in server.of("failed_task")[0]["message"]
+
+
 def test_a_cache_that_can_not_be_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
     with fake_server(FakeServer()) as server, worker_process(server.address, tmp_path) as worker:
@@ -280,6 +331,24 @@ def test_a_fleet_leaves_when_there_is_no_work(tmp_path: Path) -> None:
     assert server.names().count("request_task") == 2
 
 
+def test_a_fleet_goes_on_after_a_run_that_fails(tmp_path: Path) -> None:
+    broken = task(2, new_engine="Nobody")
+    del broken["run"]["args"]["new_record"]
+    server = FakeServer(tasks=[broken, task(2)], games=2)
+    assert run_worker(server, tmp_path, once=False, fleet=True).outcome is RoundOutcome.IDLE
+    assert [games_in(body) for body in server.of("update_task")][-1:] == [2]
+
+
+def test_a_fleet_leaves_a_server_that_stays_away(tmp_path: Path) -> None:
+    def away(_: Body) -> Body | None:
+        return None
+
+    server = FakeServer(answers={"request_version": away})
+    found = run_worker(server, tmp_path, once=False, fleet=True)
+    assert found.outcome is RoundOutcome.SERVER_FAULT
+    assert server.names() == ["request_version"] * 6
+
+
 def test_a_call_that_is_held_can_be_left_and_the_server_sees_it() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor() as pool:
         transport = HttpTransport(f"http://127.0.0.1:{listening.getsockname()[1]}")
@@ -293,3 +362,47 @@ def test_a_call_that_is_held_can_be_left_and_the_server_sees_it() -> None:
                 pass
         with pytest.raises(NoAnswer):
             answer.result()
+
+
+async def disturbed_bench(_built: BuiltEngine, _record: EngineRecord, **_: object) -> BenchResult:
+    return BenchResult(int(BENCH), 1_000_000.0, spread=0.3)
+
+
+KNOWS_NOISE: Body = {"version": 325, "rookery": {"version": "1", "features": ["noise"]}}
+
+
+def noisy_in(server: FakeServer) -> list[bool]:
+    """Whether the worker said that it is noisy, each time it asked for a task."""
+    asked = (body["worker_info"]["rookery"] for body in server.of("request_task"))
+    return [claimed.get("noisy", False) for claimed in asked]
+
+
+def test_a_machine_found_to_be_noisy_gives_the_run_back_and_asks_for_others(
+    tmp_path: Path,
+) -> None:
+    server = FakeServer(tasks=[task(2, tc="10+0.1"), task(2)], games=2, greeting=KNOWS_NOISE)
+    run_worker(server, tmp_path, bench=disturbed_bench, once=False, fleet=True)
+    assert "the speeds of its slots differ by 30%" in server.of("failed_task")[0]["message"]
+    assert [games_in(body) for body in server.of("update_task")][-1:] == [2]
+    assert noisy_in(server) == [False, True, True]
+
+
+def test_a_machine_whose_owner_says_that_it_is_not_noisy_plays_on(tmp_path: Path) -> None:
+    server = FakeServer(tasks=[task(2, tc="10+0.1")], games=2, greeting=KNOWS_NOISE)
+    run_worker(server, tmp_path, bench=disturbed_bench, not_noisy=True)
+    assert not server.of("failed_task")
+    assert noisy_in(server) == [False]
+
+
+def test_a_machine_whose_owner_says_that_it_is_noisy_says_so(tmp_path: Path) -> None:
+    server = FakeServer()
+    run_worker(server, tmp_path, noisy=True)
+    assert noisy_in(server) == [True]
+
+
+def test_a_run_that_no_machine_could_play_is_told_as_one(tmp_path: Path) -> None:
+    broken = task(2, new_engine="Nobody")
+    del broken["run"]["args"]["new_record"]
+    server = FakeServer(tasks=[broken])
+    assert run_worker(server, tmp_path).outcome is RoundOutcome.RUN_FAULT
+    assert server.of("failed_task")[0]["rookery"]["blame"] == "run"

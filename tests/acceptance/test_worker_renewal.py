@@ -152,7 +152,7 @@ def installing(
 ) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         ["sh"],
-        input=make_script(wheel, "install.sh", address),
+        input=make_script(wheel, address),
         env=variables,
         capture_output=True,
         text=True,
@@ -213,7 +213,7 @@ def test_one_line_installs_a_worker(tmp_path: Path) -> None:
 
 
 def test_without_a_python_the_script_says_what_is_needed() -> None:
-    script = make_script(own_wheel().signed(SEED), "install.sh", "http://farm.example.org")
+    script = make_script(own_wheel().signed(SEED), "http://farm.example.org")
     ended = subprocess.run(
         ["/bin/sh"],
         input=script,

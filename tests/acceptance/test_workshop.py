@@ -208,6 +208,24 @@ def test_nets_of_any_name_are_handed_over_by_uci_option(tmp_path: Path, tiny: Re
     assert Path(path) in built.readable
 
 
+def test_a_side_that_names_no_net_plays_with_that_of_the_record(
+    tmp_path: Path, tiny: Repository
+) -> None:
+    name, data = net(b"weights")
+    nets = NetRecord(use="uci_option", default=name)
+    order = order_of(tiny, msgspec.structs.replace(MAKE, nets=nets))
+    ((option, path),) = make(tmp_path / "cache", order, MemoryDownloads({name: data})).options
+    assert (option, Path(path).read_bytes()) == ("EvalFile", data)
+
+
+def test_a_machine_without_the_compilers_of_the_record_builds_nothing(
+    tmp_path: Path, tiny: Repository
+) -> None:
+    record = recipe("make", compilers=("no-such-cc", "nor-this-one"))
+    failed = failure(tmp_path, order_of(tiny, record))
+    assert failed.sentence == "This machine has none of no-such-cc, nor-this-one."
+
+
 def test_a_net_with_another_content_than_its_name_says_is_refused(tmp_path: Path) -> None:
     name, _ = net(b"right")
     failed = failure(

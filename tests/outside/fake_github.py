@@ -35,7 +35,7 @@ class Answerer(BaseHTTPRequestHandler):
         return path if "://" in path else f"http://{self.headers['host']}{path}"
 
     def _answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
-        if status != 304:
+        if status != 304 and self.path != "/rate_limit":
             Answerer.left -= 1
         self.send_response(status)
         quota = {"limit": LIMIT, "remaining": self.left, "used": LIMIT - self.left}

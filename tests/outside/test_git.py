@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from rookery.app.parts import make_git
+from rookery.settings import Settings
 from rookery.sources.commits import Commit, SourceError, UnknownRevision, check_revision
 from rookery.sources.git import LARGEST_MEMORY, FetchPolicy, Git
 from rookery.sources.github import GitHub, RemoteSources
 from rookery.sources.mirrors import Mirrors
 from tests.fakes import HandClock
+from tests.outside.git_server import git_server
 from tests.outside.repositories import Repository, make_repository
 
 CLOCK = HandClock()
@@ -112,6 +115,39 @@ def test_only_the_schemes_that_were_allowed_are_fetched_by(address: str, tmp_pat
 def test_addresses_inside_the_network_are_not_asked(host: str, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="inside this server's network"):
         commits(tmp_path, FetchPolicy()).find(f"https://{host}/x", "master", known=False)
+
+
+def test_settings_name_the_schemes_that_are_fetched_by(repository: Repository) -> None:
+    git = make_git(Settings.read({"ROOKERY_GIT_SCHEMES": "https,file"}))
+    assert git.find(repository.address, "master") == repository.git("rev-parse", "HEAD")
+    with pytest.raises(SourceError, match="this server fetches by https, not by file"):
+        make_git(Settings()).find(repository.address, "master")
+
+
+def test_settings_name_the_servers_inside_the_network_that_are_asked(
+    repository: Repository,
+) -> None:
+    with git_server(repository.folder.parent) as server:
+        address = server.address("127.0.0.1", "engine/.git")
+        allowed = {"ROOKERY_GIT_SCHEMES": "http", "ROOKERY_GIT_HOSTS": "127.0.0.1"}
+        git = make_git(Settings.read(allowed))
+        assert git.find(address, "master") == repository.git("rev-parse", "HEAD")
+        with pytest.raises(SourceError, match="inside this server's network"):
+            make_git(Settings(git_schemes=("http",))).find(address, "master")
+
+
+def test_settings_name_the_file_with_passwords_for_repositories(
+    repository: Repository, tmp_path: Path
+) -> None:
+    with git_server(repository.folder.parent, password="olga:5ecret") as server:
+        address = server.address("127.0.0.1", "engine/.git")
+        passwords = tmp_path / "passwords"
+        passwords.write_text(f"http://olga:5ecret@127.0.0.1:{server.port}\n")
+        allowed = {"ROOKERY_GIT_SCHEMES": "http", "ROOKERY_GIT_HOSTS": "127.0.0.1"}
+        known = Settings.read({**allowed, "ROOKERY_GIT_CREDENTIALS": str(passwords)})
+        assert make_git(known).find(address, "master") == repository.git("rev-parse", "HEAD")
+        with pytest.raises(SourceError):
+            make_git(Settings.read(allowed)).find(address, "master")
 
 
 def test_a_server_that_never_answers_is_given_up(tmp_path: Path) -> None:

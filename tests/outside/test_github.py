@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from rookery.app.build import new_process
+from rookery.app.parts import make_outside
+from rookery.logs import SilentLog
+from rookery.settings import Settings
 from rookery.sources.commits import Commit, SourceError, UnknownRevision
 from rookery.sources.git import FetchPolicy, Git
 from rookery.sources.github import GitHub, QuotaSpent, RemoteSources
@@ -34,6 +38,37 @@ def test_the_quota_is_what_github_told_last(fake: GithubProcess) -> None:
     quota = github.quota()
     assert (quota.limit, quota.remaining, quota.used) == (60, 59, 1)
     assert not quota.uninitialized
+
+
+def test_the_quota_can_be_asked_for_without_using_it(fake: GithubProcess) -> None:
+    github = fake.github()
+    github.ask_quota()
+    assert (github.quota().remaining, github.quota().uninitialized) == (60, False)
+
+
+def test_a_quota_that_nobody_tells_stays_unknown() -> None:
+    github = GitHub(HandClock(), api="http://127.0.0.1:1")
+    github.ask_quota()
+    assert github.quota().uninitialized
+
+
+def test_github_is_not_asked_where_nothing_may_be_fetched_from_it(
+    fake: GithubProcess, tmp_path: Path
+) -> None:
+    mirrors = Mirrors(tmp_path / "sources", Git(FetchPolicy(frozenset({"file"}))))
+    RemoteSources(mirrors, fake.github(), HandClock()).ask_quota()
+    assert not (fake.folder / "calls").exists()
+
+
+def test_settings_say_where_githubs_api_is_and_with_which_token_it_is_asked(
+    fake: GithubProcess, tmp_path: Path
+) -> None:
+    fake.commit("master", "x")
+    named = {"ROOKERY_GITHUB_TOKEN": "5ecret", "ROOKERY_DATA": str(tmp_path / "data")}
+    settings = Settings.read({**fake.settings, **named})
+    sources = make_outside(settings, new_process(settings, SilentLog()))
+    assert sources.find(REPOSITORY, "master", known=True).sha == SHA
+    assert [call.split()[1:] for call in fake.calls()] == [["Bearer", "5ecret"]]
 
 
 def test_an_answer_that_is_known_already_costs_no_quota(fake: GithubProcess) -> None:

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from rookery.model.engine import EngineRecord, NetRecord
 from rookery.sources.commits import SourceError
 from rookery.sources.diffs import TOO_LONG, GitDiff
 from rookery.sources.git import FetchPolicy, Git
 from rookery.sources.mirrors import Mirrors
+from rookery.sources.reviews import make_net_search
 from rookery.sources.survey import GitSurvey, NetPattern, SourcePlace
 from tests.fakes import HandClock
 from tests.outside.repositories import Repository, make_repository
@@ -116,7 +118,8 @@ def test_nets_are_looked_for_in_the_files_of_the_record(
 ) -> None:
     main = place(engine)
     engine.commit("Net", weights__txt="nn-aaaaaaaaaaaa.nnue\n")
-    search = NetPattern(NETS.pattern, ("weights.txt",))
+    nets = NetRecord(use="embedded", pattern=NETS.pattern, files=("weights.txt",))
+    search = make_net_search(EngineRecord(name="Owl", nets=nets))
     facts = survey.compare(main, place(engine), main, search)
     assert (facts.nets, facts.base_nets) == (("nn-aaaaaaaaaaaa.nnue",), ())
 

@@ -1,7 +1,10 @@
 """`rookery user` and `rookery token`, as a person would call them, with a server or without."""
 
 import hashlib
+import json
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +48,49 @@ def test_a_token_can_be_listed_and_revoked(data: Path) -> None:
     assert "revoked" in line
     assert "nightly" in line
     assert secret not in listed
+
+
+def listed(data: Path, *words: str) -> list[dict[str, Any]]:
+    """The tokens that the command lists, oldest first."""
+    found: list[dict[str, Any]] = json.loads(
+        run_command("token", "list", *words, "--json", data=data).stdout
+    )["tokens"]
+    return found
+
+
+def test_a_token_is_for_what_it_was_made_for_and_for_so_many_days(data: Path) -> None:
+    words = ("--scope=read", "--scope=submit", "--days=3")
+    run_command("token", "create", "--user", "olga", *words, data=data)
+    token = listed(data)[-1]
+    assert sorted(token["scopes"]) == ["read", "submit"]
+    lasts = datetime.fromisoformat(token["expires"]) - datetime.fromisoformat(token["created"])
+    assert lasts == timedelta(days=3)
+
+
+def test_the_tokens_of_one_user_are_listed(data: Path) -> None:
+    add_user("carla", data)
+    for user in ("olga", "carla"):
+        run_command("token", "create", "--user", user, data=data)
+    (hers,) = listed(data, "--user=carla")
+    assert hers in listed(data)
+    assert hers not in listed(data, "--user=olga")
+
+
+def test_an_account_has_what_it_was_added_with(data: Path) -> None:
+    words = ("--email=dora@example.org", "--approver", "--machine-limit=7")
+    assert add_user("dora", data, *words).stdout == "Added dora, an approver.\n"
+    query = "SELECT email, groups, machine_limit FROM users WHERE name = 'dora';\n"
+    shown = run_command("db", "shell", data=data, typed=query).stdout
+    assert "dora@example.org | {group:approvers} |             7" in shown
+
+
+def test_a_net_belongs_to_the_engine_that_it_was_added_for(data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "kestrel.bin"
+    file.write_bytes(b"weights of a kestrel")
+    words = ("--user", "olga", "--engine", "Fledgling")
+    assert run_command("net", "add", str(file), *words, data=data).returncode == 0
+    query = "SELECT engine FROM file_engines;\n"
+    assert "Fledgling" in run_command("db", "shell", data=data, typed=query).stdout
 
 
 def test_who_is_unknown_is_said(data: Path) -> None:

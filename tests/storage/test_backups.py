@@ -28,7 +28,8 @@ from rookery.files.backups import (
     restore_backup,
 )
 from rookery.files.blobs import read_blob, write_blob
-from rookery.files.copying import CopyCounts, check_files
+from rookery.files.checking import FileCheck
+from rookery.files.copying import CopyCounts
 from rookery.files.games import GameRows, GameStore, GameUpload
 from rookery.files.places import FOLDER, open_place
 from rookery.logs import SilentLog
@@ -78,7 +79,7 @@ class Farm:
         return (await back_up(self.tools, folder, keep=keep)).name
 
     async def missing(self) -> int:
-        found = check_files(self.pool, self.queries, self.place, self.threads, 3600.0)
+        found = FileCheck(self.pool, self.queries, self.place, self.threads).check(3600.0)
         return sum([len(each.missing) async for each in found])
 
 

@@ -18,6 +18,7 @@ from rookery.files.blobs import (
     FolderBlobs,
     StorageAway,
     UnknownBlob,
+    make_key,
     read_blob,
     write_blob,
 )
@@ -273,6 +274,16 @@ def hand_made(monkeypatch: pytest.MonkeyPatch) -> Iterator[HandMadeBucket]:
         monkeypatch.setenv(name, value)
     with serve_hand_made_bucket() as server:
         yield server
+
+
+def test_storage_may_take_the_seconds_of_the_settings_for_an_answer(
+    hand_made: HandMadeBucket, tmp_path: Path
+) -> None:
+    hand_made.seconds_to_answer = 2.5
+    settings = Settings.read({"ROOKERY_DATA": str(tmp_path), "ROOKERY_FILES_SECONDS": "1"})
+    place = open_place(hand_made.address(), settings, Threads(), SystemClock(), RecordedLog())
+    with pytest.raises(StorageAway):
+        place.blobs("nets").has(make_key())
 
 
 def test_an_upload_that_takes_longer_than_a_request_may_is_kept(

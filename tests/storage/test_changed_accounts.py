@@ -12,20 +12,33 @@ from rookery.boundary.offload import Threads
 from rookery.db.listening import ChangeNotices, Channel, Listening
 from rookery.db.pool import Queries
 from rookery.db.target import Target
+from rookery.logs import SilentLog
 from rookery.people.bearers import Bearers, forget_changed_accounts
 from rookery.people.login import AccountBlocked, WrongCredentials
 from rookery.people.passwords import Passwords
-from rookery.people.users import EndedSessions, Scope, Tokens, Users, mint
+from rookery.people.users import EndedSessions, Scope, Tokens, TokenWithSecret, Users, mint
 from rookery.people.worker_credentials import WorkerCredentials
+from rookery.people.worker_tokens import WorkerTokens
 from rookery.web.session import LoggedOutSessions, SessionData, session_digest
-from tests.database import pool_on
+from tests.database import pool_on, statement
 from tests.eventually import eventually
 from tests.fakes import HandClock
 from tests.people import OLGA
 
 pytestmark = pytest.mark.anyio
+CUT = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE application_name = 'rookery listening test' AND datname = current_database()"
+)
 
-TOKEN = mint("olga", frozenset({Scope.WORKER}), now=HandClock().now(), chance=secrets.token_bytes)
+
+def mint_for_machine() -> TokenWithSecret:
+    now = HandClock().now()
+    return mint("olga", frozenset({Scope.WORKER}), now=now, chance=secrets.token_bytes)
+
+
+TOKEN, OTHER_TOKEN = mint_for_machine(), mint_for_machine()
+REVOKE_SILENTLY = f"UPDATE tokens SET revoked = now() WHERE id = '{TOKEN.token.id}'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +46,11 @@ class Here:
     """What this process remembers."""
 
     credentials: WorkerCredentials
+    listening: Listening
 
-    def knows(self) -> bool:
+    def knows(self, secret: str = TOKEN.secret) -> bool:
         try:
-            return self.credentials.find_verified("olga", TOKEN.secret) is not None
+            return self.credentials.find_verified("olga", secret) is not None
         except AccountBlocked:
             return False
 
@@ -55,6 +69,7 @@ async def elsewhere(database: Target, queries: Queries) -> AsyncIterator[Elsewhe
         found = Elsewhere(Users(pool, queries), Tokens(pool, queries))
         await found.users.add(OLGA)
         await found.tokens.add(TOKEN.token)
+        await found.tokens.add(OTHER_TOKEN.token)
         yield found
 
 
@@ -67,11 +82,13 @@ async def here(database: Target, queries: Queries, elsewhere: Elsewhere) -> Asyn
         users = Users(pool, queries)
         bearers = Bearers(Tokens(pool, queries), users, clock)
         passwords = Passwords(Threads(), clock, b"key")
-        credentials = WorkerCredentials(users, passwords, bearers, clock, b"key")
-        forget_changed_accounts(changes, credentials, bearers)
+        tokens = WorkerTokens(bearers, Tokens(pool, queries), clock)
+        credentials = WorkerCredentials(users, passwords, tokens, clock, b"key")
+        forget_changed_accounts(changes, credentials, bearers, SilentLog())
         await eventually(lambda: listening.stats().connected)
-        await credentials.check("olga", TOKEN.secret, "192.0.2.7")
-        found = Here(credentials)
+        for secret in (TOKEN.secret, OTHER_TOKEN.secret):
+            await credentials.check("olga", secret, "192.0.2.7")
+        found = Here(credentials, listening)
         assert found.knows()
         yield found
 
@@ -79,12 +96,35 @@ async def here(database: Target, queries: Queries, elsewhere: Elsewhere) -> Asyn
 async def test_a_blocked_user_is_known_as_such_at_once(here: Here, elsewhere: Elsewhere) -> None:
     await elsewhere.users.save(replace(OLGA, blocked=True))
     await eventually(lambda: not here.knows())
-    with pytest.raises(WrongCredentials):
+    with pytest.raises(AccountBlocked):
         await here.credentials.check("olga", TOKEN.secret, "192.0.2.7")
 
 
-async def test_a_revoked_token_ends_at_once(here: Here, elsewhere: Elsewhere) -> None:
+async def test_a_revoked_token_ends_at_once_and_alone(here: Here, elsewhere: Elsewhere) -> None:
     await elsewhere.tokens.revoke(TOKEN.token.id, HandClock().now())
+    await eventually(lambda: not here.knows())
+    with pytest.raises(WrongCredentials):
+        await here.credentials.check("olga", TOKEN.secret, "192.0.2.7")
+    assert here.knows(OTHER_TOKEN.secret)
+
+
+async def test_a_revocation_that_was_not_heard_ends_the_token_at_the_next_connection(
+    here: Here, elsewhere: Elsewhere, database: Target
+) -> None:
+    await statement(database, REVOKE_SILENTLY)
+    assert here.knows()
+    await statement(database, CUT)
+    await eventually(lambda: here.listening.stats().connections == 2)
+    await eventually(lambda: not here.knows())
+    assert here.knows(OTHER_TOKEN.secret)
+
+
+async def test_a_block_that_was_not_heard_counts_at_the_next_connection(
+    here: Here, database: Target
+) -> None:
+    await statement(database, "UPDATE users SET blocked = true")
+    assert here.knows()
+    await statement(database, CUT)
     await eventually(lambda: not here.knows())
 
 

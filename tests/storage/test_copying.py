@@ -14,7 +14,8 @@ from rookery.clock import SystemClock
 from rookery.db.pool import Pool, Queries
 from rookery.db.target import Target
 from rookery.files.blobs import FolderBlobs, read_blob, write_blob
-from rookery.files.copying import CopiedBlob, CopyCounts, check_files, copy_blob, move_files
+from rookery.files.checking import FileCheck
+from rookery.files.copying import CopiedBlob, CopyCounts, copy_blob, move_files
 from rookery.files.games import GameRows, GameUpload
 from rookery.files.places import FOLDER, FilePlace, MovingBlobs, open_place
 from rookery.logs import SilentLog
@@ -58,7 +59,7 @@ class TwoPlaces:
 
     async def check(self, place: FilePlace) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
         """How many games rows name, which are missing, which nobody names."""
-        found = check_files(self.pool, self.queries, place, self.threads, HOUR)
+        found = FileCheck(self.pool, self.queries, place, self.threads).check(HOUR)
         (games,) = [each async for each in found if each.kind == "games"]
         return games.named, games.missing, games.orphans
 

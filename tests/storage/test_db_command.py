@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,20 @@ def test_a_restore_over_other_data_is_refused(used: Path, tmp_path: Path) -> Non
     assert said.returncode == 3
     assert "give --force" in said.stderr
     assert db("restore", tmp_path / "saved", "--force", data=used).returncode == 0
+
+
+def test_backups_with_files_are_kept_counted_and_restored_by_name(tmp_path: Path) -> None:
+    data, folder = tmp_path / "data", tmp_path / "backups"
+    db("migrate", data=data)
+    for number in range(3):
+        typed = f"CREATE TABLE IF NOT EXISTS kept (n int); INSERT INTO kept VALUES ({number});\n"
+        db("shell", data=data, typed=typed)
+        time.sleep(1)  # a backup is named after the second in which it began
+        assert db("backup", "--folder", folder, "--keep", "2", data=data).returncode == 0
+    older, _ = sorted(path.stem for path in folder.glob("*.dump"))
+    db("restore", "--folder", folder, data=tmp_path / "newest")
+    db("restore", "--folder", folder, "--name", older, data=tmp_path / "older")
+    assert (rows_in(tmp_path / "newest"), rows_in(tmp_path / "older")) == ("3", "2")
 
 
 def test_a_missing_backup_is_named_before_anything_is_made(tmp_path: Path) -> None:

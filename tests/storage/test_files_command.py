@@ -1,6 +1,7 @@
 """`rookery files`, as a person would call it."""
 
 import hashlib
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -43,6 +44,32 @@ def test_files_are_moved_and_then_nothing_is_missing(data: Path, tmp_path: Path)
 def test_a_file_that_is_missing_is_named(data: Path, tmp_path: Path) -> None:
     said = files("check", data=data, url=tmp_path)
     assert (said.returncode, "missing: nets/" in said.stdout) == (1, True)
+
+
+def test_a_file_that_was_cut_is_named(data: Path, tmp_path: Path) -> None:
+    (net,) = copied_to(tmp_path, data)
+    net.write_bytes(net.read_bytes()[:-5])
+    said = files("check", data=data, url=tmp_path)
+    assert (said.returncode, f"damaged: nets/{net.name}" in said.stdout) == (1, True)
+
+
+def test_a_file_with_other_bytes_is_named_when_contents_are_read(
+    data: Path, tmp_path: Path
+) -> None:
+    (net,) = copied_to(tmp_path, data)
+    assert files("check", "--contents", data=data, url=tmp_path).returncode == 0
+    content = bytearray(net.read_bytes())
+    content[len(content) // 2] ^= 1
+    net.write_bytes(content)
+    assert files("check", data=data, url=tmp_path).returncode == 0
+    said = files("check", "--contents", data=data, url=tmp_path)
+    assert (said.returncode, f"damaged: nets/{net.name}" in said.stdout) == (1, True)
+
+
+def copied_to(folder: Path, data: Path) -> list[Path]:
+    """The stored nets of the farm in a folder of the test's own."""
+    shutil.copytree(data / "blobs" / "nets", folder / "nets")
+    return [path for path in (folder / "nets").rglob("*") if path.is_file()]
 
 
 def test_a_move_to_nowhere_is_refused(data: Path) -> None:

@@ -88,6 +88,8 @@ FIXED = frozenset(
         *("/tests/live_elo/{run_id}", "/tests/tasks/{run_id}", "/tests/stats/{run_id}"),
         *("/tests/view/{run_id}", "/tests/run", "/tests/finished", "/tests/machines", "/actions"),
         *("/contributors/monthly", "/nns", "/user", "/user_management", "/rate_limits"),
+        *("/user_management/pending_count", "/rate_limits/server"),
+        *("/tests/live_elo_update/{run_id}", "/tests/view/{run_id}/detail"),
         *("/tests/user/{user}", "/user/{user}", "/workers/{worker}", "/sprt_calc", "/live/news"),
     }
 )

@@ -11,11 +11,20 @@ from rookery.boundary.offload import Threads
 from rookery.db.pool import Queries
 from rookery.db.target import Target
 from rookery.files.blobs import FolderBlobs, read_blob, write_blob
-from rookery.files.games import GameRows, GameStore, GameSum, GameUpload, StoredGame
+from rookery.files.games import (
+    GameRows,
+    GameSpans,
+    GameStore,
+    GameSum,
+    GameUpload,
+    StoredGame,
+    read_spans,
+)
 from rookery.protocol.games import Ending, Game, Outcome
+from rookery.settings import Settings
 from tests.database import pool_on
 from tests.fakes import HandClock
-from tests.makers import make_run
+from tests.makers import make_plan, make_run
 from tests.storage.farm.stores import changed, finished, kept, opened
 from tests.twins.files import MemoryGames
 from tests.unit.farm.memory_farm import open_memory_farm
@@ -47,7 +56,7 @@ async def test_games_are_kept_for_their_time(database: Target, queries: Queries)
         rows = GameRows(pool, queries)
         await rows.add(pgn(1, "old", NOW - timedelta(days=11)), ())
         await rows.add(pgn(1, "new", NOW - timedelta(days=9)), ())
-        assert [each.blob for each in await rows.find_expired(NOW, 10)] == ["old"]
+        assert [each.blob for each in await rows.find_expired(NOW, 10, GameSpans())] == ["old"]
 
 
 async def test_games_are_added_up_by_run_and_found_by_number(
@@ -115,9 +124,71 @@ async def test_games_of_a_run_are_kept_from_its_end_on(database: Target, queries
         await kept(store, changed(run))
         rows = GameRows(pool, queries)
         await rows.add(replace(pgn(1, "early", NOW - timedelta(days=3)), run=run.id), ())
-        assert await rows.find_expired(NOW, 10) == ()
-        (late,) = await rows.find_expired(NOW + timedelta(hours=2), 10)
+        assert await rows.find_expired(NOW, 10, GameSpans()) == ()
+        (late,) = await rows.find_expired(NOW + timedelta(hours=2), 10, GameSpans())
         assert late.blob == "early"
+
+
+@pytest.mark.parametrize(
+    ("settings", "days", "gone"),
+    [
+        ({"ROOKERY_GAMES_DAYS": "3"}, 2, False),
+        ({"ROOKERY_GAMES_DAYS": "3"}, 4, True),
+        ({"ROOKERY_GAMES_DAYS": "0"}, 4000, False),
+    ],
+)
+async def test_games_are_kept_for_as_many_days_as_the_settings_say(
+    database: Target,
+    queries: Queries,
+    tmp_path: Path,
+    settings: dict[str, str],
+    days: int,
+    gone: bool,
+) -> None:
+    assert await is_swept(database, queries, tmp_path, settings, days, "10+0.1") == gone
+
+
+@pytest.mark.parametrize(("days", "gone"), [(4, False), (6, True)])
+async def test_long_games_are_kept_for_days_of_their_own(
+    database: Target, queries: Queries, tmp_path: Path, days: int, gone: bool
+) -> None:
+    settings = {"ROOKERY_GAMES_DAYS": "1", "ROOKERY_LONG_GAMES_DAYS": "5"}
+    assert await is_swept(database, queries, tmp_path, settings, days, "60+0.6") == gone
+
+
+@pytest.mark.parametrize(("days", "gone"), [(6, False), (8, True)])
+async def test_games_of_a_test_that_goes_on_are_kept_from_their_upload(
+    database: Target, queries: Queries, tmp_path: Path, days: int, gone: bool
+) -> None:
+    settings = {"ROOKERY_PLAYED_GAMES_DAYS": "7"}
+    swept = is_swept(database, queries, tmp_path, settings, days, "10+0.1", ended=False)
+    assert await swept == gone
+
+
+async def is_swept(
+    database: Target,
+    queries: Queries,
+    folder: Path,
+    settings: dict[str, str],
+    days: int,
+    tc: str,
+    *,
+    ended: bool = True,
+) -> bool:
+    """Whether the sweep removes games of so many days ago."""
+    threads, clock = Threads(), HandClock()
+    past = clock.now() - timedelta(days=days)
+    made = make_run("a", plan=make_plan(tc=tc))
+    run = replace(finished("a", run=made) if ended else made, updated=past)
+    read = Settings.read(settings)
+    spans = read_spans(read.games_days, read.long_games_days, read.played_games_days)
+    async with opened(database, queries) as store, pool_on(database) as pool:
+        await kept(store, changed(run))
+        rows, blobs = GameRows(pool, queries), FolderBlobs(folder, clock)
+        blob = await threads.files(write_blob, blobs, b"games")
+        await rows.add(replace(pgn(1, blob, past), run=run.id), ())
+        await GameStore(rows, blobs, threads, clock, spans).sweep()
+        return not await rows.of_run(run.id)
 
 
 async def test_games_of_a_task_of_ones_own_are_stored_and_orphans_swept(tmp_path: Path) -> None:

@@ -64,7 +64,9 @@ async def test_games_and_hours_are_credited_to_the_machines_user(books: Books) -
     assert bobs is not None
     assert (mine.games, bobs.games) == (6, 18)
     assert mine.core_hours == pytest.approx(core_hours(OVER, 6))
-    assert await books.rows.core_hours("bob") == pytest.approx(core_hours(OVER, 18))
+    assert await books.rows.hours_of(("bob", "nobody")) == {
+        "bob": pytest.approx(core_hours(OVER, 18))
+    }
 
 
 async def test_late_games_are_credited_though_the_run_was_counted_before(books: Books) -> None:

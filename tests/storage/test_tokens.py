@@ -89,6 +89,36 @@ async def test_the_latest_use_is_kept(store: Store) -> None:
     assert await store.tokens.of("olga") == (replace(TOKEN, used=NOW),)
 
 
+async def test_valid_tokens_are_picked_from_many(store: Store) -> None:
+    for number, change in enumerate(({}, {"revoked": NOW}, {"expires": NOW}, {"expires": None})):
+        token = replace(TOKEN, id=str(number), digest=bytes([number]), **change)  # type: ignore[arg-type]
+        await store.tokens.add(token)
+    digests = [bytes([number]) for number in range(5)]
+    assert sorted(await store.tokens.valid_among(digests, NOW)) == [b"\0", b"\3"]
+
+
+async def test_tokens_that_workers_used_lately_come_in_pages(store: Store) -> None:
+    changes: dict[str, dict[str, object]] = {
+        "a": {"used": NOW},
+        "b": {"used": NOW, "scopes": frozenset({Scope.READ})},
+        "c": {"used": NOW, "revoked": NOW},
+        "d": {"used": NOW - timedelta(hours=2)},
+        "e": {},
+        "f": {"used": NOW, "expires": NOW},
+        "g": {"used": NOW},
+        "h": {"used": NOW},
+    }
+    machine = replace(TOKEN, scopes=frozenset({Scope.WORKER}))
+    for name, change in changes.items():
+        await store.tokens.add(replace(machine, id=name, digest=name.encode(), **change))  # type: ignore[arg-type]
+
+    async def page(after: str) -> str:
+        found = await store.tokens.used_by_workers(after, NOW - timedelta(hours=1), NOW, 2)
+        return "".join(token.id for token in found)
+
+    assert [await page(after) for after in ("", "g", "h")] == ["ag", "h", ""]
+
+
 async def test_everybody_is_listed_by_name(store: Store) -> None:
     assert await store.users.list_all() == (BORIS, OLGA)
 

@@ -91,8 +91,16 @@ class MemoryUploads(MemoryUserFiles[StoredUpload], UploadRows):
         seen.sort(key=lambda row: (-row.created.timestamp(), row.id))
         return tuple(seen[first : first + most])
 
-    async def list_waiting(self, most: int) -> tuple[StoredUpload, ...]:
-        return tuple(row for row in self._rows.values() if row.state == "waiting")[:most]
+    def _list_waiting(self) -> list[StoredUpload]:
+        waiting = [row for row in self._rows.values() if row.state == "waiting"]
+        return sorted(waiting, key=lambda row: (row.format == "pdf", row.created, row.id))
+
+    async def list_next(self) -> tuple[StoredUpload, ...]:
+        following = {row.user: row for row in reversed(self._list_waiting())}
+        return tuple(row for row in self._list_waiting() if following[row.user] is row)
+
+    async def count_waiting(self, user: str) -> int:
+        return sum(row.user == user for row in self._list_waiting())
 
     async def text_of(self, upload_id: str) -> str:
         return self.texts.get(upload_id, "")

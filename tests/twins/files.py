@@ -13,6 +13,7 @@ from rookery.files.books import BookRows, StoredBook
 from rookery.files.engine_files import NetRows, NetSearch, ProgramRows, StoredNet, StoredProgram
 from rookery.files.games import (
     GameRows,
+    GameSpans,
     GameSum,
     GameUpload,
     IndexedGame,
@@ -164,8 +165,10 @@ class MemoryGames(GameRows):
     async def find_known(self, blobs: Collection[str]) -> frozenset[str]:
         return frozenset(pgn.blob for pgn in self.rows if pgn.blob in blobs)
 
-    async def find_expired(self, now: datetime, limit: int) -> tuple[GameUpload, ...]:
-        del now, limit
+    async def find_expired(
+        self, now: datetime, limit: int, spans: GameSpans
+    ) -> tuple[GameUpload, ...]:
+        del now, limit, spans
         return ()
 
     async def forget(self, blobs: Collection[str]) -> bool:

@@ -26,12 +26,16 @@ class SharedLease:
 
     def __init__(self, address: str = "", *, live: bool = True) -> None:
         self.row = LeaseRow(1, "primary", address, live)
+        self.is_away = False
+        """Whether the database can't be reached."""
 
     def pass_to(self, address: str, *, live: bool = True) -> None:
         """Lets another process take over."""
         self.row = LeaseRow(self.row.epoch + 1, "next", address, live)
 
     async def read(self) -> LeaseRow:
+        if self.is_away:
+            raise ConnectionResetError
         return self.row
 
 

@@ -9,6 +9,7 @@ from rookery.people.teams import TeamExists, TeamRows
 from rookery.people.users import (
     Audit,
     EndedSessions,
+    Scope,
     Token,
     Tokens,
     UnknownToken,
@@ -121,6 +122,24 @@ class MemoryTokens(Tokens):
             raise UnknownToken(token_id)
         self._tokens[token_id] = replace(token, revoked=token.revoked or now)
         return token.user
+
+    async def valid_among(self, digests: Sequence[bytes], now: datetime) -> tuple[bytes, ...]:
+        valid = {each.digest for each in self._tokens.values() if each.is_valid(now)}
+        return tuple(valid.intersection(digests))
+
+    async def used_by_workers(
+        self, after: str, since: datetime, now: datetime, count: int
+    ) -> tuple[Token, ...]:
+        found = [
+            each
+            for each in sorted(self._tokens.values(), key=lambda token: token.id)
+            if each.id > after
+            and each.used is not None
+            and each.used >= since
+            and each.is_valid(now)
+            and Scope.WORKER in each.scopes
+        ]
+        return tuple(found[:count])
 
     async def note_uses(self, uses: Mapping[str, datetime]) -> None:
         for token_id in uses.keys() & self._tokens.keys():

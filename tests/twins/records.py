@@ -139,9 +139,9 @@ class MemoryStatistics(Statistics):
             for name in names
         }
 
-    async def core_hours(self, user: str) -> float:
-        found = (each for each in self.contributors[Period.ALL] if each.user_name == user)
-        return sum(each.core_hours for each in found)
+    async def hours_of(self, users: Sequence[str]) -> Mapping[str, float]:
+        found = (each for each in self.contributors[Period.ALL] if each.user_name in users)
+        return {each.user_name: each.core_hours for each in found}
 
 
 def _worth(who: Contributor, order: ContributorOrder) -> float:

@@ -135,6 +135,9 @@ class NobodyOutside:
     def forget_scratch(self, before: float) -> None:
         """Does nothing: there are no scratch folders."""
 
+    def ask_quota(self) -> None:
+        """Does nothing."""
+
     def quota(self) -> QuotaDocument:
         return QuotaDocument(limit=60, remaining=60, reset=0, used=0, uninitialized=True)
 

@@ -11,8 +11,10 @@ from rookery.settings import SETTINGS, variable_name
 PROJECT = Path(__file__).resolve().parents[2]
 PAGES = [*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md")]
 TEST = re.compile(r"def (test_\w+)")
+ALERT = re.compile(r"- alert: (\w+)")
 NAMED = re.compile(r"`(test_\w+)`")
 STEP = re.compile(r"^([a-z_0-9/]+\.(?:py|js)) +([A-Za-z_]+(?:\.[a-z_]+)?) {2,}", re.MULTILINE)
+MODULE = re.compile(r"`([\w.-]+/[\w./-]+\.(?:py|c|js))`")
 LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
 PROOFS = PROJECT / "docs" / "dev" / "proofs"
 STRUCK = re.compile(r"^\| \d \| ([a-z ]+) \| \d+ \| (\S+) / \S+ / (\S+) \|", re.MULTILINE)
@@ -23,6 +25,13 @@ SURPRISES = ("killed", "stopped and woken", "cut off from the database")
 def test_every_setting_is_described_for_operators() -> None:
     page = (PROJECT / "docs" / "operate.md").read_text()
     assert [name for name in SETTINGS if f"`{variable_name(name)}`" not in page] == []
+
+
+def test_every_alert_has_a_row_for_whoever_it_wakes() -> None:
+    alerts = ALERT.findall((PROJECT / "deploy/monitoring/alerts.yml").read_text())
+    page = (PROJECT / "docs" / "at-night.md").read_text()
+    assert alerts
+    assert [name for name in alerts if name not in page] == []
 
 
 def test_every_link_leads_somewhere() -> None:
@@ -56,6 +65,17 @@ def test_every_function_of_the_journeys_exists() -> None:
     lost = [f"{module} {name}" for module, name in steps if not declares(module, name)]
     assert lost == []
     assert len(steps) > 50
+
+
+def test_every_module_that_the_docs_name_exists() -> None:
+    roots = (PROJECT, PROJECT / "src" / "rookery", PROJECT / "asgi", PROJECT / "asgi" / "src")
+    lost = [
+        f"{page.name}: {module}"
+        for page in [*PAGES, *PROJECT.glob("asgi/docs/*.md")]
+        for module in MODULE.findall(page.read_text())
+        if not any((root / module).exists() for root in roots)
+    ]
+    assert lost == []
 
 
 def declares(module: str, name: str) -> bool:

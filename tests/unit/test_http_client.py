@@ -32,6 +32,7 @@ def test_an_address_for_everybody_is_public(address: str) -> None:
         *("100.64.0.1", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1%eth0", "fd00::1"),
         *("::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "ff02::1", "::127.0.0.1"),
         *("::ffff:0:127.0.0.1", "64:ff9b:1::7f00:1", "64:ff9b:1::8c52:7903", "fec0::1", "4000::1"),
+        *("192.0.0.1", "192.0.0.192", "192.88.99.1", "2002:c000:c0::1", "::ffff:192.0.0.192"),
     ],
 )
 def test_an_address_of_this_machine_or_the_network_around_it_is_not(address: str) -> None:

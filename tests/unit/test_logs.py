@@ -4,11 +4,12 @@ import io
 import json
 import logging
 import threading
+import time
 
 import pytest
 
 from rookery.db.pool import make_event_log
-from rookery.logs import LogWriter, logger, start_logs
+from rookery.logs import MOST_REPEATED, LogWriter, logger, start_logs
 
 
 def lines(out: io.StringIO) -> list[dict[str, object]]:
@@ -105,6 +106,44 @@ def test_lines_beyond_the_queue_are_dropped_and_counted() -> None:
         "more 1",
     ]
     assert [line["count"] for line in written if "count" in line] == [3]
+
+
+def test_lines_of_one_kind_are_counted_once_they_are_many() -> None:
+    out = io.StringIO()
+    writer = LogWriter(out, json.dumps)
+    for number in range(MOST_REPEATED + 7):
+        writer.put({"event": "refused", "level": "warning", "why": "Late", "number": number})
+    writer.put({"event": "refused", "level": "warning", "why": "Large"})
+    writer.start()
+    writer.stop()
+    *written, last, left_out = lines(out)
+    assert [line["number"] for line in written] == [*range(MOST_REPEATED)]
+    assert last["why"] == "Large"
+    assert (left_out["event"], left_out["of"]) == ("log_lines_left_out", "refused")
+    assert (left_out["why"], left_out["level"], left_out["count"]) == ("Late", "warning", 7)
+
+
+def test_the_lines_left_out_are_told_though_nothing_follows() -> None:
+    out = io.StringIO()
+    writer = LogWriter(out, json.dumps, period=0.01)
+    for _ in range(MOST_REPEATED + 1):
+        writer.put({"event": "refused", "level": "warning"})
+    writer.start()
+    while "log_lines_left_out" not in out.getvalue():
+        time.sleep(0.01)
+    writer.put({"event": "refused", "level": "warning"})
+    writer.stop()
+    assert [line["event"] for line in lines(out)][-2:] == ["log_lines_left_out", "refused"]
+
+
+def test_an_access_log_has_every_line() -> None:
+    out = io.StringIO()
+    writer = LogWriter(out, json.dumps)
+    for _ in range(2 * MOST_REPEATED):
+        writer.put({"event": "request", "level": "info"})
+    writer.start()
+    writer.stop()
+    assert len(lines(out)) == 2 * MOST_REPEATED
 
 
 class ClosedPipe(io.StringIO):

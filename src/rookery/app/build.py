@@ -13,6 +13,7 @@ from functools import partial
 from starlette.applications import Starlette
 
 from rookery import __version__
+from rookery.app.compiled import compiled_likelihood
 from rookery.app.jobs import make_jobs
 from rookery.app.parts import make_outside, make_storage, policy_of, read_all_assets
 from rookery.app.presence import keep_listed
@@ -28,9 +29,11 @@ from rookery.app.steps import (
     KEYS,
     LEASE,
     LEASE_CONNECTION,
+    LIKELIHOOD,
     LISTENING,
     POOL,
     PRESENCE,
+    QUOTA,
     SCHEMA,
     SQL_FILES,
     THREADS,
@@ -70,10 +73,16 @@ from rookery.farm.store import open_fleet_store, publish_notice
 from rookery.files.blobs import StorageAway
 from rookery.files.disk import MB, Disk, free_bytes
 from rookery.files.ownership import FileOwners
-from rookery.files.places import open_files, tidy_up, watched_folders
+from rookery.files.places import (
+    open_files,
+    refuse_lost_database,
+    tidy_up,
+    watched_folders,
+)
 from rookery.logs import Log
 from rookery.model.events import about_system
 from rookery.settings import Settings
+from rookery.sources.github import SITE as GITHUB
 from rookery.web.metrics import PoolStats
 from rookery.web.site import Site
 from rookery.web.steps import Process, StepRunner
@@ -116,6 +125,8 @@ async def build(settings: Settings, process: Process) -> AsyncIterator[Site]:
     """A running site for the length of the block. Raises a Complaint if it can't start."""
     instance, log = f"{socket.gethostname()}-{secrets.token_hex(4)}", make_event_log(process.log)
     async with StepRunner(process) as steps:
+        speeding = compiled_likelihood(settings.data, process.threads, process.log)
+        await steps.enter(LIKELIHOOD, speeding)
         target = await steps.enter(DATABASE, reach_database(settings, process))
         queries, newest = await steps.run(SQL_FILES, migrations.read_sql)
         pool = await steps.enter(POOL, open_pool(target, instance=instance, log=log))
@@ -170,9 +181,27 @@ async def start_serving(site: Site, steps: StepRunner) -> None:
 
 async def start_jobs(site: Site, steps: StepRunner) -> None:
     """Start the periodic jobs of the site."""
+    await steps.enter(QUOTA, _asking_quota(site))
     site.jobs = make_jobs(site)
     await steps.enter(JOBS, run_jobs(site.fleet, site.jobs, site.log, partial(_is_outage, site)))
     site.stop_jobs = steps.stop_jobs
+
+
+@asynccontextmanager
+async def _asking_quota(site: Site) -> AsyncIterator[None]:
+    """Ask GitHub once for the quota of calls, if an engine's source is there. Nobody waits for
+    it."""
+    asking = asyncio.create_task(_ask_quota(site), name="quota")
+    try:
+        yield
+    finally:
+        asking.cancel()
+        await asyncio.wait([asking])
+
+
+async def _ask_quota(site: Site) -> None:
+    if any(engine.repository.startswith(GITHUB) for engine in await site.engines.list()):
+        await site.threads.io(site.ask_github_quota)
 
 
 def _is_outage(site: Site, error: BaseException) -> bool:
@@ -184,20 +213,24 @@ async def _adopt_threads(site: Site) -> None:
     site.threads.adopt_default()
 
 
-def reach_database(settings: Settings, process: Process) -> AbstractAsyncContextManager[Target]:
+@asynccontextmanager
+async def reach_database(settings: Settings, process: Process) -> AsyncIterator[Target]:
     def give_up(problem: Problem) -> None:
         """Stop the process with an error: it can do nothing without its database."""
         process.log.error("database_given_up", reason=str(problem))
         process.failures.append("database")
         os.kill(os.getpid(), signal.SIGTERM)
 
-    return access.open_target(
+    await process.threads.io(refuse_lost_database, settings)
+    opening = access.open_target(
         settings.data,
         settings.database_url,
         alone=True,
         log=make_event_log(process.log),
         on_failure=give_up,
     )
+    async with opening as target:
+        yield target
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
+from rookery.app.memory import GrownMemory
 from rookery.ask.history import HISTORY_SECONDS, HistoryKeeping
 from rookery.ask.indexing import INDEX_SECONDS, Indexer
 from rookery.ask.sessions import ChatSessions
@@ -19,6 +20,7 @@ from rookery.files.store import FileStore
 from rookery.notify.sending import SEND_SECONDS, Sender
 from rookery.people.bearers import Bearers
 from rookery.people.worker_credentials import REREAD_SECONDS, WorkerCredentials
+from rookery.people.worker_tokens import WorkerTokens
 from rookery.sources.official_books import OfficialBookList
 from rookery.sources.progress import ProgressKeeping
 from rookery.sources.reviews import Reviews
@@ -28,11 +30,13 @@ from rookery.web.site import Site
 BOOKS_SECONDS = 3600.0
 CLEAN_UP_SECONDS = 3600.0
 COUNT_SECONDS = 900.0
+NEWCOMER_SECONDS = 10.0
 NOTE_SECONDS = 60.0
 OWNER_SECONDS = 30.0
 PROGRESS_SECONDS = 3600.0
 REVIEW_SECONDS = 20.0
 SPEED_SECONDS = 300.0
+WORKER_TOKENS_SECONDS = 600.0
 
 Work = Callable[[], Awaitable[None]]
 
@@ -126,6 +130,14 @@ JOBS = (
         lambda site: site.fleet_jobs.judge_tasks,
     ),
     DeclaredJob(
+        "newcomers",
+        NEWCOMER_SECONDS,
+        PRIMARY,
+        MEMORY,
+        FleetJobs.look_up_newcomers,
+        lambda site: site.fleet_jobs.look_up_newcomers,
+    ),
+    DeclaredJob(
         "waiting machines",
         60,
         PRIMARY,
@@ -202,7 +214,7 @@ JOBS = (
         lambda site: site.speed_keeping,
     ),
     DeclaredJob(
-        "users of workers",
+        "users and tokens of workers",
         REREAD_SECONDS,
         ANY,
         OWN,
@@ -216,6 +228,14 @@ JOBS = (
         OWN,
         Bearers.flush,
         lambda site: site.bearers.flush,
+    ),
+    DeclaredJob(
+        "last uses of workers' tokens",
+        WORKER_TOKENS_SECONDS,
+        ANY,
+        OWN,
+        WorkerTokens.note_uses,
+        lambda site: site.credentials.tokens.note_uses,
     ),
     DeclaredJob(
         "uploads without a row",
@@ -307,6 +327,14 @@ JOBS = (
         lambda site: partial(look_at_owner, site),
     ),
     DeclaredJob("disk", TICK_SECONDS, ANY, OWN, Disk.measure, lambda site: site.disk.measure),
+    DeclaredJob(
+        "memory",
+        TICK_SECONDS,
+        ANY,
+        OWN,
+        GrownMemory,
+        lambda site: GrownMemory(site.threads, site.log),
+    ),
 )
 """All jobs, in the order in which they are listed."""
 

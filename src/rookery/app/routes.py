@@ -57,7 +57,7 @@ from rookery.web.ask_answers import AskAnswers
 from rookery.web.compression import Compression
 from rookery.web.faults import HttpFault
 from rookery.web.guards import BlockedUsers, ClosedSite, CsrfGuard, RequestLimits, ShutdownGuard
-from rookery.web.handout import handout_routes, read_scripts
+from rookery.web.handout import handout_routes, read_script
 from rookery.web.inventory import list_parts, list_steps, meter_routes
 from rookery.web.middleware import Errors, HeadRequests, SecurityHeaders, SessionCookie
 from rookery.web.openapi import make_openapi, openapi
@@ -153,7 +153,7 @@ def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
     app.state.make_openapi = cache(partial(make_openapi, app.routes, ARGS_DOCUMENT))
     meter_routes(app.routes, site.meter)
     carry_out_keyed_commands_once(app.routes)
-    read_scripts()
+    read_script()
     return app
 
 

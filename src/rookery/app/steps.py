@@ -3,6 +3,7 @@
 from rookery.boundary.domains import Domain
 from rookery.web.steps import Step
 
+LIKELIHOOD = Step("compiled likelihood", Domain.THREAD, "a compiler runs, or a library is loaded")
 DATABASE = Step(
     "database",
     Domain.LOOP,
@@ -46,7 +47,9 @@ JOBS = Step(
     "slices of a few milliseconds; files are removed in threads",
     before_drain=True,
 )
+QUOTA = Step("quota", Domain.THREAD, "a task asks GitHub once, in a thread")
 STEPS = (
+    LIKELIHOOD,
     DATABASE,
     SQL_FILES,
     POOL,
@@ -64,6 +67,7 @@ STEPS = (
     EVENTS,
     FORWARDER,
     PRESENCE,
+    QUOTA,
     JOBS,
 )
 """All steps, in the order in which they are taken."""

@@ -139,6 +139,11 @@ HASHING_THREADS = min(2, max(1, (os.cpu_count() or 1) // 2))
 from ever new addresses could keep all of them busy, and the database needs one too."""
 
 
+CPU_QUEUE = 1000
+"""How many calls may wait for a computing thread: ten seconds of pages. Each holds a request with
+all that belongs to it, also after its client has left."""
+
+
 class Threads:
     """The worker threads of one app, by kind: `io`, `files`, `cpu` and `hash`."""
 
@@ -148,12 +153,13 @@ class Threads:
         tokens: int = 200,
         files: int = 64,
         cpu: int = 2,
+        cpu_queue: int = CPU_QUEUE,
         hashing: int = HASHING_THREADS,
         hash_queue: int = 64,
     ) -> None:
         self._io = _CountedLimiter("io", tokens)
         self._files = _CountedLimiter("files", files)
-        self._cpu = _CountedLimiter("cpu", cpu)
+        self._cpu = _CountedLimiter("cpu", cpu, cpu_queue)
         self._hash = _CountedLimiter("hash", hashing, hash_queue)
 
     def adopt_default(self) -> None:
@@ -177,8 +183,15 @@ class Threads:
         return await self._files.run(partial(fn, *args, **kwargs))
 
     async def cpu(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a call that computes: templates, statistics, compression."""
+        """Run a call that computes: templates, statistics, compression. Raises Overloaded when too
+        many already wait."""
         self._cpu.admit()
+        return await self._cpu.run(partial(fn, *args, **kwargs))
+
+    async def cpu_always(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a call that computes, however many wait: for the farm's own work, for workers, and
+        for what is bounded elsewhere. A crowd of visitors must not end any of it."""
+        self._cpu.calls += 1
         return await self._cpu.run(partial(fn, *args, **kwargs))
 
     async def hash(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -189,7 +202,7 @@ class Threads:
         """
         self._hash.admit()
         async with self._hash.limiter:
-            return await self.cpu(fn, *args, **kwargs)
+            return await self.cpu_always(fn, *args, **kwargs)
 
     async def check_hash(self, fn: Callable[P, bool], *args: P.args, **kwargs: P.kwargs) -> bool:
         """Check a password as `hash` does. After a wrong password the place stays taken for as long
@@ -200,7 +213,7 @@ class Threads:
         await limiter.acquire_on_behalf_of(place)
         began, right = perf_counter(), True
         try:
-            right = await self.cpu(fn, *args, **kwargs)
+            right = await self.cpu_always(fn, *args, **kwargs)
         finally:
             release = partial(limiter.release_on_behalf_of, place)
             if right:

@@ -37,7 +37,7 @@ from rookery.files.backups import (
 from rookery.files.backups import back_up as back_up_all
 from rookery.files.copying import CopyCounts
 from rookery.files.ownership import ForeignFiles
-from rookery.files.places import find_place, make_folder, open_files
+from rookery.files.places import find_place, make_folder, open_files, refuse_lost_database
 from rookery.logs import SilentLog
 from rookery.people.accounts import Accounts
 from rookery.people.passwords import Passwords
@@ -107,11 +107,12 @@ class Database:
 async def open_database(
     flags: DatabaseSettings, *, create: bool = False
 ) -> AsyncIterator[Database]:
-    """The database of a data folder, or an external one. A new one is made only with `create`."""
+    """The database of a data folder, or an external one. A new one is made only with `create`; one
+    of an older version is never migrated here, because there is no way back."""
     settings = await Threads().io(_read_settings, flags, create)
     queries, clock = Queries.load(), SystemClock()
     async with open_target(settings) as target:
-        await migrations.migrate(target, queries, migrations.load_migrations())
+        await migrations.check_schema(target, queries, migrations.load_migrations(), create=create)
         async with open_pool(target, instance="command", size=2) as pool:
             # A random key is enough, since its digests are never compared with stored ones.
             passwords = Passwords(Threads(), clock, secrets.token_bytes(32))
@@ -123,7 +124,9 @@ async def open_database(
 
 def _read_settings(flags: DatabaseSettings, create: bool) -> Settings:
     settings = flags.read()
-    if not create:
+    if create:
+        refuse_lost_database(settings)
+    else:
         access.require_database(settings.data, settings.database_url)
     return settings
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace as with_fields
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from rookery.app.run import run_site
 from rookery.boundary.offload import Threads
 from rookery.cli.db import THE_DATABASE, Database, DatabaseSettings, open_database
 from rookery.cli.demo_surroundings import (
@@ -25,9 +26,11 @@ from rookery.cli.demo_surroundings import (
     tell_all,
 )
 from rookery.cli.options import BadArgument, command_group, option
-from rookery.cli.serve import NOTHING_SET, ServeSettings, run_site
+from rookery.cli.serve import NOTHING_SET, ServeSettings
 from rookery.db.lease import Lease, LeaseHeld, hold_primacy
+from rookery.db.pool import AWAY
 from rookery.errors import Complaint
+from rookery.farm.commits import CommitQueue, StateLost
 from rookery.farm.findings import FindingKind, FindingRows
 from rookery.farm.invented_play import InventedFarm, InventedFleet
 from rookery.farm.seeding import FarmSeed, SeedSize, list_commits, read_ideas
@@ -36,7 +39,7 @@ from rookery.farm.seeding_notes import invent_review
 from rookery.farm.seeding_people import invent_users
 from rookery.farm.statistics import Accounting
 from rookery.farm.statistics_rows import Statistics
-from rookery.farm.store import open_fleet_store
+from rookery.farm.store import FleetStore, open_fleet_store
 from rookery.files.games import GameRows, GameStore
 from rookery.files.places import FilePlace, open_files
 from rookery.files.worker_logs import LogRows, LogStore
@@ -53,6 +56,8 @@ PASSWORD = "rookery-demo-farm"  # noqa: S105 - told to everybody who seeds a dem
 
 FAILED = (Action.FAILED_TASK, Action.CRASH_OR_TIME)
 RUNS_WITH_FILES = 20
+ROWS_A_COMMIT = 1_000
+"""About how many tasks are written with one wait for the disk."""
 TASKS_WITH_GAMES = 2
 GAMES_OF_A_TASK = 8
 
@@ -187,13 +192,12 @@ async def _write(opened: Database, lease: Lease, farm: FarmSeed, chance: Random)
     latest: deque[Changes] = deque(maxlen=RUNS_WITH_FILES)
     finished: list[Run] = []
     unfinished: list[Run] = []
-    async with open_fleet_store(opened.pool, opened.queries, lease) as store:
+    async with _open_store(opened, lease) as store:
         commits = await store.take()
+        writer = RunWriter(commits)
         for changes in _told(farm):
             # Inventing a run takes a moment. Nothing else runs in this process.
-            for part in list_commits(changes):
-                await commits.wait_committed(commits.put(part))
-            await asyncio.sleep(0)
+            await writer.write(changes)
             if changes.runs[0].status.finished or len(latest) < RUNS_WITH_FILES:
                 latest.append(changes)
             for run in changes.runs:
@@ -206,6 +210,42 @@ async def _write(opened: Database, lease: Lease, farm: FarmSeed, chance: Random)
         await tell_all(opened, finished)
         statistics = Statistics(opened.pool, opened.queries)
         await Accounting(statistics, store.reads, opened.accounts.clock)()
+
+
+@asynccontextmanager
+async def _open_store(opened: Database, lease: Lease) -> AsyncIterator[FleetStore]:
+    """The store of runs. A failed commit is reported with its reason."""
+    reasons: list[str] = []
+    opening = open_fleet_store(opened.pool, opened.queries, lease, lost=reasons.append)
+    try:
+        async with opening as store:
+            yield store
+    except (StateLost, *AWAY) as error:
+        why = reasons[0] if reasons else repr(error)
+        raise Complaint(
+            f"The demo broke off: {why}. What is written is half a farm: begin again with an empty"
+            " data folder or database."
+        ) from None
+
+
+class RunWriter:
+    """Writes runs as fast as the disk takes groups of them: many runs share a commit."""
+
+    def __init__(self, commits: CommitQueue) -> None:
+        self._commits = commits
+        self._rows = 0
+
+    async def write(self, changes: Changes) -> None:
+        first, *following = list_commits(changes)
+        put = self._commits.put(first)
+        self._rows += len(first.tasks)
+        for part in following:
+            await self._commits.wait_committed(put)
+            put = self._commits.put(part)
+        if following or self._rows > ROWS_A_COMMIT:
+            await self._commits.wait_committed(put)
+            self._rows = 0
+        await asyncio.sleep(0)
 
 
 async def _write_files(opened: Database, latest: Iterable[Changes], chance: Random) -> None:

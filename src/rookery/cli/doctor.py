@@ -9,8 +9,11 @@ from ipaddress import ip_address
 from typing import Annotated
 from urllib.parse import urlsplit
 
+from rookery.app.compiled import NotCompiled, find_compiler, find_folders, load_compiled
 from rookery.boundary.offload import Threads
 from rookery.cli.check_results import (
+    CLOCK_FAIL_SECONDS,
+    CLOCK_WARN_SECONDS,
     MB,
     CheckResult,
     Level,
@@ -81,6 +84,7 @@ async def doctor(
 async def examine_installation(settings: Settings) -> AsyncIterator[CheckResult]:
     for each in (*check_settings(settings), await Threads().io(check_disk, settings)):
         yield each
+    yield await Threads().io(check_likelihood, settings)
     try:
         await Threads().io(access.require_database, settings.data, settings.database_url)
         async with open_target(settings) as target:
@@ -119,6 +123,21 @@ def check_disk(settings: Settings) -> CheckResult:
     """Check the disk. It blocks for a moment."""
     free, reserve = free_bytes(settings.data), settings.disk_reserve_mb * MB
     return judge_disk(free, reserve, f"at {settings.data}")
+
+
+def check_likelihood(settings: Settings) -> CheckResult:
+    """Which form of the likelihood ratio a server uses here. It blocks for a moment."""
+    try:
+        found = load_compiled(find_folders(settings.data))
+    except NotCompiled as error:
+        return well("likelihood", f"in Python: {error}")
+    if found is not None:
+        return well("likelihood", f"in C ({found[1]})")
+    if find_compiler() is None:
+        return well(
+            "likelihood", "in Python: there is no C compiler (a report costs a quarter more)"
+        )
+    return well("likelihood", "the next start of a server compiles it")
 
 
 async def examine_database(target: Target, settings: Settings) -> AsyncIterator[CheckResult]:
@@ -201,7 +220,7 @@ async def check_servers(connection: OwnConnection, queries: Queries) -> CheckRes
 
 
 def judge_servers(found: Sequence[Instance]) -> CheckResult:
-    """Check by their addresses whether the live servers can reach one another."""
+    """Check by their addresses and clocks whether the live servers can work together."""
     living = [each for each in found if each.is_alive]
     addresses = [each.address for each in living]
     machines = {each.name.rpartition("-")[0] for each in living}
@@ -211,7 +230,18 @@ def judge_servers(found: Sequence[Instance]) -> CheckResult:
             return failed("servers", f"several name the address {address}", advice)
         if len(machines) > 1 and is_loopback(address):
             return failed("servers", f"of one the others see the address {address}", advice)
-    return well("servers", f"{len(living)} live")
+    return _judge_clocks(living) or well("servers", f"{len(living)} live")
+
+
+def _judge_clocks(living: Sequence[Instance]) -> CheckResult | None:
+    """The server whose clock differs most from the database's, if that is too much."""
+    worst = max(living, key=lambda each: abs(each.figures.clock_off_seconds), default=None)
+    off = 0.0 if worst is None else abs(worst.figures.clock_off_seconds)
+    if worst is None or off < CLOCK_WARN_SECONDS:
+        return None
+    judged = failed if off >= CLOCK_FAIL_SECONDS else warned
+    found = f"the clock of {worst.name} is {worst.figures.clock} of the database's"
+    return judged("servers", found, "let its machine ask a time server")
 
 
 def is_loopback(address: str) -> bool:

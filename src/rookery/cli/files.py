@@ -10,7 +10,8 @@ from rookery.cli.options import Column, command_group, option, print_table
 from rookery.db.access import load_database_name
 from rookery.errors import Complaint
 from rookery.files.blobs import StorageAway
-from rookery.files.copying import CheckedKind, check_files, move_files
+from rookery.files.checking import FileCheck
+from rookery.files.copying import move_files
 from rookery.files.ownership import take_place
 from rookery.files.places import (
     FilePlace,
@@ -126,31 +127,40 @@ async def claim(*, database: DatabaseSettings = THE_DATABASE) -> None:
 
 
 @files.command
-async def check(*, database: DatabaseSettings = THE_DATABASE) -> int:
-    """Check that no file is missing; exit code 1 if one is."""
+async def check(
+    *,
+    contents: Annotated[
+        bool, option("read every net, book, program and document, and compare its digest")
+    ] = False,
+    database: DatabaseSettings = THE_DATABASE,
+) -> int:
+    """Check that no file is missing and each has its size; exit code 1 if one is not as it
+    should be."""
     async with _opened(database) as (opened, threads):
         clock = opened.accounts.clock
         place = await threads.io(open_files, opened.settings, threads, clock, SilentLog())
-        found = check_files(opened.pool, opened.queries, place, threads, ORPHAN_SECONDS)
-        kinds = [each async for each in found]
+        files_check = FileCheck(opened.pool, opened.queries, place, threads, contents=contents)
+        kinds = [each async for each in files_check.check(ORPHAN_SECONDS)]
     columns: list[Column] = [
         ("kind", "{.kind}"),
         ("in the database", "{.named:,}"),
         ("bytes", "{.bytes:,}"),
         ("missing", lambda each: f"{len(each.missing):,}"),
+        ("damaged", lambda each: f"{len(each.damaged):,}"),
         ("not in the database", lambda each: f"{len(each.orphans):,}"),
     ]
     print_table(columns, kinds)
-    return int(_tell_missing(kinds))
+    missing = _tell("missing", [f"{each.kind}/{key}" for each in kinds for key in each.missing])
+    damaged = _tell("damaged", [f"{each.kind}/{key}" for each in kinds for key in each.damaged])
+    return int(missing or damaged)
 
 
-def _tell_missing(kinds: list[CheckedKind]) -> bool:
-    missing = [f"{each.kind}/{key}" for each in kinds for key in each.missing]
-    for name in missing[:MOST_SHOWN]:
-        print(f"missing: {name}")
-    if len(missing) > MOST_SHOWN:
-        print(f"and {len(missing) - MOST_SHOWN:,} more")
-    return bool(missing)
+def _tell(what: str, names: list[str]) -> bool:
+    for name in names[:MOST_SHOWN]:
+        print(f"{what}: {name}")
+    if len(names) > MOST_SHOWN:
+        print(f"and {len(names) - MOST_SHOWN:,} more")
+    return bool(names)
 
 
 @asynccontextmanager

@@ -118,6 +118,8 @@ class LocalWorker:
             "worker",
             f"--server={address}",
             f"--token-file={token}",
+            # Its owner sits before it and wants to see a result.
+            "--not-noisy",
             f"--concurrency={self.concurrency}",
             f"--cache={self.data / FOLDER}",
             f"--grace={GRACE_SECONDS}",

@@ -96,7 +96,7 @@ class GameFlags:
             "FROM MOVES CP",
         ),
     ] = None
-    no_adjudication: Annotated[bool, _rule("play every game out")] = False
+    no_adjudication: Annotated[bool, _rule("no rules but those given here")] = False
     max_moves: Annotated[int, _rule("draw after N moves; 0: never", "N")] = 0
     syzygy: Annotated[list[str], _rule("folder with tablebases; needs --syzygy-men", "DIR")] = (
         field(default_factory=list)
@@ -122,11 +122,13 @@ def make_setup(flags: GameFlags, *, chess960: bool = False) -> Setup:
 
 
 def _adjudication(flags: GameFlags) -> Adjudication:
-    if flags.no_adjudication:
-        return Adjudication(most_moves=flags.max_moves)
-    moves, score = flags.resign or (OFFICIAL_RESIGN.moves, OFFICIAL_RESIGN.score)
-    draw = Draw(*flags.draw) if flags.draw else OFFICIAL_DRAW
-    resign = Resign(score, moves, flags.two_sided)
+    usual = not flags.no_adjudication
+    resign, draw = (OFFICIAL_RESIGN, OFFICIAL_DRAW) if usual else (None, None)
+    if flags.resign or resign:
+        moves, score = flags.resign or (OFFICIAL_RESIGN.moves, OFFICIAL_RESIGN.score)
+        resign = Resign(score, moves, flags.two_sided)
+    if flags.draw:
+        draw = Draw(*flags.draw)
     return Adjudication(resign, draw, flags.syzygy_men, flags.max_moves)
 
 
@@ -153,7 +155,7 @@ def load_book(flags: GameFlags) -> OpeningBook | None:
         raise BadArgument("--book-depth can't be negative.")
     plies = None if flags.book_depth is None else 2 * flags.book_depth
     try:
-        return OpeningBook.load(path, plies=plies)
+        return OpeningBook.load(path, plies=plies, chess960=flags.chess960 or None)
     except BookFault as fault:
         text = str(fault)
         raise BadArgument(f"{text[:1].upper()}{text[1:]}.") from None

@@ -31,8 +31,14 @@ class BadArgument(Complaint):
     exit_code = 2
 
 
+OF_POSIX = frozenset({"fcntl", "grp", "pwd", "resource"})
+"""Modules of Python's own library that Windows does not have."""
+
+
 def not_installed(command: str, missing: ModuleNotFoundError) -> Complaint:
     """A command needs packages that this installation does not have."""
+    if missing.name in OF_POSIX:
+        return Complaint(f"`rookery {command}` needs Linux; on macOS it is untried.")
     return Complaint(
         f"`rookery {command}` needs the server part, which is not installed here"
         f" ({missing.name} is missing); install it with: pip install 'rookery[server]'"

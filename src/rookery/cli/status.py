@@ -37,6 +37,7 @@ COLUMNS: tuple[Column, ...] = (
     ("COMMIT QUEUE", "{.figures.changes_waiting}"),
     ("REQUESTS", "{.figures.requests}"),
     ("STREAMS", "{.figures.streams}"),
+    ("CLOCK", "{.figures.clock}"),
 )
 
 

@@ -97,7 +97,7 @@ def _program(text: str) -> Path:
     with path.open("rb") as file:
         head = file.read(16)
     if not is_program(head):
-        raise BadArgument(f"{text} is not a program for any known system.")
+        raise BadArgument(f"{text} is not a program for Linux or macOS.")
     return path
 
 

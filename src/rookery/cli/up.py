@@ -18,10 +18,12 @@ from rich.panel import Panel
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from rookery.app.run import run_site
 from rookery.cli.local_worker import LEAVE_SECONDS, MOST_LOG_BYTES, LocalWorker
 from rookery.cli.options import option
-from rookery.cli.serve import NOTHING_SET, ServeSettings, run_site
+from rookery.cli.serve import NOTHING_SET, ServeSettings
 from rookery.client.client import Client
+from rookery.db.access import refuse_busy_folder
 from rookery.db.embedded.folder import make_folder
 from rookery.errors import Complaint
 from rookery.http_failures import CallFailed
@@ -141,6 +143,7 @@ def up(*, flags: UpFlags = ALL_OF_IT, serving: ServeSettings = NOTHING_SET) -> i
       rookery up --host 0.0.0.0 --base-url http://farm.example.org:8000
     """
     settings, start = serving.read(), StartReport()
+    refuse_busy_folder(settings.data, settings.database_url)
     screen = StartScreen(Console() if sys.stdout.isatty() else None)
     worker = LocalWorker(
         settings.data, flags.concurrency, screen.say, without_sandbox=flags.without_sandbox
@@ -318,7 +321,8 @@ async def provide_token(site: Site, data: Path) -> Path | None:
     file = data / KEPT_IN
     written = await site.threads.io(_read, file)
     name, _, secret = written.partition(":")
-    if secret and await site.bearers.find_worker_owner(secret) == name:
+    token = await site.bearers.find_worker_token(secret) if secret else None
+    if token is not None and token.user == name:
         return file
     owner = await _owner(site)
     if owner is None:

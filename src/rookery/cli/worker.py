@@ -118,6 +118,8 @@ RestartPreventExitStatus=2 5
 KillMode=mixed
 TimeoutStopSec={seconds}
 Nice=5
+# The worker limits each sandbox by a control group below its own.
+Delegate=memory pids
 NoNewPrivileges=yes
 
 [Install]

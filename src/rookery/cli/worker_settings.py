@@ -64,6 +64,9 @@ class WorkerSettings:
     noisy: Annotated[
         bool, _machine("other programs use this machine: skip runs that need exact times")
     ] = False
+    not_noisy: Annotated[
+        bool, _machine("play runs that need exact times even if the measured speeds differ")
+    ] = False
     nice: Annotated[bool, _machine("play at a low priority (nice)")] = False
     without_sandbox: Annotated[
         bool, _machine("where there is no sandbox, run other people's programs without one")

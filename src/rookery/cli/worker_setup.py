@@ -241,6 +241,8 @@ def _machine(identity: WorkerIdentity, sandbox: Sandbox, settings: WorkerSetting
     tools = ", ".join(f"{name} {version}".strip() for name, version in sorted(facts.tools.items()))
     yield "tools", tools or "none: only engines that need no building can be played"
     yield "sandbox", _walls(sandbox)
+    if sandbox.available:
+        yield "limits", sandbox.limits
     yield "fastchess", _fastchess(settings.fastchess)
 
 

@@ -42,7 +42,7 @@ from rookery.worker.reporting import ROOKERY_RETRIES, RetryPolicy
 from rookery.worker.sandbox.sandbox import Sandbox
 from rookery.worker.server import HttpTransport, ServerCalls, WorkerAccount
 from rookery.worker.session import SessionOptions, WorkerSession
-from rookery.worker.stopping import FIRST_SECONDS, Stop, Watcher, WorkerStatus
+from rookery.worker.stopping import Stop, Watcher, WorkerStatus
 from rookery.worker.system import System, ThisSystem, parse_cores, parse_memory
 
 EXIT_CODES = {
@@ -191,7 +191,7 @@ def session_options(settings: WorkerSettings) -> SessionOptions:
         fleet=settings.fleet,
         foreign=settings.foreign_server,
         trial=settings.trial,
-        first_seconds=min(settings.retry_seconds, FIRST_SECONDS),
+        first_seconds=settings.retry_seconds,
     )
 
 
@@ -212,6 +212,7 @@ def make_identity(
         memory_mib=memory,
         min_threads=settings.min_threads,
         noisy=settings.noisy,
+        not_noisy=settings.not_noisy,
         focus=settings.focus,
         only=settings.only,
         syzygy_men=settings.syzygy_men if settings.syzygy else 0,

@@ -24,10 +24,12 @@ from rookery.protocol.actions import (
     Compare,
     Either,
     Expression,
+    Matches,
     Mentions,
     Older,
     Order,
 )
+from rookery.protocol.text_patterns import Pieces, Wild
 
 
 def actions(query: str, wanted: Expression, limit: int, sight: LogVisibility) -> Selection:
@@ -148,6 +150,11 @@ def _condition(wanted: Expression, given: Parameters) -> str:
             column = field.column if order in (Order.EQUAL, Order.UNEQUAL) else field.ordered
             found = given.add(field.value(value), field.cast)
             return f"({column} {_OPERATORS[order]} {found})"
+        case Matches(name, pattern):
+            operator = "ILIKE" if pattern.ignore_case else "LIKE"
+            likes = (given.add(_like(pieces), "text") for pieces in pattern.alternatives)
+            column = FIELDS[name].column
+            return f"({' OR '.join(f'{column} {operator} {like}' for like in likes)})"
         case Mentions(words):
             found = given.add(f"%{escape_pattern(clean(words))}%", "text")
             texts = (f"{FIELDS[name].column} ILIKE {found}" for name in SEARCHED_FIELDS)
@@ -155,6 +162,13 @@ def _condition(wanted: Expression, given: Parameters) -> str:
         case Older(time, number):
             moment = given.add(_moment(time), "timestamptz")
             return f"((at, id) < ({moment}, {given.add(number, 'bigint')}))"
+
+
+def _like(pieces: Pieces) -> str:
+    """A pattern for LIKE."""
+    return "".join(
+        each.value if isinstance(each, Wild) else escape_pattern(clean(each)) for each in pieces
+    )
 
 
 def _joined(word: str, alone: str, parts: tuple[Expression, ...], given: Parameters) -> str:

@@ -33,6 +33,8 @@ OLD_SECONDS = 15.0
 """Figures older than this are marked with their age on every page, not only on pages about
 machines."""
 MOST_MACHINES = 50_000
+"""The most signs of life, and the most waiting machines, that are published: those of the latest
+minute at 100,000 machines. For other tasks readers see their last report."""
 MACHINES_AT_ONCE = 500
 
 
@@ -75,7 +77,7 @@ class ActivityKeeping:
 
     async def _publish(self, term: PrimaryTerm) -> None:
         await self._publish_figures(term)
-        seen, waiting = tuple(term.working.last_seen.items()), list[EncodedMachine]()
+        seen, waiting = term.working.last_seen.latest(MOST_MACHINES), list[EncodedMachine]()
         states = tuple(term.working.machines.states())[-MOST_MACHINES:]
         for start in range(0, len(states), MACHINES_AT_ONCE):
             part = states[start : start + MACHINES_AT_ONCE]

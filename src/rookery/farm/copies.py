@@ -26,6 +26,8 @@ MOST_CHANGED = 500
 WORKING_SECONDS = 5.0
 SHARE_SECONDS = 60.0
 NOTHING_READ = -1
+TASKS_AT_ONCE = 5_000
+"""How many tasks are gone through in one step of the loop."""
 
 
 class UnfinishedRuns:
@@ -88,7 +90,9 @@ class FleetCopy:
 
     async def _fill(self) -> WorkingSet:
         tasks: defaultdict[str, list[Task]] = defaultdict(list)
-        for task in await self._reads.tasks_at_play():
+        for number, task in enumerate(await self._reads.tasks_at_play()):
+            if not number % TASKS_AT_ONCE:
+                await asyncio.sleep(0)
             tasks[task.run].append(task)
         working = WorkingSet()
         for run in await self.unfinished.load():
@@ -102,15 +106,17 @@ class FleetCopy:
         found = await self._reads.published(MACHINES)
         if found is not None and (body := found.body) is not None:
             self.machines_since = self._clock.now() - timedelta(seconds=found.age)
-            _learn_published(working, await self._in_thread(lambda: decode_machines(body)))
+            await _learn_published(working, await self._in_thread(lambda: decode_machines(body)))
         self._kept.put("", working, WORKING_SECONDS)
         return working
 
 
-def _learn_published(working: WorkingSet, published: PublishedMachines) -> None:
+async def _learn_published(working: WorkingSet, published: PublishedMachines) -> None:
     """Adds what the primary published: signs of life since rows were written, and machines that
     wait."""
-    for key, at in published.seen.items():
+    for number, (key, at) in enumerate(published.seen.items()):
+        if not number % TASKS_AT_ONCE:
+            await asyncio.sleep(0)
         if working.task(key) is not None:
             working.last_seen.note(key, at)
     for each in published.waiting:

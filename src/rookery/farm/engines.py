@@ -22,11 +22,13 @@ from msgspec.structs import replace
 
 from rookery.clock import Clock
 from rookery.db.table import Table
+from rookery.farm.source_rules import SourceRules
 from rookery.model.engine import BUILT_IN, STOCKFISH, Catalogue, EngineRecord, catalogue_of
 from rookery.model.events import Action, Event, about_engine
 from rookery.model.patterns import BadPattern, check, check_for_workers
 from rookery.model.plan import Side, demands_of
 from rookery.model.run import Run, RunFault
+from rookery.model.tools import list_unreported
 from rookery.people.teams import Teams
 from rookery.people.users import Audit
 from rookery.protocol.codec import BadField, encode
@@ -127,6 +129,7 @@ class Engines:
         self._clock = clock
         self._active = active
         self._audit = audit
+        self.source_rules = SourceRules()
         self._one_at_a_time = asyncio.Lock()
         self._kept: dict[str, EngineVersion] = {}
         self._known: dict[str, EngineRecord] = {}
@@ -225,6 +228,8 @@ class Engines:
         EngineInUse. If `replacing` is None, a stored record is replaced but a built-in one is not:
         EngineExists or BuiltIn is raised."""
         _check_record(record)
+        if record.source and (why := self.source_rules.objection(record.source)):
+            raise BadField(field="source", text=why)
         async with self._one_at_a_time:
             name, before = record.name, self._known.get(record.name)
             self._check_name(actor, record)
@@ -382,9 +387,12 @@ def plays(run: Run, engine: str) -> bool:
 
 
 def _check_record(record: EngineRecord) -> None:
-    """Checks that no regular expression in the record can run away, here or on a worker."""
+    """Checks that workers can report what the record needs, and that no regular expression in it
+    can run away, here or on a worker."""
     if record.private and not record.team:
         raise BadField(field="private", text="a private engine needs a team")
+    for field, name in list_unreported(record):
+        raise BadField(field=field, text=f"no worker reports {name}, so no machine could play it")
     for field, pattern, check_pattern in (
         ("nets.pattern", record.nets.pattern, check),
         ("bench.pattern", record.bench.pattern, check_for_workers),

@@ -38,6 +38,7 @@ from rookery.rules.answers import (
     TaskVerdict,
 )
 from rookery.rules.eligibility import STANDARD_POLICY, Policy
+from rookery.rules.reception import answer_after_end
 from rookery.stats.spsa import Perturbation, PerturbationDraw, Tune, packed_size
 
 
@@ -113,15 +114,16 @@ class Fleet:
         working.last_seen.note(key, self.primary.clock.now())
         return True
 
-    def is_active(self, call: HeldTask) -> bool:
-        return self.primary.term().working.task((call.run, call.task)) is not None
-
     async def update_task(
         self, call: HeldTask, report: Report, provenance: Provenance | None = None
     ) -> TaskVerdict:
         """Takes the task's results so far, with the provenance of the latest batch."""
         await self._check_exists(call)
-        return await self.primary.answer(task_update_act(call, report, provenance, self.activity))
+        act = task_update_act(call, report, provenance, self.activity)
+        verdict = await self.primary.answer(act)
+        if verdict is not OVER:
+            return verdict
+        return answer_after_end(await self.views.task(call.run, call.task), call, report)
 
     async def request_spsa(self, call: HeldTask, *, slots: int = 0) -> DrawnValues | TaskVerdict:
         """Gives values for the next batch of a tune: one final set per slot if slots are asked
@@ -131,10 +133,15 @@ class Fleet:
             lambda term, now: self._draw_values(term, call, slots, now)
         )
 
-    async def fail_task(self, call: HeldTask, message: str) -> TaskVerdict:
-        """Ends a task that its worker could not play."""
+    async def fail_task(
+        self, call: HeldTask, message: str, weight: ComplaintWeight | None = None
+    ) -> TaskVerdict:
+        """Ends a task that its worker could not play. `weight` is given if it says that no machine
+        could."""
         await self._check_exists(call)
-        return await self.primary.answer(lambda term, now: term.reception.fail(call, message, now))
+        return await self.primary.answer(
+            lambda term, now: term.reception.fail(call, message, now, weight)
+        )
 
     async def stop_run(
         self, call: HeldTask, message: str, *, weight: ComplaintWeight, complaint: str = ""

@@ -11,6 +11,7 @@ from datetime import datetime
 
 import msgspec
 
+from rookery.clock import Clock, SystemClock
 from rookery.db.connecting import OwnConnection
 from rookery.db.lease import LeaseRow
 from rookery.db.pool import AWAY, EventLog, Pool, Queries, quiet
@@ -19,6 +20,9 @@ from rookery.errors import Complaint
 PRESENCE_SECONDS = 2.0
 GONE_SECONDS = 10.0
 """A process that has been silent this long counts as dead."""
+CLOCK_SECONDS = 1.0
+"""How far clocks may differ before people are told."""
+SYSTEM_CLOCK = SystemClock()
 
 
 class InstanceFigures(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -36,6 +40,16 @@ class InstanceFigures(msgspec.Struct, frozen=True, omit_defaults=True):
     connections: int = 0
     reads_form: int = 1
     """The newest form of calls between instances that it reads."""
+    clock_off_seconds: float = 0.0
+    """How far its clock is ahead of the database's; negative if it is behind."""
+
+    @property
+    def clock(self) -> str:
+        """Its clock in words."""
+        off = self.clock_off_seconds
+        if abs(off) < CLOCK_SECONDS:
+            return "agrees"
+        return f"{abs(off):,.0f} s {'ahead' if off > 0 else 'behind'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +73,13 @@ class Instance:
 @dataclass(frozen=True, slots=True)
 class OtherInstances:
     """The answer to a process's sign of life: how many other processes live, the newest form of
-    forwarded calls that all of them read (None without others), and the last commit."""
+    forwarded calls that all of them read (None without others), the last commit, and the database's
+    clock."""
 
     others: int = 0
     sequence: int = 0
     reads_form: int | None = None
+    time: datetime | None = None
 
 
 class StepDown(msgspec.Struct, frozen=True):
@@ -107,6 +123,13 @@ def read_step_down(text: str) -> StepDown | None:
         return msgspec.json.decode(text, type=StepDown)
     except msgspec.MsgspecError:
         return None
+
+
+def find_offset(there: datetime, before: datetime, after: datetime) -> float:
+    """How many seconds our clock is ahead of one that was read between two times of ours, beyond
+    the uncertainty of the measurement; negative if it is behind."""
+    ahead, behind = before - there, there - after
+    return max(ahead.total_seconds(), 0.0) - max(behind.total_seconds(), 0.0)
 
 
 class InstanceRows:
@@ -157,13 +180,17 @@ class Presence:
         describe: Callable[[], Instance],
         log: EventLog = quiet,
         learn: Callable[[OtherInstances], object] = lambda _others: None,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """`learn` is called with the other processes after each report."""
         self._rows = rows
         self._describe = describe
         self._log = log
         self._learn = learn
+        self._clock = clock
         self.other_instances = OtherInstances()
+        self.clock_off_seconds = 0.0
+        """How far this process's clock is ahead of the database's, according to the last report."""
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator["Presence"]:
@@ -187,8 +214,11 @@ class Presence:
             await self._tell()
 
     async def _tell(self) -> None:
+        before = self._clock.now()
         try:
             self.other_instances = await self._rows.put(self._describe())
+            if there := self.other_instances.time:
+                self.clock_off_seconds = find_offset(there, before, self._clock.now())
             self._learn(self.other_instances)
         except AWAY as error:
             self._log("presence_not_told", reason=repr(error))

@@ -148,6 +148,10 @@ class FleetJobs:
         if self._checked and not await self._primary.reads.agrees(self._checked):
             raise SumsDisagree(self._checked)
 
+    @runs(Domain.LOOP, "awaits the rows of users who have just begun to play")
+    async def look_up_newcomers(self) -> None:
+        await self._primary.look_up_newcomers()
+
     @runs(Domain.LOOP_CPU, "looks at 500 machines at a time")
     async def count_waiting(self) -> None:
         working, now = self._primary.term().working, self._primary.clock.now()

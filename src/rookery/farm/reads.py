@@ -4,14 +4,14 @@ can run in between.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import asyncpg
 
-from rookery.db.fence import Fence
+from rookery.db.fence import Fence, FencedStatements
 from rookery.db.pool import EventLog, Pool, Queries, clean, quiet
 from rookery.farm import action_log, run_filters
 from rookery.farm.action_log import event_of, failure_of, numbered_event_of
@@ -45,6 +45,7 @@ from rookery.farm.rows import (
     task_of,
     worker_results_of,
 )
+from rookery.farm.statements import Statements
 from rookery.model.events import Action, Event
 from rookery.model.run import Run
 from rookery.model.task import PlayedBatch, Tally, Task
@@ -79,8 +80,12 @@ class Recovery:
     async def correct(self, runs: Sequence[tuple[Run, Correction]], sequence: int) -> None:
         """Stores runs with corrected sums."""
         rows = [all_run_columns(run, sequence, 0) for run, _ in runs]
-        async with self._fence.write() as connection:
-            await connection.executemany(self._queries["runs_put"], rows)
+        sql, columns = Statements(self._queries).joined({"runs_put": rows})
+        statements = FencedStatements(self._fence)
+        try:
+            await statements.write(sql, sequence, 0, *columns)
+        finally:
+            await statements.close()
         for _, wrong in runs:
             self._log("sums_corrected", run=wrong.run, stored=wrong.stored, counted=wrong.counted)
 
@@ -90,6 +95,35 @@ def corrected(run: Run, counted: Tally) -> Run:
     if counted.results == run.tally.results:
         return run.with_tally(counted)
     return replace(run, tally=counted, kind=run.kind.rejudged(counted.results))
+
+
+# The tasks of unfinished runs, as a new primary reads them.
+
+SLICE_TASKS = 5_000
+READERS = 3
+"""How many slices are read at once: PostgreSQL prepares the next one while one is decoded."""
+
+
+class RunTasks(NamedTuple):
+    """The active tasks of a run, the sums over all its tasks, and who played them."""
+
+    tasks: tuple[Task, ...]
+    counted: Tally
+    played: Sequence[MachineGames]
+
+
+def slice_runs(runs: Iterable[Run]) -> Iterator[list[str]]:
+    """Splits runs into slices with about SLICE_TASKS tasks each."""
+    some: list[str] = []
+    tasks = 0
+    for run in runs:
+        some.append(run.id)
+        tasks += run.tally.tasks
+        if tasks >= SLICE_TASKS:
+            yield some
+            some, tasks = [], 0
+    if some:
+        yield some
 
 
 V = TypeVar("V")
@@ -117,15 +151,15 @@ class FleetReads:
         if self.recovery is not None:
             await self.recovery.close_rest()
         runs = await self._unfinished()
-        tasks = await self._active()
-        runs, corrections = await self._checked(runs, tasks)
+        parts = await self._read_tasks(runs)
+        checked, corrections = await self._check(runs, parts)
         return Snapshot(
-            tuple((run, tuple(tasks[run.id])) for run in runs),
+            tuple((run, parts[run.id].tasks) for run in checked),
             await self.blocks(),
             await self.recalled(),
             corrections,
             await _decoded(await self._fetch("purges_all"), purging_of),
-            await _decoded(await self._fetch("tasks_played"), _played_of),
+            tuple(each for run in checked for each in parts[run.id].played),
         )
 
     async def blocks(self) -> dict[str, MachineBlock]:
@@ -321,11 +355,35 @@ class FleetReads:
         histories = await self._histories([row["id"] for row in rows])
         return await _decoded(rows, lambda row: run_of(row, histories[row["id"]]))
 
-    async def _active(self) -> dict[str, list[Task]]:
-        tasks: dict[str, list[Task]] = defaultdict(list)
-        for task in await self.tasks_at_play():
+    async def _read_tasks(self, runs: Iterable[Run]) -> dict[str, RunTasks]:
+        """The tasks of runs, a few runs at a time: no statement takes long, however many tasks
+        there are, and the rows of one slice are decoded while others are read."""
+        slices, found = slice_runs(runs), dict[str, RunTasks]()
+
+        async def read() -> None:
+            for some in slices:  # the readers share it, and each takes the next one
+                found.update(await self._read_slice(some))
+
+        readers = [asyncio.create_task(read()) for _ in range(READERS)]
+        try:
+            await asyncio.gather(*readers)
+        finally:
+            for reader in readers:
+                reader.cancel()
+        return found
+
+    async def _read_slice(self, runs: Sequence[str]) -> dict[str, RunTasks]:
+        tasks: dict[str, list[Task]] = {run: [] for run in runs}
+        for task in await self.tasks_at_play(runs):
             tasks[task.run].append(task)
-        return tasks
+        played: dict[str, list[MachineGames]] = {run: [] for run in runs}
+        for each in await _decoded(await self._fetch("tasks_played", runs), _played_of):
+            played[each.run].append(each)
+        sums = {row["run"]: row for row in await self._fetch("tasks_sums", runs)}
+        return {
+            run: RunTasks(tuple(tasks[run]), _tally(sums.get(run), tasks[run]), played[run])
+            for run in runs
+        }
 
     async def _histories(self, runs: Collection[str]) -> dict[str, list[str]]:
         found: dict[str, list[str]] = defaultdict(list)
@@ -333,15 +391,14 @@ class FleetReads:
             found[row["run"]].append(row["entry"])
         return found
 
-    async def _checked(
-        self, runs: Iterable[Run], tasks: dict[str, list[Task]]
-    ) -> tuple[tuple[Run, ...], tuple[Correction, ...]]:
+    async def _check(
+        self, runs: Iterable[Run], parts: Mapping[str, RunTasks]
+    ) -> tuple[list[Run], tuple[Correction, ...]]:
         """The runs with sums that agree with their tasks, and the corrections that were needed."""
-        sums = {row["run"]: row for row in await self._fetch("tasks_sums")}
         wrong: list[tuple[Run, Correction]] = []
         right: list[Run] = []
         for run in runs:
-            counted = _tally(sums.get(run.id), tasks[run.id])
+            counted = parts[run.id].counted
             if counted == run.tally:
                 right.append(run)
                 continue
@@ -350,7 +407,7 @@ class FleetReads:
         if wrong and self.recovery is not None:
             sequence = await self._pool.fetchval(self._queries["commits_sequence"])
             await self.recovery.correct(wrong, sequence)
-        return tuple(right), tuple(correction for _, correction in wrong)
+        return right, tuple(correction for _, correction in wrong)
 
     async def _fetch(self, query: str, *values: object) -> list[asyncpg.Record]:
         return await self._pool.fetch(self._queries[query], *values)

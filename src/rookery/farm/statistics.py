@@ -28,7 +28,7 @@ from rookery.model.machine import Machine
 from rookery.model.plan import Plan
 from rookery.model.run import Run, RunFault, core_hours
 from rookery.rules.answers import HeldTask
-from rookery.rules.reception import late_games
+from rookery.rules.judgement import late_games
 
 RUNS_AT_A_TIME = 20
 MONTH = timedelta(days=30)

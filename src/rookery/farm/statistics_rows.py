@@ -166,9 +166,13 @@ class Statistics(Table):
             found[who.user_name][period] = who
         return found
 
-    async def core_hours(self, user: str) -> float:
-        """The core hours of a user's machines in all, as far as counted."""
-        return float(await self._value("statistics_hours", user) or 0)
+    async def hours_of(self, users: Sequence[str]) -> Mapping[str, float]:
+        """The core hours of users' machines in all, as far as counted."""
+        return dict(await self._many(_hours_of, "statistics_hours", list(users)))
+
+
+def _hours_of(user_name: str, core_hours: float) -> tuple[str, float]:
+    return user_name, core_hours
 
 
 def _period_of(period: str, **row: Any) -> tuple[Period, Contributor]:

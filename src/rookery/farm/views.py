@@ -158,7 +158,7 @@ class FleetViews:
         if task is None:
             await self.known_run(call.run)
             raise UnknownTask(run=call.run, task=call.task)
-        if (task.machine.key, task.machine.user) != (call.machine.key, call.machine.user):
+        if not call.is_about(task):
             raise ForeignTask
         return task
 

@@ -13,8 +13,11 @@ import pytest
 from anyio import to_thread
 from anyio.lowlevel import checkpoint
 
+from rookery.app.build import new_process
 from rookery.boundary.errors import GateFull, Overloaded
 from rookery.boundary.offload import Gate, GateStats, Threads, stream
+from rookery.logs import SilentLog
+from rookery.settings import Settings
 from tests.eventually import eventually
 
 pytestmark = pytest.mark.anyio
@@ -74,6 +77,22 @@ async def test_hashing_counts_as_computing() -> None:
         release.set()
 
 
+async def test_work_that_is_never_refused_waits_behind_a_full_queue() -> None:
+    threads, release = Threads(cpu=1, cpu_queue=1), Event()
+    async with anyio.create_task_group() as group:
+        for _ in range(2):
+            group.start_soon(threads.cpu, release.wait)
+        await anyio.wait_all_tasks_blocked()
+        with pytest.raises(Overloaded, match="cpu"):
+            await threads.cpu(release.wait)
+        for _ in range(3):
+            group.start_soon(threads.cpu_always, release.wait)
+        group.start_soon(threads.hash, release.wait)
+        await anyio.wait_all_tasks_blocked()
+        release.set()
+    assert (threads.stats()[1].calls, threads.stats()[1].refused) == (6, 1)
+
+
 async def test_a_hash_is_refused_when_the_queue_is_full() -> None:
     threads, release = Threads(hashing=1, hash_queue=1), Event()
     async with anyio.create_task_group() as group:
@@ -110,6 +129,18 @@ async def test_the_frameworks_own_threads_share_the_limit_of_io() -> None:
     default = to_thread.current_default_thread_limiter()
     assert default.total_tokens == 3
     assert await threads.io(lambda: threads.stats()[0].running) == default.borrowed_tokens + 1
+
+
+async def test_blocking_work_has_the_threads_of_the_settings() -> None:
+    settings = Settings.read({"ROOKERY_THREADPOOL_TOKENS": "8"})
+    threads, release = new_process(settings, SilentLog()).threads, Event()
+    async with anyio.create_task_group() as group:
+        for _ in range(9):
+            group.start_soon(threads.io, release.wait)
+        await eventually(lambda: threads.stats()[0].running + threads.stats()[0].waiting == 9)
+        found = threads.stats()[0]
+        release.set()
+    assert (found.running, found.waiting) == (8, 1)
 
 
 async def test_a_call_given_up_in_the_queue_never_starts() -> None:

@@ -1,5 +1,6 @@
 """What the doctor makes of what it finds."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -151,3 +152,14 @@ def server(name: str, address: str, silent: float = 0.0) -> Instance:
 )
 def test_servers_must_be_able_to_reach_one_another(found: list[Instance], level: Level) -> None:
     assert judge_servers(found).level is level
+
+
+@pytest.mark.parametrize(
+    ("seconds", "level"), [(0.9, Level.OK), (-4.0, Level.WARN), (600.0, Level.FAIL)]
+)
+def test_the_server_whose_clock_is_wrong_is_named(seconds: float, level: Level) -> None:
+    right = server("a-1", "http://10.0.0.1:1")
+    figures = InstanceFigures(clock_off_seconds=seconds)
+    judged = judge_servers([right, replace(right, name="b-2", address="b", figures=figures)])
+    assert judged.level is level
+    assert (level is Level.OK) or f"the clock of b-2 is {figures.clock}" in judged.found

@@ -71,6 +71,18 @@ def test_a_command_whose_packages_are_missing_says_how_to_get_them(
     assert "pip install 'rookery[server]'" in capsys.readouterr().err
 
 
+def test_a_worker_on_windows_says_that_it_needs_linux(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("rookery.cli.worker", "rookery.cli.systemd"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "pwd", None)
+    assert frame.main(["worker"]) == 3
+    assert capsys.readouterr().err == (
+        "rookery: `rookery worker` needs Linux; on macOS it is untried.\n"
+    )
+
+
 def test_a_command_may_wait(one_command: ModuleType) -> None:
     one_command.__dict__["run"] = wait
     assert frame.main(["print"]) == 6

@@ -184,6 +184,14 @@ def test_the_official_adjudication_is_the_usual_one() -> None:
     assert make_setup(parsed(*SIDES, "--no-adjudication")).adjudication.resign is None
 
 
+def test_without_the_official_adjudication_only_the_rules_given_count() -> None:
+    resign = make_setup(parsed(*SIDES, "--no-adjudication", "--resign", "4", "300")).adjudication
+    assert (resign.resign, resign.draw) == (Resign(300, 4), None)
+    words = ("--no-adjudication", "--draw", "40", "8", "10")
+    draw = make_setup(parsed(*SIDES, *words)).adjudication
+    assert (draw.resign, draw.draw) == (None, Draw(40, 8, 10))
+
+
 def test_tablebases_need_their_number_of_men() -> None:
     with pytest.raises(BadArgument):
         make_setup(parsed(*SIDES, "--syzygy", "/tb"))

@@ -1,6 +1,7 @@
 """`rookery stats`: what it prints, and what it says to questions it can't answer."""
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any, cast
@@ -61,6 +62,13 @@ def test_sprt_takes_negative_bounds(capsys: Capture) -> None:
     assert "[-1.75, 0.25]" in asked(capsys, "sprt", *PAIRS, "--elo0", "-1.75", "--elo1", "0.25")
 
 
+def test_the_chances_of_error_move_the_bounds_of_the_ratio(capsys: Capture) -> None:
+    words = ["sprt", *PAIRS, *BOUNDS, "--alpha", "0.01", "--beta", "0.2"]
+    data = asked_for_data(capsys, *words)
+    expected = pytest.approx((math.log(0.2 / 0.99), math.log(80)))
+    assert (data["lower_bound"], data["upper_bound"]) == expected
+
+
 def test_bounds_may_be_given_as_other_commands_take_them(capsys: Capture) -> None:
     apart = asked(capsys, "sprt", *PAIRS, *BOUNDS)
     assert asked(capsys, "sprt", *PAIRS, "--sprt", "0", "2") == apart
@@ -90,6 +98,14 @@ def test_power_of_games_alone_is_a_small_table(capsys: Capture) -> None:
 
 def test_power_tells_the_games_needed(capsys: Capture) -> None:
     assert "69,780 show +2.00 Elo" in asked(capsys, "power", "--elo", "2", "--power", "0.9")
+
+
+def test_fewer_false_alarms_take_more_games(capsys: Capture) -> None:
+    words = ["power", "--elo", "2", "--power", "0.9"]
+    asked_alphas = ("0.05", "0.01")
+    answers = [asked_for_data(capsys, *words, "--alpha", each) for each in asked_alphas]
+    usual, careful = (answer["shows"][0]["games"] for answer in answers)
+    assert careful > 1.3 * usual
 
 
 def test_power_takes_its_spread_from_a_sample(capsys: Capture) -> None:

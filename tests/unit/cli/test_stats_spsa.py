@@ -56,6 +56,29 @@ def test_values_are_written_in_the_form_asked_for(
     assert capsys.readouterr().out.endswith(text)
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ((), (30_000, 3000, 28.195214, 0.003584092)),
+        (("--games", "20000"), (10_000, 1000, 25.234003, 0.003504978)),
+        (("--A", "0.5"), (30_000, 15_000, 28.195214, 0.001875325)),
+        (("--alpha", "0.9"), (30_000, 3000, 28.195214, 0.006721250)),
+        (("--gamma", "0.2"), (30_000, 3000, 39.479117, 0.001828079)),
+    ],
+)
+def test_steps_shrink_by_the_schedule_that_is_asked_for(
+    lines: str,
+    words: tuple[str, ...],
+    expected: tuple[float, ...],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(lines, "--json", "--at", "1000", *words) == 0
+    told = json.loads(capsys.readouterr().out)
+    step = told["schedule"][0]
+    found = (told["iterations"], told["stability"], step["c"], step["r"])
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
 def test_options_the_engine_lacks_are_warned_about(
     lines: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from rookery.cli.db import DatabaseSettings, timer
+from rookery.cli.main import main
 from rookery.cli.options import BadArgument
 from rookery.cli.serve import ServeSettings, serve
 from rookery.cli.systemd import SETTINGS_FILE, server_unit, tell_service_manager
@@ -58,11 +59,12 @@ def test_no_unit_has_the_password_of_the_database(url: str) -> None:
         timer(folder=Path("/srv/b"), database=DatabaseSettings(data="/srv/d", database_url=url))
 
 
-def test_a_unit_may_name_a_database_that_asks_for_no_password() -> None:
+def test_a_unit_may_name_a_database_that_asks_for_no_password(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     url = "postgresql://rookery@db1:5433,db2:5433/farm?sslmode=verify-full"
-    with contextlib.redirect_stdout(io.StringIO()) as shown:
-        serve(flags=ServeSettings(data="/srv/d", database_url=url), print_systemd_unit=True)
-    assert f"--database-url={url}" in shown.getvalue()
+    assert main(["serve", "--data=/srv/d", f"--database-url={url}", "--print-systemd-unit"]) == 0
+    assert f"--database-url={url}" in capsys.readouterr().out
 
 
 def test_files_in_a_bucket_are_nothing_to_write_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +81,8 @@ def print_server_unit(data: Path) -> str:
 
 def test_a_backup_has_the_settings_the_account_and_the_folder_of_the_server(tmp_path: Path) -> None:
     data = Path("/srv/rookery data")
-    timer(folder=Path("/srv/b"), database=DatabaseSettings(data=str(data)), into=tmp_path)
+    words = ["--folder=/srv/b", f"--data={data}", f"--into={tmp_path}"]
+    assert main(["db", "timer", *words]) == 0
     backup = service_of((tmp_path / "rookery-backup.service").read_text())
     server = service_of(print_server_unit(data))
     assert [backup[each] for each in SHARED] == [server[each] for each in SHARED]
@@ -91,10 +94,18 @@ def test_a_backup_has_the_settings_the_account_and_the_folder_of_the_server(tmp_
 def test_both_units_of_a_backup_are_shown_with_the_names_of_their_files(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    timer(folder=Path("/srv/b"), at="04:15")
+    assert main(["db", "timer", "--folder=/srv/b", "--at=04:15"]) == 0
     shown = capsys.readouterr().out
     assert "# rookery-backup.service\n[Unit]" in shown
     assert "OnCalendar=*-*-* 04:15:00" in shown
+
+
+def test_a_backup_goes_to_the_folder_and_keeps_as_many_as_are_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["db", "timer", "--folder=/srv/b", "--keep=3"]) == 0
+    service = capsys.readouterr().out
+    assert "db backup --folder=/srv/b --keep=3" in service
 
 
 def test_a_backup_at_no_time_of_day_is_refused() -> None:

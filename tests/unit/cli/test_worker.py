@@ -6,10 +6,12 @@ from typing import cast
 
 import pytest
 
+from rookery.cli.main import main
 from rookery.cli.options import BadArgument, as_words, parse_again
 from rookery.cli.systemd import quoted
 from rookery.cli.worker import unit, worker
 from rookery.cli.worker_settings import (
+    NAMES,
     WorkerFlags,
     WorkerSettings,
     credentials,
@@ -52,6 +54,18 @@ def test_flags_go_before_the_file(file: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_flag_sets_its_setting(name: str, tmp_path: Path) -> None:
+    """Tests of what a worker does begin with its settings."""
+    (tmp_path / "worker.toml").touch()
+    usual = getattr(WorkerSettings(), name)
+    flag = f"--{name.replace('_', '-')}"
+    word = flag if isinstance(usual, bool) else f"{flag}=7"
+    found = getattr(settings(word, file=tmp_path / "worker.toml"), name)
+    assert found not in (usual, None)
+    assert str(found) in ("True", "7", "7.0", "('7',)")
+
+
 def test_the_environment_names_the_server_where_nobody_else_does(tmp_path: Path) -> None:
     empty = tmp_path / "worker.toml"
     empty.write_text("")
@@ -82,8 +96,17 @@ def test_a_token_is_the_last_line_of_its_file(
     text: str, expected: tuple[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / "token").write_text(text)
-    given = WorkerSettings(username="olga", token_file=str(tmp_path / "token"))
-    assert credentials(given) == expected
+    (tmp_path / "worker.toml").touch()
+    words = ("--username=olga", f"--token-file={tmp_path / 'token'}")
+    assert credentials(settings(*words, file=tmp_path / "worker.toml")) == expected
+
+
+def test_a_password_is_the_last_line_of_its_file(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("from the vault:\nwalnut orbit\n")
+    (tmp_path / "worker.toml").touch()
+    words = ("--username=olga", f"--password-file={tmp_path / 'secret'}")
+    given = settings(*words, file=tmp_path / "worker.toml")
+    assert credentials(given) == ("olga", "walnut orbit")
 
 
 def test_a_token_may_bring_its_name(tmp_path: Path) -> None:
@@ -105,6 +128,16 @@ def test_a_unit_starts_the_worker_with_the_same_flags() -> None:
         ' worker --server=https://a.org "--token-file=/a b" --fleet --only=A --only=B'
     )
     assert "TimeoutStopSec=40" in text
+
+
+def test_a_unit_is_printed_and_starts_the_worker_with_the_file_that_was_named(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["worker", f"--config={file}", "--once", "--print-systemd-unit"]) == 0
+    shown = capsys.readouterr().out
+    assert f" worker --once --config={file}\n" in shown
+    # The grace period of the file, and what systemd adds to it.
+    assert "TimeoutStopSec=35" in shown
 
 
 def test_signs_of_systemd_are_doubled() -> None:

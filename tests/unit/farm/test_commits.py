@@ -203,3 +203,18 @@ async def test_an_act_that_fails_halfway_costs_the_working_set(farm: MemoryFarm)
         await farm.fleet.primary.answer(broken)  # type: ignore[arg-type]  # any act will do
     assert not farm.fleet.primary.is_serving
     await farm.rebuilt()
+
+
+async def test_memory_that_belongs_to_a_lost_term_is_given_back_before_rows_are_read(
+    farm: MemoryFarm,
+) -> None:
+    await farm.submit()
+    given_back: list[bool] = []
+    primary = farm.fleet.primary
+    primary.on_loss(lambda: given_back.append(primary.is_serving))
+    farm.store.commits.lose()
+    with pytest.raises(StateLost):
+        await farm.granted()
+    assert given_back == [False]
+    await farm.rebuilt()
+    assert given_back == [False]

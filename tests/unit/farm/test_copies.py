@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from rookery.farm import activity
 from rookery.farm.activity import ActivityKeeping
 from rookery.farm.fleet import Fleet
 from rookery.farm.primary import Rebuilding
@@ -62,6 +63,21 @@ async def test_tasks_and_machines_are_those_of_the_primary(pair: Pair) -> None:
     assert await ours.last_seen((task,)) == await theirs.last_seen((task,))
     (known,) = await ours.machines()
     assert (known.machine, known.run) == (task.machine, run_id("a"))
+
+
+async def test_of_very_many_signs_of_life_the_latest_are_published(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(activity, "MOST_MACHINES", 1)
+    await pair.primary.submit()
+    first, second = [await pair.primary.granted(make_machine(name)) for name in "ab"]
+    pair.primary.clock.move(seconds=60)
+    for task in (second, first):
+        await pair.primary.fleet.beat(call_of(task))
+    await pair.publish()
+    seen = await pair.secondary.views.last_seen((first, second))
+    assert seen[first.run, first.id] == pair.primary.clock.now()
+    assert seen[second.run, second.id] == second.reported
 
 
 async def test_a_machine_that_waits_is_known_once_it_was_published(pair: Pair) -> None:

@@ -18,14 +18,22 @@ from rookery.farm.engines import (
     UnknownVersion,
     records_digest,
 )
-from rookery.model.engine import BenchRecord, EngineRecord, NetRecord, PresetRecord, SpeedRecord
+from rookery.model.engine import (
+    BenchRecord,
+    EngineRecord,
+    NetRecord,
+    PresetRecord,
+    SpeedRecord,
+    ToolRecord,
+)
 from rookery.model.run import Run
 from rookery.people.teams import Teams
 from rookery.protocol.codec import BadField
 from rookery.protocol.people import Team
+from rookery.rules.eligibility import choose, engine_loads
 from rookery.rules.lifecycle import Actor
 from tests.fakes import HandClock
-from tests.makers import BOSS, NOW, OWNER, STRANGER, make_plan, make_run
+from tests.makers import BOSS, NOW, OWNER, ROOKERY, STRANGER, make_machine, make_plan, make_run
 from tests.twins.people import MemoryTeams, MemoryUsers, NoAudit
 from tests.twins.records import MemoryEngines
 
@@ -45,11 +53,14 @@ OWLS = Team("owls", (OWNER.name,), (OWNER.name,), NOW)
 THEIRS = EngineRecord(name="owls~Strix", team="owls", private=True)
 
 
-async def make_engines(*runs: Run, rows: MemoryEngines | None = None) -> Engines:
+async def make_engines(
+    *runs: Run, rows: MemoryEngines | None = None, shares: dict[str, float] | None = None
+) -> Engines:
     """With a team that olga is in."""
     teams = Teams(MemoryTeams(OWLS), MemoryUsers(), HandClock(), NoAudit())
     await teams.load()
-    return Engines(rows or MemoryEngines(), teams, HandClock(), playing(*runs), {}, NoAudit())
+    shares = {} if shares is None else shares
+    return Engines(rows or MemoryEngines(), teams, HandClock(), playing(*runs), shares, NoAudit())
 
 
 async def test_some_engines_are_built_in() -> None:
@@ -189,6 +200,17 @@ async def test_an_approver_says_which_records_they_saw_once_those_have_changed()
     engines.check_looked_at(run, records_digest(run))
 
 
+@pytest.mark.parametrize("share", [1.0, 3.0])
+async def test_the_share_of_a_record_is_the_weight_of_its_engine(share: float) -> None:
+    shares: dict[str, float] = {}
+    engines = await make_engines(shares=shares)
+    await engines.put(msgspec.structs.replace(ETHEREAL, share=share), BOSS)
+    larger = make_run("a", make_plan(engine="Ethereal"), cores=40)
+    runs = (larger, make_run("b", cores=20))
+    found = choose(runs, make_machine(rookery=ROOKERY), loads=engine_loads(runs, shares))
+    assert (found is larger) == (share > 2)
+
+
 async def test_what_was_written_can_be_undone() -> None:
     engines = await make_engines()
     other = msgspec.structs.replace(ETHEREAL, share=2)
@@ -252,3 +274,16 @@ async def test_an_approver_outside_the_team_neither_publishes_nor_removes_a_priv
     with pytest.raises(UnknownEngine):
         await engines.remove(THEIRS.name, BOSS)
     assert await engines.versions(THEIRS.name, BOSS.name) == ()
+
+
+@pytest.mark.parametrize(
+    ("record", "field"),
+    [
+        (EngineRecord(name="Ethereal", tools=(ToolRecord("brainc"),)), "tools"),
+        (EngineRecord(name="Ethereal", cpu_flags=("turbo",)), "cpu_flags"),
+    ],
+)
+async def test_what_no_worker_reports_is_refused(record: EngineRecord, field: str) -> None:
+    engines = await make_engines()
+    with pytest.raises(BadField, match=f"{field}: no worker reports"):
+        await engines.put(record, BOSS)

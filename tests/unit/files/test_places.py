@@ -6,7 +6,14 @@ import pytest
 
 from rookery.boundary.offload import Threads
 from rookery.clock import SystemClock
-from rookery.files.blobs import UnknownBlob, read_blob, translated_errors, write_blob
+from rookery.files.blobs import (
+    Blobs,
+    DiskNearlyFull,
+    UnknownBlob,
+    read_blob,
+    translated_errors,
+    write_blob,
+)
 from rookery.files.bucket import BucketAddress
 from rookery.files.places import MovingBlobs, find_place, open_files, read_place
 from rookery.logs import SilentLog
@@ -69,6 +76,17 @@ def test_blobs_on_the_move_are_written_to_the_new_place_alone() -> None:
     moving.remove(before)
     with pytest.raises(UnknownBlob):
         moving.open(before)
+
+
+def test_an_upload_leaves_the_disk_the_reserve_of_the_settings(tmp_path: Path) -> None:
+    def open_nets(reserve: str) -> Blobs:
+        named = {"ROOKERY_DATA": str(tmp_path), "ROOKERY_DISK_RESERVE_MB": reserve}
+        place = open_files(Settings.read(named), Threads(), SystemClock(), SilentLog())
+        return place.blobs("nets")
+
+    assert open_nets("0").has(write_blob(open_nets("0"), b"a net"))
+    with pytest.raises(DiskNearlyFull):
+        write_blob(open_nets("999999999"), b"a net")
 
 
 def test_a_full_file_system_is_not_away() -> None:
