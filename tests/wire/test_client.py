@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from rookery.cli import main as frame
-from rookery.cli.login import ServerFlags
 from rookery.client.client import Client
+from rookery.client.logins import ServerFlags
 from rookery.http_failures import CallFailed, CallRefused, NoAnswer
 from rookery.model.plan import Modification
 from rookery.model.run import DisplayState

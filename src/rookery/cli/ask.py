@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from rookery.cli.login import THE_SERVER, ServerFlags
 from rookery.cli.options import BadArgument, command_group, make_printable, option, print_json
 from rookery.client.asking import ask_question
+from rookery.client.logins import THE_SERVER, ServerFlags
 from rookery.protocol.ask import (
     LONGEST_QUESTION,
     AskAnswer,

@@ -11,8 +11,8 @@ from typing import Annotated
 
 import msgspec
 
-from rookery.cli.login import THE_SERVER, ServerFlags
 from rookery.cli.options import BadArgument, Column, command_group, if_known, option, print_json
+from rookery.client.logins import THE_SERVER, ServerFlags
 from rookery.http_client import HttpClient
 from rookery.http_failures import CallFailed, CallRefused
 from rookery.http_places import is_web_address

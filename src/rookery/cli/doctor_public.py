@@ -21,7 +21,7 @@ from rookery.cli.check_results import (
     warned,
     well,
 )
-from rookery.cli.login import ServerFlags
+from rookery.client.logins import ServerFlags
 from rookery.http_client import HttpAnswer, HttpClient
 from rookery.http_failures import CallFailed
 from rookery.http_places import is_loopback, is_public

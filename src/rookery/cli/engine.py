@@ -7,8 +7,8 @@ from typing import Annotated
 
 import msgspec
 
-from rookery.cli.login import THE_SERVER, ServerFlags
 from rookery.cli.options import BadArgument, Column, command_group, if_known, option
+from rookery.client.logins import THE_SERVER, ServerFlags
 from rookery.model import engine as engines
 from rookery.model.engine import EngineRecord
 from rookery.protocol import v1

@@ -15,9 +15,9 @@ import platformdirs
 from rich.console import Console
 
 from rookery.boundary.offload import Threads
-from rookery.cli.login import SERVER, THE_SERVER, ServerFlags
 from rookery.cli.match_session import INTERRUPTS
 from rookery.cli.options import BadArgument, option
+from rookery.client.logins import SERVER, THE_SERVER, ServerFlags
 from rookery.http_client import LARGEST_FILE, HttpClient, copy_at_most
 from rookery.http_failures import CallFailed
 from rookery.http_places import is_web_address

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter, Token
 
+from rookery.cli.display import ACCEPTED, REJECTED, UNDECIDED
 from rookery.cli.match_options import (
     GameFlags,
     book_path,
@@ -29,7 +30,6 @@ from rookery.cli.match_session import (
     parse_before,
     resumable,
 )
-from rookery.cli.match_show import ACCEPTED, REJECTED, UNDECIDED
 from rookery.cli.options import BadArgument, Bounds, as_words, option, print_rows, warn
 from rookery.match.fastchess import FastchessMatch, FastchessProgram, find_fastchess
 from rookery.match.fastchess_command import (

@@ -18,7 +18,8 @@ from cyclopts import Group, Parameter
 
 from rookery.boundary.bridge import call_soon
 from rookery.boundary.offload import Threads
-from rookery.cli.match_show import Data, Display, Progress, Row, data, display, latency_data, rows
+from rookery.cli.display import Display, Row, display
+from rookery.cli.match_show import Data, Progress, data, latency_data, rows
 from rookery.cli.options import option, parse_again
 from rookery.match.clock import Latency
 from rookery.match.job import (

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from rookery.boundary.offload import Threads, stream
 from rookery.cli.db import THE_DATABASE, DatabaseSettings, open_database
-from rookery.cli.login import THE_SERVER, ServerFlags
 from rookery.cli.options import Column, command_group, option, print_table
+from rookery.client.logins import THE_SERVER, ServerFlags
 from rookery.errors import Complaint
 from rookery.files.engine_files import NetRows, NetStore
 from rookery.files.places import open_files

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Annotated
 
-from rookery.cli.login import THE_SERVER, ServerFlags
 from rookery.cli.options import Column, command_group, if_known, option, print_json
 from rookery.client.client import Client
+from rookery.client.logins import THE_SERVER, ServerFlags
 from rookery.protocol import v1
 
 runs = command_group(

@@ -7,7 +7,8 @@ from cyclopts import Parameter
 
 from rookery.cli.db import SETTINGS_GROUP, DatabaseSettings, setting, switch
 from rookery.cli.options import as_words, option
-from rookery.cli.systemd import server_unit, tell_service_manager
+from rookery.cli.service import tell_service_manager
+from rookery.cli.systemd import server_unit
 from rookery.db.access import refuse_busy_folder
 from rookery.files.places import shared_folders
 

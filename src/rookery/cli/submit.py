@@ -9,7 +9,6 @@ from typing import Annotated, TextIO
 from rich.console import Console
 from rich.prompt import Confirm
 
-from rookery.cli.login import THE_SERVER, ServerFlags
 from rookery.cli.options import OR_STDIN, BadArgument, Column, option, print_json, print_table
 from rookery.cli.submit_fields import (
     RunFlags,
@@ -22,6 +21,7 @@ from rookery.cli.submit_fields import (
 )
 from rookery.cli.watch import watch
 from rookery.client.client import Client
+from rookery.client.logins import THE_SERVER, ServerFlags
 from rookery.http_failures import CallRefused
 from rookery.protocol import v1
 from rookery.protocol.runs import fold

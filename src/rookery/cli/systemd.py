@@ -1,34 +1,13 @@
-"""Units for systemd that start this program, and notifications to systemd."""
+"""Units for systemd that start a server and its backups."""
 
-import contextlib
 import os
 import pwd
 import re
-import socket
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from rookery.cli.options import BadArgument
-
-
-def this_program() -> tuple[str, ...]:
-    """The command that starts the newest installed version of this program."""
-    from rookery.worker.renewal.renewal import installed_here
-
-    if installed := installed_here():
-        return (str(installed.place.launcher),)
-    program = Path(sys.argv[0])
-    if program.name in ("rookery", "rookery.exe") and program.exists():
-        return (str(program.absolute()),)
-    return (sys.executable, "-m", "rookery.cli.main")
-
-
-def quoted(word: str) -> str:
-    """A word as systemd reads it: quoted, with % and $ doubled."""
-    plain = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
-    return f'"{plain}"' if plain != word or " " in word or not word else word
-
+from rookery.cli.service import quoted, this_program
 
 # All units of a server read the same settings, run as the same account and use the same folder.
 
@@ -151,14 +130,3 @@ def _fill(unit: str, words: Sequence[str], data: Path, writable: Sequence[str] =
         # systemd reads it to the end of the line: quotes would be part of the name.
         place=str(data).replace("%", "%%"),
     )
-
-
-def tell_service_manager(state: str) -> None:
-    """Send READY=1 or STOPPING=1 to the service manager, if one has asked for it."""
-    place = os.environ.get("NOTIFY_SOCKET", "")
-    if not place:
-        return
-    # A name that begins with @ is an abstract socket, outside of the file system.
-    address = f"\0{place[1:]}" if place.startswith("@") else place
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
-        line.sendto(state.encode(), address)

@@ -8,7 +8,6 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from rookery.cli.db import THE_DATABASE, DatabaseSettings, open_database
-from rookery.cli.login import ServerFlags, TokenFile
 from rookery.cli.options import (
     AsJson,
     Column,
@@ -21,6 +20,7 @@ from rookery.cli.options import (
     single,
 )
 from rookery.client.client import Client
+from rookery.client.logins import ServerFlags, TokenFile
 from rookery.client.transport import HttpApiTransport
 from rookery.people.users import ORDINARY, Scope
 from rookery.protocol import people

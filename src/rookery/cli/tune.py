@@ -10,6 +10,7 @@ from typing import Annotated
 from cyclopts import Group, Parameter
 
 from rookery.boundary.offload import Threads
+from rookery.cli.display import Row, display, duration
 from rookery.cli.match_options import (
     GameFlags,
     choose_concurrency,
@@ -30,7 +31,6 @@ from rookery.cli.match_session import (
     parse_before,
     resumable,
 )
-from rookery.cli.match_show import Row, display, duration
 from rookery.cli.options import BadArgument, Schedule, as_words, option, read_text_file, warn
 from rookery.match.job import EngineSpec, GameEnded, Match, PairEnded
 from rookery.match.pgn import JournalWriter

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import msgspec
 
-from rookery.cli.login import THE_SERVER, ServerFlags
-from rookery.cli.match_show import (
+from rookery.cli.display import (
     ACCEPTED,
     REJECTED,
     UNDECIDED,
@@ -23,6 +22,7 @@ from rookery.cli.match_show import (
 from rookery.cli.options import make_printable, option, print_rows
 from rookery.client.client import Client
 from rookery.client.following import Following, Seen
+from rookery.client.logins import THE_SERVER, ServerFlags
 from rookery.model.run import DisplayState
 from rookery.model.task import Results
 from rookery.protocol import v1

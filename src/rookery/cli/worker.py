@@ -4,12 +4,15 @@ The worker itself is imported only when one is started, so that the help is show
 """
 
 import asyncio
+
+# A worker needs Linux: where this module is missing, the command says so before it does anything.
+import resource  # noqa: F401
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 from rookery.cli.options import BadArgument, as_words, option
-from rookery.cli.systemd import quoted, this_program
+from rookery.cli.service import quoted, this_program
 from rookery.cli.worker_settings import (
     THERE,
     WorkerFlags,
@@ -129,5 +132,13 @@ WantedBy=default.target
 
 def unit(settings: WorkerSettings, words: Sequence[str]) -> str:
     """The systemd unit that starts this program with the same words."""
-    command = " ".join(map(quoted, (*this_program(), "worker", *words)))
+    command = " ".join(map(quoted, (*_newest_program(), "worker", *words)))
     return UNIT.format(command=command, seconds=int(settings.grace) + EXTRA_STOP_SECONDS)
+
+
+def _newest_program() -> tuple[str, ...]:
+    """The launcher of an installation that updates itself, else this program."""
+    from rookery.worker.renewal.renewal import installed_here
+
+    installed = installed_here()
+    return (str(installed.place.launcher),) if installed else this_program()

@@ -352,7 +352,7 @@ class Primary:
         primary."""
         pause, primary = FIRST_PAUSE_SECONDS, ""
         while True:
-            while self.clock.seconds() < self._held_back_until:
+            while self.clock.seconds() < self._held_back_until:  # noqa: ASYNC110 - time ends it, too
                 await asyncio.sleep(HELD_BACK_LOOK_SECONDS)
             if held is not None:
                 primary = await self._stand_by(held, primary)

@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from rookery.ask.passages import Asker, PassageFilter, PassageKind
-from rookery.cli.login import ServerFlags
 from rookery.cli.main import main
+from rookery.client.logins import ServerFlags
 from tests.documents import RAZORING
 from tests.twins.ask import MemoryPassages, MemoryRetriever
 

@@ -74,9 +74,8 @@ def test_a_command_whose_packages_are_missing_says_how_to_get_them(
 def test_a_worker_on_windows_says_that_it_needs_linux(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("rookery.cli.worker", "rookery.cli.systemd"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    monkeypatch.setitem(sys.modules, "pwd", None)
+    monkeypatch.delitem(sys.modules, "rookery.cli.worker", raising=False)
+    monkeypatch.setitem(sys.modules, "resource", None)
     assert frame.main(["worker"]) == 3
     assert capsys.readouterr().err == (
         "rookery: `rookery worker` needs Linux; on macOS it is untried.\n"

@@ -6,6 +6,7 @@ from typing import cast
 import pytest
 
 from rookery.books import demo_path
+from rookery.cli.display import Plain, display, duration
 from rookery.cli.match import (
     MatchField,
     MatchFlags,
@@ -17,7 +18,7 @@ from rookery.cli.match import (
     read_field,
 )
 from rookery.cli.match_options import book_path, load_book, make_setup, warn_of_openings
-from rookery.cli.match_show import Plain, Progress, data, display, duration, rows
+from rookery.cli.match_show import Progress, data, rows
 from rookery.cli.options import BadArgument, as_words, parse_again
 from rookery.match.clock import Latency
 from rookery.match.openings import BookFormat, OpeningBook

@@ -14,7 +14,8 @@ from rookery.cli.db import DatabaseSettings, timer
 from rookery.cli.main import main
 from rookery.cli.options import BadArgument
 from rookery.cli.serve import ServeSettings, serve
-from rookery.cli.systemd import SETTINGS_FILE, server_unit, tell_service_manager
+from rookery.cli.service import tell_service_manager
+from rookery.cli.systemd import SETTINGS_FILE, server_unit
 
 SHARED = ("EnvironmentFile", "User", "WorkingDirectory")
 

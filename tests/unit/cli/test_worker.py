@@ -8,7 +8,7 @@ import pytest
 
 from rookery.cli.main import main
 from rookery.cli.options import BadArgument, as_words, parse_again
-from rookery.cli.systemd import quoted
+from rookery.cli.service import quoted
 from rookery.cli.worker import unit, worker
 from rookery.cli.worker_settings import (
     NAMES,
