@@ -24,6 +24,7 @@ from rookery.files.books import BookReader
 from rookery.match import openings
 from rookery.match.engine_output import LastScore, LineSplitter, read_info
 from rookery.match.fastchess import read_fastchess_line
+from rookery.match.introduction import read_introduction
 from rookery.model import patterns, timecontrol
 from rookery.people.passwords import check_password
 from rookery.people.profiles import parse_repository
@@ -39,7 +40,6 @@ from rookery.web.worker_api.calls import normalize_complaint
 from rookery.worker.engines import recipes
 from rookery.worker.engines.bench import find_last_counts
 from rookery.worker.engines.git import BadArchive, unpack_archive
-from rookery.worker.engines.programs import read_introduction
 
 REFUSALS = (ValueError, Fault, Complaint, BadArchive, BadRequest)
 """The errors by which parsers refuse a text; any other exception is a bug."""

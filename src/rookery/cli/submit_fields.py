@@ -2,9 +2,11 @@
 win."""
 
 import asyncio
+import hashlib
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, get_type_hints
 
@@ -26,8 +28,6 @@ from rookery.model.presets import (
     read_preset,
     read_value,
 )
-from rookery.worker.engines.orders import digest_of
-from rookery.worker.engines.programs import NoIntroduction, introduce
 
 # Programs on this machine as sides of a run: they are uploaded, then named by their hashes.
 
@@ -103,18 +103,27 @@ def _program(text: str) -> Path:
 
 def try_programs(programs: Iterable[Path]) -> None:
     """Start each program once, as a worker will. Raises BadArgument if one does not speak UCI."""
+    try:
+        trial = import_module("rookery.match.introduction")
+    except ModuleNotFoundError:
+        raise BadArgument(
+            "Trying a program needs rookery-match, which is not installed here; give --untried to"
+            " upload it as it is."
+        ) from None
     for path in sorted(set(programs)):
+        command = [str(path.absolute())]
         try:
-            asyncio.run(_introduce(path.absolute()))
-        except NoIntroduction as failed:
+            asyncio.run(trial.introduce(command, Threads(), seconds=UCIOK_SECONDS))
+        except trial.NoIntroduction as failed:
             raise BadArgument(
                 f"{path} does not play: {failed}. Give --untried to upload a program for another"
                 " system."
             ) from None
 
 
-async def _introduce(path: Path) -> None:
-    await introduce([str(path)], Threads(), seconds=UCIOK_SECONDS)
+def digest_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _field(flag: str, purpose: str, metavar: str) -> Parameter:

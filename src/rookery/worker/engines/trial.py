@@ -12,10 +12,10 @@ import msgspec
 
 from rookery.boundary.offload import Threads
 from rookery.errors import Complaint
+from rookery.match.introduction import NoIntroduction, UciIntroduction, introduce
 from rookery.model.engine import EngineRecord, NetRecord, RecipeRecord, SpeedRecord, ToolRecord
 from rookery.worker.engines.bench import NOISY_SPREAD, bench
 from rookery.worker.engines.orders import BenchFailed, BenchResult, BuildFailed, EngineOrder
-from rookery.worker.engines.programs import NoIntroduction, UciIntroduction, introduce
 from rookery.worker.engines.recipes import FoundRecipe
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.sandbox.sandbox import BuiltEngine

@@ -16,6 +16,7 @@ import msgspec
 
 import rookery
 from rookery.boundary.offload import Threads
+from rookery.match.introduction import NoIntroduction, introduce
 from rookery.match.job import OUR_COMMAND
 from rookery.model.engine import BUNDLED_COMMAND, FLEDGLING, EngineRecord
 from rookery.worker.engines.building import SECONDS, Builds, BuildSite, build, key_of
@@ -33,7 +34,7 @@ from rookery.worker.engines.orders import (
     default_nets,
     digest_of,
 )
-from rookery.worker.engines.programs import NoIntroduction, Output, introduce
+from rookery.worker.engines.programs import Output
 from rookery.worker.engines.recipes import compilers_of, net_names, plan_build, tools_of
 from rookery.worker.engines.sources import SourceTrees, prepare_build
 from rookery.worker.engines.toolchain import (

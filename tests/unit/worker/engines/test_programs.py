@@ -1,6 +1,7 @@
 """What engines say of themselves, and output within bounds."""
 
-from rookery.worker.engines.programs import Output, UciOption, read_introduction
+from rookery.match.introduction import UciOption, read_introduction
+from rookery.worker.engines.programs import Output
 
 LINES = (
     "Tiny by Nobody",

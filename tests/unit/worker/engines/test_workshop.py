@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from rookery.match.introduction import NoIntroduction
 from rookery.model.engine import EngineRecord, RecipeRecord
 from rookery.worker.engines.building import key_of
 from rookery.worker.engines.orders import BuildFailed, EngineOrder
-from rookery.worker.engines.programs import NoIntroduction
 from rookery.worker.engines.toolchain import HostIdentity
 from rookery.worker.engines.workshop import describe_trouble, find_installed, linked_folders
 
