@@ -24,13 +24,13 @@ from pathlib import Path
 import uvloop
 from msgspec.structs import replace
 
-from rookery.ask.passage_index import PassageIndex
-from rookery.ask.passages import Asker, Document, PassageKind
-from rookery.ask.retrieval import Bm25Retriever
-from rookery.ask.thesaurus import Lexicon, read_lexicon, weigh_equally
-from rookery.db import migrations
-from rookery.db.embedded.server import open_server
-from rookery.db.pool import Pool, Queries, open_pool
+from rookery.server.ask.passage_index import PassageIndex
+from rookery.server.ask.passages import Asker, Document, PassageKind
+from rookery.server.ask.retrieval import Bm25Retriever
+from rookery.server.ask.thesaurus import Lexicon, read_lexicon, weigh_equally
+from rookery.server.db import migrations
+from rookery.server.db.embedded.server import open_server
+from rookery.server.db.pool import Pool, Queries, open_pool
 
 QUESTIONS = Path(__file__).parent / "ask_questions.txt"
 FOUND = 10

@@ -21,12 +21,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.worker_api import Target, bodies, exchange, ready, seat, started, stop
-
-from rookery.ask.corpus import KnownCommit
-from rookery.ask.history import HistoryRows
-from rookery.ask.indexing import CorpusRows
-from rookery.db import access
-from rookery.db.pool import Pool, Queries, open_pool
+from rookery.server.ask.corpus import KnownCommit
+from rookery.server.ask.history import HistoryRows
+from rookery.server.ask.indexing import CorpusRows
+from rookery.server.db import access
+from rookery.server.db.pool import Pool, Queries, open_pool
 
 LINES = 32
 WORDS = 8_000

@@ -26,13 +26,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+sys.path.insert(0, str(ROOT))
+
+from tests.places import IMPORTED  # noqa: E402 - found by the line above
+
 LIMIT_SECONDS = 0.05
 QUESTION = "Which pruning margins were tried at long time control, and did they fail?"
 LOGIN = base64.b64encode(b"alva:rookery-demo-farm").decode()
 MODEL = """
 import asyncio
 from tests.model_server import open_model
+from tests.places import IMPORTED
 async def main():
     async with open_model(pause={pause}) as model:
         print(model.url, flush=True)
@@ -66,7 +70,7 @@ class Server:
 
 def environment(**more: str) -> dict[str, str]:
     kept = {name: text for name, text in os.environ.items() if not name.startswith("ROOKERY_")}
-    return {**kept, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", **more}
+    return {**kept, "PYTHONPATH": IMPORTED, **more}
 
 
 @contextmanager

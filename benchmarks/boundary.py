@@ -24,8 +24,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tests.places import IMPORTED
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+sys.path.insert(0, str(ROOT))
 
 LIMIT_SECONDS = 0.1
 RENDER, HOLD, LAG = "/slow/render/40", "/slow/hold/2", "/bench/lag"
@@ -91,13 +93,13 @@ def serve() -> int:
     from starlette.requests import Request
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
+
+    from rookery.server.boundary.domains import Domain, runs
+    from rookery.server.http.on_uvicorn import make_backend
+    from rookery.server.http.server import serve as serve_app
+    from rookery.server.http.serving import ListenAddress
     from tests.twins.sites import make_site, open_app
     from tests.wire.slow_routes import slow_routes
-
-    from rookery.boundary.domains import Domain, runs
-    from rookery.web.on_uvicorn import make_backend
-    from rookery.web.server import serve as serve_app
-    from rookery.web.serving import ListenAddress
 
     lags: list[float] = []
 
@@ -174,7 +176,7 @@ def child(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
         [sys.executable, __file__, *arguments],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"},
+        env={**os.environ, "PYTHONPATH": IMPORTED},
     )
     try:
         yield process

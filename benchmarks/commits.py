@@ -19,16 +19,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import uvloop
+
 from benchmarks.stored import stored
+from rookery.core.model.run import Run
+from rookery.core.model.task import Task
+from rookery.server.db.pool import Queries
+from rookery.server.farm.commits import GroupCommit
+from rookery.server.farm.rules.answers import Changes, Closing
+from rookery.server.farm.writing import PendingRows, Writer
 from tests.makers import NOW, make_run, pairs, sprt
 from tests.storage.farm.stores import changed, finished, make_task
-
-from rookery.db.pool import Queries
-from rookery.farm.commits import GroupCommit
-from rookery.farm.writing import PendingRows, Writer
-from rookery.model.run import Run
-from rookery.model.task import Task
-from rookery.rules.answers import Changes, Closing
 
 RUNS = [make_run(f"r{number:03}", kind=sprt()) for number in range(50)]
 MANY_TASKS = 100_000

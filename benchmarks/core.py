@@ -16,17 +16,17 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from rookery.model.engine import STANDARD
-from rookery.model.kinds import Fixed, Kind, Report, SprtTest
-from rookery.model.machine import Machine
-from rookery.model.plan import Plan, Side
-from rookery.model.run import Run, Status, create
-from rookery.model.task import NOTHING, Results
-from rookery.rules.answers import Grant, HeldTask, NoTask
-from rookery.rules.assignment import Scheduler
-from rookery.rules.reception import Reception
-from rookery.rules.working_set import WorkingSet, end_task, finish_decided
-from rookery.stats.sprt import Sprt
+from rookery.core.model.engine import STANDARD
+from rookery.core.model.kinds import Fixed, Kind, Report, SprtTest
+from rookery.core.model.machine import Machine
+from rookery.core.model.plan import Plan, Side
+from rookery.core.model.run import Run, Status, create
+from rookery.core.model.task import NOTHING, Results
+from rookery.core.stats.sprt import Sprt
+from rookery.server.farm.rules.answers import Grant, HeldTask, NoTask
+from rookery.server.farm.rules.assignment import Scheduler
+from rookery.server.farm.rules.reception import Reception
+from rookery.server.farm.rules.working_set import WorkingSet, end_task, finish_decided
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CORES = (1, 2, 3, 4, 6, 7, 8, 12, 14, 15, 16, 24, 28, 30, 31, 32, 48, 62, 63, 64, 96, 126, 127, 128)

@@ -20,12 +20,11 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from rookery.core.client.client import Client
+from rookery.core.model.plan import Modification
 from tests.commands import add_user, run_command
 from tests.rookery_process import RookeryProcess, run_rookery
 from tests.submissions import SPRT, body
-
-from rookery.client.client import Client
-from rookery.model.plan import Modification
 
 PAUSE_SECONDS = 0.3
 CALLS = 'rookery_threads_calls_total{name="cpu"}'

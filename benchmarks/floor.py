@@ -12,10 +12,10 @@ from pathlib import Path
 
 import asyncpg
 
-from rookery.db.embedded.cluster import USER
-from rookery.db.embedded.folder import PORT, Layout, recorded
-from rookery.db.target import socket_target
-from rookery.protocol import worker_requests
+from rookery.core.protocol import worker_requests
+from rookery.server.db.embedded.cluster import USER
+from rookery.server.db.embedded.folder import PORT, Layout, recorded
+from rookery.server.db.target import socket_target
 
 RUNS = 20
 PAUSE_SECONDS = 0.012

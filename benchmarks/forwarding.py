@@ -45,9 +45,9 @@ def _options() -> argparse.Namespace:
 
 
 def serve_instance(port: int, data: Path, database: str, role: str) -> int:
-    from rookery.app.build import prepare_nothing
-    from rookery.app.run import run_site
-    from rookery.settings import Settings
+    from rookery.server.app.build import prepare_nothing
+    from rookery.server.app.run import run_site
+    from rookery.server.settings import Settings
 
     settings = Settings(
         data=data,

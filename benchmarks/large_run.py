@@ -16,23 +16,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import uvloop
-from benchmarks.stored import stored
 from msgspec.structs import replace as with_fields
+
+from benchmarks.stored import stored
+from rookery.core.boundary.offload import Threads
+from rookery.core.clock import SystemClock
+from rookery.core.model.events import Action
+from rookery.core.model.kinds import Report
+from rookery.core.model.task import NOTHING, Task, recounted
+from rookery.server.app.run import collect_rarely
+from rookery.server.db.pool import Queries
+from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.rules.answers import Grant, HeldTask
+from rookery.server.farm.rules.eligibility import Policy
+from rookery.server.farm.store import FleetStore
+from rookery.server.logs import logger
 from tests.makers import BOSS, NOW, make_machine, make_plan, make_run, pairs
 from tests.storage.farm.stores import changed, make_task
-
-from rookery.app.run import collect_rarely
-from rookery.boundary.offload import Threads
-from rookery.clock import SystemClock
-from rookery.db.pool import Queries
-from rookery.farm.fleet import Fleet
-from rookery.farm.store import FleetStore
-from rookery.logs import logger
-from rookery.model.events import Action
-from rookery.model.kinds import Report
-from rookery.model.task import NOTHING, Task, recounted
-from rookery.rules.answers import Grant, HeldTask
-from rookery.rules.eligibility import Policy
 
 WORKERS = 200
 TICK_SECONDS = 0.002

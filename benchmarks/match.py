@@ -30,9 +30,8 @@ from statistics import median
 
 import chess
 import chess.engine
-from tests.engines.matches import MOVER, mover
 
-from rookery.books import demo_path
+from rookery.core.books import demo_path
 from rookery.match.clock import Latency
 from rookery.match.fastchess import find_fastchess
 from rookery.match.job import (
@@ -47,6 +46,7 @@ from rookery.match.job import (
 )
 from rookery.match.openings import STANDARD
 from rookery.match.sharded import ShardedMatch
+from tests.engines.matches import MOVER, mover
 
 MOVES = 20
 

@@ -25,7 +25,7 @@ from scripts.shots_of_farms import (
     find_names,
     wait_until_ready,
 )
-from tests.forks import PROJECT
+from tests.places import PROJECT
 from tests.ports import kept_port
 from tests.rookery_process import COMMAND, environment
 

@@ -15,9 +15,9 @@ from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median, quantiles
 from time import perf_counter, process_time
 
-from rookery.boundary.offload import Threads
+from rookery.core.boundary.offload import Threads
+from rookery.core.model.engine import BenchRecord, EngineRecord, RecipeRecord
 from rookery.match.engine_process import EngineProcess, start_process
-from rookery.model.engine import BenchRecord, EngineRecord, RecipeRecord
 from rookery.worker.engines.bench import bench
 from rookery.worker.engines.orders import EngineOrder
 from rookery.worker.engines.workshop import find_installed

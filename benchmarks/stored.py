@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from rookery.db import migrations
-from rookery.db.embedded.server import open_server
-from rookery.db.lease import Lease
-from rookery.db.pool import Queries, open_pool
-from rookery.farm.store import FleetStore
+from rookery.server.db import migrations
+from rookery.server.db.embedded.server import open_server
+from rookery.server.db.lease import Lease
+from rookery.server.db.pool import Queries, open_pool
+from rookery.server.farm.store import FleetStore
 
 
 @asynccontextmanager

@@ -16,18 +16,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import asyncpg
-from tests.storage.farm.stores import finished, kept
 
-from rookery.db import migrations
-from rookery.db.embedded.server import open_server
-from rookery.db.lease import Lease
-from rookery.db.pool import Queries, open_pool
-from rookery.farm import action_log, run_filters
-from rookery.farm.read_values import STRANGER, FinishedRunsQuery
-from rookery.farm.run_filters import Selection
-from rookery.farm.store import FleetStore
-from rookery.protocol.actions import Mentions
-from rookery.rules.answers import Changes
+from rookery.core.protocol.actions import Mentions
+from rookery.server.db import migrations
+from rookery.server.db.embedded.server import open_server
+from rookery.server.db.lease import Lease
+from rookery.server.db.pool import Queries, open_pool
+from rookery.server.farm import action_log, run_filters
+from rookery.server.farm.read_values import STRANGER, FinishedRunsQuery
+from rookery.server.farm.rules.answers import Changes
+from rookery.server.farm.run_filters import Selection
+from rookery.server.farm.store import FleetStore
+from tests.storage.farm.stores import finished, kept
 
 WORDS = ["quiet", "endgame", "pruning", "history", "aspiration", "contempt", "razoring", "nnue"]
 ADD_ACTIONS = """

@@ -57,6 +57,7 @@ def _options() -> argparse.Namespace:
 
 def serve_floor(port: int, data: Path) -> int:
     import uvloop
+
     from benchmarks.floor import serve
 
     uvloop.run(serve(port, data))
@@ -64,12 +65,12 @@ def serve_floor(port: int, data: Path) -> int:
 
 
 def serve_rookery(port: int, data: Path) -> int:
-    from rookery.app.build import new_process, open_app
-    from rookery.app.run import collect_rarely
-    from rookery.logs import logger, start_logs
-    from rookery.settings import Settings
-    from rookery.web.server import choose_backend, serve
-    from rookery.web.serving import ListenAddress
+    from rookery.server.app.build import new_process, open_app
+    from rookery.server.app.run import collect_rarely
+    from rookery.server.http.server import choose_backend, serve
+    from rookery.server.http.serving import ListenAddress
+    from rookery.server.logs import logger, start_logs
+    from rookery.server.settings import Settings
 
     settings = Settings(data=data, port=port, log_level="error", simulated_fleet=True)
     writer = start_logs(level="error")
@@ -90,13 +91,13 @@ def serve_rookery(port: int, data: Path) -> int:
 
 async def furnish(site: "Site") -> None:  # type: ignore[name-defined]  # noqa: F821 - imported late
     """A user and some approved runs."""
-    from rookery.model.engine import STANDARD
-    from rookery.model.kinds import SprtTest
-    from rookery.model.plan import Plan, Side
-    from rookery.model.run import create
-    from rookery.people.passwords import Passwords
-    from rookery.people.users import User
-    from rookery.stats.sprt import Sprt
+    from rookery.core.model.engine import STANDARD
+    from rookery.core.model.kinds import SprtTest
+    from rookery.core.model.plan import Plan, Side
+    from rookery.core.model.run import create
+    from rookery.core.stats.sprt import Sprt
+    from rookery.server.people.passwords import Passwords
+    from rookery.server.people.users import User
 
     now = site.clock.now()
     hashed = await Passwords(site.threads, site.clock, secrets.token_bytes(32)).hash(PASSWORD)

@@ -1,7 +1,7 @@
 """Writes the opening book in the package, from the lines of moves below.
 
 The lines are well-known openings, a few moves deep and level enough that either side can win:
-    python scripts/demo_book.py > src/rookery/books/rookery-demo.epd
+    python scripts/demo_book.py > packages/core/src/rookery/core/books/rookery-demo.epd
 """
 
 import sys

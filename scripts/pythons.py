@@ -14,15 +14,23 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tests.places import IMPORTED
+
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "locks" / "test.txt"
 FOLDER = ROOT / ".cache" / "pythons"
 NAMED = re.compile(r"Programming Language :: Python :: (3\.\d+)")
-TESTS = ("tests/unit/stats", "tests/unit/model", "tests/unit/rules")
-WITHOUT_THEIR_PACKAGES = frozenset({"rookery.ask.llamaindex"})
+TESTS = (
+    "packages/core/tests/unit/stats",
+    "packages/core/tests/unit/model",
+    "packages/server/tests/unit/farm",
+)
+WITHOUT_THEIR_PACKAGES = frozenset({"rookery.llamaindex.pipeline"})
 """Modules whose packages are those of an extra that the lock of the tests leaves out."""
 IMPORT_ALL = """
 import importlib, pkgutil, sys, rookery
+from tests.places import IMPORTED
+from tests.places import IMPORTED
 for module in pkgutil.walk_packages(rookery.__path__, "rookery."):
     if module.name not in sys.argv[1:]:
         importlib.import_module(module.name)
@@ -72,7 +80,7 @@ def make_environment(version: str, python: str) -> str:
 
 def run(command: Sequence[str]) -> str:
     """Runs a command and returns its output; ends the script with it if it fails."""
-    source = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    source = os.environ | {"PYTHONPATH": IMPORTED}
     ran = subprocess.run(command, cwd=ROOT, env=source, capture_output=True, text=True, check=False)
     if ran.returncode:
         sys.exit(f"{' '.join(command[:6])}\n{ran.stdout}{ran.stderr}")

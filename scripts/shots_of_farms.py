@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.forks import PROJECT
+from tests.places import PROJECT
 from tests.ports import kept_port
 from tests.receivers import MailBox, open_mail_box
 from tests.rookery_process import COMMAND, environment

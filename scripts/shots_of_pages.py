@@ -26,9 +26,9 @@ from scripts.shots_of_farms import (
     find_names,
     serve_farm,
 )
-from tests.forks import PROJECT
 from tests.pages.axe import find_violations
 from tests.pages.chromium import Tab, chromium
+from tests.places import PROJECT
 
 PICTURES = PROJECT / "docs" / "pictures"
 NEWCOMER = "newcomer@example.org"

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scripts.coverage_report import MEASURED, Unmet, figures_of, report_coverage
+from scripts.coverage_report import MEASURED, MEASURED_FOLDERS, Unmet, figures_of, report_coverage
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
@@ -62,27 +62,34 @@ def tier(name: str, budget: int, *words: str) -> Stage:
     on."""
     python = [str(BIN / "python")]
     if name in MEASURED:
-        python += ["-m", "slipcover", "--json", "--source", "src/rookery"]
+        python += ["-m", "slipcover", "--json", "--source", ",".join(MEASURED_FOLDERS)]
         python += ["--out", str(figures_of(name))]
         words = ("-W", "ignore::pytest.PytestAssertRewriteWarning", *words)
     if name != "wire":
         # This plugin loads in every run and takes a second.
         words = ("-p", "no:schemathesis", *words)
-    command = (*python, "-m", "pytest", "-q", *words, f"tests/{name}")
+    folders = find_folders(name)
+    command = (*python, "-m", "pytest", "-q", *words, *folders)
     return Stage(name, budget, command, DETECTION)
+
+
+def find_folders(name: str) -> list[str]:
+    """The folders of a tier: of each package that has one, and of what crosses packages."""
+    places = [*sorted(ROOT.glob(f"packages/*/tests/{name}")), ROOT / "tests" / name]
+    return [str(each.relative_to(ROOT)) for each in places if each.is_dir()]
 
 
 def on_rookery_asgi() -> tuple[str, ...]:
     """A command for some tests of Rookery on rookery-asgi; scripts/prove
     on_rookery_asgi runs all of them."""
     paths = (
-        "tests/wire/test_raw_requests.py",
-        "tests/wire/test_request_policy.py",
-        "tests/wire/test_floods.py",
-        "tests/wire/test_broken_off.py",
-        "tests/wire/test_slow_requests.py",
-        "tests/wire/test_client.py",
-        "tests/wire/test_client_commands.py",
+        "packages/server/tests/wire/test_raw_requests.py",
+        "packages/server/tests/wire/test_request_policy.py",
+        "packages/server/tests/wire/test_floods.py",
+        "packages/server/tests/wire/test_broken_off.py",
+        "packages/server/tests/wire/test_slow_requests.py",
+        "packages/server/tests/wire/test_client.py",
+        "packages/server/tests/wire/test_client_commands.py",
         "tests/acceptance/test_serve.py",
         "tests/acceptance/test_odd_requests.py",
     )
@@ -93,7 +100,7 @@ def on_rookery_asgi() -> tuple[str, ...]:
 def on_llamaindex() -> tuple[str, ...]:
     """A command for the tests of Ask on LlamaIndex, whose packages no other stage has."""
     python = ROOT / ".cache" / "llamaindex" / "bin" / "python"
-    return (str(python), "-m", "pytest", "-q", "-p", "no:schemathesis", "tests/llamaindex")
+    return (str(python), "-m", "pytest", "-q", "-p", "no:schemathesis", *find_folders("llamaindex"))
 
 
 def tool(name: str, budget: int, *words: str) -> Stage:

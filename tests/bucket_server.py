@@ -15,7 +15,7 @@ from typing import ClassVar
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
-from rookery.files.bucket import BucketAddress
+from rookery.server.files.bucket import BucketAddress
 from tests.ports import kept_port
 
 KEY, SECRET = "rookery-test", "a-secret-of-the-tests"

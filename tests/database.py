@@ -19,10 +19,10 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from rookery.db import migrations
-from rookery.db.embedded.server import open_server
-from rookery.db.pool import Pool, Queries, open_pool
-from rookery.db.target import Target, other_database
+from rookery.server.db import migrations
+from rookery.server.db.embedded.server import open_server
+from rookery.server.db.pool import Pool, Queries, open_pool
+from rookery.server.db.target import Target, other_database
 from tests.rows import KeptDatabase, keep, put_back
 
 __all__ = ["anyio_backend", "bare_database", "database", "postgres", "queries"]

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import pytest
 from _pytest.runner import runtestprotocol
 
-from rookery.boundary import detect
-from rookery.boundary.detect import Violation
+from rookery.server.boundary import detect
+from rookery.server.boundary.detect import Violation
 
 RUNS = 3
 LONG = "long callback"

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from rookery.ask.passages import Document, PassageKind
+from rookery.server.ask.passages import Document, PassageKind
 
 RAZORING = Document(
     key="commit:1",

@@ -21,16 +21,16 @@ STREAMS = 3
 # Imported together with their dependencies; the modules that are run are not in this list, because
 # they are loaded anew.
 IMPORTED = (
-    "rookery.cli.login",
-    "rookery.cli.match",
-    "rookery.cli.net",
-    "rookery.app.run",
-    "rookery.cli.serve",
-    "rookery.cli.token",
-    "rookery.cli.up",
-    "rookery.cli.user",
-    "rookery.cli.watch",
-    "rookery.cli.worker",
+    "rookery.cli.commands.login",
+    "rookery.match.commands.match",
+    "rookery.server.commands.net",
+    "rookery.server.app.run",
+    "rookery.server.commands.serve",
+    "rookery.server.commands.token",
+    "rookery.server.commands.up",
+    "rookery.server.commands.user",
+    "rookery.cli.commands.watch",
+    "rookery.worker.commands.worker",
     "tests.twins.sites",
     "tests.wire.slow_routes",
 )

@@ -19,9 +19,9 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE, STDOUT, CompletedProcess, Popen, TimeoutExpired
 from typing import IO, Any
 
-PROJECT = Path(__file__).resolve().parents[1]
+from tests.places import IMPORTED, PROJECT
+
 PYTHON = (sys.executable, "-m")
-SOURCES = os.pathsep.join((str(PROJECT / "src"), str(PROJECT)))
 LONGEST_ANSWER = 16
 
 
@@ -107,7 +107,7 @@ def may_fork(command: Sequence[str], env: Mapping[str, str]) -> bool:
     """Whether a fork would behave the same: for a module of the sources that the fork server has
     imported, and only within tests. Proofs and benchmarks measure processes as people start
     them."""
-    of_ours = env.get("PYTHONPATH", SOURCES) == SOURCES
+    of_ours = env.get("PYTHONPATH", IMPORTED) == IMPORTED
     return tuple(command[:2]) == PYTHON and of_ours and "PYTEST_CURRENT_TEST" in os.environ
 
 
@@ -151,7 +151,7 @@ def requests() -> socket.socket:
         server = Popen(
             [*PYTHON, "tests.fork_server", str(theirs.fileno())],
             cwd=PROJECT,
-            env=os.environ | {"PYTHONPATH": SOURCES},
+            env=os.environ | {"PYTHONPATH": IMPORTED},
             stdin=DEVNULL,
             stdout=DEVNULL,
             pass_fds=[theirs.fileno()],

@@ -11,7 +11,7 @@ from threading import Thread
 from typing import ClassVar
 from urllib.parse import parse_qs, urlsplit
 
-from rookery.files.bucket import BucketAddress
+from rookery.server.files.bucket import BucketAddress
 
 BUCKET = "farm"
 PIECE = 16 * 1024

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 from starlette.routing import BaseRoute
 
-from rookery.logs import logger
-from rookery.web.server import choose_backend, serve
-from rookery.web.serving import HttpBackend, ListenAddress
+from rookery.server.http.server import choose_backend, serve
+from rookery.server.http.serving import HttpBackend, ListenAddress
+from rookery.server.logs import logger
 from tests.twins.sites import MemorySite, Trouble, open_app
 
 

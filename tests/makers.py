@@ -7,19 +7,19 @@ from typing import Any
 import msgspec
 from hypothesis import settings
 
-from rookery.model.engine import STANDARD, Catalogue
-from rookery.model.events import Action, Event, about_run
-from rookery.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
-from rookery.model.machine import ClaimedAbilities, Machine
-from rookery.model.plan import Plan, Side
-from rookery.model.run import Run, Status, create
-from rookery.model.task import NOTHING, Pentanomial, Results, Task
-from rookery.rules.answers import Grant, HeldTask
-from rookery.rules.assignment import Scheduler
-from rookery.rules.lifecycle import Actor
-from rookery.rules.working_set import WorkingSet
-from rookery.stats.sprt import Sprt
-from rookery.stats.spsa import new_tune
+from rookery.core.model.engine import STANDARD, Catalogue
+from rookery.core.model.events import Action, Event, about_run
+from rookery.core.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
+from rookery.core.model.machine import ClaimedAbilities, Machine
+from rookery.core.model.plan import Plan, Side
+from rookery.core.model.run import Run, Status, create
+from rookery.core.model.task import NOTHING, Pentanomial, Results, Task
+from rookery.core.stats.sprt import Sprt
+from rookery.core.stats.spsa import new_tune
+from rookery.server.farm.rules.answers import Grant, HeldTask
+from rookery.server.farm.rules.assignment import Scheduler
+from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.farm.rules.working_set import WorkingSet
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 QUICK = settings(max_examples=40, derandomize=True, deadline=None)

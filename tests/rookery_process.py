@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from rookery.db.embedded.folder import Layout
-from tests.forks import PROJECT as PROJECT  # noqa: PLC0414 for those who start processes
-from tests.forks import PYTHON, SOURCES, may_fork, run_forked, start_process
+from rookery.server.db.embedded.folder import Layout
+from tests.forks import PYTHON, may_fork, run_forked, start_process
+from tests.places import IMPORTED
 
 COMMAND = (*PYTHON, "rookery.cli.main")
 LIMIT_SECONDS = 60.0
@@ -133,7 +133,7 @@ def environment(*, detect: bool = True) -> dict[str, str]:
     those that tests may choose."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("ROOKERY_") or k in PASSED_ON}
     # Nothing is fetched from the internet, so no start waits for it.
-    fixed = {"PYTHONPATH": SOURCES, "ROOKERY_FRONT_END": "0", "ROOKERY_BOOKS_REPOSITORY": "off"}
+    fixed = {"PYTHONPATH": IMPORTED, "ROOKERY_FRONT_END": "0", "ROOKERY_BOOKS_REPOSITORY": "off"}
     fixed |= {"ROOKERY_GITHUB_API": "http://127.0.0.1:1"}
     return kept | fixed | {"ROOKERY_DETECT_BLOCKING": str(int(detect))}
 

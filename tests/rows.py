@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import asyncpg
 
-from rookery.db.target import Target
+from rookery.server.db.target import Target
 
 # Truncating gives a table another file, which shows here as well.
 CATALOGUE = """

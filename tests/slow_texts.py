@@ -18,25 +18,26 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import thread_time
 
-from rookery.errors import Complaint, Fault
-from rookery.farm import submission_fields
-from rookery.files.books import BookReader
+from rookery.core.errors import Complaint, Fault
+from rookery.core.model import timecontrol
+from rookery.core.protocol.actions import parse_action_filter
+from rookery.core.protocol.games import scan_games
+from rookery.core.protocol.v1 import ENGINE_RECORD
+from rookery.core.protocol.worker_requests import CREDENTIALS, UPLOAD_PGN
+from rookery.core.stats.spsa_parameters import read_lines
 from rookery.match import openings
 from rookery.match.engine_output import LastScore, LineSplitter, read_info
 from rookery.match.fastchess import read_fastchess_line
 from rookery.match.introduction import read_introduction
-from rookery.model import patterns, timecontrol
-from rookery.people.passwords import check_password
-from rookery.people.profiles import parse_repository
-from rookery.protocol.actions import parse_action_filter
-from rookery.protocol.games import scan_games
-from rookery.protocol.v1 import ENGINE_RECORD
-from rookery.protocol.worker_requests import CREDENTIALS, UPLOAD_PGN
-from rookery.stats.spsa_parameters import read_lines
-from rookery.web.faults import BadRequest
-from rookery.web.scope import parse_form
-from rookery.web.session import cookie_in
-from rookery.web.worker_api.calls import normalize_complaint
+from rookery.server.farm import submission_fields
+from rookery.server.farm.rules import patterns
+from rookery.server.farm.worker_api.calls import normalize_complaint
+from rookery.server.files.books import BookReader
+from rookery.server.http.faults import BadRequest
+from rookery.server.http.scope import parse_form
+from rookery.server.http.session import cookie_in
+from rookery.server.people.passwords import check_password
+from rookery.server.people.profiles import parse_repository
 from rookery.worker.engines import recipes
 from rookery.worker.engines.bench import find_last_counts
 from rookery.worker.engines.git import BadArchive, unpack_archive

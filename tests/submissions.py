@@ -2,10 +2,10 @@
 
 import json
 
-from rookery.farm.submission import planned
-from rookery.model.kinds import Kind
-from rookery.model.plan import Plan
-from rookery.protocol.runs import Submission, read_submission
+from rookery.core.model.kinds import Kind
+from rookery.core.model.plan import Plan
+from rookery.core.protocol.runs import Submission, read_submission
+from rookery.server.farm.submission import planned
 
 SRI = "k" * 64
 SPRT = {"elo0": 0.0, "elo1": 2.0}

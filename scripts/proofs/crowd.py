@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import fmean
 
 import uvloop
+
 from scripts.proof import option, read_options, run
 from tests.fleet.arrivals import evenly
 from tests.fleet.crowd import Crowd, Mix

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import chess.pgn
+
+from rookery.core.errors import describe_exit
+from rookery.match.fastchess import find_fastchess
 from tests.engines.matches import MOVER
 from tests.process_table import processes_of, remaining_processes
-
-from rookery.errors import describe_exit
-from rookery.match.fastchess import find_fastchess
 
 DELAYS = (0.001, 0.005, 0.01, 0.03)
 LIMIT_SECONDS = 120.0

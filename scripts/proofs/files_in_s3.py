@@ -14,7 +14,7 @@ from pathlib import Path
 
 from scripts.proof import read_options, run_timed
 from tests.bucket_server import CREDENTIALS, serve_bucket
-from tests.rookery_process import PROJECT
+from tests.places import PROJECT
 
 HEAD = "| tier | tests | objects in the bucket afterwards |\n|---|---|---|"
 

@@ -25,6 +25,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import positive_data_acceptance
+
 from scripts.progress import Progress
 from scripts.proofs.idle import own_mib
 from tests.faults.serving import made_account

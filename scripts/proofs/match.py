@@ -17,10 +17,9 @@ from math import sqrt
 from pathlib import Path
 
 import chess
-from scripts.progress import Progress
-from tests.engines import planted
-from tests.engines.matches import mover, movers_left
 
+from rookery.core.stats.numbers import cdf, upper_tail
+from rookery.core.stats.spsa import late_mean, new_tune
 from rookery.match.game import LocalMatch
 from rookery.match.job import (
     OFFICIAL,
@@ -39,8 +38,9 @@ from rookery.match.openings import STANDARD, Opening
 from rookery.match.results import pair_score_of
 from rookery.match.sharded import ShardedMatch
 from rookery.match.tuning import Tuner
-from rookery.stats.numbers import cdf, upper_tail
-from rookery.stats.spsa import late_mean, new_tune
+from scripts.progress import Progress
+from tests.engines import planted
+from tests.engines.matches import mover, movers_left
 
 LIKELY = 0.001
 """The probability below which a difference is not considered chance."""

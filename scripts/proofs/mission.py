@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import uvloop
+
 from scripts.proof import option, read_options, run
 from tests.fleet.arrivals import MISSION, Arrivals
 from tests.fleet.crowd import Crowd, Mix

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import asyncpg
+
 from scripts.progress import Progress
 from scripts.proof import read_options, run_timed, tell_findings
 from tests.faults.serving import end_servers, made_account, start_server, wait_for_port

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import uvloop
+
 from scripts.proof import option, read_options, run
 from tests.fleet.arrivals import evenly
 from tests.fleet.connections import Answer

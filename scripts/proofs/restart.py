@@ -21,6 +21,14 @@ from pathlib import Path
 import asyncpg
 import msgspec
 import uvloop
+
+from rookery.core.model.machine import Machine, WorkerInfo
+from rookery.core.model.run import Run
+from rookery.core.model.task import Task, recounted
+from rookery.server.db.lease import Lease
+from rookery.server.db.pool import Queries, open_pool
+from rookery.server.db.target import Target
+from rookery.server.farm.store import FleetStore
 from scripts.progress import Progress
 from scripts.proof import option, read_options, run
 from tests.database import running
@@ -29,14 +37,6 @@ from tests.makers import NOW, make_run, pairs, sprt
 from tests.rookery_process import SIMULATED
 from tests.storage.farm.stores import changed
 from tests.wire.worker.farm import stats, worker_info
-
-from rookery.db.lease import Lease
-from rookery.db.pool import Queries, open_pool
-from rookery.db.target import Target
-from rookery.farm.store import FleetStore
-from rookery.model.machine import Machine, WorkerInfo
-from rookery.model.run import Run
-from rookery.model.task import Task, recounted
 
 USER = "fleet"
 FIRST_SECONDS, ALL_SECONDS = 5.0, 15.0

@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT))
 from scripts import filing, supervised  # noqa: E402 the scripts are found above
 from scripts.together import build_asgi  # noqa: E402 the scripts are found above
 from scripts.together import python as python_with_both  # noqa: E402 the scripts are found above
+from tests.places import IMPORTED  # noqa: E402 the tests are found above
 
 ALL = "all"
 MINUTES: Mapping[str, int] = {
@@ -63,6 +64,7 @@ READS_OPTIONS = ("ArgumentParser(", "read_options(")
 
 QUIETLY = """
 import runpy, sys
+from tests.places import IMPORTED  # noqa: E402 the tests are found above
 sys.argv = sys.argv[1:]
 sys.path[0] = sys.argv[0].rpartition("/")[0]
 try:
@@ -96,9 +98,8 @@ def environment(name: str) -> tuple[str, dict[str, str]]:
     environment, and those of both servers in one that has both."""
     if name.startswith("asgi_"):
         return str(build_asgi()), dict(os.environ)
-    paths = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
     interpreter = str(python_with_both()) if name in OF_BOTH_SERVERS else sys.executable
-    return interpreter, os.environ | {"PYTHONPATH": paths}
+    return interpreter, os.environ | {"PYTHONPATH": IMPORTED}
 
 
 def prove(name: str, wanted: Wanted, commit: str) -> bool:

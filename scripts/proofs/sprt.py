@@ -12,12 +12,12 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from rookery.stats import sprt
-from rookery.stats.likelihood import shares_at
-from rookery.stats.numbers import NELO_PER_SIGMA, Z95
-from rookery.stats.outlook import Belief, sprt_outlook, usual_prior
-from rookery.stats.sprt import Sprt, SprtState, Verdict
-from rookery.stats.walk import TYPICAL_PAIRS, LlrPace, length_at, pace_of
+from rookery.core.stats import sprt
+from rookery.core.stats.likelihood import shares_at
+from rookery.core.stats.numbers import NELO_PER_SIGMA, Z95
+from rookery.core.stats.outlook import Belief, sprt_outlook, usual_prior
+from rookery.core.stats.sprt import Sprt, SprtState, Verdict
+from rookery.core.stats.walk import TYPICAL_PAIRS, LlrPace, length_at, pace_of
 
 MOST_ERRORS = 0.055
 CHUNK = 100

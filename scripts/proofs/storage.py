@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+
+from rookery.server.farm.jobs import TICK_SECONDS
 from scripts.progress import Progress
 from scripts.proof import option, read_options, run_timed, tell_findings
 from tests.bucket_server import CREDENTIALS, BucketServer, serve_bucket
@@ -26,10 +28,9 @@ from tests.faults.server_campaign import Campaign, campaign_on
 from tests.fleet.connections import Answer, Connections, NoReply
 from tests.fleet.figures import percentile
 from tests.fleet.worker import Faults, Pace
-from tests.rookery_process import COMMAND, PROJECT, environment
+from tests.places import PROJECT
+from tests.rookery_process import COMMAND, environment
 from tests.wire.worker.farm import GAMES, worker_info
-
-from rookery.farm.jobs import TICK_SECONDS
 
 RUNS = 6
 FAULTS = Faults(games=0.1, vanish=0.0, fail=0.0, nonsense=0.0, truncated=0.0, cut=0.0)

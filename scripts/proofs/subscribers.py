@@ -29,6 +29,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import asyncpg
+
 from scripts.progress import Progress
 from scripts.proof import read_options, run_timed, tell_findings
 from tests.database import running

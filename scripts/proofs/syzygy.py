@@ -15,11 +15,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import chess
-from tests.engines.matches import mover, play
 
 from rookery.match.job import Adjudication, EngineTimeouts, GameResult, Setup, Termination
 from rookery.match.openings import Opening
 from rookery.match.referee import make_probe, open_tables
+from tests.engines.matches import mover, play
 
 BY_TABLES = "Decided by tablebase"
 KNOWN = {

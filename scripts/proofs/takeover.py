@@ -26,6 +26,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import asyncpg
+
+from rookery.server.http.forwarding import PATIENCE_SECONDS
 from scripts.progress import Progress
 from scripts.proof import option, read_options, run_timed, tell_findings
 from tests.database import running
@@ -34,8 +36,6 @@ from tests.faults.several_servers import SeveralServers, Strike, several_servers
 from tests.faults.waiting_machines import WaitingMachines
 from tests.faults.woken import HeldTasks, WokenQuestions, read_commits, watch_commits
 from tests.fleet.moments import Acknowledged, Sent, find_wrong, read_rows
-
-from rookery.web.forwarding import PATIENCE_SECONDS
 
 RUNS = 6
 PARTS = 4

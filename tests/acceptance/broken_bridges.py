@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from rookery.boundary.offload import Threads, stream
+from rookery.core.boundary.offload import Threads, stream
 from tests.acceptance.pools import Pool, open_pool
 
 T = TypeVar("T")

@@ -6,7 +6,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[2]
+from tests.places import PROJECT
+
 LEFT_OUT = shutil.ignore_patterns(
     ".git", ".venv*", ".cache", ".*_cache", ".hypothesis", "__pycache__", "node_modules", "*.so"
 )

@@ -17,8 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from tests.engines.git_server import CERTIFICATE
+from tests.places import PROJECT
 from tests.ports import kept_port
-from tests.rookery_process import PROJECT
 
 DEPLOY = PROJECT / "deploy"
 LIMIT_SECONDS = 30.0

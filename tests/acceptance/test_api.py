@@ -13,13 +13,13 @@ import httpx
 import msgspec
 import pytest
 
-from rookery.client.client import Client
-from rookery.client.transport import HttpApiTransport
-from rookery.http_failures import CallRefused
-from rookery.model.engine import EngineRecord, PresetRecord
-from rookery.model.run import DisplayState
-from rookery.protocol import v1
-from rookery.sources.commits import mirror_name
+from rookery.core.client.client import Client
+from rookery.core.client.transport import HttpApiTransport
+from rookery.core.http_failures import CallRefused
+from rookery.core.model.engine import EngineRecord, PresetRecord
+from rookery.core.model.run import DisplayState
+from rookery.core.protocol import v1
+from rookery.server.sources.commits import mirror_name
 from tests.commands import add_user, run_command
 from tests.outside.github_process import REPOSITORY, SHA, github_process
 from tests.outside.repositories import make_repository

@@ -16,16 +16,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from rookery.app.build import new_process, open_app
-from rookery.ask.chat import Question
-from rookery.ask.passages import Asker
-from rookery.ask.pipeline import BridgedSteps, query_rag, query_rag_stream
-from rookery.boundary.errors import OnTheLoop
-from rookery.db.target import Target
-from rookery.people.users import ORDINARY
-from rookery.protocol.ask import AskAnswer
-from rookery.settings import Settings
-from rookery.web.site import Site
+from rookery.core.boundary.errors import OnTheLoop
+from rookery.core.protocol.ask import AskAnswer
+from rookery.server.app.build import new_process, open_app
+from rookery.server.app.site import Site
+from rookery.server.ask.chat import Question
+from rookery.server.ask.passages import Asker
+from rookery.server.ask.pipeline import BridgedSteps, query_rag, query_rag_stream
+from rookery.server.db.target import Target
+from rookery.server.people.users import ORDINARY
+from rookery.server.settings import Settings
 from tests.acceptance.test_post_mortem import get, serving
 from tests.documents import RAZORING
 from tests.eventually import eventually

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from rookery.web.wheel import own_wheel
-from tests.acceptance.checkout import PROJECT
+from rookery.server.machines.wheel import own_wheel
+from tests.places import PROJECT
 from tests.workers.fake_server import FakeServer, fake_server, fledgling, games_in
 
 pytestmark = pytest.mark.timeout(300)
 
 LIMIT_SECONDS = 120
+PARTS = ("core", "cli", "match", "worker")
 SERVER_PACKAGES = ("asyncpg", "argon2", "fastapi", "jinja2", "numpy", "re2", "starlette", "uvicorn")
 
 
@@ -29,7 +30,8 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-compile"]
     lock = str(PROJECT / "locks" / "worker.txt")
     subprocess.run([*pip, "--require-hashes", "-r", lock], check=True)
-    subprocess.run([*pip, "--no-deps", "--no-build-isolation", str(PROJECT)], check=True)
+    parts = [str(PROJECT / "packages" / name) for name in PARTS]
+    subprocess.run([*pip, "--no-deps", "--no-build-isolation", *parts], check=True)
     return venv / "bin"
 
 
@@ -83,7 +85,7 @@ def test_the_engine_is_a_command(bare: Path) -> None:
 def test_the_server_says_what_is_missing(bare: Path) -> None:
     asked = ran(bare / "rookery", "serve")
     assert asked.returncode == 3
-    assert "pip install 'rookery[server]'" in asked.stderr
+    assert "pip install rookery-server" in asked.stderr
 
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -93,7 +95,7 @@ import importlib, pathlib, pkgutil, rookery
 for found in pkgutil.walk_packages(rookery.__path__, "rookery."):
     if not found.name.endswith(".__main__"):
         importlib.import_module(found.name)
-print(pathlib.Path(rookery.__file__).parents[1])
+print(pathlib.Path(rookery.worker.__file__).parents[2])
 """
 
 
@@ -149,4 +151,4 @@ def test_the_wheel_plays_a_match_from_its_own_book(handed_out: Command) -> None:
 def test_the_wheel_says_that_it_is_no_server(handed_out: Command) -> None:
     asked = handed_out("-m", "rookery.cli.main", "serve")
     assert asked.returncode == 3
-    assert "pip install 'rookery[server]'" in asked.stderr
+    assert "pip install rookery-server" in asked.stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.model.engine import EngineRecord, RecipeRecord
+from rookery.core.model.engine import EngineRecord, RecipeRecord
 from rookery.worker.engines.bench import bench
 from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.engines.workshop import Workshop

@@ -5,17 +5,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import chess
 import pytest
 
-SOURCES = Path(__file__).parents[2] / "src"
+from tests.places import IMPORTED
+
 COMMAND = [sys.executable, "-m", "rookery.match.fledgling"]
 
 
 def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(SOURCES)}
+    return {**os.environ, "PYTHONPATH": IMPORTED}
 
 
 class Engine:

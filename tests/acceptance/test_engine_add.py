@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from rookery.cli.main import main
-from rookery.client.client import Client
-from rookery.model.engine import EngineRecord
+from rookery.core.client.client import Client
+from rookery.core.model.engine import EngineRecord
 from tests.engines import repositories
 from tests.wire.app_under_test import KNOWN_TOKEN
 from tests.wire.processes import running_server

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.boundary.offload import Threads
+from rookery.core.boundary.offload import Threads
 from rookery.worker.engines.cache import Cache, remove
 from rookery.worker.engines.git import BadArchive, unpack_archive
 

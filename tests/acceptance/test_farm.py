@@ -13,10 +13,10 @@ from pathlib import Path
 import chess
 import pytest
 
-from rookery.model.engine import BenchRecord, EngineRecord, RecipeRecord
-from rookery.model.run import DisplayState
-from rookery.protocol import v1
-from rookery.stats.sprt import Flag
+from rookery.core.model.engine import BenchRecord, EngineRecord, RecipeRecord
+from rookery.core.model.run import DisplayState
+from rookery.core.protocol import v1
+from rookery.core.stats.sprt import Flag
 from tests.engines import repositories
 from tests.engines.repositories import TINY
 from tests.web_servers import web_server

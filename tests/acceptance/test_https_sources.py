@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.model.engine import EngineRecord
+from rookery.core.model.engine import EngineRecord
 from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.sandbox.sandbox import BuiltEngine, Sandbox

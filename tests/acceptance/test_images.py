@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from tests.rookery_process import PROJECT
+from tests.places import PROJECT
 
 BUILD_SECONDS = 600
 FETCH_SECONDS = 120

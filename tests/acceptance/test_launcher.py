@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rookery import __version__
-from tests.acceptance.checkout import PROJECT, Checkout
+from rookery.core import __version__
+from tests.acceptance.checkout import Checkout
+from tests.places import PROJECT
 
 pytestmark = pytest.mark.timeout(400)
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.checkout import PROJECT
 from tests.engines import planted
 from tests.engines.matches import MOVER
 from tests.forks import run_forked
+from tests.places import IMPORTED, PROJECT
 from tests.process_table import remaining_processes
 
 pytestmark = pytest.mark.timeout(120)
@@ -24,7 +24,7 @@ MATE_BOOK = f"{planted.FEN}\n"
 
 
 def environment() -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(PROJECT / "src")}
+    return os.environ | {"PYTHONPATH": IMPORTED}
 
 
 def command(*words: object) -> list[str]:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from rookery.cli.match_options import make_setup
+from rookery.match.commands.options import make_setup
 from rookery.match.job import Setup, Termination
 from rookery.match.openings import Opening
 from tests.acceptance.test_match import MATE_BOOK, PLANTED, engine, rookery
 from tests.acceptance.test_match_games import CASTLE
 from tests.engines.matches import MOVER, mover, play
-from tests.unit.cli.test_match import SIDES, parsed
+from tests.unit.match.commands.test_match import SIDES, parsed
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -17,8 +17,8 @@ from rookery.match.job import (
     Termination,
 )
 from rookery.match.openings import STANDARD, Opening
-from tests.acceptance.checkout import PROJECT
 from tests.engines.matches import SHORT, mover, play
+from tests.places import IMPORTED
 
 pytestmark = pytest.mark.anyio
 
@@ -112,7 +112,7 @@ INSTALLED = installed()
 
 @pytest.mark.parametrize("name", INSTALLED)
 async def test_real_engines_play_a_match(name: str) -> None:
-    environment = (("PYTHONPATH", str(PROJECT / "src")), ("PATH", os.environ["PATH"]))
+    environment = (("PYTHONPATH", IMPORTED), ("PATH", os.environ["PATH"]))
     real = EngineSpec(name, INSTALLED[name], (("Hash", "1"),), "N=50", environment=environment)
     setup = Setup(OFFICIAL)
     played = await play(real, mover("random"), setup=setup, opening=Opening(AHEAD))

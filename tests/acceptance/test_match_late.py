@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.boundary.offload import Threads
+from rookery.core.boundary.offload import Threads
 from rookery.match.engine_process import EngineProcess
 from rookery.match.job import EngineSpec, EngineTimeouts
 from rookery.match.uci import EngineMove, UciEngine

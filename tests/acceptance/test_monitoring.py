@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from tests.commands import run_command
-from tests.rookery_process import LIMIT_SECONDS, PROJECT, RookeryProcess, run_rookery
+from tests.places import PROJECT
+from tests.rookery_process import LIMIT_SECONDS, RookeryProcess, run_rookery
 
 DEPLOY = PROJECT / "deploy"
 FOLDER = DEPLOY / "monitoring"

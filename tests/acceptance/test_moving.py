@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from urllib.request import urlopen
 
-from rookery.client.client import Client
+from rookery.core.client.client import Client
 from tests.commands import run_command
 from tests.faults.serving import made_account
 from tests.rookery_process import run_rookery

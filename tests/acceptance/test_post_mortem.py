@@ -18,10 +18,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from rookery.boundary.bridge import Bridge, open_bridge
-from rookery.boundary.errors import BridgeFull, BridgeTimeout, OnTheLoop
-from rookery.boundary.offload import Threads, stream
-from rookery.db.target import Target
+from rookery.core.boundary.bridge import Bridge, open_bridge
+from rookery.core.boundary.errors import BridgeFull, BridgeTimeout, OnTheLoop
+from rookery.core.boundary.offload import Threads, stream
+from rookery.server.db.target import Target
 from tests.acceptance.broken_bridges import BROKEN, STREAMS
 from tests.acceptance.pools import SIZE, Pool, open_pool
 from tests.eventually import eventually

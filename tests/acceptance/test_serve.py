@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from rookery import __version__
-from rookery.app.steps import DATABASE, JOBS, LEASE, STEPS
+from rookery.core import __version__
+from rookery.server.app.steps import DATABASE, JOBS, LEASE, STEPS
 from tests.forks import start_process
 from tests.ports import kept_port
 from tests.rookery_process import (

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from rookery.client.client import Client
-from rookery.http_failures import CallRefused
-from rookery.model.engine import EngineRecord
-from rookery.protocol import v1
+from rookery.core.client.client import Client
+from rookery.core.http_failures import CallRefused
+from rookery.core.model.engine import EngineRecord
+from rookery.core.protocol import v1
 from tests.commands import add_user, run_command
 from tests.rookery_process import LIMIT_SECONDS, RookeryProcess, run_rookery
 from tests.submissions import SPRT, body

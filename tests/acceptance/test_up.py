@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.forks import PROJECT
+from tests.places import PROJECT
 from tests.process_table import processes_of, remaining_processes
 from tests.rookery_process import COMMAND, LIMIT_SECONDS, RookeryProcess, environment, run_rookery
 

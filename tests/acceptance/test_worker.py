@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from rookery import __version__
-from rookery.http_client import HeldCall
-from rookery.http_failures import NoAnswer
-from rookery.model.engine import EngineRecord
-from rookery.protocol.worker_requests import REQUEST_TASK, UPDATE_TASK
+from rookery.core import __version__
+from rookery.core.http_client import HeldCall
+from rookery.core.http_failures import NoAnswer
+from rookery.core.model.engine import EngineRecord
+from rookery.core.protocol.worker_requests import REQUEST_TASK, UPDATE_TASK
 from rookery.worker.engines.orders import BenchResult
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.preparing import RoundOutcome

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.forks import PROJECT
+from tests.places import PROJECT
 from tests.process_table import remaining_processes
 from tests.rookery_process import LIMIT_SECONDS, environment
 
@@ -23,7 +23,7 @@ subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "{mark}"
 print("ready", flush=True)
 time.sleep(600)
 """
-KEEPER = (sys.executable, "-m", "rookery.cli.local_worker")
+KEEPER = (sys.executable, "-m", "rookery.server.commands.local_worker")
 
 
 def kept(log: Path, program: str) -> "subprocess.Popen[bytes]":
@@ -32,7 +32,7 @@ def kept(log: Path, program: str) -> "subprocess.Popen[bytes]":
         [
             sys.executable,
             "-m",
-            "rookery.cli.local_worker",
+            "rookery.server.commands.local_worker",
             str(log),
             sys.executable,
             "-c",

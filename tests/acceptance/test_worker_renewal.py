@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import rookery
-from rookery.protocol.ed25519 import fingerprint, public_key
-from rookery.web.handout import make_script
-from rookery.web.wheel import (
-    PACKAGE,
+import rookery.core
+from rookery.core.protocol.ed25519 import fingerprint, public_key
+from rookery.server.machines.handout import make_script
+from rookery.server.machines.wheel import (
     Wheel,
+    find_packages,
     own_wheel,
     pack_wheel,
     read_locked_requirements,
@@ -30,13 +30,13 @@ FAILING = b"""import sys
 if "--trial" not in sys.argv:
     raise RuntimeError("it breaks when it is needed")
 """
-BROKEN = {"rookery/cli/worker_start.py": b"raise SystemExit('this one is broken')\n"}
+BROKEN = {"rookery/worker/commands/start.py": b"raise SystemExit('this one is broken')\n"}
 
 
 def wheel_of(version: str, changes: dict[str, bytes] | None = None, seed: bytes = SEED) -> Wheel:
     """Our own worker under another version, with other files, signed."""
     init = f'__version__ = "{version}"\n'.encode()
-    files = worker_files(PACKAGE) | {"rookery/__init__.py": init}
+    files = worker_files(find_packages()) | {"rookery/core/__init__.py": init}
     return pack_wheel(files | (changes or {}), version).signed(seed)
 
 
@@ -128,8 +128,8 @@ def test_one_that_another_key_signed_is_not_even_fetched(place: InstallFolder) -
 def test_one_that_fails_before_its_first_word_is_replaced_by_the_one_before(
     place: InstallFolder,
 ) -> None:
-    before, start = place.current(), "rookery/cli/worker_start.py"
-    new = wheel_of("2.0", {start: FAILING + (PACKAGE.parent / start).read_bytes()})
+    before, start = place.current(), "rookery/worker/commands/start.py"
+    new = wheel_of("2.0", {start: FAILING + worker_files(find_packages())[start]})
     with fake_server(offering(new, "2.0")) as server:
         ended = work(place, server)
         assert ended.returncode == 3, ended.stdout + ended.stderr
@@ -205,7 +205,7 @@ def test_one_line_installs_a_worker(tmp_path: Path) -> None:
         shown = subprocess.run(
             [line[0], "--version"], env=variables, capture_output=True, text=True, check=False
         )
-        assert shown.stdout.startswith(f"rookery {rookery.__version__}+f")
+        assert shown.stdout.startswith(f"rookery {rookery.core.__version__}+f")
     config = Path(line[3])
     assert config.with_name("worker.token").stat().st_mode & 0o777 == 0o600
     assert server.address in config.read_text()

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from rookery.model.engine import BenchRecord, EngineRecord, NetRecord, RecipeKind, RecipeRecord
+from rookery.core.model.engine import BenchRecord, EngineRecord, NetRecord, RecipeKind, RecipeRecord
 from rookery.worker.engines.bench import bench
 from rookery.worker.engines.orders import BenchFailed, BuildFailed, EngineOrder
 from rookery.worker.engines.workshop import Workshop

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rookery.boundary.offload import Threads
+from rookery.core.boundary.offload import Threads
 from rookery.worker.engines.orders import NotOffered
 
 

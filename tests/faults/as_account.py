@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-from rookery.db.embedded.processes import PR_SET_PDEATHSIG, enter_namespace
+from rookery.server.db.embedded.processes import PR_SET_PDEATHSIG, enter_namespace
 
 if __name__ == "__main__":
     if os.geteuid() == 0:

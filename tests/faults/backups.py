@@ -17,10 +17,10 @@ from pathlib import Path
 
 import asyncpg
 
-from rookery.db.embedded import folder as sockets
-from rookery.db.embedded.folder import Layout
-from rookery.files.backups import BackupFolder
-from rookery.model.task import NOTHING
+from rookery.core.model.task import NOTHING
+from rookery.server.db.embedded import folder as sockets
+from rookery.server.db.embedded.folder import Layout
+from rookery.server.files.backups import BackupFolder
 from tests.commands import run_command
 from tests.faults.server_campaign import Campaign
 from tests.fleet.audit import audit_server

@@ -14,10 +14,10 @@ from typing import Any
 import asyncpg.transaction
 
 from rookery.cli.main import main
-from rookery.db.target import set_hook
-from rookery.rules.reception import Reception
-from rookery.web.primary_link import Reply
-from rookery.web.short_path import ShortCall, ShortPath
+from rookery.server.db.target import set_hook
+from rookery.server.farm.rules.reception import Reception
+from rookery.server.http.primary_link import Reply
+from rookery.server.http.short_path import ShortCall, ShortPath
 
 Passage = Callable[[], None]
 

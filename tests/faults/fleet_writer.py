@@ -11,18 +11,18 @@ import signal
 import sys
 from pathlib import Path
 
-from rookery.db import migrations
-from rookery.db.embedded.server import open_server
-from rookery.db.lease import Lease
-from rookery.db.pool import AWAY, Queries, open_pool
-from rookery.db.target import Problem, set_hook
-from rookery.farm.commits import CommitQueue, StateLost
-from rookery.farm.store import FleetStore
-from rookery.model.kinds import Report
-from rookery.rules.answers import Changes, HeldTask
-from rookery.rules.eligibility import Policy
-from rookery.rules.reception import Reception
-from rookery.rules.working_set import WorkingSet
+from rookery.core.model.kinds import Report
+from rookery.server.db import migrations
+from rookery.server.db.embedded.server import open_server
+from rookery.server.db.lease import Lease
+from rookery.server.db.pool import AWAY, Queries, open_pool
+from rookery.server.db.target import Problem, set_hook
+from rookery.server.farm.commits import CommitQueue, StateLost
+from rookery.server.farm.rules.answers import Changes, HeldTask
+from rookery.server.farm.rules.eligibility import Policy
+from rookery.server.farm.rules.reception import Reception
+from rookery.server.farm.rules.working_set import WorkingSet
+from rookery.server.farm.store import FleetStore
 from tests.faults.owner import owner_is_gone, say, tell
 from tests.makers import NOW, make_run, pairs
 from tests.storage.farm.stores import changed, make_task

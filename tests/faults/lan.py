@@ -23,7 +23,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count, permutations
-from pathlib import Path
+
+from tests.places import PROJECT
 
 NETWORK = "10.77.0"
 BROADCAST = b"\xff" * 6
@@ -34,7 +35,7 @@ CLONE_NEWNET = 0x40000000
 SIOCETHTOOL = 0x8946
 # Without these the kernel leaves checksums and cutting to a card that there is not.
 OFFLOADS = (0x17, 0x1F, 0x24)  # of checksums, of cutting TCP, of cutting anything
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = PROJECT
 HOLD = "import sys; from tests.faults import lan; lan.hold(*sys.argv[1:])"
 
 

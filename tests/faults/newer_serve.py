@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from rookery.cli.main import main
-from rookery.db import migrations
-from rookery.db.migrations import Migration
+from rookery.server.db import migrations
+from rookery.server.db.migrations import Migration
 
 
 def know_more(folder: Path) -> None:

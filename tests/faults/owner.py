@@ -12,12 +12,12 @@ import signal
 import sys
 from pathlib import Path
 
-from rookery.db import migrations
-from rookery.db.embedded.server import EmbeddedServer, open_server
-from rookery.db.fence import Fence, OutcomeUnknown
-from rookery.db.lease import Lease
-from rookery.db.pool import AWAY, Pool, Queries, open_pool
-from rookery.db.target import Problem, set_hook
+from rookery.server.db import migrations
+from rookery.server.db.embedded.server import EmbeddedServer, open_server
+from rookery.server.db.fence import Fence, OutcomeUnknown
+from rookery.server.db.lease import Lease
+from rookery.server.db.pool import AWAY, Pool, Queries, open_pool
+from rookery.server.db.target import Problem, set_hook
 
 TABLE = "CREATE TABLE IF NOT EXISTS kept (n bigint PRIMARY KEY)"
 LAST = "SELECT coalesce(max(n), 0) AS last, count(*) AS rows FROM kept"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import asyncpg
 import httpx
 
-from rookery.db.target import Target
+from rookery.server.db.target import Target
 from tests.fleet.fleet import Account
 from tests.submissions import SPRT, body
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import httpx
 
-from rookery.client.client import Client
-from rookery.db.target import Target
-from rookery.model.task import NOTHING, Results
+from rookery.core.client.client import Client
+from rookery.core.model.task import NOTHING, Results
+from rookery.server.db.target import Target
 from tests.commands import PASSWORD, add_user, run_command
 from tests.makers import counts
 from tests.submissions import body

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from tests.forks import PYTHON, SOURCES, start_process
+from tests.forks import PYTHON, start_process
+from tests.places import IMPORTED
 from tests.process_table import LIMIT_SECONDS, command_line_of, parent_of, pids, remaining_processes
 
 OWNER = (*PYTHON, "tests.faults.owner")
@@ -19,7 +20,7 @@ class Spoken:
 
     def __init__(self, command: Sequence[str]) -> None:
         self.facts: dict[str, Any] = {}
-        env = os.environ | {"PYTHONPATH": SOURCES}
+        env = os.environ | {"PYTHONPATH": IMPORTED}
         self.process = start_process(command, env=env, stdin=subprocess.PIPE)
 
     def next(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from rookery.db.target import Target, socket_target
+from rookery.server.db.target import Target, socket_target
 
 PARSE, BIND, EXECUTE, SYNC, READY = b"P", b"B", b"E", b"S", b"Z"
 ROUND = b"WITH pass AS ("

@@ -8,7 +8,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.fleet.fleet import Account
-from tests.forks import PROJECT, may_fork, run_forked
+from tests.forks import may_fork, run_forked
+from tests.places import PROJECT
 from tests.rookery_process import (
     COMMAND,
     SIMULATED,

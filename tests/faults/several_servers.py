@@ -20,7 +20,7 @@ from typing import Protocol
 import asyncpg
 import httpx
 
-from rookery.db.target import Target
+from rookery.server.db.target import Target
 from tests.commands import run_command
 from tests.faults.people import BOSS, OWNER, People, PlannedCommand, SentCommand
 from tests.faults.proxy import Proxy, proxied

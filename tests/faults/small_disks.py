@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from rookery.db.embedded.folder import PORT, Layout, recorded
-from rookery.db.target import socket_target
+from rookery.server.db.embedded.folder import PORT, Layout, recorded
+from rookery.server.db.target import socket_target
 from tests.faults.processes import Owner
 from tests.faults.serving import end_servers, made_account, start_server, wait_for_port
 from tests.fleet.audit import Audit

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import asyncpg
 
-from rookery.db.embedded import folder
+from rookery.server.db.embedded import folder
 from tests.process_table import command_line_of, parent_of, pids
 
 AS_ACCOUNT = Path(__file__).with_name("as_account.py")

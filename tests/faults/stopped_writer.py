@@ -9,12 +9,12 @@ import os
 import signal
 import sys
 
-from rookery.db.embedded.cluster import USER
-from rookery.db.embedded.folder import PORT
-from rookery.db.fence import Fence
-from rookery.db.lease import Lease
-from rookery.db.pool import AWAY, Queries, open_pool
-from rookery.db.target import Problem, set_hook, socket_target
+from rookery.server.db.embedded.cluster import USER
+from rookery.server.db.embedded.folder import PORT
+from rookery.server.db.fence import Fence
+from rookery.server.db.lease import Lease
+from rookery.server.db.pool import AWAY, Queries, open_pool
+from rookery.server.db.target import Problem, set_hook, socket_target
 
 
 def say(event: str, **fields: object) -> None:

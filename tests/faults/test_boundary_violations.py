@@ -17,13 +17,13 @@ import pytest
 from argon2 import PasswordHasher
 from blockbuster import BlockingError
 
-from rookery.app.run import detection
-from rookery.boundary.bridge import open_bridge
-from rookery.boundary.detect import SecondLoop
-from rookery.boundary.domains import inventory
-from rookery.boundary.errors import OnTheLoop, Undeclared
-from rookery.boundary.offload import Threads
-from rookery.settings import Settings
+from rookery.core.boundary.bridge import open_bridge
+from rookery.core.boundary.errors import OnTheLoop, Undeclared
+from rookery.core.boundary.offload import Threads
+from rookery.server.app.run import detection
+from rookery.server.boundary.detect import SecondLoop
+from rookery.server.boundary.domains import inventory
+from rookery.server.settings import Settings
 from tests.detection import Violations
 from tests.fakes import RecordedLog
 

@@ -13,12 +13,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from rookery.model.engine import EngineRecord
+from rookery.core.model.engine import EngineRecord
 from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.engines.workshop import Workshop
 from rookery.worker.sandbox.sandbox import Sandbox
 from tests.engines import repositories
-from tests.forks import SOURCES, Fork
+from tests.forks import Fork
+from tests.places import IMPORTED
 from tests.process_table import remaining_processes
 from tests.rookery_process import COMMAND
 
@@ -130,7 +131,7 @@ MAKING = """
 import asyncio, sys
 from dataclasses import replace
 from pathlib import Path
-from rookery.model.engine import EngineRecord
+from rookery.core.model.engine import EngineRecord
 from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.sandbox.sandbox import Sandbox
 from rookery.worker.engines.workshop import Workshop
@@ -205,7 +206,7 @@ def test_a_trial_that_is_interrupted_twice_ends(tmp_path: Path, seconds: float) 
     files = {"Makefile": f"EXE = tiny\nall:\n\tsleep 600 # {tmp_path}\n"}
     source = repositories.repository(tmp_path / "slow", files)
     command = [*COMMAND, "engine", "add", source.url, "--cache", str(tmp_path / "cache")]
-    surroundings = os.environ | {"PYTHONPATH": SOURCES}
+    surroundings = os.environ | {"PYTHONPATH": IMPORTED}
     trial = Fork(command, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert trial.stdout is not None
     with trial.stdout as said:

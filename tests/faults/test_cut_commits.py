@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from rookery.db.pool import Queries
-from rookery.db.target import Target
-from rookery.farm.commits import CommitQueue, StateLost
-from rookery.farm.store import FleetStore
-from rookery.model.task import Results
-from rookery.rules.answers import Changes
+from rookery.core.model.task import Results
+from rookery.server.db.pool import Queries
+from rookery.server.db.target import Target
+from rookery.server.farm.commits import CommitQueue, StateLost
+from rookery.server.farm.rules.answers import Changes
+from rookery.server.farm.store import FleetStore
 from tests.database import pool_on
 from tests.faults.proxy import Cut, Proxy, proxied
 from tests.makers import make_run, pairs

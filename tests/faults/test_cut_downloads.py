@@ -8,7 +8,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from rookery.client.client import Client
+from rookery.core.client.client import Client
 from tests.faults.serving import made_account
 from tests.faults.test_storage_away import until
 from tests.rookery_process import run_rookery

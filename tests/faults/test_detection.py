@@ -1,9 +1,8 @@
 """Detection fails the test that blocked the loop, and no other."""
 
-import os
-from pathlib import Path
-
 import pytest
+
+from tests.places import IMPORTED, PROJECT
 
 pytest_plugins = ["pytester"]
 
@@ -52,10 +51,9 @@ def test_that_collects_garbage():
 def test_the_guilty_tests_fail_and_the_others_pass(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root = Path(__file__).resolve().parents[2]
-    pytester.makeconftest((root / "tests" / "conftest.py").read_text())
+    pytester.makeconftest((PROJECT / "conftest.py").read_text())
     pytester.makepyfile(GUILTY)
-    monkeypatch.setenv("PYTHONPATH", f"{root}{os.pathsep}{root / 'src'}")
+    monkeypatch.setenv("PYTHONPATH", IMPORTED)
     done = pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider", "-rA")
     text = done.stdout.str()
     done.assert_outcomes(passed=5, errors=2)  # the call is fine, its teardown says what it did

@@ -15,12 +15,13 @@ from typing import Any, TypeVar
 
 import pytest
 
-from rookery.boundary.offload import Threads
+from rookery.core.boundary.offload import Threads
 from rookery.match.engine_process import EngineProcess, start_process
 from rookery.match.job import EngineSpec, GameResult, MatchFault, Termination
 from tests.engines.matches import MOVER, SHORT, mover, movers_left, play
 from tests.faults.processes import kill, wait_until_gone
-from tests.forks import PROJECT, SOURCES, Fork, requests
+from tests.forks import Fork, requests
+from tests.places import IMPORTED
 from tests.process_table import LIMIT_SECONDS, parent_of, pids, processes_of, state_of
 from tests.rookery_process import COMMAND
 
@@ -210,7 +211,7 @@ def started(folder: Path, *misdeeds: str, kind: str = "match") -> Fork:
         match = Fork(
             [*COMMAND, *words],
             cwd=folder,
-            env=os.environ | {"PYTHONPATH": SOURCES},
+            env=os.environ | {"PYTHONPATH": IMPORTED},
             stdout=said,
             stderr=subprocess.STDOUT,
         )
@@ -280,7 +281,7 @@ def test_an_engine_of_fastchess_ends_with_a_killed_match(tmp_path: Path) -> None
         cwd=tmp_path,
         env={
             **os.environ,
-            "PYTHONPATH": str(PROJECT / "src"),
+            "PYTHONPATH": IMPORTED,
             "PATH": f"{folder}:{os.environ['PATH']}",
         },
     )

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import msgspec
 
-from rookery.client.client import Client
-from rookery.client.following import Sent, events_in
-from rookery.client.transport import HttpApiTransport
-from rookery.http_failures import CallRefused
-from rookery.model.plan import Modification
-from rookery.protocol import v1
+from rookery.core.client.client import Client
+from rookery.core.client.following import Sent, events_in
+from rookery.core.client.transport import HttpApiTransport
+from rookery.core.http_failures import CallRefused
+from rookery.core.model.plan import Modification
+from rookery.core.protocol import v1
 from tests.commands import add_user, run_command
 from tests.faults.processes import kill
-from tests.forks import PROJECT
+from tests.places import PROJECT
 from tests.ports import kept_port
 from tests.rookery_process import COMMAND, RookeryProcess, environment, run_rookery
 from tests.submissions import SPRT, body

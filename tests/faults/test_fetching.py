@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from rookery.boundary.offload import Threads
-from rookery.model.engine import EngineRecord, RecipeRecord
+from rookery.core.boundary.offload import Threads
+from rookery.core.model.engine import EngineRecord, RecipeRecord
 from rookery.worker.engines.gateway import Gateway, open_gateway
 from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.engines.workshop import Workshop

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from tests.faults.lan import in_namespace
-from tests.forks import PROJECT
+from tests.places import PROJECT
 
 TRY = """
 import subprocess, sys

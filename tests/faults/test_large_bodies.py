@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from rookery.client.client import Client
+from rookery.core.client.client import Client
 from tests.faults.serving import PASSWORD, made_account
 from tests.large_bodies import MB, high_water_mb, run_at_once, send_body
 from tests.rookery_process import RookeryProcess, run_rookery

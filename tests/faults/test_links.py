@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.model.engine import EngineRecord, NetRecord, RecipeRecord
+from rookery.core.model.engine import EngineRecord, NetRecord, RecipeRecord
 from rookery.worker.engines.cache import read_text
 from rookery.worker.engines.orders import BuildFailed, EngineOrder
 from rookery.worker.engines.workshop import Workshop

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from rookery.boundary.offload import Threads
-from rookery.cli.worker_settings import WorkerSettings
-from rookery.cli.worker_setup import examine
+from rookery.core.boundary.offload import Threads
+from rookery.core.model.engine import EngineRecord, RecipeRecord
 from rookery.match.engine_process import start_process
-from rookery.model.engine import EngineRecord, RecipeRecord
+from rookery.worker.commands.settings import WorkerSettings
+from rookery.worker.commands.setup import examine
 from rookery.worker.engines.orders import EngineOrder
 from rookery.worker.engines.workshop import find_installed
 from rookery.worker.sandbox.sandbox import PLAYING_TASKS, BuiltEngine, Sandbox, detect_sandbox
@@ -384,7 +384,7 @@ def said_without_namespaces(check: str, *words: str, path: str = "/none") -> str
     script = Path(__file__).parent / "without_namespaces.py"
     imports = (
         "import asyncio, sys; from pathlib import Path;"
-        " from rookery.boundary.offload import Threads;"
+        " from rookery.core.boundary.offload import Threads;"
         " from rookery.worker.sandbox.sandbox import detect_sandbox; "
     )
     ended = subprocess.run(
@@ -422,7 +422,7 @@ def test_without_namespaces_of_our_own_those_of_bubblewrap_are_used() -> None:
 ORDER = (
     "from rookery.worker.engines.orders import BuildFailed, EngineOrder;"
     "from rookery.worker.engines.workshop import Workshop;"
-    "from rookery.model.engine import FLEDGLING, UPLOADED;"
+    "from rookery.core.model.engine import FLEDGLING, UPLOADED;"
     "from tests.engines.downloads import MemoryDownloads;"
 )
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rookery.db.lease import Lease
-from rookery.db.pool import Queries
-from rookery.db.target import Target
+from rookery.server.db.lease import Lease
+from rookery.server.db.pool import Queries
+from rookery.server.db.target import Target
 from tests.database import pool_on
 from tests.faults.processes import Spoken
 

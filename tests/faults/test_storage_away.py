@@ -14,15 +14,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from rookery.boundary.offload import Threads
-from rookery.client.client import Client
-from rookery.clock import SystemClock
-from rookery.db.access import open_target
-from rookery.db.pool import Queries
-from rookery.files.games import GameRows, GameStore
-from rookery.files.places import open_place
-from rookery.logs import SilentLog
-from rookery.settings import Settings
+from rookery.core.boundary.offload import Threads
+from rookery.core.client.client import Client
+from rookery.core.clock import SystemClock
+from rookery.server.db.access import open_target
+from rookery.server.db.pool import Queries
+from rookery.server.files.games import GameRows, GameStore
+from rookery.server.files.places import open_place
+from rookery.server.logs import SilentLog
+from rookery.server.settings import Settings
 from tests.bucket_server import CREDENTIALS, BucketServer
 from tests.database import pool_on
 from tests.faults.serving import PASSWORD, made_account

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.forks import PROJECT
+from tests.places import PROJECT
 from tests.process_table import remaining_processes
 
 KEEPER = """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.model.run import DisplayState
+from rookery.core.model.run import DisplayState
 from tests.workers.farm import Farm, farm
 from tests.workers.processes import WorkerProcess, until, worker_process
 

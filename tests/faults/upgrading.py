@@ -1,11 +1,12 @@
 """Successive servers of several versions on one database, under an active fleet."""
 
 import asyncio
+import os
 import re
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,20 +14,24 @@ from types import MappingProxyType
 
 import asyncpg
 
-from rookery.db.migrations import FOLDER, load_migrations
-from rookery.db.target import Target
+from rookery.server.db.migrations import FOLDER, load_migrations
+from rookery.server.db.target import Target
 from tests.database import running
 from tests.faults.serving import end_servers, made_account, start_server, wait_for_port
 from tests.fleet.audit import Audit
 from tests.fleet.connections import Connections
 from tests.fleet.fleet import SimulatedFleet
-from tests.rookery_process import COMMAND, LIMIT_SECONDS, PROJECT, SIMULATED, RookeryProcess
+from tests.places import PROJECT
+from tests.rookery_process import COMMAND, LIMIT_SECONDS, SIMULATED, RookeryProcess
 
 OLD = "4eea074f"
 """The commit from before there were migrations whose databases are upgraded."""
 TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
 NEWEST = "SELECT max(number) FROM schema_migrations"
 LOOK_SECONDS = 0.01
+SERVER = "packages/server/src/rookery/server"
+SERVER_BEFORE = "src/rookery"
+"""Where a server lay before there were packages."""
 NO_MORE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -39,31 +44,54 @@ class Version:
     """A version of Rookery: its command and the folder of its code."""
 
     command: tuple[str, ...] = COMMAND
-    source: Path = PROJECT / "src"
+    folder: Path = PROJECT
+
+    @property
+    def imported(self) -> str:
+        """What PYTHONPATH needs for it. Older versions lie in one package."""
+        sources = sorted(self.folder.glob("packages/*/src")) or [self.folder / "src"]
+        return os.pathsep.join(map(str, sources))
 
     @property
     def stands_by(self) -> bool:
         """Whether it can stand by: forwards to another primary and hands over when it stops."""
-        return (self.source / "rookery" / "farm" / "instances.py").exists()
+        places = ("servers/instances.py", "farm/instances.py")
+        return any((self._server / each).exists() for each in places)
 
     @property
     def migrations(self) -> Path:
         """The folder of its migrations."""
-        return self.source / "rookery" / "db" / "sql" / "migrations"
+        return self._server / "db" / "sql" / "migrations"
+
+    @property
+    def _server(self) -> Path:
+        found = self.folder / SERVER
+        return found if found.is_dir() else self.folder / SERVER_BEFORE
 
 
 def find_previous() -> str:
     """The last commit with another schema than this one's."""
-    folder = str(FOLDER.relative_to(PROJECT))
-    words = ("git", "log", "-1", "--format=%h", "--", folder)
-    changed = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=False)
-    if changed.returncode or not changed.stdout:
-        raise HistoryMissing(f"git does not know when {folder} changed: use a whole clone")
-    named = ("git", "rev-parse", "--short", f"{changed.stdout.strip()}~1")
-    before = subprocess.run(named, cwd=PROJECT, capture_output=True, text=True, check=False)
-    if before.returncode:
-        raise HistoryMissing(f"{changed.stdout.strip()} has no commit before it here")
-    return before.stdout.strip()
+    ours = {path.name for path in FOLDER.glob("*.sql")}
+    folders = [f"{each}/db/sql/migrations" for each in (SERVER, SERVER_BEFORE)]
+    changed = read_git("log", "--format=%h", "--", *folders).split()
+    for commit, before in zip(changed, [*changed[1:], ""], strict=True):
+        if before and list_migrations(before, folders) != ours:
+            return read_git("rev-parse", "--short", f"{commit}~1").strip()
+    raise HistoryMissing("git knows no commit with another schema: use a whole clone")
+
+
+def list_migrations(commit: str, folders: Sequence[str]) -> set[str]:
+    """The names of a commit's migrations, wherever they lay."""
+    words = ("ls-tree", "-r", "--name-only", commit, "--", *folders)
+    return {Path(each).name for each in read_git(*words).splitlines()}
+
+
+def read_git(*words: str) -> str:
+    """The output of a git command; raises HistoryMissing if it fails."""
+    ran = subprocess.run(("git", *words), cwd=PROJECT, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise HistoryMissing(ran.stderr.strip())
+    return ran.stdout
 
 
 def find_last_commit() -> str:
@@ -83,7 +111,9 @@ def is_shallow() -> bool:
 def check_out(commit: str, folder: Path) -> Version:
     """Checks out the code of an earlier commit from this clone's history."""
     folder.mkdir()
-    words = ("git", "archive", commit, "src", "locks", "docs")
+    parts = {"src", "packages", "locks", "docs"}
+    held = [each for each in read_git("ls-tree", "--name-only", commit).split() if each in parts]
+    words = ("git", "archive", commit, *held)
     packed = subprocess.run(words, cwd=PROJECT, capture_output=True, check=False)
     if packed.returncode:
         raise HistoryMissing(
@@ -92,7 +122,7 @@ def check_out(commit: str, folder: Path) -> Version:
             " (git fetch --unshallow)"
         )
     subprocess.run(("tar", "-x"), cwd=folder, input=packed.stdout, check=True)
-    return Version(source=folder / "src")
+    return Version(folder=folder)
 
 
 def later_version(folder: Path, *, contracts: bool = False) -> Version:
@@ -188,7 +218,7 @@ class Upgrading:
 
 
 def environment_of(version: Version) -> dict[str, str]:
-    return {"PYTHONPATH": f"{version.source}:{PROJECT}"}
+    return {"PYTHONPATH": f"{version.imported}{os.pathsep}{PROJECT}"}
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-from rookery.db.embedded.processes import unshare_user
+from rookery.server.db.embedded.processes import unshare_user
 
 
 def map_accounts(pid: int, uid: int, gid: int) -> None:

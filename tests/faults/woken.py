@@ -19,7 +19,7 @@ from typing import Any
 import asyncpg
 import httpx
 
-from rookery.model.task import NOTHING
+from rookery.core.model.task import NOTHING
 from tests.fleet.connections import Answer
 from tests.fleet.ledger import Key, Ledger
 from tests.wire.worker.farm import stats

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from rookery.model.kinds import SprtTest
-from rookery.model.task import NOTHING, Results, total
-from rookery.protocol import v1
-from rookery.stats.residuals import MANUAL, PurgeRule, bad_worker, judge_workers
-from rookery.stats.sprt import Sprt
+from rookery.core.model.kinds import SprtTest
+from rookery.core.model.task import NOTHING, Results, total
+from rookery.core.protocol import v1
+from rookery.core.stats.residuals import MANUAL, PurgeRule, bad_worker, judge_workers
+from rookery.core.stats.sprt import Sprt
 from tests.fleet.connections import Connections
 from tests.fleet.ledger import Key, Ledger
 from tests.fleet.replay import counted, disagreements

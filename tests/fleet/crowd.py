@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from rookery.model.task import NOTHING, Results, total
+from rookery.core.model.task import NOTHING, Results, total
 from tests.fleet.connections import Answer
 from tests.fleet.figures import ENDPOINTS, Figures
 from tests.fleet.ledger import Ledger

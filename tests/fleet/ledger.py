@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rookery.model.task import NOTHING, Results
+from rookery.core.model.task import NOTHING, Results
 
 Key = tuple[str, int]
 Vector = tuple[float, ...]

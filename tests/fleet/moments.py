@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from rookery.model.task import NOTHING, Results
+from rookery.core.model.task import NOTHING, Results
 from tests.fleet.ledger import Key, Ledger
 
 ROWS = """

@@ -15,11 +15,11 @@ import asyncpg
 from asyncpg.connect_utils import SessionAttribute
 from msgspec.structs import asdict
 
-from rookery.db.embedded import folder as sockets
-from rookery.db.embedded.folder import Layout
-from rookery.model.kinds import SprtTest
-from rookery.model.task import NOTHING
-from rookery.stats.sprt import EloModel, Sprt
+from rookery.core.model.kinds import SprtTest
+from rookery.core.model.task import NOTHING
+from rookery.core.stats.sprt import EloModel, Sprt
+from rookery.server.db.embedded import folder as sockets
+from rookery.server.db.embedded.folder import Layout
 from tests.fleet.ledger import Ledger
 
 Counted = tuple[int, int]

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rookery.model.task import NOTHING, Results
+from rookery.core.model.task import NOTHING, Results
 from tests.fleet.connections import Answer, Connections, NoReply
 from tests.fleet.ledger import Key, Ledger, Vector
 from tests.makers import counts

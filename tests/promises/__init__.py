@@ -17,9 +17,9 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from rookery.cli import main as frame
-from rookery.model.engine import EngineRecord, PresetRecord
-from rookery.protocol.runs import PLAN_KEYS, SIDE_KEYS
-from rookery.settings import SETTINGS, variable_name
+from rookery.core.model.engine import EngineRecord, PresetRecord
+from rookery.core.protocol.runs import PLAN_KEYS, SIDE_KEYS
+from rookery.server.settings import SETTINGS, variable_name
 
 FOLDER = Path(__file__).parent
 PROJECT = FOLDER.parent.parent
@@ -33,7 +33,7 @@ def list_flags() -> Iterator[str]:
     commands share, with the same words of help, are one promise. Flags that stand for settings are
     promised as these."""
     seen = set[tuple[str, str]]()
-    for group in frame.COMMANDS.values():
+    for group in ((each,) for _, each in frame.list_commands()):
         for command in group:
             for path, name, purpose in _flags_below(_load_command(command.name), command.name):
                 if (name, purpose) not in seen and not purpose.endswith(OF_SETTINGS):

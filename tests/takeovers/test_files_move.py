@@ -12,9 +12,9 @@ from threading import Event, Thread
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
-from rookery.client.client import Client
-from rookery.db.target import Target
-from rookery.http_failures import CallFailed
+from rookery.core.client.client import Client
+from rookery.core.http_failures import CallFailed
+from rookery.server.db.target import Target
 from tests.bucket_server import CREDENTIALS, BucketServer
 from tests.commands import run_command
 from tests.faults.serving import made_account

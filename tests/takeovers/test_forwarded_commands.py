@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.db.target import Target
+from rookery.server.db.target import Target
 from tests.faults.forwarded_commands import ForwardedCommands
 from tests.faults.several_servers import several_servers
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
-from rookery.client.client import Client
-from rookery.db.target import Target
-from rookery.model.plan import Modification
+from rookery.core.client.client import Client
+from rookery.core.model.plan import Modification
+from rookery.server.db.target import Target
 from tests.commands import add_user, run_command
 from tests.faults.test_events import Reading
 from tests.rookery_process import RookeryProcess, run_rookery

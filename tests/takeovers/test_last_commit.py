@@ -11,8 +11,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from rookery.client.client import Client
-from rookery.model.plan import Modification
+from rookery.core.client.client import Client
+from rookery.core.model.plan import Modification
 from tests.faults.serving import count_corrections, wait_for_port
 from tests.faults.test_events import Reading
 from tests.faults.upgrading import (

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from rookery.db.target import Target
+from rookery.server.db.target import Target
 from tests.acceptance.proxies import proxied
 from tests.commands import run_command
 from tests.faults.playing_by_hand import PlayedTask, make_token, submit_run

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from tests.faults.lan import in_namespace
-from tests.forks import PROJECT, SOURCES
+from tests.places import IMPORTED, PROJECT
 
 SMALL = ("--servers", "2", "--most", "3", "--seconds", "5", "--quick")
 
@@ -14,7 +14,7 @@ def test_the_books_balance_when_servers_and_database_lose_one_another() -> None:
     done = subprocess.run(
         in_namespace(words),
         cwd=PROJECT,
-        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": f"{PROJECT}:{SOURCES}"},
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": IMPORTED},
         capture_output=True,
         text=True,
         check=False,

@@ -12,10 +12,10 @@ from threading import Event, Thread
 import httpx
 import pytest
 
-from rookery.client.client import Client
-from rookery.db.target import Target
-from rookery.http_failures import CallRefused, NoAnswer
-from rookery.model.plan import Modification
+from rookery.core.client.client import Client
+from rookery.core.http_failures import CallRefused, NoAnswer
+from rookery.core.model.plan import Modification
+from rookery.server.db.target import Target
 from tests.acceptance.proxies import proxied
 from tests.commands import run_command
 from tests.faults.playing_by_hand import PlayedTask, make_token, submit_run

@@ -8,8 +8,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from rookery.client.client import Client
-from rookery.db.target import Target
+from rookery.core.client.client import Client
+from rookery.server.db.target import Target
 from tests.bucket_server import CREDENTIALS, BucketServer
 from tests.faults.serving import made_account
 from tests.rookery_process import RookeryProcess, run_rookery

@@ -14,8 +14,8 @@ import asyncpg
 import httpx
 import pytest
 
-from rookery.db.target import Target
-from rookery.web.forwarding import PATIENCE_SECONDS
+from rookery.server.db.target import Target
+from rookery.server.http.forwarding import PATIENCE_SECONDS
 from tests.commands import PASSWORD, run_command
 from tests.eventually import eventually
 from tests.faults.playing_by_hand import NAME, make_token, submit_run

@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from rookery.db.target import Target
+from rookery.server.db.target import Target
 from tests.database import statement
 from tests.process_table import state_of
 from tests.rookery_process import RookeryProcess, run_rookery

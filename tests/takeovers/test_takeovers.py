@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.db.target import Target
+from rookery.server.db.target import Target
 from tests.faults.several_servers import Strike, several_servers
 from tests.faults.waiting_machines import WaitingMachines
 from tests.takeovers.test_instances import TAKEOVER_SECONDS

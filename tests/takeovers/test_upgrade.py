@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.db.target import Target
+from rookery.server.db.target import Target
 from tests.faults.serving import count_corrections
 from tests.faults.upgrading import (
     OLD,

@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
-from rookery.ask.passage_index import (
+from rookery.core.boundary.offload import Threads
+from rookery.server.ask.passage_index import (
     CutDocument,
     CutPassage,
     IndexSize,
@@ -13,12 +14,11 @@ from rookery.ask.passage_index import (
     cut_document,
     do_nothing,
 )
-from rookery.ask.passages import Asker, Document, FoundPassage, PassageFilter
-from rookery.ask.retrieval import Bm25Retriever, FoundRow, Widen
-from rookery.ask.thesaurus import Widened, weigh_equally
-from rookery.ask.words import read_stop_words
-from rookery.boundary.offload import Threads
-from rookery.db.table import Transaction
+from rookery.server.ask.passages import Asker, Document, FoundPassage, PassageFilter
+from rookery.server.ask.retrieval import Bm25Retriever, FoundRow, Widen
+from rookery.server.ask.thesaurus import Widened, weigh_equally
+from rookery.server.ask.words import read_stop_words
+from rookery.server.db.table import Transaction
 
 STOP_WORDS = read_stop_words()
 Placed = tuple[CutDocument, int, CutPassage]

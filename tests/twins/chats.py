@@ -6,8 +6,8 @@ from datetime import date, datetime
 
 from msgspec.structs import replace
 
-from rookery.ask.sessions import ChatRows
-from rookery.protocol.ask import ChatMessage, ChatSession
+from rookery.core.protocol.ask import ChatMessage, ChatSession
+from rookery.server.ask.sessions import ChatRows
 
 
 class MemoryChats(ChatRows):

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import asyncpg
 
-from rookery.ask.corpus import KnownCommit, UploadedText
-from rookery.ask.history import CommitLog, HistoryRows, IndexedHistory
-from rookery.ask.indexing import CorpusRows, IndexCursor, IndexLag, index_version
-from rookery.ask.uploads import StoredUpload, UploadRows
-from rookery.sources.commits import SourceError
+from rookery.server.ask.corpus import KnownCommit, UploadedText
+from rookery.server.ask.history import CommitLog, HistoryRows, IndexedHistory
+from rookery.server.ask.indexing import CorpusRows, IndexCursor, IndexLag, index_version
+from rookery.server.ask.uploads import StoredUpload, UploadRows
+from rookery.server.sources.commits import SourceError
 from tests.twins.files import MemoryUserFiles
 
 

@@ -7,10 +7,15 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace as with_fields
 
-from rookery.farm.columns import join_kind, split_kind
-from rookery.farm.commits import CommitListener, CommitStats
-from rookery.farm.published import Published
-from rookery.farm.read_values import (
+from rookery.core.model.events import PERSONAL, Event
+from rookery.core.model.kinds import Kind
+from rookery.core.model.run import Run
+from rookery.core.model.task import PlayedBatch, Task, recounted
+from rookery.core.protocol.actions import MOST_ACTIONS, Expression, document_of, matches
+from rookery.server.farm.columns import join_kind, split_kind
+from rookery.server.farm.commits import CommitListener, CommitStats
+from rookery.server.farm.published import Published
+from rookery.server.farm.read_values import (
     EVERYTHING,
     STRANGER,
     ChangedRuns,
@@ -27,14 +32,9 @@ from rookery.farm.read_values import (
     TaskQuery,
     WorkerResults,
 )
-from rookery.farm.reads import FleetReads, corrected
-from rookery.model.events import PERSONAL, Event
-from rookery.model.kinds import Kind
-from rookery.model.run import Run
-from rookery.model.task import PlayedBatch, Task, recounted
-from rookery.protocol.actions import MOST_ACTIONS, Expression, document_of, matches
-from rookery.rules.answers import ChartPoint, DoneCommand, MachineBlock, MachineHistory
-from rookery.rules.purge import BadTask
+from rookery.server.farm.reads import FleetReads, corrected
+from rookery.server.farm.rules.answers import ChartPoint, DoneCommand, MachineBlock, MachineHistory
+from rookery.server.farm.rules.purge import BadTask
 from tests.twins.farm_commits import MemoryCommits, MemoryRows
 from tests.twins.farm_queries import (
     ORDERS,

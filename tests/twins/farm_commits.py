@@ -9,13 +9,19 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from rookery.farm.commits import CommitListener, QueueFull, StateLost
-from rookery.model.events import Event
-from rookery.model.run import Run
-from rookery.model.task import PlayedBatch, Task, TaskKey
-from rookery.rules.answers import Changes, ChartPoint, DoneCommand, MachineBlock, MachineHistory
-from rookery.rules.observations import chart_period, chart_place
-from rookery.rules.purge import BadTask, Purging
+from rookery.core.model.events import Event
+from rookery.core.model.run import Run
+from rookery.core.model.task import PlayedBatch, Task, TaskKey
+from rookery.server.farm.commits import CommitListener, QueueFull, StateLost
+from rookery.server.farm.rules.answers import (
+    Changes,
+    ChartPoint,
+    DoneCommand,
+    MachineBlock,
+    MachineHistory,
+)
+from rookery.server.farm.rules.observations import chart_period, chart_place
+from rookery.server.farm.rules.purge import BadTask, Purging
 
 MOST_CHANGES = 20_000
 

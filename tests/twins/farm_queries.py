@@ -2,7 +2,14 @@
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from rookery.farm.read_values import (
+from rookery.core.model.events import Event
+from rookery.core.model.machine import Machine
+from rookery.core.model.run import Run
+from rookery.core.model.task import Task, total
+from rookery.core.model.timecontrol import base_seconds
+from rookery.core.protocol.user_queries import LTC_SECONDS
+from rookery.core.stats.sprt import Flag
+from rookery.server.farm.read_values import (
     Contribution,
     FailureGroup,
     FinishedRunsQuery,
@@ -12,13 +19,6 @@ from rookery.farm.read_values import (
     WorkerResults,
     may_begin_commit,
 )
-from rookery.model.events import Event
-from rookery.model.machine import Machine
-from rookery.model.run import Run
-from rookery.model.task import Task, total
-from rookery.model.timecontrol import base_seconds
-from rookery.protocol.user_queries import LTC_SECONDS
-from rookery.stats.sprt import Flag
 
 
 def contributions_of(tasks: Iterable[Task]) -> tuple[Contribution, ...]:

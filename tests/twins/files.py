@@ -6,12 +6,19 @@ from datetime import datetime
 from io import BytesIO
 from typing import BinaryIO, TypeVar
 
-from rookery.db.table import columns
-from rookery.files.access import FileAccessRows, RepeatedUpload, StoredUsage
-from rookery.files.blobs import ListedBlob, UnknownBlob, make_key
-from rookery.files.books import BookRows, StoredBook
-from rookery.files.engine_files import NetRows, NetSearch, ProgramRows, StoredNet, StoredProgram
-from rookery.files.games import (
+from rookery.core.protocol.games import Game
+from rookery.server.db.table import columns
+from rookery.server.files.access import FileAccessRows, RepeatedUpload, StoredUsage
+from rookery.server.files.blobs import ListedBlob, UnknownBlob, make_key
+from rookery.server.files.books import BookRows, StoredBook
+from rookery.server.files.engine_files import (
+    NetRows,
+    NetSearch,
+    ProgramRows,
+    StoredNet,
+    StoredProgram,
+)
+from rookery.server.files.games import (
     GameRows,
     GameSpans,
     GameSum,
@@ -20,9 +27,8 @@ from rookery.files.games import (
     StoredGame,
     add_up_games,
 )
-from rookery.files.store import HasSize, QuotaExceeded, UserFile, UserFileRows
-from rookery.files.worker_logs import LogRows, StoredLog
-from rookery.protocol.games import Game
+from rookery.server.files.store import HasSize, QuotaExceeded, UserFile, UserFileRows
+from rookery.server.files.worker_logs import LogRows, StoredLog
 
 U = TypeVar("U", bound=UserFile)
 

@@ -5,8 +5,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from rookery.notify.link_mail import LinkMailRows, WantedLinkMail
-from rookery.notify.outbox import (
+from rookery.server.notify.link_mail import LinkMailRows, WantedLinkMail
+from rookery.server.notify.outbox import (
     ChannelForm,
     Channels,
     DeliveryState,
@@ -16,7 +16,7 @@ from rookery.notify.outbox import (
     Outbox,
     Subscriptions,
 )
-from rookery.people.links import LinkPurpose
+from rookery.server.people.links import LinkPurpose
 
 
 class MemoryChannels(Channels):

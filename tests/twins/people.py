@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from rookery.model.events import Event
-from rookery.people.teams import TeamExists, TeamRows
-from rookery.people.users import (
+from rookery.core.model.events import Event
+from rookery.core.protocol.people import Team
+from rookery.server.people.users import (
     Audit,
     EndedSessions,
     Scope,
@@ -21,7 +21,7 @@ from rookery.people.users import (
     Users,
     is_approver,
 )
-from rookery.protocol.people import Team
+from rookery.server.teams.teams import TeamExists, TeamRows
 from tests.twins.farm_commits import MemoryRows
 
 

@@ -8,11 +8,13 @@ from datetime import datetime
 import msgspec
 from msgspec.structs import replace
 
-from rookery.farm.engines import EngineRows
-from rookery.farm.figures import CountedRows, FigureRows
-from rookery.farm.findings import D, FindingKind, FindingRows
-from rookery.farm.instances import Instance, InstanceRows, OtherInstances, StepDown
-from rookery.farm.statistics_rows import (
+from rookery.core.protocol.people import GrantedRepository
+from rookery.core.protocol.v1 import EngineVersion
+from rookery.server.engines.engines import EngineRows
+from rookery.server.engines.grants import GrantRows
+from rookery.server.farm.figures import CountedRows, FigureRows
+from rookery.server.farm.findings import D, FindingKind, FindingRows
+from rookery.server.farm.statistics_rows import (
     ContributionTotals,
     Contributor,
     ContributorOrder,
@@ -26,9 +28,7 @@ from rookery.farm.statistics_rows import (
     Statistics,
     ToldSpeeds,
 )
-from rookery.protocol.people import GrantedRepository
-from rookery.protocol.v1 import EngineVersion
-from rookery.sources.grants import GrantRows
+from rookery.server.servers.instances import Instance, InstanceRows, OtherInstances, StepDown
 
 
 class MemoryEngines(EngineRows):

@@ -13,31 +13,31 @@ from jinja2.bccache import Bucket
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
-from rookery.app.routes import create_app
-from rookery.app.steps import BRIDGE, EVENTS, FLEET
-from rookery.boundary.bridge import open_bridge
-from rookery.boundary.offload import Threads
-from rookery.clock import Clock, SystemClock
-from rookery.farm.events import Bus
-from rookery.files.blobs import FolderBlobs
-from rookery.files.disk import Disk, WatchedFolder
-from rookery.files.ownership import FileOwners
-from rookery.files.storage_health import StorageHealth
-from rookery.logs import Log, SilentLog
-from rookery.people.passwords import Passwords
-from rookery.people.users import User
-from rookery.protocol.user_documents import QuotaDocument
-from rookery.rules.answers import ComplaintWeight
-from rookery.rules.eligibility import Policy
-from rookery.rules.review import SourceFacts
-from rookery.settings import Settings
-from rookery.sources.commits import Archive, Commit, SourceError
-from rookery.sources.survey import MainCommit, NetPattern, SourcePlace
-from rookery.web.rendering import read_assets
-from rookery.web.site import Site
-from rookery.web.site_parts import Storage
-from rookery.web.steps import Process, Step, StepRunner
-from rookery.web.wheel import own_wheel
+from rookery.core.boundary.bridge import open_bridge
+from rookery.core.boundary.offload import Threads
+from rookery.core.clock import Clock, SystemClock
+from rookery.core.protocol.user_documents import QuotaDocument
+from rookery.server.app.routes import create_app
+from rookery.server.app.site import Site
+from rookery.server.app.site_parts import Storage
+from rookery.server.app.steps import BRIDGE, EVENTS, FLEET
+from rookery.server.farm.events import Bus
+from rookery.server.farm.rules.answers import ComplaintWeight
+from rookery.server.farm.rules.eligibility import Policy
+from rookery.server.farm.rules.review import SourceFacts
+from rookery.server.files.blobs import FolderBlobs
+from rookery.server.files.disk import Disk, WatchedFolder
+from rookery.server.files.ownership import FileOwners
+from rookery.server.files.storage_health import StorageHealth
+from rookery.server.http.rendering import read_assets
+from rookery.server.http.steps import Process, Step, StepRunner
+from rookery.server.logs import Log, SilentLog
+from rookery.server.machines.wheel import own_wheel
+from rookery.server.people.passwords import Passwords
+from rookery.server.people.users import User
+from rookery.server.settings import Settings
+from rookery.server.sources.commits import Archive, Commit, SourceError
+from rookery.server.sources.survey import MainCommit, NetPattern, SourcePlace
 from tests.fakes import RecordedLog
 from tests.twins.ask import STOP_WORDS, MemoryPassages, MemoryRetriever
 from tests.twins.chats import MemoryChats

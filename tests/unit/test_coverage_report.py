@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from scripts.coverage_report import Unmet, add_up
 
 

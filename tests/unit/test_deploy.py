@@ -12,16 +12,14 @@ import pytest
 import yaml
 from compose_spec import PyCompose
 
-from rookery.settings import SECRET, SETTINGS, variable_name
+from rookery.server.settings import SECRET, SETTINGS, variable_name
+from tests.places import PROJECT
 
-PROJECT = Path(__file__).resolve().parents[2]
 DEPLOY = PROJECT / "deploy"
 CONTAINERFILES = sorted(DEPLOY.glob("Containerfile.*"))
 COPIED = re.compile(r"^COPY (?!--from)(.+) \S+$", re.MULTILINE)
 BASE = re.compile(r"^FROM (\S+)", re.MULTILINE)
-BUILD = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
-FORCED = set(BUILD["targets"]["wheel"]["force-include"])
-"""What the wheel is made from besides the sources."""
+INSTALLED = re.compile(r"\./packages/(\w+)")
 SERVERS = ("rookery-a", "rookery-b")
 
 
@@ -42,12 +40,19 @@ def test_hadolint_has_nothing_to_say(path: Path) -> None:
     assert (said.returncode, said.stdout) == (0, "")
 
 
+def sources_of(package: str) -> set[str]:
+    """The folders of this repository that the wheel of a package is made from."""
+    project = tomllib.loads((PROJECT / "packages" / package / "pyproject.toml").read_text())
+    forced = project["tool"]["hatch"]["build"]["targets"]["wheel"].get("force-include", {})
+    return {"packages", *(each.removeprefix("../../").partition("/")[0] for each in forced)}
+
+
 @pytest.mark.parametrize("path", CONTAINERFILES, ids=lambda path: path.name)
 def test_an_image_copies_what_there_is_and_runs_as_nobody_special(path: Path) -> None:
     text = path.read_text()
     sources = [word for words in COPIED.findall(text) for word in words.split()]
-    needed = FORCED | {"src", "pyproject.toml"}
-    assert {each for each in needed if not {each, each.partition("/")[0]} & set(sources)} == set()
+    needed = {each for name in INSTALLED.findall(text) for each in sources_of(name)}
+    assert needed <= set(sources)
     assert [word for word in sources if not (PROJECT / word).exists()] == []
     assert text.count("--require-hashes") == 1
     assert re.findall(r"^USER (\S+)", text, re.MULTILINE) == ["10001:10001"]

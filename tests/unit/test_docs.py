@@ -2,13 +2,14 @@
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 
-from rookery.settings import SETTINGS, variable_name
+from rookery.server.settings import SETTINGS, variable_name
+from tests.places import PROJECT, SOURCES
 
-PROJECT = Path(__file__).resolve().parents[2]
+ROOTS = tuple(each / "rookery" for each in SOURCES)
+"""The folders below which a module of ours is named."""
 PAGES = [*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md")]
 TEST = re.compile(r"def (test_\w+)")
 ALERT = re.compile(r"- alert: (\w+)")
@@ -45,7 +46,8 @@ def test_every_link_leads_somewhere() -> None:
 
 
 def test_every_test_that_the_protocol_page_names_exists() -> None:
-    texts = [path.read_text() for path in (PROJECT / "tests").rglob("test_*.py")]
+    files = [*PROJECT.glob("packages/*/tests/**/test_*.py"), *PROJECT.glob("tests/**/test_*.py")]
+    texts = [path.read_text() for path in files]
     there = {name for text in texts for name in TEST.findall(text)}
     named = NAMED.findall((PROJECT / "docs" / "protocol.md").read_text())
     assert [name for name in named if name not in there] == []
@@ -68,7 +70,7 @@ def test_every_function_of_the_journeys_exists() -> None:
 
 
 def test_every_module_that_the_docs_name_exists() -> None:
-    roots = (PROJECT, PROJECT / "src" / "rookery", PROJECT / "asgi", PROJECT / "asgi" / "src")
+    roots = (PROJECT, *ROOTS, PROJECT / "asgi", PROJECT / "asgi" / "src")
     lost = [
         f"{page.name}: {module}"
         for page in [*PAGES, *PROJECT.glob("asgi/docs/*.md")]
@@ -80,8 +82,8 @@ def test_every_module_that_the_docs_name_exists() -> None:
 
 def declares(module: str, name: str) -> bool:
     """Whether a module declares a function, a class, or a method written as Class.method."""
-    file = PROJECT / "src" / "rookery" / module
-    text = file.read_text() if file.exists() else ""
+    files = [root / module for root in ROOTS if (root / module).exists()]
+    text = files[0].read_text() if files else ""
     if module.endswith(".js"):
         return f"function {name}(" in text
     places: list[ast.AST] = [ast.parse(text)]

@@ -11,12 +11,13 @@ from typing import Any, NoReturn
 import pytest
 
 from rookery.cli.main import main
-from rookery.cli.worker_settings import NAMES
-from rookery.client import Client, Following
-from rookery.protocol.runs import read_submission
-from rookery.protocol.v1 import ENGINE_RECORD
+from rookery.core.client import Client, Following
+from rookery.core.protocol.runs import read_submission
+from rookery.core.protocol.v1 import ENGINE_RECORD
+from rookery.worker.commands.settings import NAMES
+from tests.places import PROJECT
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = PROJECT / "docs"
 SHOWN = re.compile(r"^```console\n\$ rookery (stats .*)\n((?:.+\n)+)```$", re.MULTILINE)
 
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+
 from scripts.filing import PAGES, Page
 from scripts.proofs.run import MINUTES, known, listing, main, wanted_by
 

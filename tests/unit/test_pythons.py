@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
-from scripts.pythons import list_named, list_places
 
-ROOT = Path(__file__).parents[2]
+from scripts.pythons import list_named, list_places
+from tests.places import PROJECT
+
+ROOT = PROJECT
 
 
 def put(program: Path) -> str:

@@ -1,9 +1,9 @@
 """Pictures are taken of every page there is."""
 
-from scripts.shots_of_farms import FOR_VISITORS, NO_PAGES, PAGES
 from starlette.routing import Route
 
-from rookery.app.routes import page_routes
+from rookery.server.app.routes import page_routes
+from scripts.shots_of_farms import FOR_VISITORS, NO_PAGES, PAGES
 
 
 def test_every_page_is_pictured() -> None:

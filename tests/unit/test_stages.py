@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+
 from scripts import stages
 from scripts.stages import NO_APT, STAGES, Outcome, Program, install_programs, table
 

@@ -14,7 +14,7 @@ from typing import Any
 import chess
 import msgspec
 
-from rookery.model.engine import FLEDGLING
+from rookery.core.model.engine import FLEDGLING
 from tests.web_servers import web_server
 
 Body = dict[str, Any]

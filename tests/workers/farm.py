@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from rookery.client.client import Client
-from rookery.protocol import v1
+from rookery.core.client.client import Client
+from rookery.core.protocol import v1
 from tests.commands import PASSWORD, add_user, run_command
 from tests.rookery_process import RookeryProcess, copy_data, run_rookery, scratch_folder
 from tests.submissions import body

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rookery.boundary.offload import Threads
-from rookery.cli.worker_settings import WorkerSettings
-from rookery.cli.worker_start import make_context, session_options
-from rookery.model.engine import EngineRecord
+from rookery.core.boundary.offload import Threads
+from rookery.core.model.engine import EngineRecord
+from rookery.worker.commands.settings import WorkerSettings
+from rookery.worker.commands.start import make_context, session_options
 from rookery.worker.engines.orders import BenchResult, EngineOrder
 from rookery.worker.identity import MachineFacts
 from rookery.worker.preparing import BenchCall, EngineMaker, EnginePreparation, RoundOutcome

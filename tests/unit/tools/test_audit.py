@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from rookery.model.task import NOTHING, Results
-from rookery.protocol import v1
+from rookery.core.model.task import NOTHING, Results
+from rookery.core.protocol import v1
 from tests.fleet.audit import find_struck_wrongly
 from tests.fleet.ledger import Ledger
 from tests.makers import pairs

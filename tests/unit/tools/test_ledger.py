@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import asdict
 
-from rookery.model.task import NOTHING, Results
-from rookery.stats.sprt import Sprt
+from rookery.core.model.task import NOTHING, Results
+from rookery.core.stats.sprt import Sprt
 from tests.fleet.ledger import Key, Ledger
 from tests.fleet.replay import Counted, disagreements, replayed
 from tests.makers import pairs

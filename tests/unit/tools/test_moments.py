@@ -1,6 +1,6 @@
 """Rows that were read while workers go on: what a ledger allows in them, and what it does not."""
 
-from rookery.model.task import NOTHING, Results
+from rookery.core.model.task import NOTHING, Results
 from tests.fleet.ledger import Key, Ledger
 from tests.fleet.moments import Acknowledged, FarmRows, Sent, TaskRow, find_wrong
 from tests.makers import pairs

@@ -1,0 +1,142 @@
+"""Rookery's documentation as pages: the Markdown files with links between them.
+
+HTML in a text is shown as text, and pictures by their descriptions. Links to source files outside
+of the documentation are not shown as links.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.server.ask.corpus import DocPage
+from rookery.server.boundary.domains import Domain, runs
+from rookery.server.http.answers import site_of
+from rookery.server.http.faults import NotFound
+from rookery.server.http.pages.page import render_fixed_page
+
+HERE = "/docs"
+FIRST = ("why", "quickstart", "first-engine", "engines", "worker", "operate", "api", "ask")
+"""The pages that most people read, in this order. The others follow by name."""
+ELSEWHERE = ("http://", "https://", "mailto:", "#", "/")
+NO_SIGNS = re.compile(r"[^\w\- ]")
+
+
+@dataclass(frozen=True, slots=True)
+class DocSection:
+    """A heading of the page to link to."""
+
+    id: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocView:
+    name: str
+    title: str
+    body: Markup
+    sections: tuple[DocSection, ...]
+    pages: tuple[tuple[str, str], ...]
+    """All pages of the documentation: name and title."""
+
+
+@runs(Domain.THREAD, "the files are read once, in a thread; rendered in a thread")
+async def doc_page(request: Request) -> Response:
+    name = str(request.path_params.get("name", FIRST[0]))
+    pages = {page.name: page for page in (await site_of(request).indexer.load_pages()).values()}
+    page = pages.get(name.removesuffix(".md"))
+    if page is None:
+        raise NotFound("There is no such page.")
+    if name.endswith(".md"):
+        return PlainTextResponse(page.text)
+    data = (page, pages)
+    return await render_fixed_page(request, "docs.html", make_doc_view, data, (name, page.text))
+
+
+def make_doc_view(data: tuple[DocPage, Mapping[str, DocPage]]) -> DocView:
+    page, pages = data
+    markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    tokens = markdown.parse(page.text)
+    sections = tuple(_name_headings(tokens))
+    _drop_empty_headings(tokens)
+    for token in tokens:
+        token.children = [*_turn_links(token.children or (), pages)]
+        if token.type == "table_open":
+            # A wide table can be scrolled, also by keyboard.
+            token.attrSet("tabindex", "0")
+    html = markdown.renderer.render(tokens, markdown.options, {})
+    ordered = sorted(pages, key=lambda each: (_find_rank(each), each))
+    return DocView(
+        name=page.name,
+        title=find_title(page),
+        body=Markup(html),  # noqa: S704 - HTML in the text was made text
+        sections=sections,
+        pages=tuple((each, find_title(pages[each])) for each in ordered),
+    )
+
+
+def find_title(page: DocPage) -> str:
+    first = page.text.partition("\n")[0]
+    return first.removeprefix("# ").strip() if first.startswith("# ") else page.name
+
+
+def _find_rank(name: str) -> int:
+    return FIRST.index(name) if name in FIRST else len(FIRST)
+
+
+def _name_headings(tokens: Iterable[Token]) -> Iterator[DocSection]:
+    """Give headings the ids that links in Markdown use, and yield those of the second level."""
+    opened: Token | None = None
+    for token in tokens:
+        if opened is not None:
+            title = "".join(each.content for each in token.children or ())
+            name = NO_SIGNS.sub("", title.lower()).replace(" ", "-")
+            opened.attrSet("id", name)
+            if opened.tag == "h2":
+                yield DocSection(name, title)
+        opened = token if token.type == "heading_open" else None
+
+
+def _drop_empty_headings(tokens: Sequence[Token]) -> None:
+    """Turn empty header cells of tables, such as a corner, into ordinary cells."""
+    for before, cell, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if before.type == "th_open" and not cell.content:
+            before.tag = after.tag = "td"
+
+
+def _turn_links(tokens: Iterable[Token], pages: Mapping[str, DocPage]) -> Iterator[Token]:
+    leads = True
+    for token in tokens:
+        if token.type == "image":
+            yield Token("text", "", 0, content=token.content)
+            continue
+        if token.type == "link_open":
+            address = find_address(str(token.attrGet("href") or ""), pages)
+            leads = bool(address)
+            token.attrSet("href", address)
+        if leads or not token.type.startswith("link_"):
+            yield token
+
+
+def find_address(address: str, pages: Mapping[str, DocPage]) -> str:
+    """The address of a link's target on this server; empty if the target is not a page here."""
+    if address.startswith(ELSEWHERE):
+        return address
+    file, _, place = address.partition("#")
+    name = file.removesuffix(".md")
+    if name not in pages or name == file:
+        return ""
+    return f"{HERE}/{name}#{place}" if place else f"{HERE}/{name}"
+
+
+def routes() -> list[BaseRoute]:
+    return [
+        Route(HERE, doc_page, methods=["GET"]),
+        Route(f"{HERE}/{{name}}", doc_page, methods=["GET"]),
+    ]

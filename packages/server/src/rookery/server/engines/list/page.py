@@ -1,0 +1,353 @@
+"""Engines: the list, and the page of an engine with its record, presets and history."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.core.http_places import is_web_address
+from rookery.core.model.engine import EngineRecord, PresetRecord
+from rookery.core.model.presets import list_presets, read_value
+from rookery.core.model.run import Run
+from rookery.core.protocol.v1 import EngineVersion
+from rookery.server.app.site import Site
+from rookery.server.boundary.domains import Domain, runs
+from rookery.server.engines.edit.form import (
+    GROUPS,
+    FieldChange,
+    InputKind,
+    list_changes,
+    spell_record,
+)
+from rookery.server.engines.engines import BUILT_IN_NAMES, UnknownEngine
+from rookery.server.engines.privacy import name_of
+from rookery.server.farm.read_values import FinishedRunsQuery
+from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.farm.show.run_paces import NO_PACES, RunPaces, load_paces
+from rookery.server.farm.show.run_row import RunRow
+from rookery.server.http.answers import site_of
+from rookery.server.http.callers import translated_errors
+from rookery.server.http.faults import HttpFault
+from rookery.server.http.pages.filters import read_search
+from rookery.server.http.pages.formatting import format_count
+from rookery.server.http.pages.page import (
+    plays_engine,
+    redirect_to,
+    render_page_in_thread,
+    viewer_of,
+)
+from rookery.server.http.scope import request_info_of, session_of
+
+EngineCommand = Callable[[Site, str, Actor], Awaitable[str]]
+
+HERE = "/engines"
+MOST_TESTS = 8
+MOST_VERSIONS = 50
+RECIPES = {
+    "make": "make, OpenBench style",
+    "stockfish": "make, Stockfish style",
+    "cargo": "cargo",
+    "cmake": "cmake",
+    "commands": "custom commands",
+    "installed": "no build",
+}
+NETS = {
+    "none": "no nets",
+    "embedded": "nets named in the source",
+    "build_variable": "nets by a build variable",
+    "uci_option": "nets by a UCI option",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRow:
+    record: EngineRecord
+    recipe: str
+    nets: str
+    link: str
+    """The link to its source, if that is a web page."""
+    presets: int
+    tests: int
+    """The number of its unfinished tests."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineListView:
+    text: str
+    rows: tuple[EngineRow, ...]
+    is_empty: bool
+    may_add: bool
+
+
+@runs(Domain.THREAD, "records are in memory, rendered in a thread")
+async def engine_list(request: Request) -> Response:
+    site, viewer = site_of(request), await viewer_of(request)
+    with translated_errors():
+        hidden = site.privacy.hidden(name_of(viewer))
+        records = [each for each in await site.engines.list() if each.name not in hidden]
+        active = await site.fleet.views.active()
+    playing = Counter(side for run in active for side in {each.engine for each in run.plan.sides})
+    text = read_search(request.query_params)
+    found = [each for each in records if text.casefold() in f"{each.name} {each.source}".casefold()]
+    rows = tuple(_make_engine_row(each, playing[each.name]) for each in found)
+    view = EngineListView(text, rows, not records, viewer is not None)
+    return await render_page_in_thread(request, "engines.html", lambda made: made, view)
+
+
+def _make_engine_row(record: EngineRecord, playing: int) -> EngineRow:
+    return EngineRow(
+        record,
+        RECIPES[record.recipe.kind],
+        NETS[record.nets.use],
+        record.source if is_web_address(record.source) else "",
+        len(list_presets(record)),
+        playing,
+    )
+
+
+# The page of one engine.
+
+
+@dataclass(frozen=True, slots=True)
+class EngineData:
+    """The data for an engine's page. The visitor may see all of it."""
+
+    now: datetime
+    record: EngineRecord
+    versions: tuple[EngineVersion, ...]
+    open_runs: tuple[Run, ...]
+    paces: RunPaces
+    finished: tuple[Run, ...]
+    may_write: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PresetRow:
+    name: str
+    address: str
+    """The address of the form for a new test of this engine."""
+    settings: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """A version of the record, and its changes."""
+
+    number: int
+    who: str
+    when: datetime
+    removed: bool
+    changes: tuple[FieldChange, ...]
+    is_present: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EngineView:
+    name: str
+    path: str
+    source: str
+    link: str
+    """The link to the source, if that is a web page."""
+    summary: str
+    team: str
+    private: bool
+    built_in: bool
+    groups: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    presets: tuple[PresetRow, ...]
+    versions: tuple[VersionRow, ...]
+    open_runs: tuple[RunRow, ...]
+    finished: tuple[RunRow, ...]
+    may_write: bool
+    may_remove: bool
+    now: datetime
+
+
+@runs(Domain.THREAD, "awaits two queries, rendered in a thread")
+async def engine_page(request: Request) -> Response:
+    site, viewer = site_of(request), await viewer_of(request)
+    now, show = site.clock.now(), partial(site.privacy.visible_part, viewer)
+    with translated_errors():
+        record = await find_engine(site, request, viewer)
+        name, active = record.name, await site.fleet.views.active()
+        versions = await site.engines.versions(name, name_of(viewer))
+        query = FinishedRunsQuery(
+            page_size=MOST_TESTS, engine=name, hidden=site.privacy.hidden(name_of(viewer))
+        )
+        finished = await site.reads.finished(query)
+    present = [r for r in active if plays_engine(r, {name}) and _sees(site, viewer, r)]
+    present = sorted(present, key=lambda run: run.created, reverse=True)[:MOST_TESTS]
+    data = EngineData(
+        now,
+        record,
+        versions,
+        tuple(map(show, present)),
+        await load_paces(site, present, now),
+        tuple(map(show, finished)),
+        viewer is not None and site.engines.may_write(viewer, record),
+    )
+    return await render_page_in_thread(request, "engine.html", make_engine_view, data)
+
+
+async def find_engine(site: Site, request: Request, viewer: Actor | None) -> EngineRecord:
+    """The engine that the address names. Raises UnknownEngine for one that the viewer may not
+    see."""
+    name = str(request.path_params["name"])
+    if not site.privacy.may_see_engine(name_of(viewer), name):
+        raise UnknownEngine(name=name)
+    return await site.engines.by_name(name)
+
+
+def _sees(site: Site, viewer: Actor | None, run: Run) -> bool:
+    return site.privacy.may_see(name_of(viewer), run)
+
+
+def make_engine_view(data: EngineData) -> EngineView:
+    record = data.record
+    return EngineView(
+        name=record.name,
+        path=f"{HERE}/{quote(record.name)}",
+        source=record.source,
+        link=record.source if is_web_address(record.source) else "",
+        summary=f"Build: {RECIPES[record.recipe.kind]}; {NETS[record.nets.use]}.",
+        team=record.team,
+        private=record.private,
+        built_in=record.name in BUILT_IN_NAMES,
+        groups=tuple(_list_groups(record)),
+        presets=tuple(_list_presets(record)),
+        versions=tuple(_list_versions(data)),
+        open_runs=data.paces.make_rows(data.open_runs, data.now),
+        finished=NO_PACES.make_rows(data.finished, data.now),
+        may_write=data.may_write,
+        may_remove=data.may_write and bool(data.versions) and not data.versions[-1].removed,
+        now=data.now,
+    )
+
+
+def _list_groups(record: EngineRecord) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
+    """The record in words, without empty fields. Presets have their own table."""
+    texts = spell_record(record)
+    for group in GROUPS:
+        words = {each.name: dict(each.options) for each in group.inputs}
+        shown = (
+            (each.label, _describe(texts[each.name], each.kind, words[each.name]))
+            for each in group.inputs
+            if each.name not in ("name", "source", "private", "team")
+        )
+        yield group.title, tuple((label, text) for label, text in shown if text)
+
+
+def _describe(text: str, kind: InputKind, words: Mapping[str, str]) -> str:
+    if kind is InputKind.TICK:
+        return "yes" if text else ""
+    if kind is InputKind.NUMBER and text.isdigit():
+        return format_count(int(text)) if int(text) else ""
+    return words.get(text, text)
+
+
+def _list_presets(record: EngineRecord) -> Iterator[PresetRow]:
+    for preset in list_presets(record):
+        address = f"/tests/new?engine={quote(record.name)}&preset={quote(preset.name)}"
+        yield PresetRow(preset.name, address, tuple(_describe_preset(preset)))
+
+
+PRESET_WORDS = {
+    "tc": "time control",
+    "new_options": "options, new",
+    "base_options": "options, base",
+    "new_tag": "new",
+    "base_tag": "against",
+    "num_games": "games",
+    "auto_purge": "automatic purge",
+}
+"""The labels of a submission's fields. Fields without one are shown by their names."""
+
+
+def _describe_preset(preset: PresetRecord) -> Iterator[tuple[str, str]]:
+    """The settings of a preset in words, without defaults."""
+    settings = dict(preset.settings)
+    if settings.get("new_options") == settings.get("base_options"):
+        settings["options"] = settings.pop("new_options", "")
+        settings.pop("base_options", None)
+    for name, text in settings.items():
+        value = read_value(text)
+        if name == "sprt" and isinstance(value, dict):
+            bounds = (str(value.get(each, "–")).removesuffix(".0") for each in ("elo0", "elo1"))
+            yield "bounds", f"[{', '.join(bounds)}]"
+        elif name == "spsa" and isinstance(value, dict):
+            yield "tune", ", ".join(f"{part} {number}" for part, number in value.items())
+        elif text:
+            shown = ("no", "yes")[value] if isinstance(value, bool) else text
+            yield PRESET_WORDS.get(name, name.replace("_", " ")), shown
+
+
+def _list_versions(data: EngineData) -> Iterator[VersionRow]:
+    """The versions, newest first, each with its changes."""
+    shown = data.versions[-MOST_VERSIONS:]
+    for place in range(len(shown) - 1, -1, -1):
+        each, before = shown[place], shown[place - 1].record if place else None
+        yield VersionRow(
+            number=each.version,
+            who=each.changed_by,
+            when=each.changed,
+            removed=each.removed,
+            changes=() if each.removed else list_changes(before, each.record),
+            is_present=place == len(shown) - 1,
+        )
+
+
+# Commands on an engine, for members of its team and approvers.
+
+
+@runs(Domain.LOOP, "awaits one write")
+async def restore_engine(request: Request) -> Response:
+    """Restore an earlier version of an engine, as the JSON API does."""
+    text = request_info_of(request.scope).form.text("version")
+    version = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else -1
+
+    async def restore(site: Site, name: str, actor: Actor) -> str:
+        await site.engines.restore(name, version, actor)
+        return f"{name} is restored to version {version}."
+
+    return await _command(request, restore)
+
+
+@runs(Domain.LOOP, "awaits one write")
+async def remove_engine(request: Request) -> Response:
+    async def remove(site: Site, name: str, actor: Actor) -> str:
+        await site.engines.remove(name, actor)
+        return f"{name} is removed. Its tests stay, and you can restore it from its history."
+
+    return await _command(request, remove)
+
+
+async def _command(request: Request, work: EngineCommand) -> Response:
+    site, actor = site_of(request), await viewer_of(request)
+    session, name = session_of(request.scope), str(request.path_params["name"])
+    here = f"{HERE}/{quote(name)}"
+    if actor is None:
+        return redirect_to(f"/login?next={quote(here)}")
+    try:
+        with translated_errors():
+            if not site.privacy.may_see_engine(actor.name, name):
+                raise UnknownEngine(name=name)
+            session.flash(await work(site, name, actor))
+    except HttpFault as refused:
+        session.flash(str(refused), "error")
+    known = {record.name for record in await site.engines.list()}
+    return redirect_to(here if name in known else HERE)
+
+
+def routes() -> list[BaseRoute]:
+    one = f"{HERE}/{{name}}"
+    return [
+        Route(HERE, engine_list, methods=["GET"]),
+        Route(one, engine_page, methods=["GET"]),
+        Route(f"{one}/restore", restore_engine, methods=["POST"]),
+        Route(f"{one}/remove", remove_engine, methods=["POST"]),
+    ]

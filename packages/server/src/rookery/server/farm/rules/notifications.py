@@ -1,0 +1,118 @@
+"""Decides which events people are notified of outside of the pages, and in which words."""
+
+import enum
+from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rookery.core.model.events import Action, Event, is_by_worker
+from rookery.core.model.kinds import SprtTest
+from rookery.core.model.run import Run
+from rookery.core.stats.sprt import Verdict
+from rookery.server.farm.rules.lifecycle import APPROVAL_WITHDRAWN, OPEN_AGAIN
+
+
+class NotificationKind(enum.StrEnum):
+    """The kinds of notifications."""
+
+    FINISHED = "run_finished"
+    FAILED = "run_failed"
+    APPROVAL = "approval_needed"
+    ACCOUNT = "account_waiting"
+
+
+FOR_APPROVERS = frozenset({NotificationKind.APPROVAL, NotificationKind.ACCOUNT})
+"""Notifications for approvers; all others are for followers of the run."""
+
+
+class Notification(Struct, frozen=True, kw_only=True):
+    """A notification as stored in the outbox. `actor` is the person who caused it and need not be
+    notified; empty if nobody did. `subject` is the account that it is about."""
+
+    at: datetime
+    kind: NotificationKind
+    actor: str = ""
+    run: str = ""
+    title: str = ""
+    message: str = ""
+    subject: str = ""
+
+
+_ENDS = frozenset({Action.FINISHED_RUN, Action.STOP_RUN})
+_MAY_WAIT = frozenset({Action.NEW_RUN, Action.REOPEN_RUN, Action.APPROVE_RUN})
+_LONGEST = 500
+
+
+def find_notification(event: Event, run: Run | None) -> Notification | None:
+    """The notification for an event, if there is one; `run` is the run after the event."""
+    if run is None:
+        return None
+    if event.action in _ENDS:
+        return _tell_end(event, run)
+    waits = not run.status.approved and not run.status.finished
+    if waits and (event.action in _MAY_WAIT or _waits_anew(event)):
+        return _about(event, run, NotificationKind.APPROVAL, event.actor, run.plan.info)
+    return None
+
+
+def _waits_anew(event: Event) -> bool:
+    """Whether a change makes a run wait for approval that did not wait before."""
+    parts = (event.message or "").split("; ")
+    again = APPROVAL_WITHDRAWN in parts or OPEN_AGAIN in parts
+    return event.action == Action.MODIFY_RUN and again
+
+
+def _tell_end(event: Event, run: Run) -> Notification | None:
+    if event.action == Action.FINISHED_RUN:
+        return _about(event, run, NotificationKind.FINISHED, "", describe_end(run))
+    if is_by_worker(event):
+        return None
+    if event.worker:
+        return _about(event, run, NotificationKind.FAILED, "", event.message or "")
+    said = f"stopped by {event.actor}" + (f": {event.message}" if event.message else "")
+    return _about(event, run, NotificationKind.FINISHED, event.actor, said)
+
+
+def _about(
+    event: Event, run: Run, kind: NotificationKind, actor: str, message: str
+) -> Notification:
+    return replace(_describe(run, kind, actor, message), at=event.at)
+
+
+def _describe(run: Run, kind: NotificationKind, actor: str, message: str) -> Notification:
+    first, second = run.plan.sides[0], run.plan.sides[-1]
+    title = f"{first.tag} against {second.tag}" if first.tag != second.tag else first.tag
+    return Notification(
+        at=run.updated, kind=kind, actor=actor, run=run.id, title=title, message=message[:_LONGEST]
+    )
+
+
+def describe_end(run: Run) -> str:
+    """The end of a run in one line: passed after 20,000 games: 5,000 won, 4,800 lost, 10,200 drawn,
+    LLR 2.95."""
+    results, kind = run.tally.results, run.kind
+    word, ratio = "finished", ""
+    if isinstance(kind, SprtTest):
+        word = {Verdict.ACCEPTED: "passed", Verdict.REJECTED: "failed"}.get(
+            kind.state.verdict, "undecided"
+        )
+        ratio = f", LLR {kind.state.llr:.2f}"
+    counts = f"{results.wins:,} won, {results.losses:,} lost, {results.draws:,} drawn"
+    return f"{word} after {results.games:,} games: {counts}{ratio}"
+
+
+def tell_state(run: Run) -> Notification | None:
+    """The state of a run as a notification, if it has ended or waits for approval."""
+    if run.status.finished:
+        failed = run.status.failed
+        kind = NotificationKind.FAILED if failed else NotificationKind.FINISHED
+        return _describe(run, kind, "", "its page tells which" if failed else describe_end(run))
+    if run.status.approved:
+        return None
+    return _describe(run, NotificationKind.APPROVAL, run.plan.owner, run.plan.info)
+
+
+def account_waits(name: str, at: datetime) -> Notification:
+    """The notification that somebody has asked for an account."""
+    return Notification(at=at, kind=NotificationKind.ACCOUNT, subject=name, title=name)

@@ -1,0 +1,319 @@
+"""Turns a submission into a new run, ready for the fleet."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from dataclasses import replace as with_changes
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from rookery.core.model.engine import BUNDLED, STANDARD, STOCKFISH, Catalogue, source_address
+from rookery.core.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
+from rookery.core.model.plan import Plan, Scaling, Side, demands_of
+from rookery.core.model.run import STOCKFISH_NPS, Run, create
+from rookery.core.protocol.codec import refuse, require
+from rookery.core.protocol.runs import PREFIXES, SpsaSettings, Submission
+from rookery.core.stats.sprt import Sprt
+from rookery.core.stats.spsa import Tune, new_tune
+from rookery.core.stats.spsa_parameters import SpsaFault
+from rookery.core.stats.walk import pace_of
+from rookery.server.farm import submission_fields
+from rookery.server.farm.rules.assignment import BatchFacts, batch_size, length_ratio
+from rookery.server.farm.rules.patterns import BadPattern, check, is_found
+from rookery.server.farm.submission_fields import KNOWN_ARCHITECTURES, sides_of
+from rookery.server.people.profiles import parse_repository
+
+# Run ids: 24 hex digits that sort by time of creation and contain it, like MongoDB's object ids.
+
+Chance = Callable[[int], bytes]
+"""Gives that many random bytes, like `secrets.token_bytes`."""
+
+FRACTION = 2**24
+RANDOM_BYTES = 5
+
+
+def run_id(now: datetime, chance: Chance) -> str:
+    """A new run id: four bytes of UNIX seconds, three of their fraction, five random ones."""
+    moment = now.timestamp()
+    seconds = int(moment)
+    fraction = int((moment - seconds) * FRACTION)
+    return f"{seconds:08x}{fraction:06x}{chance(RANDOM_BYTES).hex()}"
+
+
+# The context of a submission: the known engines, and the speeds of the machines seen so far.
+
+ORDINARY_CORES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class KnownBook:
+    """The facts about an opening book that a submission needs; any worker can fetch `official`
+    ones."""
+
+    openings: int
+    sri: str
+    official: bool
+    kept: bool = True
+
+
+def unknown_speed(_engine: str) -> float:
+    """The speed of an engine that nobody has played yet."""
+    return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionContext:
+    """What a submission is checked against: engines, speeds, the server's settings and the book.
+
+    The medians describe a typical machine."""
+
+    catalogue: Catalogue = STANDARD
+    speed_of: Callable[[str], float] = unknown_speed
+    """The median speed of machines that played an engine; 0 if there are none."""
+    median_cores: int = ORDINARY_CORES
+    schemes: frozenset[str] = frozenset()
+    """URL schemes by which this server can fetch sources for workers that can't."""
+    credentials: bool = False
+    """Whether this server has credentials for closed repositories."""
+    mirroring: bool = False
+    """Whether workers get all sources from this server."""
+    book: KnownBook | None = None
+    """The submission's book; None if it is unknown here."""
+
+
+# Which kind of run a submission asks for: a sequential test, a tune, or fixed games.
+
+MOST_GAMES = 3_200_000
+SPRT_GAMES = 800_000
+MOST_BATCH_PAIRS = 100_000
+
+
+def games_of(asked: Submission) -> int:
+    """The number of games, an even one; a sequential test without a number gets the usual
+    maximum."""
+    games = asked.plan.games
+    if not games:
+        require(asked.sprt is not None, "num_games", "is missing")
+        return SPRT_GAMES
+    good = games % 2 == 0 and 2 <= games <= MOST_GAMES
+    require(good, "num_games", f"expected an even number from 2 to {MOST_GAMES}")
+    return games
+
+
+def kind_of(asked: Submission, plan: Plan, context: SubmissionContext) -> Kind:
+    if asked.sprt is not None and asked.spsa is not None:
+        refuse("spsa", "a run is a sequential test or a tune, not both")
+    if asked.sprt is not None:
+        return SprtTest(_sprt(asked.sprt, plan, context, given=asked.chooses_batch))
+    if asked.spsa is not None:
+        return SpsaTuning(_tune(asked.spsa, plan.games))
+    return Fixed()
+
+
+def _sprt(spec: Sprt, plan: Plan, context: SubmissionContext, *, given: bool) -> Sprt:
+    if not given:
+        return replace(spec, batch_size=_batch(spec, plan, context))
+    good = spec.batch_size <= MOST_BATCH_PAIRS
+    require(good, "sprt.batch_size", f"expected 1 to {MOST_BATCH_PAIRS} pairs")
+    return spec
+
+
+def _batch(spec: Sprt, plan: Plan, context: SubmissionContext) -> int:
+    """A batch size that fits the expected lengths of the test and its games, and a median machine.
+    The test's length is the one expected when the true Elo is one of its bounds."""
+    nps = reference_nps(plan, context)
+    demands = demands_of(plan, context.catalogue)
+    facts = BatchFacts(
+        length_ratio(plan.time_control, plan.threads, nps),
+        max(1, demands.slots(context.median_cores)),
+        plan.time_control.game_seconds(nps),
+        min(float(plan.games), pace_of(spec).walk(spec.elo0).mean_time()),
+    )
+    return batch_size(demands, facts)
+
+
+def reference_nps(plan: Plan, context: SubmissionContext) -> float:
+    """The speed that times are scaled to, or by which lengths are estimated without scaling."""
+    return known_nps(plan.engine, context) or STOCKFISH_NPS
+
+
+def known_nps(engine: str, context: SubmissionContext) -> float:
+    """The reference speed of an engine's record, else the median of the machines seen so far; 0
+    without both."""
+    return context.catalogue.record(engine).speed.reference or context.speed_of(engine)
+
+
+def _tune(asked: SpsaSettings, games: int) -> Tune:
+    pairs = games / 2
+    # Half a pair is added so that a whole number survives the division unchanged.
+    ratio = asked.stability if asked.stability < 1 else (int(asked.stability) + 0.5) / pairs
+    try:
+        return new_tune(
+            asked.raw_params, games, a_ratio=ratio, alpha=asked.alpha, gamma=asked.gamma
+        )
+    except SpsaFault as fault:
+        refuse("spsa", str(fault))
+
+
+# The plan and the kind of a submission.
+
+FETCHED_BY_WORKERS = frozenset({"http", "https"})
+LONG_RATIO = 4.0
+"""A sequential test is called long when its games take this many times as long as short ones."""
+LONG_PREFIX = "LTC: "
+LEAST_THROUGHPUT, MOST_THROUGHPUT = 1, 1000
+MOST_PRIORITY = 1000
+
+
+def planned(
+    asked: Submission, owner: str, context: SubmissionContext | None = None
+) -> tuple[Plan, Kind]:
+    """The plan and the kind of a submission; raises WireFault."""
+    context, given = context or SubmissionContext(), asked.plan
+    tc = submission_fields.time_control("tc", given.tc)
+    plan = replace(
+        given,
+        sides=sides_of(asked, tc, context.catalogue),
+        games=games_of(asked),
+        tc=tc,
+        owner=owner,
+        book=submission_fields.book("book", given.book),
+        book_depth=submission_fields.book_depth("book_depth", given.book_depth),
+        book_sri=_book_sri(given, context.book),
+        book_official=context.book is None or context.book.official,
+        arch_filter=_arch_filter(given.arch_filter),
+        priority=_priority(given),
+        throughput=_throughput(given),
+        master_repo=_master_repo(given),
+    )
+    _check_schemes(given, context)
+    plan = replace(
+        plan,
+        mirrored=_is_mirrored(plan, context),
+        scaling=_scaling(asked, plan, context),
+        info=_info(asked, plan, context),
+    )
+    return plan, kind_of(asked, plan, context)
+
+
+def _master_repo(given: Plan) -> str:
+    """The main repository of the submission; empty if it is the official one."""
+    if not given.master_repo:
+        return ""
+    found = parse_repository("master_repo", given.master_repo)
+    return "" if found == STOCKFISH.source else found
+
+
+def _book_sri(given: Plan, known: KnownBook | None) -> str:
+    """The book's hash. For a book stored here the given hash must match; an official book may have
+    changed since it was noted."""
+    sri = submission_fields.book_sri("book_sri", given.book_sri)
+    if known is not None and known.kept:
+        require(sri in ("", known.sri), "book_sri", "the book that is kept here has another hash")
+    return sri or (known.sri if known else "")
+
+
+def _check_schemes(given: Plan, context: SubmissionContext) -> None:
+    """Checks that this server or the workers can fetch the repositories that the submission names;
+    sources in engine records are not checked."""
+    for prefix, side in zip(PREFIXES, given.sides, strict=True):
+        if side.repository:
+            scheme = _scheme(source_address(side.repository))
+            good = scheme in FETCHED_BY_WORKERS | context.schemes
+            key = submission_fields.repository_key(given, prefix)
+            require(good, key, f"this server takes no sources by {scheme}")
+
+
+def _scheme(repository: str) -> str:
+    return repository.partition("://")[0].lower()
+
+
+def _is_mirrored(plan: Plan, context: SubmissionContext) -> bool:
+    """Whether workers get the sources from this server: because it is configured or asked for, or
+    because workers could not fetch them."""
+    built = [side for side in plan.sides if _is_built(side, context)]
+    closed = context.credentials and any(
+        context.catalogue.record(side.engine).private for side in built
+    )
+    odd = any(_scheme(side.repository) in context.schemes - FETCHED_BY_WORKERS for side in built)
+    return bool(built) and (plan.mirrored or context.mirroring or closed or odd)
+
+
+def _is_built(side: Side, context: SubmissionContext) -> bool:
+    installed = context.catalogue.record(side.engine).needed_recipe in ("installed", BUNDLED)
+    return bool(side.repository) and not (side.binary or installed)
+
+
+def _scaling(asked: Submission, plan: Plan, context: SubmissionContext) -> Scaling:
+    """How times are scaled. An engine of unknown speed is played without scaling: scaled by another
+    engine's speed, a slow engine would think for an hour instead of a minute."""
+    known = asked.reference_nps is not None or known_nps(plan.engine, context) > 0
+    return plan.scaling if known else "off"
+
+
+def _arch_filter(pattern: str) -> str:
+    if pattern:
+        try:
+            check(pattern)
+        except BadPattern as fault:
+            refuse("arch_filter", str(fault))
+        some = any(is_found(pattern, arch) for arch in KNOWN_ARCHITECTURES)
+        require(some, "arch_filter", "no known architecture matches it")
+    return pattern
+
+
+def _throughput(given: Plan) -> int:
+    found = submission_fields.whole("throughput", given.throughput)
+    good = LEAST_THROUGHPUT <= found <= MOST_THROUGHPUT
+    require(good, "throughput", f"expected {LEAST_THROUGHPUT} to {MOST_THROUGHPUT}")
+    return found
+
+
+def _priority(given: Plan) -> int:
+    found = submission_fields.whole("priority", given.priority)
+    require(
+        abs(found) <= MOST_PRIORITY, "priority", f"expected -{MOST_PRIORITY} to {MOST_PRIORITY}"
+    )
+    return found
+
+
+def _info(asked: Submission, plan: Plan, context: SubmissionContext) -> str:
+    """The submitter's info, else the commit's message; long sequential tests are marked."""
+    text = asked.plan.info.strip() or submission_fields.without_bench(asked.side("new").message)
+    ratio = length_ratio(plan.time_control, plan.threads, reference_nps(plan, context))
+    long = asked.sprt is not None and ratio > LONG_RATIO
+    return LONG_PREFIX + text if long and not text.startswith("LTC") else text
+
+
+def created(
+    asked: Submission,
+    owner: str,
+    context: SubmissionContext,
+    *,
+    now: datetime,
+    chance: Chance,
+) -> Run:
+    """The new run, unapproved and without results; raises WireFault. It makes no calls to other
+    systems."""
+    plan, kind = planned(asked, owner, context)
+    run = create(
+        run_id(now, chance),
+        plan,
+        kind,
+        context.catalogue,
+        now,
+        median_nps=context.speed_of(plan.engine),
+        rescheduled_from=asked.rescheduled_from,
+    )
+    return _at_own_speed(run, asked.reference_nps, context)
+
+
+def _at_own_speed(run: Run, nps: float | None, context: SubmissionContext) -> Run:
+    """The run with the submitter's reference speed, allowed only for an engine that has none."""
+    if nps is None:
+        return run
+    known = context.catalogue.record(run.plan.engine).speed.reference
+    free = known is None or known == nps
+    require(free, "reference_nps", f"the engine's reference speed is {known}")
+    require(nps >= 1, "reference_nps", "expected at least 1 node per second")
+    return with_changes(run, reference_nps=nps)

@@ -1,0 +1,108 @@
+"""A term of the primary: the working set with its commits and rules, and the interface to the
+rows."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+from rookery.server.farm.command_keys import current_key
+from rookery.server.farm.commits import CommitQueue, CommitStats
+from rookery.server.farm.reads import FleetReads
+from rookery.server.farm.rules.answers import Changes, Decision, DoneCommand
+from rookery.server.farm.rules.assignment import Scheduler
+from rookery.server.farm.rules.eligibility import Policy
+from rookery.server.farm.rules.observations import ChartSampling
+from rookery.server.farm.rules.purge import Purging
+from rookery.server.farm.rules.reception import Reception
+from rookery.server.farm.rules.working_set import WorkingSet
+
+A = TypeVar("A")
+MOST_DONE = 10_000
+"""How many commands a term remembers; the rows keep them for a day."""
+
+
+class PrimaryTerm:
+    """The working set from taking the fence until a commit fails, with its pending commits. It is
+    not used afterwards."""
+
+    def __init__(self, working: WorkingSet, commits: CommitQueue, policy: Policy) -> None:
+        self.working = working
+        self.scheduler = Scheduler(working, policy)
+        self.reception = Reception(working, policy)
+        self.sampling = ChartSampling()
+        self._commits = commits
+        self._put = 0
+        self._done: dict[str, DoneCommand] = {}
+
+    def seals(self) -> set[str]:
+        """The seals of the credentials with which the active tasks were taken."""
+        runs = self.working.runs()
+        return {task.machine.seal for run_id in runs for task in self.working.tasks(run_id)}
+
+    def find_done(self) -> str | None:
+        """The id of the run that this task's command changed, if it was carried out before (empty
+        if it concerns no run); else None."""
+        key = current_key()
+        done = None if key is None or key.used else self._done.get(key.text)
+        return None if done is None else done.run
+
+    def find_command(self, key: str) -> DoneCommand | None:
+        """The command with this key, if this term knows it."""
+        return self._done.get(key)
+
+    def note_done(self, done: DoneCommand) -> None:
+        """Remembers a command as carried out, at least in memory."""
+        self._done[done.key] = done
+        if len(self._done) > MOST_DONE:
+            del self._done[next(iter(self._done))]
+
+    def check_capacity(self) -> None:
+        """Raises QueueFull or StateLost; call it before changing anything."""
+        self._commits.check_capacity()
+
+    def put(self, changes: Changes) -> None:
+        """Adds changes to the next commit; raises StateLost."""
+        self._put = self._commits.put(changes)
+
+    def committed(self) -> asyncio.Future[bool] | None:
+        """A future that tells whether everything put so far was committed; None if it already is.
+        Cancelling it does not cancel the commit."""
+        return self._commits.committed(self._put)
+
+
+Act = Callable[[PrimaryTerm, datetime], Decision[A]]
+"""A function that reads and changes the working set and returns its decision, without awaiting
+anything."""
+StartPurge = Callable[[Purging], Coroutine[Any, Any, None]]
+
+
+Opened = Callable[[PrimaryTerm], object]
+
+
+class Store(Protocol):
+    """The fleet's rows, as the primary uses them."""
+
+    @property
+    def reads(self) -> FleetReads: ...
+
+    async def take(self) -> CommitQueue:
+        """Ends the previous commits and takes the fence anew; raises while that is impossible."""
+        ...
+
+    async def publish(self, part: str, body: bytes | None) -> None:
+        """Publishes a part of memory for other processes; a body of None confirms the one published
+        before."""
+        ...
+
+    def abandon(self, reason: str) -> None:
+        """Fails all callers that wait for a commit, whose outcome is unknown."""
+        ...
+
+    async def close(self) -> None:
+        """Writes pending changes and ends."""
+        ...
+
+    def stats(self) -> CommitStats:
+        """The counters of the present group commit."""
+        ...

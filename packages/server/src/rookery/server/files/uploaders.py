@@ -1,0 +1,57 @@
+"""Who uploads a file, and for which engine."""
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+
+from rookery.server.app.site import Site
+from rookery.server.engines.engines import TEAM_MARK
+from rookery.server.files.access import RepeatedUpload
+from rookery.server.http.callers import require_bearer, translated_errors
+from rookery.server.http.faults import BadRequest, Forbidden
+from rookery.server.http.queries import read_name
+from rookery.server.people.users import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Uploader:
+    """A user, and the engine that a file is uploaded for; empty if none was named."""
+
+    user: str
+    engine: str
+
+
+async def require_uploader(request: Request, site: Site) -> Uploader:
+    """The uploader of a request. Raises Unauthorized or Forbidden, and NotFound for an engine that
+    the user may not see."""
+    user = (await require_bearer(request, site.bearers, Scope.SUBMIT)).user.name
+    with translated_errors():
+        engine = read_name(request.query_params, "engine")
+        site.file_access.check_engine(user, engine)
+    return Uploader(user, engine)
+
+
+async def note_repeat(
+    site: Site, uploader: Uploader, file: str, size: int
+) -> RepeatedUpload | None:
+    """Store another upload of a known file for an uploader who can't see the first one; raises
+    BodyTooLarge as for a new file. Returns the uploader's own upload, or None if they see the first
+    one."""
+    if not site.file_access.may_see(uploader.user, file):
+        repeat = RepeatedUpload(file, uploader.engine, uploader.user, site.clock.now(), size)
+        with translated_errors():
+            await site.file_access.add_repeat(repeat, limit=site.upload_quota)
+    return site.file_access.visible_repeat(uploader.user, file)
+
+
+def check_name(site: Site, uploader: Uploader, name: str) -> None:
+    """Check a file's name. Names that begin with a team and `~` are reserved for that team, and
+    files of a private engine need such a name. Raises Forbidden or BadRequest, whether or not the
+    name exists."""
+    team, mark, _ = name.partition(TEAM_MARK)
+    if mark and team not in site.teams.of(uploader.user):
+        raise Forbidden("Only members of a team may upload files that are named after it.")
+    owner = site.engines.private.get(uploader.engine)
+    if owner is not None and not (mark and team == owner):
+        wanted = f"{owner}{TEAM_MARK}{name}"
+        raise BadRequest(f"Files of a private engine are named after its team: {wanted}.")

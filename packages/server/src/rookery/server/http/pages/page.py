@@ -1,0 +1,271 @@
+"""Answers pages: data is loaded on the loop, and the text is rendered in a thread. Also loads hints
+about runs for approvers, which several pages show."""
+
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import TypeVar
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse
+
+from rookery.core.model.run import Run
+from rookery.server.app.site import Site
+from rookery.server.farm.rules.lifecycle import Actor, is_young, may_go_on
+from rookery.server.farm.rules.review import NO_FACTS, Hint, review_submission
+from rookery.server.http.answers import site_of
+from rookery.server.http.callers import find_shown_run
+from rookery.server.http.fragments import RenderedPart, make_part
+from rookery.server.http.packing import pack, takes_gzip
+from rookery.server.http.rendering import Frame, Templates, frame_of, theme_in
+from rookery.server.http.scope import session_of
+from rookery.server.people.users import User, is_approver
+from rookery.server.runs.approvals import NONE_WAITING
+
+M = TypeVar("M")
+NOBODYS_FRAME = Frame()
+
+# A page's content depends on the viewer and the time.
+_HEADERS = {"cache-control": "private, no-cache"}
+_PACKED = {"content-encoding": "gzip", "vary": "accept-encoding"}
+
+
+async def render_page(
+    request: Request, template: str, view: object, status: int = 200
+) -> HTMLResponse:
+    """Render a page. `view` is a frozen value with everything that the template shows."""
+    return await render_page_in_thread(request, template, _keep, view, status)
+
+
+async def render_page_in_thread(
+    request: Request, template: str, make: Callable[[M], object], data: M, status: int = 200
+) -> HTMLResponse:
+    """Render a page whose view is expensive: `make` computes it from the loaded data in the
+    thread."""
+    frame = await make_frame(request)
+    return await _render_in_thread(request, template, frame, make, data, status)
+
+
+async def render_fixed_page(
+    request: Request, template: str, make: Callable[[M], object], data: M, key: Hashable
+) -> HTMLResponse:
+    """Render a page that depends on `key` and its frame alone. Visitors share one rendering, so
+    that nobody keeps the threads busy by asking for an expensive page again and again."""
+    frame = await make_frame(request)
+    if frame.user or frame.flashes:
+        return await _render_in_thread(request, template, frame, make, data, 200)
+    return await render_fixed_part(request, template, make, data, key, frame)
+
+
+async def render_fixed_part(
+    request: Request,
+    template: str,
+    make: Callable[[M], object],
+    data: M,
+    key: Hashable,
+    frame: Frame = NOBODYS_FRAME,
+) -> HTMLResponse:
+    """Render a part that depends on `key` alone, shared by everybody."""
+    site = site_of(request)
+    render = partial(render_part, site, template, make, data, frame=frame)
+    part = await site.shared_parts.find_fixed((template, frame, key), render)
+    return answer_part(request, part)
+
+
+async def render_fragment(
+    request: Request, template: str, make: Callable[[M], object], data: M
+) -> HTMLResponse:
+    """Render the live part of a page alone. Messages stay for the next whole page."""
+    frame = frame_of(session_of(request.scope))
+    return await _render_in_thread(request, template, frame, make, data, 200)
+
+
+async def make_frame(request: Request) -> Frame:
+    """The frame of a whole page. The messages in it are not shown again."""
+    session, site = session_of(request.scope), site_of(request)
+    theme = theme_in(request.headers.get("cookie", ""))
+    frame = frame_of(session, session.take_flashes(), theme)
+    waiting = NONE_WAITING
+    approver = bool(session.user) and await _is_approver(site, session.user)
+    if approver:
+        waiting = await site.approvals.count_for(session.user)
+    return replace(
+        frame,
+        path=request.url.path,
+        approver=approver,
+        waiting_runs=waiting.runs,
+        waiting_accounts=waiting.accounts,
+    )
+
+
+async def _is_approver(site: Site, name: str) -> bool:
+    """Whether the user is an approver. False if the database is unavailable, so that the page can
+    still be shown."""
+    try:
+        return await site.sessions.is_approver(name)
+    except Exception as error:
+        if site.is_outage(error):
+            return False
+        raise
+
+
+async def _render_in_thread(
+    request: Request,
+    template: str,
+    frame: Frame,
+    make: Callable[[M], object],
+    data: M,
+    status: int,
+) -> HTMLResponse:
+    site = site_of(request)
+    packed = takes_gzip(request.headers.get("accept-encoding", ""))
+    render = partial(_render, packed=packed)
+    body = await site.threads.cpu(render, site.templates, template, frame, make, data)
+    return HTMLResponse(body, status, {**_HEADERS, **(_PACKED if packed else {})})
+
+
+def _render(
+    templates: Templates,
+    template: str,
+    frame: Frame,
+    make: Callable[[M], object],
+    data: M,
+    *,
+    packed: bool,
+) -> bytes:
+    """The encoded page, compressed in the same thread if the browser accepts that."""
+    body = templates.render(template, frame, make(data)).encode()
+    return pack(body) if packed else body
+
+
+# Live parts of pages, shared by all who may see the same (web/fragments.py).
+
+
+async def render_part(
+    site: Site,
+    template: str,
+    make: Callable[[M], object],
+    data: M,
+    facts: object = None,
+    frame: Frame = NOBODYS_FRAME,
+) -> RenderedPart:
+    """Render a part that many viewers share. It must not contain anything personal; its frame is
+    that of a visitor without messages."""
+    return await site.threads.cpu(_render_part, site.templates, template, frame, make, data, facts)
+
+
+def _render_part(
+    templates: Templates,
+    template: str,
+    frame: Frame,
+    make: Callable[[M], object],
+    data: M,
+    facts: object,
+) -> RenderedPart:
+    return make_part(templates.render(template, frame, make(data)), facts)
+
+
+def answer_part(request: Request, part: RenderedPart) -> HTMLResponse:
+    """Answer a page's script with a part."""
+    if takes_gzip(request.headers.get("accept-encoding", "")):
+        return HTMLResponse(part.packed, 200, {**_HEADERS, **_PACKED})
+    return HTMLResponse(part.text, 200, _HEADERS)
+
+
+def _keep(view: object) -> object:
+    return view
+
+
+def redirect_to(path: str) -> RedirectResponse:
+    """The redirect after a form, with 302, which scripts for the official server expect."""
+    return RedirectResponse(path, 302)
+
+
+# The viewer of a page, and the runs that they may see.
+
+
+async def account_of(request: Request) -> User | None:
+    """The viewer's account; None for a visitor who is not logged in."""
+    name = session_of(request.scope).user
+    return await site_of(request).users.by_name(name) if name else None
+
+
+async def viewer_of(request: Request) -> Actor | None:
+    """The viewer; None for a visitor who is not logged in."""
+    user = await account_of(request)
+    return None if user is None else Actor(user.name, approver=is_approver(user))
+
+
+def plays_engine(run: Run, engines: Collection[str]) -> bool:
+    return any(side.engine in engines for side in run.plan.sides)
+
+
+async def find_run_for(viewer: Actor | None, request: Request) -> Run:
+    """The run in the address. Raises NotFound if this person may not see it.
+
+    Deleted runs are hidden from lists, but not from people who know their id.
+    """
+    run_id = str(request.path_params["run_id"])
+    return await find_shown_run(site_of(request), run_id, viewer)
+
+
+# What a person may do to a run, so that a page offers only that. The rules decide again when a
+# button is pressed; this only avoids refusals.
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    approve: bool = False
+    withdraw: bool = False
+    """Whether they may withdraw an approval."""
+    stop: bool = False
+    modify: bool = False
+    extend: bool = False
+    """Whether they may let a run that has ended continue, by changing its settings."""
+    purge: bool = False
+    delete: bool = False
+    restore: bool = False
+
+    @property
+    def some(self) -> bool:
+        changes = self.stop or self.modify or self.extend
+        owns = changes or self.purge or self.delete or self.restore
+        return self.approve or self.withdraw or owns
+
+
+def list_rights(viewer: Actor | None, run: Run, now: datetime) -> Rights:
+    if viewer is None:
+        return Rights()
+    status = run.status
+    own = viewer.name == run.plan.owner
+    mine = own or viewer.approver
+    over, there = status.finished, not status.deleted
+    return Rights(
+        approve=viewer.approver and not own and not over and not status.approved,
+        withdraw=viewer.approver and not over and status.approved,
+        stop=mine and not over,
+        modify=mine and not over and is_young(run, now),
+        extend=mine and over and there and may_go_on(run, now),
+        purge=mine and over and there and run.kind.may_purge and run.tally.results.games > 0,
+        delete=mine and there,
+        restore=mine and status.deleted,
+    )
+
+
+# Hints about runs for approvers, for the pages that show them (`review_hints.html`).
+
+
+async def load_hints(
+    site: Site, viewer: Actor | None, runs: Sequence[Run]
+) -> Mapping[str, tuple[Hint, ...]]:
+    """The hints by run, loaded by one query. They are visible only to the run's people: its owner,
+    its engine's team and approvers."""
+    shown = [run for run in runs if site.privacy.is_insider(viewer, run)]
+    facts = await site.reviews.load([run.id for run in shown]) if shown else {}
+    return {
+        run.id: review_submission(
+            run, site.engines.catalogue.record(run.plan.engine), facts.get(run.id, NO_FACTS)
+        )
+        for run in shown
+    }

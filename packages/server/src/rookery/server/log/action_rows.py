@@ -1,0 +1,167 @@
+"""Lines of the log of actions as text, with links to their subjects."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from rookery.core.model.events import LINK_MADE, SYSTEM, Action, Event
+from rookery.core.model.run import Run
+from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.farm.show.run_tables import address_task
+from rookery.server.files.worker_logs import StoredLog
+from rookery.server.http.pages.formatting import Moment, format_ago
+
+ACTION_WORDS: Mapping[str, str] = {
+    Action.NEW_RUN: "submitted a test",
+    Action.APPROVE_RUN: "approved a test",
+    Action.MODIFY_RUN: "modified a test",
+    Action.STOP_RUN: "stopped a test",
+    Action.FINISHED_RUN: "a test finished",
+    Action.PURGE_RUN: "purged a test",
+    Action.DELETE_RUN: "deleted a test",
+    Action.RESTORE_RUN: "restored a test",
+    Action.REOPEN_RUN: "reopened a test",
+    Action.FAILED_TASK: "a task failed",
+    Action.DEAD_TASK: "a task was given up",
+    Action.CRASH_OR_TIME: "crashes or time losses",
+    Action.TOO_FAST: "played too fast",
+    Action.WORKER_LOG: "a worker message",
+    Action.BLOCK_WORKER: "blocked or unblocked a machine",
+    Action.NEW_USER: "a new account",
+    Action.ACCEPT_USER: "approved an account",
+    Action.REJECT_USER: "rejected an account",
+    Action.BLOCK_USER: "blocked or unblocked a user",
+    Action.MODIFY_USER: "modified an account",
+    Action.UPLOAD_NN: "uploaded a net",
+    Action.REMOVE_NN: "removed a net",
+    Action.REMOVE_USER: "removed an account",
+    Action.CHANGE_PASSWORD: "changed a password",
+    Action.CHANGE_EMAIL: "changed an e-mail address",
+    Action.NEW_TOKEN: "created a token",
+    Action.REVOKE_TOKEN: "revoked a token",
+    Action.NEW_TEAM: "created a team",
+    Action.JOIN_TEAM: "joined a team",
+    Action.LEAVE_TEAM: "left a team",
+    Action.MODIFY_TEAM: "modified a team",
+    Action.NEW_ENGINE: "added an engine",
+    Action.MODIFY_ENGINE: "modified an engine",
+    Action.GIVE_ENGINE: "transferred an engine",
+    Action.REMOVE_ENGINE: "removed an engine",
+    Action.GRANT_REPOSITORY: "granted a repository",
+    Action.REVOKE_REPOSITORY: "revoked a repository",
+    Action.SYSTEM_EVENT: "a server message",
+}
+FAULTS = frozenset({Action.FAILED_TASK, Action.CRASH_OR_TIME, Action.TOO_FAST, Action.DEAD_TASK})
+TOLD: Mapping[tuple[str, str], str] = {
+    (Action.APPROVE_RUN, "approved"): ACTION_WORDS[Action.APPROVE_RUN],
+    (Action.APPROVE_RUN, "unapproved"): "withdrew a test's approval",
+    (Action.FINISHED_RUN, "finished"): ACTION_WORDS[Action.FINISHED_RUN],
+    (Action.ACCEPT_USER, "accepted"): ACTION_WORDS[Action.ACCEPT_USER],
+    (Action.BLOCK_WORKER, "blocked"): "blocked a machine",
+    (Action.BLOCK_WORKER, "unblocked"): "unblocked a machine",
+    (Action.BLOCK_USER, "blocked"): "blocked a user",
+    (Action.BLOCK_USER, "unblocked"): "unblocked a user",
+    (Action.CHANGE_PASSWORD, LINK_MADE): "created a password reset link",
+    (Action.JOIN_TEAM, "is a member"): "added a member to a team",
+    (Action.JOIN_TEAM, "leads"): "added a lead to a team",
+    (Action.LEAVE_TEAM, "left"): ACTION_WORDS[Action.LEAVE_TEAM],
+    (Action.LEAVE_TEAM, "sent away"): "removed a member from a team",
+}
+"""The words for actions whose message says which of two things was done, or nothing more than the
+action itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRow:
+    """One line of the log. Fields that do not apply are empty."""
+
+    id: str
+    when: Moment
+    who: str
+    """Who acted; empty for the server itself."""
+    what: str
+    is_fault: bool
+    message: str
+    run: str
+    run_name: str
+    task: int | None
+    task_link: str
+    machine: str
+    """The machine, by the name that it keeps across restarts."""
+    subject: str
+    """The user whom the action affected; empty if users acted on themselves."""
+    net: str
+    engine: str
+    team: str
+    log: str
+    """The address of the worker's log, for those who may read it."""
+
+
+def make_action_rows(
+    events: Iterable[Event], logs: Collection[StoredLog], now: datetime
+) -> Iterator[ActionRow]:
+    """The rows for these events. `logs` are the worker logs that the reader may read."""
+    by_task = {(log.run, log.task): log.id for log in sorted(logs, key=lambda one: one.id)}
+    for event in events:
+        number = by_task.get((event.run, event.task)) if event.task is not None else None
+        message = event.message or ""
+        told = TOLD.get((event.action, message))
+        yield ActionRow(
+            id=event.id,
+            when=format_ago(event.at, now),
+            who="" if event.actor == SYSTEM else event.actor,
+            what=told or name_action(event.action),
+            is_fault=event.action in FAULTS,
+            message="" if told else _drop_blank_lines(message),
+            run=event.run,
+            run_name=event.run_name,
+            task=event.task,
+            task_link=_address_task(event),
+            machine=find_short_name(event.worker),
+            subject="" if event.subject == event.actor else event.subject,
+            net=event.nn,
+            engine=event.engine,
+            team=event.team,
+            log=f"/api/v1/logs/{number}" if number is not None else "",
+        )
+
+
+def _address_task(event: Event) -> str:
+    known = event.run and event.task is not None
+    return address_task(event.run, event.task or 0) if known else ""
+
+
+def name_action(action: str) -> str:
+    """The words for an action. An action of another version of Rookery is shown by its name."""
+    return ACTION_WORDS.get(action, action.replace("_", " "))
+
+
+def find_short_name(worker: str) -> str:
+    """The name that a machine keeps across restarts, taken from the name of one of its
+    processes."""
+    return "-".join(worker.rstrip("*").split("-")[:3])
+
+
+def may_read_logs(run: Run | None, reader: Actor | None) -> bool:
+    """Whether the reader may read worker logs of a run. Logs contain paths and names of machines,
+    so that only the run's owner and approvers may read them. None stands for a run that this reader
+    may not see."""
+    if run is None or reader is None:
+        return False
+    return reader.approver or reader.name == run.plan.owner
+
+
+def list_readable(
+    events: Iterable[Event], runs: Mapping[str, Run], reader: Actor | None
+) -> list[tuple[str, int]]:
+    """The tasks of these events whose logs the reader may read. `runs` are those that the reader
+    may see."""
+    return [
+        (event.run, event.task)
+        for event in events
+        if event.task is not None and may_read_logs(runs.get(event.run), reader)
+    ]
+
+
+def _drop_blank_lines(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if line.strip())

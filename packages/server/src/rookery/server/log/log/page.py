@@ -1,0 +1,207 @@
+"""The log of actions: who did what, with filters, a search and the newest at the top."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.core.model.events import Action, Event
+from rookery.core.protocol.actions import All, Compare, Either, Expression, Mentions, Older, Order
+from rookery.server.app.site import Site
+from rookery.server.boundary.domains import Domain, runs
+from rookery.server.engines.privacy import name_of
+from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.farm.show.live import answer_live_list
+from rookery.server.files.worker_logs import StoredLog
+from rookery.server.http.answers import site_of
+from rookery.server.http.faults import SearchTooSlow
+from rookery.server.http.pages.filters import (
+    find_end_of_day,
+    read_day,
+    read_search,
+    read_text,
+    read_word,
+)
+from rookery.server.http.pages.listing import ListAddress
+from rookery.server.http.pages.page import render_page_in_thread, viewer_of
+from rookery.server.http.queries import read_moment_cursor
+from rookery.server.log.action_rows import ACTION_WORDS, ActionRow, list_readable, make_action_rows
+from rookery.server.log.api import select_machine_actions
+
+HERE = "/log"
+ROWS = 100
+PAUSE_SECONDS = 5.0
+KINDS = tuple(action.value for action in Action)
+TOO_LONG = "The search took too long. Narrow it down by date, kind or user."
+ID_LENGTH = 24
+
+
+@dataclass(frozen=True, slots=True)
+class LogFilters:
+    """What a visitor filters by, as given in the address."""
+
+    action: str = ""
+    user: str = ""
+    run: str = ""
+    machine: str = ""
+    since: str = ""
+    until: str = ""
+    text: str = ""
+    before: str = ""
+    """The last line of the previous page, as `time-number`."""
+
+    @property
+    def address(self) -> ListAddress:
+        given = {
+            "action": self.action,
+            "user": self.user,
+            "run": self.run,
+            "machine": self.machine,
+            "since": self.since,
+            "until": self.until,
+            "text": self.text,
+        }
+        return ListAddress(HERE, given)
+
+    @property
+    def is_any(self) -> bool:
+        return any(self.address.values.values())
+
+
+@dataclass(frozen=True, slots=True)
+class LogData:
+    """The data for the page, without what this visitor may not see."""
+
+    now: datetime
+    filters: LogFilters
+    events: tuple[Event, ...] = ()
+    logs: tuple[StoredLog, ...] = ()
+    more: bool = False
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LogView:
+    filters: LogFilters
+    rows: tuple[ActionRow, ...]
+    kinds: tuple[tuple[str, str], ...]
+    live: str
+    """The address of the live part; empty if older lines are shown."""
+    older: str
+    newest: str
+    trouble: str
+
+
+@runs(Domain.THREAD, "awaits three queries, rendered in a thread")
+async def log_page(request: Request) -> Response:
+    viewer, filters = await viewer_of(request), read_log_filters(request.query_params)
+    data = await _load(site_of(request), viewer, filters)
+    return await render_page_in_thread(request, "log.html", make_log_view, data)
+
+
+@runs(Domain.THREAD, "awaits three queries, rendered in a thread")
+async def log_live(request: Request) -> Response:
+    """The lines of the log, for the page's script."""
+    site, filters = site_of(request), read_log_filters(request.query_params)
+
+    return await answer_live_list(
+        request,
+        "log_live.html",
+        make_log_view,
+        lambda viewer: _load(site, viewer, filters),
+        # Which logs of failures are readable differs between viewers.
+        lambda viewer: (filters, viewer, site.privacy.sight(viewer)),
+        pause=PAUSE_SECONDS,
+    )
+
+
+def read_log_filters(query: Mapping[str, str]) -> LogFilters:
+    since, until = read_day(query, "since"), read_day(query, "until")
+    return LogFilters(
+        action=read_word(query, "action", KINDS),
+        user=read_text(query, "user"),
+        run=read_text(query, "run"),
+        machine=read_text(query, "machine"),
+        since=f"{since:%Y-%m-%d}" if since else "",
+        until=f"{until:%Y-%m-%d}" if until else "",
+        text=read_search(query),
+        before=query.get("before", "") if read_moment_cursor(query.get("before", "")) else "",
+    )
+
+
+async def _load(site: Site, viewer: Actor | None, filters: LogFilters) -> LogData:
+    now, wanted = site.clock.now(), All(tuple(_list_conditions(filters)))
+    try:
+        sight = site.privacy.sight(viewer)
+        async with site.search_places.enter(has_index=not filters.text):
+            found = await site.reads.actions(wanted, limit=ROWS + 1, sight=sight)
+    except SearchTooSlow:
+        return LogData(now, filters, trouble=TOO_LONG)
+    events = found[:ROWS]
+    return LogData(now, filters, events, await _load_logs(site, viewer, events), len(found) > ROWS)
+
+
+async def _load_logs(
+    site: Site, viewer: Actor | None, events: tuple[Event, ...]
+) -> tuple[StoredLog, ...]:
+    """The worker logs of these events that this visitor may read."""
+    if viewer is None:
+        return ()
+    found = await site.reads.runs({event.run for event in events if event.task is not None})
+    seen = {run.id: run for run in found if site.privacy.may_see(name_of(viewer), run)}
+    return await site.logs.rows.of_tasks(list_readable(events, seen, viewer))
+
+
+def _list_conditions(filters: LogFilters) -> Iterator[Expression]:
+    if filters.action:
+        yield Compare("action", Order.EQUAL, filters.action)
+    if filters.user:
+        named = (Compare(field, Order.EQUAL, filters.user) for field in ("username", "user"))
+        yield Either(tuple(named))
+    if filters.run:
+        field = "run_id" if len(filters.run) == ID_LENGTH else "run"
+        yield Compare(field, Order.EQUAL, filters.run)
+    if filters.machine:
+        yield select_machine_actions(filters.machine)
+    if filters.text:
+        yield Mentions(filters.text)
+    yield from _list_times(filters)
+
+
+def _list_times(filters: LogFilters) -> Iterator[Expression]:
+    days = {"since": filters.since, "until": filters.until}
+    if since := read_day(days, "since"):
+        yield Compare("time", Order.AT_LEAST, since.timestamp())
+    if until := read_day(days, "until"):
+        yield Compare("time", Order.BELOW, find_end_of_day(until).timestamp())
+    if cursor := read_moment_cursor(filters.before):
+        yield Older(*cursor)
+
+
+def make_log_view(data: LogData) -> LogView:
+    filters = data.filters
+    query = filters.address.change().removeprefix(HERE)
+    kinds = ((kind, ACTION_WORDS[kind]) for kind in KINDS)
+    return LogView(
+        filters=filters,
+        rows=tuple(make_action_rows(data.events, data.logs, data.now)),
+        kinds=(("", "everything"), *kinds),
+        live="" if filters.before else f"{HERE}/live{query}",
+        older=filters.address.change(before=_make_cursor(data.events[-1])) if data.more else "",
+        newest=filters.address.change() if filters.before else "",
+        trouble=data.trouble,
+    )
+
+
+def _make_cursor(last: Event) -> str:
+    return f"{last.at.astimezone(UTC).timestamp():.6f}-{last.id}"
+
+
+def routes() -> list[BaseRoute]:
+    return [
+        Route(HERE, log_page, methods=["GET"]),
+        Route(f"{HERE}/live", log_live, methods=["GET"]),
+    ]

@@ -1,0 +1,255 @@
+"""Finds out who makes a request, by a token or by a login, and what they may do."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from rookery.core.clock import Clock
+from rookery.core.errors import message_in_docstring
+from rookery.server.boundary.domains import Domain, runs
+from rookery.server.caches import ExpiringCache, Refresher
+from rookery.server.db.listening import ChangeNotices, Channel
+from rookery.server.farm.rules.answers import ComplaintWeight
+from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.logs import Log
+from rookery.server.people.users import (
+    LONGEST,
+    TOKEN_PREFIX,
+    WORKER_PREFIX,
+    Scope,
+    Token,
+    Tokens,
+    User,
+    Users,
+    digest_of,
+    is_approver,
+)
+from rookery.server.people.worker_credentials import WorkerCredentials
+from rookery.server.settings import Settings
+
+BEARER_SECONDS = 5.0
+MOST_BEARERS = 20_000
+IN_PERSON = frozenset(Scope) - {Scope.WORKER}
+"""The scopes of a user who has logged in with a password; their groups still limit what they may
+do."""
+
+
+class TokenRefused(Exception):
+    """This token is not known here, or it was revoked or has expired."""
+
+    def __str__(self) -> str:
+        return super().__str__() or message_in_docstring(type(self))
+
+
+class OwnerRefused(TokenRefused):
+    """The owner of this token is blocked or still waits for approval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """The user who makes a request and the scopes they have; `token_id` is empty after a login."""
+
+    user: User
+    scopes: frozenset[Scope]
+    token_id: str = ""
+
+    @property
+    def actor(self) -> Actor:
+        """The actor for the rules: an approver only with the scope to approve."""
+        may_approve = is_approver(self.user) and Scope.APPROVE in self.scopes
+        return Actor(self.user.name, approver=may_approve)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A token and its owner as stored in the database, or nothing."""
+
+    token: Token | None = None
+    user: User | None = None
+
+
+class Bearers:
+    """Finds the user of a token. One per process; only the event loop writes to it."""
+
+    def __init__(self, tokens: Tokens, users: Users, clock: Clock) -> None:
+        self._tokens = tokens
+        self._users = users
+        self._clock = clock
+        self._found: ExpiringCache[bytes, _Found] = ExpiringCache(clock, MOST_BEARERS)
+        self._uses: dict[str, datetime] = {}
+
+    async def find_bearer(self, secret: str) -> Bearer:
+        """The user of a token; raises TokenRefused."""
+        token, user = await self._find_valid(secret)
+        return Bearer(user, token.scopes, token.id)
+
+    async def find_logged_in(self, name: str) -> Bearer:
+        """A user who has logged in by password; raises OwnerRefused."""
+        user = await self._users.by_name(name)
+        if user is None or user.blocked or user.pending:
+            raise OwnerRefused
+        return Bearer(user, IN_PERSON)
+
+    async def find_worker_token(self, secret: str) -> Token | None:
+        """A worker's token; None where it is refused or not for workers."""
+        try:
+            token, _ = await self._find_valid(secret)
+        except TokenRefused:
+            return None
+        return token if Scope.WORKER in token.scopes else None
+
+    @runs(Domain.LOOP, "awaits one write")
+    async def flush(self) -> None:
+        """Stores when tokens were last used; called once a minute."""
+        uses, self._uses = self._uses, {}
+        if uses:
+            await self._tokens.note_uses(uses)
+
+    def forget_all(self) -> None:
+        """Empties the cache, after any user or token has changed."""
+        self._found.forget_all()
+
+    async def _find_valid(self, secret: str) -> tuple[Token, User]:
+        found, now = await self._find(secret), self._clock.now()
+        token, user = found.token, found.user
+        if token is None or user is None or not token.is_valid(now):
+            raise TokenRefused
+        if user.blocked or user.pending:
+            raise OwnerRefused
+        self._uses[token.id] = now
+        return token, user
+
+    async def _find(self, secret: str) -> _Found:
+        if len(secret) > LONGEST or not secret.startswith((TOKEN_PREFIX, WORKER_PREFIX)):
+            return _Found()
+        digest = digest_of(secret)
+        found = self._found.get(digest)
+        if found is None:
+            looked_at = self._found.forget_count
+            found = await self._load(digest)
+            if looked_at == self._found.forget_count:
+                self._found.put(digest, found, BEARER_SECONDS)
+        return found
+
+    async def _load(self, digest: bytes) -> _Found:
+        token = await self._tokens.by_digest(digest)
+        user = None if token is None else await self._users.by_name(token.user)
+        return _Found(token, user)
+
+
+def forget_changed_accounts(
+    changes: ChangeNotices, credentials: WorkerCredentials, bearers: Bearers, log: Log
+) -> None:
+    """Drops what is remembered of an account or a token once any process has changed it. When
+    notices may have been missed, what workers need is compared with the database and stays, because
+    otherwise all their calls would ask the database at once."""
+    rereading = Refresher(credentials.reread_all, log)
+
+    def forget_user(name: str) -> None:
+        credentials.forget(name)
+        bearers.forget_all()
+
+    def forget_token(token_id: str) -> None:
+        credentials.tokens.forget(token_id)
+        bearers.forget_all()
+
+    def reread() -> None:
+        bearers.forget_all()
+        credentials.distrust_lookups()
+        rereading.schedule()
+
+    changes.subscribe(Channel.USERS, forget_user, reread)
+    changes.subscribe(Channel.TOKENS, forget_token, bearers.forget_all)
+
+
+# Whether a worker may stop a run of another user (stop_run of the worker protocol).
+#
+# Workers of approvers, and of users who have contributed enough core hours, stop a run at once.
+# Complaints of other users stop it together. Since anybody can sign up, complaints of accounts that
+# are too new or have contributed next to nothing do not count.
+
+TRUST_SECONDS = 600.0
+MOST_TRUSTED = 10_000
+NAMES_AT_A_TIME = 500
+
+
+class Contributions(Protocol):
+    """The core hours that users have contributed."""
+
+    async def hours_of(self, users: Sequence[str]) -> Mapping[str, float]:
+        """The hours by user; a user who has contributed nothing may be missing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TrustRequirements:
+    """The core hours from which a user's worker stops a run, and the core hours and the age of the
+    account from which a complaint counts together with others."""
+
+    stop_hours: float = 100.0
+    count_hours: float = 1.0
+    count_age: timedelta = timedelta(days=7)
+
+    @classmethod
+    def of_settings(cls, settings: Settings) -> "TrustRequirements":
+        """The requirements that this site's settings define."""
+        return cls(
+            stop_hours=float(settings.stop_run_cpu_hours),
+            count_hours=float(settings.complaint_cpu_hours),
+            count_age=timedelta(days=settings.complaint_days),
+        )
+
+
+class TrustedUsers:
+    """Decides whether a complaint of a user's worker stops a run, counts, or is only noted. A user
+    whose complaints count has standing. Core hours are cached for ten minutes."""
+
+    def __init__(
+        self,
+        users: Users,
+        contributions: Contributions,
+        clock: Clock,
+        required: TrustRequirements,
+    ) -> None:
+        self._users = users
+        self._contributions = contributions
+        self._clock = clock
+        self._required = required
+        self._hours: ExpiringCache[str, float] = ExpiringCache(clock, MOST_TRUSTED)
+
+    async def __call__(self, user: User) -> ComplaintWeight:
+        if is_approver(user):
+            return ComplaintWeight.STOPS
+        return self._weigh(user, await self._load_hours(user.name))
+
+    def _weigh(self, user: User, hours: float) -> ComplaintWeight:
+        required = self._required
+        if hours >= required.stop_hours:
+            return ComplaintWeight.STOPS
+        is_old = self._clock.now() - user.created >= required.count_age
+        return (
+            ComplaintWeight.COUNTS
+            if is_old and hours >= required.count_hours
+            else ComplaintWeight.NOTED
+        )
+
+    async def find_standing(self, names: Sequence[str]) -> set[str]:
+        """Those of some users whose complaints count; on their games a verdict may rest, too."""
+        found: set[str] = set()
+        for start in range(0, len(names), NAMES_AT_A_TIME):
+            users = await self._users.by_names(names[start : start + NAMES_AT_A_TIME])
+            hours = await self._contributions.hours_of([user.name for user in users])
+            found |= {user.name for user in users if self._has_standing(user, hours)}
+        return found
+
+    def _has_standing(self, user: User, hours: Mapping[str, float]) -> bool:
+        weight = self._weigh(user, hours.get(user.name, 0.0))
+        return is_approver(user) or weight is not ComplaintWeight.NOTED
+
+    async def _load_hours(self, name: str) -> float:
+        known = self._hours.get(name)
+        if known is None:
+            known = (await self._contributions.hours_of((name,))).get(name, 0.0)
+            self._hours.put(name, known, TRUST_SECONDS)
+        return known

@@ -1,0 +1,392 @@
+"""User accounts: the list for approvers, and a page of each user for everybody."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.core.errors import Complaint
+from rookery.core.model.run import Run
+from rookery.core.model.task import Task
+from rookery.core.protocol.people import UserChange
+from rookery.server.app.site import Site
+from rookery.server.boundary.domains import Domain, runs
+from rookery.server.farm.read_values import FinishedRunsQuery
+from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.farm.show.run_paces import NO_PACES, RunPaces, load_paces
+from rookery.server.farm.show.run_row import RunRow
+from rookery.server.farm.statistics_rows import Contributor, Period
+from rookery.server.http.answers import address_of, site_of
+from rookery.server.http.callers import find_tasks_at_play, translated_errors
+from rookery.server.http.faults import Forbidden, HttpFault, NotFound
+from rookery.server.http.pages.filters import read_search
+from rookery.server.http.pages.listing import ListAddress, Pager, make_open_pager, read_page
+from rookery.server.http.pages.page import account_of, redirect_to, render_page_in_thread
+from rookery.server.http.scope import Form, is_local, request_info_of, session_of
+from rookery.server.people.links import LinkPurpose
+from rookery.server.people.users import (
+    APPROVERS,
+    UnknownUser,
+    User,
+    UserKind,
+    UserQuery,
+    is_approver,
+)
+
+HERE = "/users"
+PAGE_ROWS = 50
+LONGEST_TEXT = 100
+LONGEST_REASON = 500
+MOST_MACHINES = 1_000_000
+MOST_MB = 10**9 - 1
+MOST_SHOWN = 10
+NOTHING_GIVEN = Contributor("", 0, 0.0, 0, None)
+ONLY_APPROVERS = "Only an approver may do this."
+
+
+# The list, for approvers.
+
+
+@dataclass(frozen=True, slots=True)
+class UserRow:
+    """An account as approvers see it in the list, with its contribution."""
+
+    user: User
+    approver: bool
+    given: Contributor
+
+
+@dataclass(frozen=True, slots=True)
+class UsersView:
+    """A page of the list, and its filters."""
+
+    rows: tuple[UserRow, ...]
+    address: ListAddress
+    pager: Pager
+    kind: UserKind
+    here: str
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class UsersData:
+    """The data for one page of the list. There is a next page if it has one user more than a page
+    holds."""
+
+    users: tuple[User, ...]
+    given: Mapping[str, Mapping[Period, Contributor]]
+    address: ListAddress
+    page: int
+    now: datetime
+
+
+@runs(Domain.THREAD, "awaits two queries; the page is rendered in a thread")
+async def list_accounts(request: Request) -> Response:
+    viewer, site, query = await account_of(request), site_of(request), request.query_params
+    if viewer is None:
+        return redirect_to(f"/login?next={HERE}")
+    if not is_approver(viewer):
+        raise Forbidden(ONLY_APPROVERS)
+    state, text = query.get("state", ""), read_search(query)
+    kind = UserKind(state) if state in set(UserKind) else UserKind.ALL
+    page = read_page(query)
+    first = (page - 1) * PAGE_ROWS
+    users = await site.users.page(UserQuery(text, kind, True, first, PAGE_ROWS + 1))
+    given = await site.statistics.of_users([user.name for user in users])
+    shown = {"state": "" if kind is UserKind.ALL else kind.value, "text": text}
+    data = UsersData(users, given, ListAddress(HERE, shown), page, site.clock.now())
+    return await render_page_in_thread(request, "users.html", make_users_view, data)
+
+
+def make_users_view(data: UsersData) -> UsersView:
+    return UsersView(
+        rows=tuple(_make_row(user, data) for user in data.users[:PAGE_ROWS]),
+        address=data.address,
+        pager=make_open_pager(data.address, data.page, more=len(data.users) > PAGE_ROWS),
+        kind=UserKind(data.address.values["state"] or UserKind.ALL),
+        here=data.address.change(page=data.page),
+        now=data.now,
+    )
+
+
+def _make_row(user: User, data: UsersData) -> UserRow:
+    return UserRow(user, is_approver(user), data.given[user.name].get(Period.ALL, NOTHING_GIVEN))
+
+
+# The page of one user.
+
+
+@dataclass(frozen=True, slots=True)
+class UserView:
+    """The page of a user. `account` is for approvers and for the user, `may_change` for
+    approvers."""
+
+    name: str
+    approver: bool
+    since: datetime
+    account: User | None
+    may_change: bool
+    may_reset: bool
+    """Whether the viewer may make a link to a new password for this account."""
+    reset_link: str
+    """The link just made, shown once."""
+    is_own: bool
+    all_time: Contributor
+    month: Contributor
+    last: datetime | None
+    machines: int
+    cores: int
+    now: datetime
+    open_runs: tuple[RunRow, ...]
+    finished: tuple[RunRow, ...]
+    has_more_runs: bool
+    limits: "TypedLimits"
+
+
+@dataclass(frozen=True, slots=True)
+class TypedLimits:
+    """The form of an account's limits: its texts, and its errors by field."""
+
+    machine_limit: str
+    upload_mb: str
+    approver: bool
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_user(cls, user: User) -> "TypedLimits":
+        quota = "" if user.upload_mb is None else str(user.upload_mb)
+        return cls(str(user.machine_limit), quota, is_approver(user))
+
+    @classmethod
+    def of_form(cls, form: Form) -> "TypedLimits":
+        machines, quota = (form.text(each).strip()[:20] for each in ("machine_limit", "upload_mb"))
+        errors = {}
+        if not _is_number(machines, MOST_MACHINES):
+            errors["machine_limit"] = f"A whole number from 0 to {MOST_MACHINES:,}."
+        if quota and not _is_number(quota, MOST_MB):
+            errors["upload_mb"] = f"A whole number from 0 to {MOST_MB:,}, or empty."
+        return cls(machines, quota, form.ticked("approver"), errors)
+
+
+def _is_number(text: str, most: int) -> bool:
+    return text.isascii() and text.isdigit() and int(text) <= most
+
+
+@dataclass(frozen=True, slots=True)
+class UserData:
+    """The data for a user's page, as far as the viewer may see it."""
+
+    user: User
+    viewer: Actor | None
+    given: Mapping[Period, Contributor]
+    open_runs: tuple[Run, ...]
+    paces: RunPaces
+    finished: tuple[Run, ...]
+    tasks: tuple[Task, ...]
+    now: datetime
+    typed: TypedLimits | None = None
+    reset_link: str = ""
+
+
+@runs(Domain.THREAD, "awaits three queries; the page is rendered in a thread")
+async def show_user(request: Request) -> Response:
+    return await _show_user(request, None)
+
+
+async def _show_user(request: Request, typed: TypedLimits | None) -> Response:
+    """The page of a user, with the form as it was typed if it was refused."""
+    site, viewer = site_of(request), await account_of(request)
+    user, now = await _find_user(request, viewer), site.clock.now()
+    name = None if viewer is None else viewer.name
+    actor = None if viewer is None else Actor(viewer.name, approver=is_approver(viewer))
+    finished = await site.reads.finished(
+        FinishedRunsQuery(
+            page_size=MOST_SHOWN + 1, owner=user.name, hidden=site.privacy.hidden(name)
+        )
+    )
+    active = await site.fleet.views.active()
+    own = [r for r in active if r.plan.owner == user.name and site.privacy.may_see(name, r)]
+    tasks = await find_tasks_at_play(site, name)
+    data = UserData(
+        user,
+        actor,
+        (await site.statistics.of_users([user.name]))[user.name],
+        tuple(site.privacy.visible_part(actor, run) for run in own),
+        await load_paces(site, own, now),
+        tuple(site.privacy.visible_part(actor, run) for run in finished),
+        tuple(task for task in tasks if task.machine.user == user.name),
+        now,
+        typed,
+        session_of(request.scope).take_secret(_name_secret(user.name), now),
+    )
+    status = 400 if typed else 200
+    answer = await render_page_in_thread(request, "user.html", make_user_view, data, status)
+    if data.reset_link:
+        answer.headers["cache-control"] = "no-store"
+    return answer
+
+
+async def _find_user(request: Request, viewer: User | None) -> User:
+    """The user. Raises NotFound, also for a pending account that the viewer may not see."""
+    name = str(request.path_params["user"])
+    user = await site_of(request).users.by_name(name)
+    told = viewer is not None and (is_approver(viewer) or viewer.name == name)
+    if user is None or (user.pending and not told):
+        raise NotFound(str(UnknownUser(name[:LONGEST_TEXT])))
+    return user
+
+
+def make_user_view(data: UserData) -> UserView:
+    user, viewer = data.user, data.viewer
+    by_approver = viewer is not None and viewer.approver
+    own = viewer is not None and viewer.name == user.name
+    newest = sorted(data.open_runs, key=lambda run: run.created, reverse=True)
+    return UserView(
+        name=user.name,
+        approver=is_approver(user),
+        since=user.created,
+        account=user if by_approver or own else None,
+        may_change=by_approver and not own,
+        may_reset=by_approver and not (is_approver(user) or user.pending or user.blocked),
+        reset_link=data.reset_link,
+        is_own=own,
+        all_time=data.given.get(Period.ALL, NOTHING_GIVEN),
+        month=data.given.get(Period.MONTH, NOTHING_GIVEN),
+        last=_find_last(data),
+        machines=len({task.machine.short_name for task in data.tasks}),
+        cores=sum(task.machine.cores for task in data.tasks),
+        now=data.now,
+        open_runs=data.paces.make_rows(newest[:MOST_SHOWN], data.now),
+        finished=NO_PACES.make_rows(data.finished[:MOST_SHOWN], data.now),
+        has_more_runs=max(len(newest), len(data.finished)) > MOST_SHOWN,
+        limits=data.typed or TypedLimits.of_user(user),
+    )
+
+
+def _find_last(data: UserData) -> datetime | None:
+    """The last result. Contributions are counted only at the end of a run, so the tasks at play are
+    asked too."""
+    counted = (each.last for each in data.given.values() if each.last)
+    return max((*counted, *(task.reported for task in data.tasks)), default=None)
+
+
+# Commands of approvers on an account, by forms.
+
+Command = Callable[[Site, str, str, Form], Awaitable[str]]
+
+
+@runs(Domain.THREAD, "awaits one write; a refused form is rendered in a thread")
+async def change_account(request: Request) -> Response:
+    return await act_on_account(request, str(request.path_params["command"]))
+
+
+async def act_on_account(request: Request, word: str) -> Response:
+    """Carry out a command and show the outcome on the next page."""
+    session, name = session_of(request.scope), str(request.path_params["user"])
+    command, viewer = COMMANDS.get(word), await account_of(request)
+    if command is None:
+        raise NotFound
+    if viewer is None:
+        return redirect_to(f"/login?next={HERE}")
+    if not is_approver(viewer):
+        raise Forbidden(ONLY_APPROVERS)
+    form = request_info_of(request.scope).form
+    if command is _change_limits and (typed := TypedLimits.of_form(form)).errors:
+        return await _show_user(request, typed)
+    place = HERE if command is _reject else f"{HERE}/{name}"
+    if is_local(form.text("next")):
+        place = form.text("next")
+    try:
+        with translated_errors():
+            session.flash(await command(site_of(request), name, viewer.name, form))
+    except (HttpFault, Complaint) as refused:
+        session.flash(str(refused), "error")
+        if isinstance(refused, NotFound):
+            place = HERE
+    return redirect_to(place)
+
+
+async def _accept(site: Site, name: str, by: str, _form: Form) -> str:
+    await site.accounts.change(name, UserChange(pending=False), by=by)
+    return f"{name} is approved and can log in now."
+
+
+async def _reject(site: Site, name: str, by: str, _form: Form) -> str:
+    await site.accounts.reject(name, by=by)
+    return f"The account {name} is removed."
+
+
+async def _block(site: Site, name: str, by: str, form: Form) -> str:
+    reason = form.text("message").strip()[:LONGEST_REASON]
+    await site.accounts.change(name, UserChange(blocked=True, block_reason=reason), by=by)
+    # Have effect here at once, without waiting for the announcement.
+    site.sessions.forget(name)
+    site.bearers.forget_all()
+    site.credentials.forget(name)
+    return f"{name} is blocked."
+
+
+async def _unblock(site: Site, name: str, by: str, _form: Form) -> str:
+    await site.accounts.change(name, UserChange(blocked=False), by=by)
+    site.credentials.forget(name)
+    return f"{name} is unblocked."
+
+
+async def _change_limits(site: Site, name: str, by: str, form: Form) -> str:
+    """Set the machine limit, the upload quota and whether the user is an approver."""
+    user = await site.users.by_name(name)
+    if user is None:
+        raise UnknownUser(name)
+    typed = TypedLimits.of_form(form)
+    mb: int | Literal["default"] = int(typed.upload_mb) if typed.upload_mb else "default"
+    groups = user.groups | {APPROVERS} if typed.approver else user.groups - {APPROVERS}
+    wanted = UserChange(machine_limit=int(typed.machine_limit), groups=tuple(sorted(groups)))
+    await site.accounts.change(name, wanted, upload_mb=mb, by=by)
+    return f"The account {name} is saved."
+
+
+COMMANDS: Mapping[str, Command] = {
+    "accept": _accept,
+    "reject": _reject,
+    "block": _block,
+    "unblock": _unblock,
+    "limits": _change_limits,
+}
+
+
+@runs(Domain.LOOP, "awaits one write")
+async def make_reset_link(request: Request) -> Response:
+    """Make a link to a new password, for a user who gets no mail from here. The next page shows it
+    once."""
+    session, viewer = session_of(request.scope), await account_of(request)
+    site, name = site_of(request), str(request.path_params["user"])
+    if viewer is None:
+        return redirect_to(f"/login?next={HERE}")
+    if not is_approver(viewer):
+        raise Forbidden(ONLY_APPROVERS)
+    try:
+        user = await site.accounts.allow_reset(name, by=viewer.name)
+    except Complaint as refused:
+        session.flash(str(refused), "error")
+    else:
+        token = site.links.make(LinkPurpose.RESET, user)
+        link = f"{address_of(request)}/login/new-password?token={token}"
+        session.keep_secret(_name_secret(name), link, site.clock.now())
+    return redirect_to(f"{HERE}/{name}")
+
+
+def _name_secret(user: str) -> str:
+    return f"reset {user}"
+
+
+def routes() -> list[BaseRoute]:
+    return [
+        Route(HERE, list_accounts, methods=["GET"]),
+        Route(f"{HERE}/{{user}}", show_user, methods=["GET"]),
+        Route(f"{HERE}/{{user}}/reset", make_reset_link, methods=["POST"]),
+        Route(f"{HERE}/{{user}}/{{command}}", change_account, methods=["POST"]),
+    ]

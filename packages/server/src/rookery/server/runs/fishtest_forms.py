@@ -1,0 +1,199 @@
+"""Accepts fishtest's forms as scripts post them: at its addresses, with its field names, answered
+by a redirect with 302.
+
+Scripts log in by the form of the login page, read the token `csrf_token` from the page of the form,
+and post. The same use cases as for other forms and for the API do the work.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.core.protocol.v1 import CreatedRun, NetEntry
+from rookery.server.app.site import Site
+from rookery.server.boundary.domains import Domain, runs
+from rookery.server.files.api import keep_net
+from rookery.server.files.uploaders import Uploader
+from rookery.server.http.answers import site_of
+from rookery.server.http.callers import find_shown_run, translated_errors
+from rookery.server.http.faults import HttpFault
+from rookery.server.http.multipart import read_file_form
+from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
+from rookery.server.http.scope import UPLOAD_PATH, Form, request_info_of, session_of
+from rookery.server.runs.run.commands import COMMANDS, Command, carry_out
+from rookery.server.runs.submit.form import INPUTS, TICKED, read_form
+from rookery.server.runs.submit.page import (
+    find_submitter,
+    lead_to_login,
+    new_test,
+    show_again,
+    submit_fields,
+)
+
+RUN_FORM = "/tests/run"
+LIST = "/tests"
+NAMES: Mapping[str, str] = {
+    "tests-repo": "tests_repo",
+    "test-branch": "new_tag",
+    "base-branch": "base_tag",
+    "test-signature": "new_signature",
+    "base-signature": "base_signature",
+    "new-options": "new_options",
+    "base-options": "base_options",
+    "run-info": "info",
+    "num-games": "num_games",
+    "sprt_elo0": "sprt.elo0",
+    "sprt_elo1": "sprt.elo1",
+    "spsa_A": "spsa.A",
+    "spsa_alpha": "spsa.alpha",
+    "spsa_gamma": "spsa.gamma",
+    "spsa_raw_params": "spsa.raw_params",
+    "book-depth": "book_depth",
+    **{name: name for name in ("threads", "tc", "priority", "throughput", "book")},
+    **{name: name for name in ("resolved_base", "resolved_new", "msg_base", "msg_new")},
+    "rescheduled_from": "rescheduled_from",
+}
+"""The names of inputs here, by fishtest's names."""
+ONLY_MODEL = "normalized"
+BAD_MODEL = "Only normalized bounds are supported here (elo_model=normalized)."
+ONLY_ALGORITHM = "classic"
+BAD_ALGORITHM = "Only the classic algorithm is supported here (spsa_algorithm=classic)."
+NO_RUN = "There is no test with this id."
+
+
+@runs(Domain.THREAD, "looks up branches; a page is made in a thread", needs_primary=True)
+async def run_form(request: Request) -> Response:
+    """GET returns a form to read the token from, POST submits a test."""
+    if request.method != "POST":
+        return await new_test(request)
+    bearer = await find_submitter(request)
+    if bearer is None:
+        return lead_to_login(request)
+    form = request_info_of(request.scope).form
+    texts = translate_form(form)
+    if refusal := _refuse_method(form, texts["kind"]):
+        return await show_again(request, bearer, texts, {"": refusal}, 200)
+    made = await submit_fields(request, bearer, read_form(texts))
+    if isinstance(made, CreatedRun):
+        return redirect_to(f"/tests/view/{made.id}?follow=1")
+    # fishtest answers with its form, an error above it and status 200.
+    return await show_again(request, bearer, texts, made, 200)
+
+
+def _refuse_method(form: Form, kind: str) -> str:
+    """Why a form's method of testing or tuning is not supported; empty if it is."""
+    if kind == "sprt" and form.text("elo_model") not in ("", ONLY_MODEL):
+        return BAD_MODEL
+    if kind == "spsa" and form.text("spsa_algorithm") not in ("", ONLY_ALGORITHM):
+        return BAD_ALGORITHM
+    return ""
+
+
+def translate_form(form: Form) -> dict[str, str]:
+    """fishtest's form with the field names used here. A posted checkbox is ticked; that of
+    `adjudication` means none."""
+    texts = {ours: form.text(theirs) for theirs, ours in NAMES.items() if ours in INPUTS}
+    rule = form.text("stop_rule")
+    texts["kind"] = rule if rule in ("sprt", "spsa") else "games"
+    if texts["kind"] == "sprt":
+        # fishtest's form always posts this number, which applies to other kinds of tests.
+        texts["num_games"] = ""
+    texts["new_tc"] = form.text("new_tc") if _is_posted(form, "odds") else ""
+    texts["auto_purge"] = TICKED if _is_posted(form, "auto-purge") else ""
+    texts["adjudication"] = "" if _is_posted(form, "adjudication") else TICKED
+    for theirs, ours in (("arch-filter", "arch_filter"), ("compiler", "compiler")):
+        texts[ours] = form.text(theirs) if _is_posted(form, f"checkbox-{theirs}") else ""
+    return texts
+
+
+def _is_posted(form: Form, name: str) -> bool:
+    return any(key == name for key, _ in form.fields)
+
+
+# The commands on a run, which fishtest has at one address each.
+
+
+@runs(
+    Domain.LOOP, "changes memory and awaits the commit; a purge reads the tasks", needs_primary=True
+)
+async def press_button(request: Request) -> Response:
+    """Stop, approve, purge, delete or modify the run that the form names."""
+    name, actor = request.url.path.rpartition("/")[2], await viewer_of(request)
+    if actor is None:
+        return redirect_to("/login")
+    form, session = request_info_of(request.scope).form, session_of(request.scope)
+    run_id = form.text("run") if name == "modify" else form.text("run-id")
+    try:
+        run = await find_shown_run(site_of(request), run_id, actor)
+    except HttpFault:
+        session.flash(NO_RUN, "error")
+        return redirect_to(LIST)
+    if refused := await carry_out(request, BUTTONS[name], run, actor):
+        session.flash(str(refused), "error")
+    return redirect_to(LIST)
+
+
+BUTTONS: Mapping[str, Command] = {
+    name: COMMANDS[name] for name in ("stop", "approve", "purge", "delete", "modify")
+}
+
+
+# Uploading a net by a form.
+
+NET_FIELD = "network"
+NETS = "/nets"
+
+
+@dataclass(frozen=True, slots=True)
+class UploadView:
+    """The form for a net. `refusal` says why the last one was not accepted."""
+
+    engines: tuple[str, ...]
+    refusal: str = ""
+
+
+@runs(Domain.THREAD, "pieces are digested, packed and written in threads")
+async def upload_form(request: Request) -> Response:
+    """GET returns the form, POST stores the net."""
+    bearer = await find_submitter(request)
+    if bearer is None:
+        return redirect_to(f"/login?next={UPLOAD_PATH}")
+    view = UploadView(_list_net_engines(site_of(request), bearer.user.name))
+    if request.method != "POST":
+        return await render_page(request, "upload.html", view)
+    try:
+        kept = await _keep_posted_net(request, bearer.user.name)
+    except HttpFault as refused:
+        return await render_page(request, "upload.html", replace(view, refusal=str(refused)), 422)
+    session_of(request.scope).flash(f"{kept.name} is uploaded.")
+    return redirect_to(NETS)
+
+
+def _list_net_engines(site: Site, user: str) -> tuple[str, ...]:
+    known = site.privacy.catalogue(user).engines.values()
+    return tuple(sorted(record.name for record in known if record.nets.use != "none"))
+
+
+async def _keep_posted_net(request: Request, user: str) -> NetEntry:
+    """Store the posted net. Raises BadRequest, NotFound or BodyTooLarge."""
+    site, form = site_of(request), await read_file_form(request, NET_FIELD)
+    engine = form.fields.get("engine", "")
+    with translated_errors():
+        site.file_access.check_engine(user, engine)
+    return await keep_net(site, Uploader(user, engine), form.file_name, form.pieces)
+
+
+def _list_buttons() -> Iterator[BaseRoute]:
+    for name in BUTTONS:
+        yield Route(f"/tests/{name}", press_button, methods=["POST"])
+
+
+def routes() -> list[BaseRoute]:
+    return [
+        Route(RUN_FORM, run_form, methods=["GET", "POST"]),
+        *_list_buttons(),
+        Route(UPLOAD_PATH, upload_form, methods=["GET", "POST"]),
+    ]

@@ -1,0 +1,122 @@
+"""The buttons of a run: each is a form whose command goes to the fleet, as in the JSON API."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rookery.core.model.run import Run
+from rookery.server.boundary.domains import Domain, runs
+from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.http.answers import site_of
+from rookery.server.http.callers import translated_errors
+from rookery.server.http.faults import BadRequest, HttpFault, NotFound
+from rookery.server.http.pages.page import find_run_for, list_rights, redirect_to, viewer_of
+from rookery.server.http.scope import Form, is_local, request_info_of, session_of
+from rookery.server.runs.run.changes import GAMES_FIELD, ChangeRefused, RefusedChange, read_change
+from rookery.server.runs.run.page import show_run
+
+LONGEST_MESSAGE = 500
+Command = Callable[[Fleet, str, Actor, Form], Awaitable[str]]
+
+
+@runs(
+    Domain.THREAD,
+    "awaits the commit; a purge reads the tasks; a refused change is shown by a thread",
+    needs_primary=True,
+)
+async def change_run(request: Request) -> Response:
+    """Carry out a command and show the outcome on the next page. After a refused change, the run's
+    page shows the form as it was typed."""
+    run_id, name = str(request.path_params["run_id"]), str(request.path_params["command"])
+    actor = await viewer_of(request)
+    if name not in COMMANDS:
+        raise NotFound
+    if actor is None:
+        return redirect_to(f"/login?next=/runs/{run_id}")
+    run = await find_run_for(actor, request)
+    refused = await carry_out(request, COMMANDS[name], run, actor)
+    form, session = request_info_of(request.scope).form, session_of(request.scope)
+    if isinstance(refused, ChangeRefused) and _has_form(request, run, actor):
+        typed = RefusedChange(form, refused.errors)
+        return await show_run(request, run, actor, typed, status=400)
+    if refused is not None:
+        session.flash(str(refused), "error")
+    wanted = form.text("next")
+    return redirect_to(wanted if wanted and is_local(wanted) else f"/runs/{run_id}")
+
+
+async def carry_out(request: Request, command: Command, run: Run, actor: Actor) -> HttpFault | None:
+    """Carry out a form's command and keep a message for the next page. Returns the reason if it was
+    refused."""
+    site, form = site_of(request), request_info_of(request.scope).form
+    try:
+        with translated_errors():
+            if command is _approve:
+                site.engines.check_looked_at(run, form.text("records"))
+            session_of(request.scope).flash(await command(site.fleet, run.id, actor, form))
+    except HttpFault as refused:
+        return refused
+    return None
+
+
+def _has_form(request: Request, run: Run, actor: Actor) -> bool:
+    """Whether the run's page shows this person the form of its settings."""
+    rights = list_rights(actor, run, site_of(request).clock.now())
+    return rights.modify or rights.extend
+
+
+async def _approve(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
+    run = await fleet.commands.approve(run_id, actor)
+    return f"{run.plan.sides[0].tag} is approved."
+
+
+async def _withdraw(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
+    run = await fleet.commands.withdraw(run_id, actor)
+    return f"The approval of {run.plan.sides[0].tag} is withdrawn."
+
+
+async def _stop(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
+    run = await fleet.commands.stop(run_id, actor, form.text("message")[:LONGEST_MESSAGE])
+    return f"{run.plan.sides[0].tag} is stopped."
+
+
+async def _modify(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
+    change = read_change(form)
+    try:
+        with translated_errors():
+            run = await fleet.commands.modify(run_id, actor, change)
+    except BadRequest as refused:
+        raise ChangeRefused({GAMES_FIELD: str(refused)}) from None
+    waits = "" if run.status.approved else " It has to be approved."
+    return f"{run.plan.sides[0].tag} is modified.{waits}"
+
+
+async def _purge(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
+    purged = await fleet.purges.purge(run_id, actor)
+    if purged.under_way:
+        return "The purge is running; the log will show what it struck out."
+    struck = purged.toll.tasks
+    return f"{struck} tasks were struck out." if struck else "There was nothing to strike out."
+
+
+async def _delete(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
+    run = await fleet.commands.delete(run_id, actor)
+    return f"{run.plan.sides[0].tag} is deleted. You can restore it from its page."
+
+
+async def _restore(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
+    run = await fleet.commands.restore(run_id, actor)
+    return f"{run.plan.sides[0].tag} is restored."
+
+
+COMMANDS: Mapping[str, Command] = {
+    "approve": _approve,
+    "withdraw": _withdraw,
+    "stop": _stop,
+    "modify": _modify,
+    "purge": _purge,
+    "delete": _delete,
+    "restore": _restore,
+}

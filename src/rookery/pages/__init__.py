@@ -1,1 +1,0 @@
-"""The pages that people see in a browser: one module per page."""

@@ -1,1 +1,0 @@
-"""Rookery's tests, sorted by cost."""
