@@ -18,9 +18,10 @@ from msgspec.structs import FieldInfo, fields
 from rookery.core.model.bounds import Amount, Count, Phrase, Positive, RunId, Word
 from rookery.core.model.engine import EngineRecord
 from rookery.core.model.plan import Plan, Side
-from rookery.core.protocol.codec import Reader, refuse
+from rookery.core.protocol.checks import Checks, read_fields
+from rookery.core.protocol.codec import BadField, Reader, WireFault
 from rookery.core.stats.numbers import StatisticsFault
-from rookery.core.stats.sprt import Sprt
+from rookery.core.stats.sprt import DEFAULT_RATE, Sprt, check_bounds, check_rates
 from rookery.core.stats.spsa_parameters import DEFAULT_A_RATIO, DEFAULT_ALPHA, DEFAULT_GAMMA
 
 PREFIXES = ("new", "base")
@@ -245,7 +246,7 @@ SubmittedArgs = derive_view(
 @dataclass(frozen=True, slots=True)
 class Submission:
     """A submitted run. Fields that were left out are empty: engine, repository, commit and bench of
-    a side, and the number of games."""
+    a side, and the number of games. So are wrong ones, of which `faults` tells."""
 
     plan: Plan
     sprt: Sprt | None = None
@@ -254,6 +255,9 @@ class Submission:
     spsa: SpsaSettings | None = None
     reference_nps: float | None = None
     rescheduled_from: str = ""
+    faults: tuple[WireFault, ...] = ()
+    size: int = 0
+    """How long the texts are that it was read from."""
 
     def side(self, prefix: str) -> Side:
         return self.plan.sides[PREFIXES.index(prefix)]
@@ -265,26 +269,47 @@ class Submission:
 
 
 _UNSAID = Side(tag="", commit="", repository="", engine="")
+_REQUIRED = {"tc": "", "book": ""}
 _SUBMISSION = Reader(SubmittedArgs, most_bytes=LARGEST_SUBMISSION)
 
 
 def read_submission(body: bytes) -> Submission:
     """Decodes a submission; raises WireFault."""
-    flat = list_given(_SUBMISSION.read(body))
+    return _make_submission(list_given(_SUBMISSION.read(body)), Checks(), len(body))
+
+
+def read_submitted(
+    plain: Mapping[str, object], faults: Collection[WireFault] = (), size: int = 0
+) -> Submission:
+    """The submission of a form or of this program, from plain values by key. `faults` are known
+    already, of fields that are left out."""
+    checks = Checks(faults)
+    return _make_submission(read_fields(SubmittedArgs, plain, checks), checks, size)
+
+
+def _make_submission(flat: Mapping[str, Any], checks: Checks, size: int) -> Submission:
     sprt = list_given(flat["sprt"]) if "sprt" in flat else None
     return Submission(
-        plan=msgspec.structs.replace(fold(flat, _UNSAID), owner=""),
-        sprt=None if sprt is None else _parse_sprt(sprt),
+        plan=msgspec.structs.replace(fold({**_REQUIRED, **flat}, _UNSAID), owner=""),
+        sprt=None if sprt is None else _check_sprt(sprt, checks),
         chooses_batch=sprt is not None and "batch_size" in sprt,
         spsa=flat.get("spsa"),
         reference_nps=flat.get("reference_nps"),
         rescheduled_from=flat.get("rescheduled_from", ""),
+        faults=tuple(checks.faults),
+        size=size,
     )
 
 
-def _parse_sprt(given: dict[str, Any]) -> Sprt:
+def _check_sprt(given: dict[str, Any], checks: Checks) -> Sprt | None:
+    usual = {"alpha": DEFAULT_RATE, "beta": DEFAULT_RATE} | given
+    for place, check, names in (
+        ("sprt.elo1", check_bounds, ("elo0", "elo1")),
+        ("sprt.alpha", check_rates, ("alpha", "beta")),
+    ):
+        try:
+            check(*(usual[name] for name in names))
+        except StatisticsFault as fault:
+            checks.add(BadField(field=place, text=str(fault)))
     given.pop("elo_model", None)
-    try:
-        return Sprt(**given)
-    except StatisticsFault as fault:
-        refuse("sprt", str(fault))
+    return Sprt(**given) if checks.are_right("sprt") else None

@@ -25,6 +25,7 @@ from rookery.server.runs.submissions import (
     list_machines_now,
     make_preview,
     prepare_preview,
+    read_posted,
     submit_run,
 )
 
@@ -42,7 +43,8 @@ async def create_run(request: Request) -> Response:
     bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
     body = await read_body(request.receive)
     with translated_errors():
-        return json_answer(await submit_run(site, body, bearer), 201)
+        asked = await read_posted(site, body)
+        return json_answer(await submit_run(site, asked, bearer), 201)
 
 
 @described(
@@ -56,7 +58,7 @@ async def preview_run(request: Request) -> Response:
     bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
     body = await read_body(request.receive)
     with translated_errors():
-        made = await prepare_preview(site, body, bearer)
+        made = await prepare_preview(site, await read_posted(site, body), bearer)
         machines = await list_machines_now(site, bearer.user.name)
     return await site.threads.cpu(
         lambda: json_answer(make_preview(made.run, made.warnings, machines))

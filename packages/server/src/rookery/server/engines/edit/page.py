@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -18,6 +17,7 @@ from rookery.core.boundary.errors import GateFull
 from rookery.core.model.engine import EngineRecord
 from rookery.core.model.run import RunFault
 from rookery.core.protocol.codec import WireFault
+from rookery.core.protocol.runs import read_submitted
 from rookery.core.protocol.v1 import CreatedRun
 from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
@@ -164,10 +164,9 @@ async def _try(request: Request, view: EngineFormView, record: EngineRecord) -> 
     if bearer is None:
         return redirect_to("/login")
     fields = _make_trial(record, view.text("ref").strip(), view.text("nodes").strip())
-    body = msgspec.json.encode(fields)
     try:
         with translated_errors():
-            made: CreatedRun = await submit_run(site, body, bearer)
+            made: CreatedRun = await submit_run(site, read_submitted(fields), bearer)
     except (HttpFault, WireFault, RunFault) as refused:
         return await _edit_again(request, view, record, str(refused))
     except GateFull:
