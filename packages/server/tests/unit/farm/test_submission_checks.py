@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.core.protocol.checks import WireFaults, find_field
+from rookery.core.protocol.checks import WireFaults, find_field, list_faults
+from rookery.core.protocol.codec import WireFault
 from rookery.core.protocol.runs import Submission, read_submitted
 from tests.submissions import SPRT, body, planned, submitted
 
@@ -46,8 +47,8 @@ NEEDS = {"new_nets": "new_engine"}
 def faults_of(asked: Submission) -> dict[str, str]:
     try:
         planned(asked, "olga")
-    except WireFaults as found:
-        return {find_field(each): str(each) for each in found.faults}
+    except WireFault as found:
+        return {find_field(each): str(each) for each in list_faults(found)}
     return {}
 
 

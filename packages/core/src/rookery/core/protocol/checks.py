@@ -69,9 +69,9 @@ class Checks:
         return value
 
     def settle(self) -> None:
-        """Raises WireFaults if anything is wrong."""
+        """Raises what is wrong: the only fault, or WireFaults."""
         if self.faults:
-            raise WireFaults(self.faults)
+            raise self.faults[0] if len(self.faults) == 1 else WireFaults(self.faults)
 
     def __enter__(self) -> None:
         pass

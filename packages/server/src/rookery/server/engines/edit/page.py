@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
+from msgspec.structs import replace as with_fields
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -16,17 +17,19 @@ from rookery.core.books import DEMO
 from rookery.core.boundary.errors import GateFull
 from rookery.core.model.engine import EngineRecord
 from rookery.core.model.run import RunFault
+from rookery.core.protocol.checks import list_faults
 from rookery.core.protocol.codec import WireFault
 from rookery.core.protocol.runs import read_submitted
 from rookery.core.protocol.v1 import CreatedRun
 from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.engines.edit.form import (
+    FORM,
     GROUPS,
+    TRIAL,
     InputGroup,
-    Texts,
     count_presets,
-    place_fault,
+    list_shown_inputs,
     read_record,
     spell_record,
 )
@@ -35,6 +38,7 @@ from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.answers import site_of
 from rookery.server.http.callers import find_bearer, translated_errors
 from rookery.server.http.faults import Forbidden, HttpFault
+from rookery.server.http.form import ShownForm, Texts
 from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
 from rookery.server.http.scope import request_info_of, session_of
 from rookery.server.runs.submissions import submit_run
@@ -48,7 +52,7 @@ BUSY = "Too many branches are being looked up right now; try again in a moment."
 
 @dataclass(frozen=True, slots=True)
 class EngineFormView:
-    """The form with what was typed. `error` belongs to no single input."""
+    """The form with what was typed."""
 
     title: str
     action: str
@@ -58,21 +62,19 @@ class EngineFormView:
     teams: tuple[str, ...] = ()
     is_new: bool = True
     groups: tuple[InputGroup, ...] = GROUPS
-    error: str = ""
+    trial: tuple[str, ...] = tuple(TRIAL)
 
     @property
     def preset_rows(self) -> range:
         return range(count_presets(self.texts))
 
+    @property
+    def form(self) -> ShownForm:
+        shown = list_shown_inputs(self.texts, self.teams, is_new=self.is_new)
+        return ShownForm(shown, self.texts, self.errors)
+
     def text(self, name: str) -> str:
         return self.texts.get(name, "")
-
-    def wrong(self, name: str) -> str:
-        return self.errors.get(name, "")
-
-    @property
-    def team_choices(self) -> list[tuple[str, str]]:
-        return [(name, name or "everybody's") for name in self.teams]
 
 
 @runs(Domain.THREAD, "awaits one write and the submission of a trial, rendered in a thread")
@@ -127,34 +129,37 @@ async def _save(
     """Write the record as the JSON API does, and submit its trial if one was asked for."""
     site, session = site_of(request), session_of(request.scope)
     read = read_record(view.texts)
-    if read.record is None:
+    if read.value is None:
         return await _show(request, replace(view, errors=read.errors), 422)
+    # The form has no input for this field.
+    record = with_fields(read.value, history=before is not None and before.history)
+    if errors := await _put(site, record, actor, before):
+        return await _show(request, replace(view, errors=errors), 422)
+    session.flash(f"{record.name} is saved.")
+    if view.text("do") == "try":
+        return await _try(request, view, record)
+    return redirect_to(f"/engines/{quote(record.name)}")
+
+
+async def _put(
+    site: Site, record: EngineRecord, actor: Actor, before: EngineRecord | None
+) -> Mapping[str, str]:
+    """Write a record. Returns the errors by input."""
     try:
         with translated_errors():
-            await _put(site, read.record, actor, before)
-    except _Refused as refused:
-        return await _show(request, replace(view, errors=refused.errors), 422)
+            return await _put_checked(site, record, actor, replacing=before is not None)
     except HttpFault as refused:
-        return await _show(request, replace(view, errors={"": str(refused)}), 422)
-    session.flash(f"{read.record.name} is saved.")
-    if view.text("do") == "try":
-        return await _try(request, view, read.record)
-    return redirect_to(f"/engines/{quote(read.record.name)}")
+        return {"": str(refused)}
 
 
-class _Refused(Exception):
-    """What is wrong with a record, by input."""
-
-    def __init__(self, errors: Mapping[str, str]) -> None:
-        super().__init__()
-        self.errors = errors
-
-
-async def _put(site: Site, record: EngineRecord, actor: Actor, before: EngineRecord | None) -> None:
+async def _put_checked(
+    site: Site, record: EngineRecord, actor: Actor, *, replacing: bool
+) -> Mapping[str, str]:
     try:
-        await site.engines.put(record, actor, replacing=before is not None)
+        await site.engines.put(record, actor, replacing=replacing)
     except WireFault as fault:
-        raise _Refused(place_fault(fault)) from None
+        return FORM.place(list_faults(fault))
+    return {}
 
 
 async def _try(request: Request, view: EngineFormView, record: EngineRecord) -> Response:
@@ -217,9 +222,7 @@ def _make_trial(record: EngineRecord, ref: str, nodes: str) -> dict[str, object]
 
 
 async def _show(request: Request, view: EngineFormView, status: int = 200) -> Response:
-    texts = (text for name, text in view.errors.items() if not name)
-    shown = replace(view, error=" ".join(texts))
-    return await render_page(request, "engine_form.html", shown, status)
+    return await render_page(request, "engine_form.html", view, status)
 
 
 def routes() -> list[BaseRoute]:

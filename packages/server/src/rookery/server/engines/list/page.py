@@ -21,7 +21,6 @@ from rookery.server.boundary.domains import Domain, runs
 from rookery.server.engines.edit.form import (
     GROUPS,
     FieldChange,
-    InputKind,
     list_changes,
     spell_record,
 )
@@ -34,6 +33,7 @@ from rookery.server.farm.show.run_row import RunRow
 from rookery.server.http.answers import site_of
 from rookery.server.http.callers import translated_errors
 from rookery.server.http.faults import HttpFault
+from rookery.server.http.form import NUMBER, TICK, WHOLE, InputKind
 from rookery.server.http.pages.filters import read_search
 from rookery.server.http.pages.formatting import format_count
 from rookery.server.http.pages.page import (
@@ -243,9 +243,9 @@ def _list_groups(record: EngineRecord) -> Iterator[tuple[str, tuple[tuple[str, s
 
 
 def _describe(text: str, kind: InputKind, words: Mapping[str, str]) -> str:
-    if kind is InputKind.TICK:
+    if kind is TICK:
         return "yes" if text else ""
-    if kind is InputKind.NUMBER and text.isdigit():
+    if kind in (NUMBER, WHOLE) and text.isdigit():
         return format_count(int(text)) if int(text) else ""
     return words.get(text, text)
 
