@@ -89,13 +89,25 @@ def _read_pair(line: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
+def whole_from(low: int, high: int) -> InputKind:
+    """The kind of an input for a whole number within these limits."""
+
+    def read(text: str) -> int:
+        found = _read_whole(text)
+        if not low <= found <= high:
+            raise ValueError(f"expected a whole number from {low:,} to {high:,}")
+        return found
+
+    return InputKind(read, mode="numeric")
+
+
 TEXT = InputKind(str, empty="")
 ADDRESS = InputKind(str, mode="url", empty="")
 DIGITS = InputKind(str, mode="numeric", empty="")
-AREA = InputKind(str, control="area", empty="")
+AREA = InputKind(lambda text: text.replace("\r\n", "\n"), control="area", empty="")
 WHOLE = InputKind(_read_whole, mode="numeric")
 NUMBER = InputKind(_read_number, mode="decimal")
-TICK = InputKind(lambda text: text == TICKED, control="tick", empty=False)
+TICK = InputKind(bool, control="tick", empty=False)
 CHOICE = InputKind(str)
 WORDS = InputKind(lambda text: text.replace(",", " ").split(), empty=[])
 LINES = InputKind(list_lines, "\n".join, "area", empty=[])
@@ -116,6 +128,8 @@ class Input:
     options: tuple[tuple[str, str], ...] = ()
     expected: str = ""
     """What is said of any wrong text, where the message of its kind would not do."""
+    key: str = ""
+    """The name of the field, if the input has another."""
     style: str = ""
     more: Mapping[str, object] = field(default_factory=dict)
     """Further attributes of the element."""
@@ -186,7 +200,8 @@ class DeclaredForm:
             if without and name.startswith(without):
                 continue
             try:
-                put_field(parsed.fields, name, self._read(each.kind, texts.get(name, "").strip()))
+                value = self._read(each.kind, texts.get(name, "").strip())
+                put_field(parsed.fields, each.key or name, value)
             except ValueError as wrong:
                 parsed.errors[name] = str(wrong)
         return parsed

@@ -87,7 +87,8 @@ async def new_engine(request: Request) -> Response:
         session_of(request.scope).flash(NO_TEAM, "error")
         return redirect_to("/teams")
     if request.method == "POST":
-        return await _save(request, actor, replace(view, texts=_read_texts(request)), None)
+        texts = request_info_of(request.scope).form.texts()
+        return await _save(request, actor, replace(view, texts=texts), None)
     first = EngineRecord(name="x", team=view.teams[0])
     return await _show(request, replace(view, texts=spell_record(first) | {"name": ""}))
 
@@ -107,7 +108,7 @@ async def edit_engine(request: Request) -> Response:
     teams = tuple(dict.fromkeys((*_list_teams(request, actor), record.team)))
     view = EngineFormView(f"Edit {name}", here, back, spell_record(record), {}, teams, False)
     if request.method == "POST":
-        texts = {**_read_texts(request), "name": name}
+        texts = {**request_info_of(request.scope).form.texts(), "name": name}
         return await _save(request, actor, replace(view, texts=texts), record)
     return await _show(request, view)
 
@@ -117,10 +118,6 @@ def _list_teams(request: Request, actor: Actor) -> tuple[str, ...]:
     team."""
     own = sorted(site_of(request).teams.of(actor.name))
     return ("", *own) if actor.approver else tuple(own)
-
-
-def _read_texts(request: Request) -> dict[str, str]:
-    return dict(reversed(request_info_of(request.scope).form.fields))
 
 
 async def _save(

@@ -256,7 +256,7 @@ def _apply_preset(data: FormData, name: str) -> FormData:
 def _read_texts(request: Request) -> dict[str, str]:
     """The typed texts. Browsers do not post unticked checkboxes."""
     form = request_info_of(request.scope).form
-    return {**dict.fromkeys(SWITCHES, ""), **dict(reversed(form.fields))}
+    return {**dict.fromkeys(SWITCHES, ""), **form.texts()}
 
 
 # Submits the form, and shows each error beside its input.
