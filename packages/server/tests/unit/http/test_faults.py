@@ -5,8 +5,8 @@ from starlette.exceptions import HTTPException
 
 from rookery.core.boundary.errors import GateFull, Overloaded
 from rookery.server.farm.primary import Rebuilding
+from rookery.server.http.error_table import TABLE, fault_in, shape_of, text_of
 from rookery.server.http.faults import (
-    TABLE,
     BadHost,
     CsrfRefused,
     DatabaseAway,
@@ -14,9 +14,6 @@ from rookery.server.http.faults import (
     MalformedForm,
     MethodNotAllowed,
     NotFound,
-    fault_in,
-    shape_of,
-    text_of,
 )
 
 

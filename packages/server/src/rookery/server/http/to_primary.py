@@ -22,7 +22,7 @@ from rookery.server.boundary.domains import Domain, declaration_of, runs
 from rookery.server.farm.command_keys import CommandKey, KeyReused, command_key_scope
 from rookery.server.http.answers import site_of
 from rookery.server.http.bodies import KeptBody, Replayed, next_message, read_pieces
-from rookery.server.http.callers import find_bearer
+from rookery.server.http.callers import find_caller
 from rookery.server.http.faults import (
     RETRIED_AT_NEXT_PRIMARY,
     BadRequest,
@@ -273,8 +273,8 @@ async def _read_whole(scope: Scope, receive: Receive, site: Site) -> bytes:
 async def _find_sender(scope: Scope, site: Site) -> str:
     """The user that a token or a cookie is of; raises what the endpoint would, or BodyTooLarge."""
     if header(scope, b"authorization"):
-        bearer = await find_bearer(Request(scope), site.bearers)
-        return bearer.user.name if bearer else ""
+        caller = await find_caller(Request(scope), site.bearers)
+        return caller.user.name if caller else ""
     with contextlib.suppress(CookieRefused):
         cookie = cookie_in(header(scope, b"cookie"))
         if cookie and (user := site.cookies.open(cookie).data.user):
