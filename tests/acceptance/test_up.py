@@ -85,7 +85,9 @@ def test_a_worker_does_not_outlive_the_server_it_was_started_with(data: Path) ->
 def worker_pids(data: Path) -> set[int]:
     found = processes_of(data).items()
     return {
-        pid for pid, line in found if "cli.main worker" in line and "commands.local_worker" not in line
+        pid
+        for pid, line in found
+        if "cli.main worker" in line and "commands.local_worker" not in line
     }
 
 

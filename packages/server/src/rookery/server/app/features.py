@@ -23,7 +23,7 @@ from rookery.server.files.engine_files import NetStore
 from rookery.server.files.games import GameStore
 from rookery.server.files.worker_logs import LogStore
 from rookery.server.http.bodies import UploadPlaces
-from rookery.server.http.endpoint import Features
+from rookery.server.http.signatures import Features
 from rookery.server.http.turns import SearchPlaces
 from rookery.server.notify.outbox import Channels, Outbox, Subscriptions
 from rookery.server.people.accounts import Accounts
