@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
 from rookery.core.model.plan import Need, NeedWord
-from rookery.core.model.task import Results, contradiction
+from rookery.core.model.task import Provenance, Results, contradiction
 from rookery.core.stats.elo import estimate_elo
 from rookery.core.stats.outlook import fixed_games_left, sprt_games_left
 from rookery.core.stats.residuals import WorkerTest, judge_workers
@@ -43,6 +43,8 @@ class Report:
     results: Results
     batch: object | None = None
     in_parts: bool = False
+    provenance: Provenance | None = None
+    """How the latest games were played, if the worker says so."""
 
 
 @dataclass(frozen=True, slots=True)

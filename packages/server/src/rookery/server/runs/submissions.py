@@ -25,8 +25,7 @@ from rookery.server.farm.submission import (
     plan_submission,
 )
 from rookery.server.files.access import FileAccess
-from rookery.server.http.callers import find_tasks_at_play
-from rookery.server.people.bearers import Bearer
+from rookery.server.people.bearers import Caller
 from rookery.server.people.users import User
 from rookery.server.sources.submission_checks import (
     SubmissionLookup,
@@ -43,7 +42,7 @@ async def read_posted(site: Site, body: bytes) -> Submission:
     return await _aside(site, len(body) > LARGE_SUBMISSION, read_submission, body)
 
 
-async def submit_run(site: Site, asked: Submission, bearer: Bearer) -> v1.CreatedRun:
+async def submit_run(site: Site, asked: Submission, bearer: Caller) -> v1.CreatedRun:
     """Create a run, for a form or an API call. Raises WireFault, with all faults."""
     made = await prepare_run(site, asked, bearer)
     run, approver = made.run, _approver_of(site, bearer)
@@ -54,12 +53,12 @@ async def submit_run(site: Site, asked: Submission, bearer: Bearer) -> v1.Create
 
 async def list_machines_now(site: Site, viewer: str) -> tuple[Machine, ...]:
     """The machines that play runs visible to the viewer, and those that wait for work."""
-    playing = await find_tasks_at_play(site, viewer)
+    playing = await site.visible_runs.tasks_at_play(viewer)
     waiting = await site.fleet.views.waiting_machines()
     return (*(task.machine for task in playing), *waiting)
 
 
-def _approver_of(site: Site, bearer: Bearer) -> str:
+def _approver_of(site: Site, bearer: Caller) -> str:
     """The name of the approver of a new run. An approver's own run is approved at once, unless the
     settings require another approver."""
     own = bearer.actor.approver and not site.settings.cross_approval
@@ -125,7 +124,7 @@ class MadeRun:
 # Lookups are awaited; the rest is quick or done in a thread.
 
 
-async def prepare_run(site: Site, asked: Submission, bearer: Bearer) -> MadeRun:
+async def prepare_run(site: Site, asked: Submission, bearer: Caller) -> MadeRun:
     """Make a run for submission. Raises WireFault, with all faults."""
     lookup = _prepare_for(site, bearer)
     made = await _prepare(site, lookup, asked, bearer.user, is_uploaded=True)
@@ -136,7 +135,7 @@ async def prepare_run(site: Site, asked: Submission, bearer: Bearer) -> MadeRun:
 
 
 async def prepare_preview(
-    site: Site, asked: Submission, bearer: Bearer, *, ask_outside: bool = True
+    site: Site, asked: Submission, bearer: Caller, *, ask_outside: bool = True
 ) -> MadeRun:
     """Make a run for a preview: programs need not be uploaded, and sources are not fetched. Without
     `ask_outside` branches are not looked up either, for a form that is still being filled in."""
@@ -144,7 +143,7 @@ async def prepare_preview(
     return await _prepare(site, lookup, asked, bearer.user, ask_outside=ask_outside)
 
 
-def _prepare_for(site: Site, bearer: Bearer) -> SubmissionLookup:
+def _prepare_for(site: Site, bearer: Caller) -> SubmissionLookup:
     name = bearer.user.name
     granted = site.repositories.list_granted(name)
     return SubmissionLookup(

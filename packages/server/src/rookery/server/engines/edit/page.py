@@ -16,7 +16,6 @@ from starlette.routing import BaseRoute, Route
 from rookery.core.books import DEMO
 from rookery.core.boundary.errors import GateFull
 from rookery.core.model.engine import EngineRecord
-from rookery.core.model.run import RunFault
 from rookery.core.protocol.checks import list_faults
 from rookery.core.protocol.codec import WireFault
 from rookery.core.protocol.runs import read_submitted
@@ -36,8 +35,9 @@ from rookery.server.engines.edit.form import (
 from rookery.server.engines.engines import UnknownEngine
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.answers import site_of
-from rookery.server.http.callers import find_bearer, translated_errors
-from rookery.server.http.faults import Forbidden, HttpFault
+from rookery.server.http.callers import find_caller
+from rookery.server.http.error_table import REFUSALS, text_of
+from rookery.server.http.faults import Forbidden
 from rookery.server.http.form import ShownForm, Texts
 from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
 from rookery.server.http.scope import request_info_of, session_of
@@ -99,10 +99,9 @@ async def edit_engine(request: Request) -> Response:
     here, back = f"/engines/{quote(name)}/edit", f"/engines/{quote(name)}"
     if actor is None:
         return redirect_to(f"/login?next={quote(here)}")
-    with translated_errors():
-        if not site.privacy.may_see_engine(actor.name, name):
-            raise UnknownEngine(name=name)
-        record = await site.engines.by_name(name)
+    if not site.privacy.may_see_engine(actor.name, name):
+        raise UnknownEngine(name=name)
+    record = await site.engines.by_name(name)
     if not site.engines.may_write(actor, record):
         raise Forbidden("Only members of the engine's team and approvers can edit its record.")
     teams = tuple(dict.fromkeys((*_list_teams(request, actor), record.team)))
@@ -143,34 +142,25 @@ async def _put(
 ) -> Mapping[str, str]:
     """Write a record. Returns the errors by input."""
     try:
-        with translated_errors():
-            return await _put_checked(site, record, actor, replacing=before is not None)
-    except HttpFault as refused:
-        return {"": str(refused)}
-
-
-async def _put_checked(
-    site: Site, record: EngineRecord, actor: Actor, *, replacing: bool
-) -> Mapping[str, str]:
-    try:
-        await site.engines.put(record, actor, replacing=replacing)
+        await site.engines.put(record, actor, replacing=before is not None)
     except WireFault as fault:
         return FORM.place(list_faults(fault))
+    except REFUSALS as refused:
+        return {"": text_of(refused)}
     return {}
 
 
 async def _try(request: Request, view: EngineFormView, record: EngineRecord) -> Response:
     """Submit a trial: a few games of the engine against itself. Its run shows the outcome."""
     site, session = site_of(request), session_of(request.scope)
-    bearer = await find_bearer(request, site.bearers)
+    bearer = await find_caller(request, site.bearers)
     if bearer is None:
         return redirect_to("/login")
     fields = _make_trial(record, view.text("ref").strip(), view.text("nodes").strip())
     try:
-        with translated_errors():
-            made: CreatedRun = await submit_run(site, read_submitted(fields), bearer)
-    except (HttpFault, WireFault, RunFault) as refused:
-        return await _edit_again(request, view, record, str(refused))
+        made: CreatedRun = await submit_run(site, read_submitted(fields), bearer)
+    except REFUSALS as refused:
+        return await _edit_again(request, view, record, text_of(refused))
     except GateFull:
         return await _edit_again(request, view, record, BUSY)
     waits = " An approver has to approve it." if made.state == "pending" else ""

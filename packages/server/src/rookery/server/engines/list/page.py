@@ -31,8 +31,7 @@ from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.run_paces import NO_PACES, RunPaces, load_paces
 from rookery.server.farm.show.run_row import RunRow
 from rookery.server.http.answers import site_of
-from rookery.server.http.callers import translated_errors
-from rookery.server.http.faults import HttpFault
+from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.form import NUMBER, TICK, WHOLE, InputKind
 from rookery.server.http.pages.filters import read_search
 from rookery.server.http.pages.formatting import format_count
@@ -88,10 +87,9 @@ class EngineListView:
 @runs(Domain.THREAD, "records are in memory, rendered in a thread")
 async def engine_list(request: Request) -> Response:
     site, viewer = site_of(request), await viewer_of(request)
-    with translated_errors():
-        hidden = site.privacy.hidden(name_of(viewer))
-        records = [each for each in await site.engines.list() if each.name not in hidden]
-        active = await site.fleet.views.active()
+    hidden = site.privacy.hidden(name_of(viewer))
+    records = [each for each in await site.engines.list() if each.name not in hidden]
+    active = await site.fleet.views.active()
     playing = Counter(side for run in active for side in {each.engine for each in run.plan.sides})
     text = read_search(request.query_params)
     found = [each for each in records if text.casefold() in f"{each.name} {each.source}".casefold()]
@@ -172,14 +170,13 @@ class EngineView:
 async def engine_page(request: Request) -> Response:
     site, viewer = site_of(request), await viewer_of(request)
     now, show = site.clock.now(), partial(site.privacy.visible_part, viewer)
-    with translated_errors():
-        record = await find_engine(site, request, viewer)
-        name, active = record.name, await site.fleet.views.active()
-        versions = await site.engines.versions(name, name_of(viewer))
-        query = FinishedRunsQuery(
-            page_size=MOST_TESTS, engine=name, hidden=site.privacy.hidden(name_of(viewer))
-        )
-        finished = await site.reads.finished(query)
+    record = await find_engine(site, request, viewer)
+    name, active = record.name, await site.fleet.views.active()
+    versions = await site.engines.versions(name, name_of(viewer))
+    query = FinishedRunsQuery(
+        page_size=MOST_TESTS, engine=name, hidden=site.privacy.hidden(name_of(viewer))
+    )
+    finished = await site.reads.finished(query)
     present = [r for r in active if plays_engine(r, {name}) and _sees(site, viewer, r)]
     present = sorted(present, key=lambda run: run.created, reverse=True)[:MOST_TESTS]
     data = EngineData(
@@ -333,12 +330,11 @@ async def _command(request: Request, work: EngineCommand) -> Response:
     if actor is None:
         return redirect_to(f"/login?next={quote(here)}")
     try:
-        with translated_errors():
-            if not site.privacy.may_see_engine(actor.name, name):
-                raise UnknownEngine(name=name)
-            session.flash(await work(site, name, actor))
-    except HttpFault as refused:
-        session.flash(str(refused), "error")
+        if not site.privacy.may_see_engine(actor.name, name):
+            raise UnknownEngine(name=name)
+        session.flash(await work(site, name, actor))
+    except REFUSALS as refused:
+        session.flash(text_of(refused), "error")
     known = {record.name for record in await site.engines.list()}
     return redirect_to(here if name in known else HERE)
 

@@ -25,8 +25,7 @@ from rookery.server.farm.show.charts import WIDEST
 from rookery.server.farm.show.run_description import SCALES, describe_conditions, describe_question
 from rookery.server.farm.show.run_row import label_status
 from rookery.server.http.answers import site_of
-from rookery.server.http.callers import find_shown_run
-from rookery.server.http.faults import HttpFault
+from rookery.server.http.error_table import REFUSALS
 from rookery.server.http.form import NUMBER, DeclaredForm, Input, ShownForm, declare
 from rookery.server.http.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
 from rookery.server.http.pages.formatting import (
@@ -138,8 +137,8 @@ async def compare_page(request: Request) -> Response:
     other = None
     if texts["with"]:
         try:
-            other = await find_shown_run(site, read_run_id(texts["with"]), viewer)
-        except HttpFault:
+            other = await site.visible_runs.find_part(read_run_id(texts["with"]), viewer)
+        except REFUSALS:
             errors["with"] = "There is no such test."
     spec = read_bounds(run, texts, errors)
     data = CompareData(

@@ -24,8 +24,9 @@ from rookery.core.protocol.v1 import CreatedRun
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.files.engine_files import StoredProgram
 from rookery.server.http.answers import site_of
-from rookery.server.http.callers import find_bearer, find_shown_run
-from rookery.server.http.faults import Forbidden, HttpFault
+from rookery.server.http.callers import find_caller
+from rookery.server.http.error_table import REFUSALS, text_of
+from rookery.server.http.faults import Forbidden
 from rookery.server.http.form import ShownForm, Texts
 from rookery.server.http.pages.formatting import format_count
 from rookery.server.http.pages.page import (
@@ -35,7 +36,7 @@ from rookery.server.http.pages.page import (
     render_page_in_thread,
 )
 from rookery.server.http.scope import NEW_TEST_PATH, query_of, request_info_of, session_of
-from rookery.server.people.bearers import Bearer
+from rookery.server.people.bearers import Caller
 from rookery.server.runs.submissions import list_machines_now, prepare_preview, submit_run
 from rookery.server.runs.submit.form import (
     KEPT_BY_ENGINES,
@@ -57,7 +58,7 @@ GIVEN = ("new_tag", "base_tag", "new_binary", "base_binary")
 """Inputs that parameters of the address may fill in."""
 LONGEST_GIVEN = 200
 BUSY = "Too many branches are being looked up right now; try again in a moment."
-FAULTS = (WireFault, HttpFault, GateFull)
+FAULTS: tuple[type[Exception], ...] = (*REFUSALS, GateFull)
 """The errors that the use case raises for a form."""
 
 
@@ -165,10 +166,10 @@ async def preview_test(request: Request) -> Response:
 # Finds the submitter, and fills in the form for the first time.
 
 
-async def find_submitter(request: Request) -> Bearer | None:
+async def find_submitter(request: Request) -> Caller | None:
     """The logged-in user; None for a visitor."""
     return (
-        await find_bearer(request, site_of(request).bearers)
+        await find_caller(request, site_of(request).bearers)
         if session_of(request.scope).user
         else None
     )
@@ -180,14 +181,14 @@ def lead_to_login(request: Request) -> Response:
     return redirect_to(f"/login?next={quote(here)}")
 
 
-async def _begin(request: Request, bearer: Bearer) -> FormData:
+async def _begin(request: Request, bearer: Caller) -> FormData:
     """The form as it is first shown, filled in from another run if the address names one."""
     query = request.query_params
     origin = query.get("clone") or query.get("id") or query.get("spsa") or ""
     if not origin:
         texts = await _begin_empty(request, bearer, query.get("engine", STOCKFISH.name))
     else:
-        run = await find_shown_run(site_of(request), origin, bearer.actor)
+        run = await site_of(request).visible_runs.find_part(origin, bearer.actor)
         if query.get("spsa") and isinstance(run.kind, SpsaTuning):
             texts = spell_tuned(run, run.kind.tune)
         else:
@@ -198,7 +199,7 @@ async def _begin(request: Request, bearer: Bearer) -> FormData:
     return _apply_preset(data, preset)
 
 
-async def _switch_engine(request: Request, bearer: Bearer, texts: Texts) -> FormData:
+async def _switch_engine(request: Request, bearer: Caller, texts: Texts) -> FormData:
     """The form for another engine. What the test is about is kept."""
     begun = await _begin_empty(request, bearer, texts.get("new_engine", ""))
     kept = {name: texts[name] for name in KEPT_BY_ENGINES if texts.get(name)}
@@ -210,20 +211,20 @@ def _first_preset(record: EngineRecord) -> str:
     return list_presets(record)[0].name
 
 
-async def _begin_empty(request: Request, bearer: Bearer, engine: str) -> dict[str, str]:
+async def _begin_empty(request: Request, bearer: Caller, engine: str) -> dict[str, str]:
     record = _find_record(request, bearer, {"new_engine": engine})
     own = bearer.user.repositories.get(record.name, "")
     book = "UHO_Lichess_4852_v1.epd" if record.name == STOCKFISH.name else DEMO
     return begin_form(record, own, book)
 
 
-def _find_record(request: Request, bearer: Bearer, texts: Texts) -> EngineRecord:
+def _find_record(request: Request, bearer: Caller, texts: Texts) -> EngineRecord:
     """The chosen engine. One that the person may not see is treated as if it did not exist."""
     known = site_of(request).privacy.catalogue(bearer.user.name).engines
     return known.get(texts.get("new_engine", "")) or known[STOCKFISH.name]
 
 
-async def _gather(request: Request, bearer: Bearer, texts: Texts) -> FormData:
+async def _gather(request: Request, bearer: Caller, texts: Texts) -> FormData:
     """Load what the page offers to choose from, with a fixed number of queries."""
     site, name = site_of(request), bearer.user.name
     kept = [
@@ -241,7 +242,7 @@ async def _gather(request: Request, bearer: Bearer, texts: Texts) -> FormData:
     )
 
 
-async def _with_preset(request: Request, bearer: Bearer, texts: Texts, name: str) -> FormData:
+async def _with_preset(request: Request, bearer: Caller, texts: Texts, name: str) -> FormData:
     return _apply_preset(await _gather(request, bearer, texts), name)
 
 
@@ -262,7 +263,7 @@ def _read_texts(request: Request) -> dict[str, str]:
 # Submits the form, and shows each error beside its input.
 
 
-async def _submit(request: Request, bearer: Bearer, texts: Texts) -> Response:
+async def _submit(request: Request, bearer: Caller, texts: Texts) -> Response:
     made = await submit_texts(request, bearer, pin_commits(texts))
     if not isinstance(made, CreatedRun):
         return await show_again(request, bearer, texts, made, 422)
@@ -270,7 +271,7 @@ async def _submit(request: Request, bearer: Bearer, texts: Texts) -> Response:
 
 
 async def submit_texts(
-    request: Request, bearer: Bearer, texts: Texts
+    request: Request, bearer: Caller, texts: Texts
 ) -> CreatedRun | Mapping[str, str]:
     """Submit a form. Returns the new run, which the next page announces, or the errors by input."""
     try:
@@ -288,11 +289,11 @@ def _place_fault(fault: Exception, texts: Texts) -> Mapping[str, str]:
     """All errors by input; those that belong to none have an empty name."""
     if isinstance(fault, WireFault):
         return place_faults(list_faults(fault), texts.get("kind", ""))
-    return {"": BUSY if isinstance(fault, GateFull) else str(fault)}
+    return {"": BUSY if isinstance(fault, GateFull) else text_of(fault)}
 
 
 async def show_again(
-    request: Request, bearer: Bearer, texts: Texts, errors: Mapping[str, str], status: int
+    request: Request, bearer: Caller, texts: Texts, errors: Mapping[str, str], status: int
 ) -> Response:
     """The form as it was typed, with its errors."""
     data = replace(await _gather(request, bearer, texts), errors=errors)
@@ -300,7 +301,7 @@ async def show_again(
 
 
 async def _show_kept(
-    request: Request, bearer: Bearer, texts: Texts, said: str, status: int = 200
+    request: Request, bearer: Caller, texts: Texts, said: str, status: int = 200
 ) -> Response:
     """The form as it was typed, with a new token and a message beside its button."""
     return await _show(request, replace(await _gather(request, bearer, texts), said=said), status)
@@ -310,7 +311,7 @@ def _waits(created: CreatedRun) -> str:
     return " An approver has to approve it." if created.state == "pending" else ""
 
 
-async def _look(request: Request, bearer: Bearer, data: FormData, *, ask_outside: bool) -> FormData:
+async def _look(request: Request, bearer: Caller, data: FormData, *, ask_outside: bool) -> FormData:
     """The form with its preview, or with its errors."""
     site, texts = site_of(request), pin_commits(data.texts)
     try:
