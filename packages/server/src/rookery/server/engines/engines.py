@@ -27,7 +27,7 @@ from rookery.core.model.plan import Side, demands_of
 from rookery.core.model.run import Run, RunFault
 from rookery.core.model.tools import list_unreported
 from rookery.core.protocol.checks import Checks
-from rookery.core.protocol.codec import BadField, encode
+from rookery.core.protocol.codec import BadField, WireFault, encode
 from rookery.core.protocol.v1 import EngineVersion
 from rookery.server.db.table import Table
 from rookery.server.engines.source_rules import SourceRules
@@ -228,10 +228,7 @@ class Engines:
         """Stores a record and returns whether the engine is new; raises BadField, NotOfTeam or
         EngineInUse. If `replacing` is None, a stored record is replaced but a built-in one is not:
         EngineExists or BuiltIn is raised."""
-        checks = _check_record(record)
-        why = self.source_rules.objection(record.source) if record.source else ""
-        checks.require(not why, "source", why or "")
-        checks.settle()
+        Checks(self.find_faults(record)).settle()
         async with self._one_at_a_time:
             name, before = record.name, self._known.get(record.name)
             self._check_name(actor, record)
@@ -246,6 +243,13 @@ class Engines:
             for event in change_events(before, record, actor.name, now):
                 await self._audit.write(event)
         return before is None
+
+    def find_faults(self, record: EngineRecord) -> tuple[WireFault, ...]:
+        """What is wrong with a record, whoever writes it."""
+        checks = _check_record(record)
+        why = self.source_rules.objection(record.source) if record.source else ""
+        checks.require(not why, "source", why or "")
+        return tuple(checks.faults)
 
     def may_write(self, actor: Actor, record: EngineRecord) -> bool:
         """Whether the actor's teams allow them to change an engine."""

@@ -183,6 +183,14 @@ class ShownForm:
         return " ".join(text for name, text in self.errors.items() if name not in shown)
 
 
+Rules = Callable[[Mapping[str, Any]], Iterable[WireFault]]
+"""Finds what is wrong with the values of fields together."""
+
+
+def find_nothing(_values: Mapping[str, Any]) -> Iterable[WireFault]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class DeclaredForm:
     """The inputs of a form, by name and in the order of the page."""
@@ -214,9 +222,15 @@ class DeclaredForm:
     def read(self, kind: type[T], texts: Texts) -> ReadForm[T]:
         return self.read_parsed(kind, self.parse(texts))
 
-    def read_parsed(self, kind: type[T], parsed: ParsedForm) -> ReadForm[T]:
+    def read_parsed(
+        self, kind: type[T], parsed: ParsedForm, rules: Rules = find_nothing
+    ) -> ReadForm[T]:
+        """The value, or all errors: of texts, of values, and of the rules for the values that are
+        right."""
         checks = Checks(parsed.faults)
         values = read_fields(kind, parsed.fields, checks)
+        for fault in rules(values):
+            checks.add(fault)
         errors = self.place(checks.faults)
         return ReadForm(None, errors) if errors else ReadForm(kind(**values))
 

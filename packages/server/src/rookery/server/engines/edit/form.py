@@ -1,11 +1,12 @@
 """The form of an engine's record. Each input has the name of its field."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
 from rookery.core.model.engine import EngineRecord, ToolRecord
+from rookery.core.protocol.codec import WireFault
 from rookery.server.http.form import (
     CHOICE,
     DIGITS,
@@ -18,13 +19,14 @@ from rookery.server.http.form import (
     DeclaredForm,
     Input,
     InputKind,
-    ParsedForm,
     ReadForm,
     Texts,
     declare,
+    find_nothing,
     list_lines,
 )
 
+CheckRecord = Callable[[EngineRecord], Iterable[WireFault]]
 BLANK_PRESETS = 2
 MOST_PRESETS = 40
 CODE = {"class": "code-text"}
@@ -153,22 +155,26 @@ TRIAL = declare(
     ),
 )
 INPUTS = declare(*(each for group in GROUPS for each in group.inputs))
-FORM = DeclaredForm(INPUTS, {"presets": "presets"}, keeps_empty=True)
+PRESETS = declare(
+    *(
+        each
+        for number in range(MOST_PRESETS)
+        for each in (
+            Input(f"preset.{number}.name", "Name", more={"maxlength": 100}),
+            Input(f"preset.{number}.settings", "Settings", VARIABLES, more=CODE),
+        )
+    )
+)
+FORM = DeclaredForm({**INPUTS, **PRESETS}, {"presets": "presets"}, keeps_empty=True)
 
 
-def list_shown_inputs(texts: Texts, teams: Iterable[str], *, is_new: bool) -> dict[str, Input]:
-    """The inputs on the page: those of a record, of its presets and of a trial. The name of an
-    engine never changes."""
+def list_shown_inputs(teams: Iterable[str], *, is_new: bool) -> dict[str, Input]:
+    """The inputs on the page: those of a record and of a trial. The name of an engine never
+    changes."""
     choices = tuple((name, name or "everybody's") for name in teams)
     name = INPUTS["name"] if is_new else Input("name", "Name", more={"readonly": True})
-    presets = (each for number in range(count_presets(texts)) for each in _preset(number))
     own = declare(name, replace(INPUTS["team"], options=choices), Input("presets", "Presets"))
-    return {**INPUTS, **own, **declare(*presets), **TRIAL}
-
-
-def _preset(number: int) -> Iterator[Input]:
-    yield Input(f"preset.{number}.name", "Name", more={"maxlength": 100})
-    yield Input(f"preset.{number}.settings", "Settings", VARIABLES, more=CODE)
+    return {**FORM.inputs, **own, **TRIAL}
 
 
 # From a record to texts.
@@ -177,33 +183,31 @@ def _preset(number: int) -> Iterator[Input]:
 def spell_record(record: EngineRecord) -> dict[str, str]:
     """The texts of all inputs, presets included."""
     values: dict[str, Any] = {name: attrgetter(name)(record) for name in INPUTS}
-    texts = dict.fromkeys(INPUTS, "") | FORM.spell(values)
     for number, preset in enumerate(record.presets):
-        texts[f"preset.{number}.name"] = preset.name
-        texts[f"preset.{number}.settings"] = _spell_variables(preset.settings)
-    return texts
+        values |= {f"preset.{number}.name": preset.name}
+        values |= {f"preset.{number}.settings": preset.settings}
+    return dict.fromkeys(INPUTS, "") | FORM.spell(values)
 
 
 # From texts to a record.
 
 
-def read_record(texts: Texts) -> ReadForm[EngineRecord]:
+def read_record(texts: Texts, check: CheckRecord = find_nothing) -> ReadForm[EngineRecord]:
+    """Read a record, or all that is wrong with it, also by rules of the site."""
     parsed = FORM.parse(texts)
-    _read_presets(texts, parsed)
-    return FORM.read_parsed(EngineRecord, parsed)
+    parsed.fields["presets"] = list(_list_presets(parsed.fields.pop("preset")))
+
+    def find_faults(values: Mapping[str, Any]) -> Iterable[WireFault]:
+        return check(EngineRecord(**{"name": "unnamed", **values}))
+
+    return FORM.read_parsed(EngineRecord, parsed, find_faults)
 
 
-def _read_presets(texts: Texts, parsed: ParsedForm) -> None:
-    """Read the presets. A row without a name is a preset that was removed."""
-    rows = parsed.fields["presets"] = []
+def _list_presets(typed: Mapping[str, Any]) -> Iterator[dict[str, object]]:
+    """The presets. A row without a name is a preset that was removed."""
     for number in range(MOST_PRESETS):
-        name = texts.get(f"preset.{number}.name", "").strip()
-        try:
-            if name:
-                settings = PAIRS.read(texts.get(f"preset.{number}.settings", ""))
-                rows.append({"name": name, "settings": settings})
-        except ValueError as wrong:
-            parsed.errors["presets"] = f"{name}: {wrong}"
+        if name := typed[f"{number}.name"]:
+            yield {"name": name, "settings": typed.get(f"{number}.settings", {})}
 
 
 def count_presets(texts: Texts) -> int:

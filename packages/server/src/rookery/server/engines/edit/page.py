@@ -70,7 +70,7 @@ class EngineFormView:
 
     @property
     def form(self) -> ShownForm:
-        shown = list_shown_inputs(self.texts, self.teams, is_new=self.is_new)
+        shown = list_shown_inputs(self.teams, is_new=self.is_new)
         return ShownForm(shown, self.texts, self.errors)
 
     def text(self, name: str) -> str:
@@ -124,7 +124,7 @@ async def _save(
 ) -> Response:
     """Write the record as the JSON API does, and submit its trial if one was asked for."""
     site, session = site_of(request), session_of(request.scope)
-    read = read_record(view.texts)
+    read = read_record(view.texts, site.engines.find_faults)
     if read.value is None:
         return await _show(request, replace(view, errors=read.errors), 422)
     # The form has no input for this field.
