@@ -7,7 +7,8 @@ from msgspec import UNSET, Raw
 
 from rookery.core.protocol import worker_answers
 from rookery.core.protocol.codec import MissingField, encode, encode_timed
-from rookery.core.protocol.runs import TASK_ARGS, SprtTask, fold, list_given
+from rookery.core.protocol.kinds.sprt import SprtTask
+from rookery.core.protocol.runs import TASK_ARGS, fold, list_given
 from rookery.core.protocol.worker_answers import (
     AliveAnswer,
     EndAnswer,

@@ -22,8 +22,8 @@ from rookery.core.model.machine import Machine
 from rookery.core.model.plan import Plan, Side
 from rookery.core.model.run import Run, Status, create
 from rookery.core.model.task import NOTHING, PlayedBatch, Results, Tally, Task
-from rookery.core.stats.sprt import Sprt, Verdict
-from rookery.core.stats.spsa import TuneBatch, new_tune
+from rookery.core.stats.sprt import Sprt
+from rookery.core.stats.spsa import TuneBatch, new_tune, perturb
 from rookery.demo.invented_play import draw_many_pairs
 from rookery.demo.seeding_notes import invent_failure, invent_repeated_failures
 from rookery.demo.seeding_pace import PlayedPace, draw_pace
@@ -158,7 +158,7 @@ class FarmSeed:
         engine = self.chance.choice(ENGINES)
         branch = self.branches[engine]
         head = with_fields(branch[-1], tag="master")
-        if isinstance(kind, Fixed) and len(branch) > 1:
+        if kind.compares and kind.hypotheses is None and len(branch) > 1:
             return head, with_fields(self.chance.choice(branch[-9:-1]), tag="release")
         tag, message = self.chance.choice(read_ideas())
         tag = tag if self.chance.random() < 0.6 else f"{tag}{self.chance.randint(2, 9)}"
@@ -200,7 +200,7 @@ class FarmSeed:
         players = self.chance.sample(self._machines, min(len(self._machines), 60))
         changes = self._play_tasks(run, players, draw_pace(self.chance, run, most, self.now), most)
         played = changes.runs[0]
-        flag = played.kind.flag(played.tally.results)
+        flag = played.kind.outcome(played.tally.results).flag
         status = replace(played.status, finished=True, flag=flag)
         tally = replace(played.tally, workers=0, cores=0, committed=played.tally.results.games)
         ended = replace(played, status=status, tally=tally)
@@ -232,7 +232,7 @@ class FarmSeed:
 
     def _merge(self, run: Run) -> None:
         """Makes a test that passed the new head of its engine's main branch."""
-        if isinstance(run.kind, SprtTest) and run.kind.state.verdict is Verdict.ACCEPTED:
+        if run.kind.hypotheses is not None and run.kind.outcome(run.tally.results).is_pass:
             side = run.plan.sides[0]
             self.branches[side.engine].append(side)
 
@@ -335,12 +335,12 @@ class FarmSeed:
         return players[number % len(players)] if players else invent_machine(self.chance, number)
 
     def _judge(self, kind: Kind, total: Results, results: Results) -> Kind:
-        if not isinstance(kind, SpsaTuning):
+        if kind.tune is None:
             return kind.with_report(total, None, Report(results)).kind
         ticket = []
         batches = []
         for _ in range(max(1, results.games // 16)):
-            drawn = kind.perturbed(self.chance.randbytes(1)).issued
+            drawn = perturb(kind.tune, self.chance.randbytes(1)).issued
             won = self.chance.randint(3, 9)
             ticket.append(drawn)
             batches.append(TuneBatch(16, won, 12 - won, drawn.signature))

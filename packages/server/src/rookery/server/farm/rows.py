@@ -7,6 +7,7 @@ the queries in sql/queries/fleet.sql.
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
+from rookery.core.model.kinds import KINDS, Kind, StoredParts
 from rookery.core.model.machine import Machine, long_name
 from rookery.core.model.plan import Demands, Plan
 from rookery.core.model.run import DecidedBy, Run, Status
@@ -15,15 +16,7 @@ from rookery.core.model.timecontrol import base_seconds
 from rookery.core.stats.residuals import Colour
 from rookery.core.stats.sprt import Flag
 from rookery.server.db.pool import clean
-from rookery.server.farm.columns import (
-    Json,
-    Parts,
-    join_kind,
-    part_columns,
-    split_kind,
-    ticket_of,
-    ticket_text,
-)
+from rookery.server.farm.columns import Json, part_columns, ticket_of, ticket_text
 from rookery.server.farm.packing import array_text
 from rookery.server.farm.read_values import Contribution, Grouping, WorkerResults
 from rookery.server.farm.rules.answers import ChartPoint, MachineBlock, MachineHistory
@@ -46,13 +39,10 @@ _MACHINE: Json[Machine] = Json(Machine)
 
 def all_run_columns(run: Run, sequence: int, closed_below: int) -> Columns:
     """All columns of a run."""
-    parts = split_kind(run.kind)
-    return (
-        fixed_run_columns(run, parts) + changing_run_columns(run, parts, sequence, closed_below)[1:]
-    )
+    return fixed_run_columns(run) + changing_run_columns(run, sequence, closed_below)[1:]
 
 
-def fixed_run_columns(run: Run, parts: Parts) -> Columns:
+def fixed_run_columns(run: Run) -> Columns:
     """The columns that are fixed when a run is created; only a modification by somebody changes
     them."""
     return (
@@ -63,21 +53,21 @@ def fixed_run_columns(run: Run, parts: Parts) -> Columns:
         base_seconds(run.plan.time_control),
         _PLAN.text(run.plan),
         _DEMANDS.text(run.demands),
-        parts.name,
-        part_columns(parts.name).rules.text(parts.rules),
+        run.kind.name,
+        part_columns(run.kind.name).rules.text(run.kind.parts.rules),
         run.reference_nps,
         run.rescheduled_from,
     )
 
 
-def changing_run_columns(run: Run, parts: Parts, sequence: int, closed_below: int) -> Columns:
+def changing_run_columns(run: Run, sequence: int, closed_below: int) -> Columns:
     """The id of a run, and the columns that change with its state."""
     status, tally = run.status, run.tally
     return (
         run.id,
         run.updated,
         sequence,
-        part_columns(parts.name).progress.text(parts.progress),
+        part_columns(run.kind.name).progress.text(run.kind.parts.progress),
         clean(status.approver),
         status.finished,
         status.failed,
@@ -97,16 +87,15 @@ def changing_run_columns(run: Run, parts: Parts, sequence: int, closed_below: in
     )
 
 
-def history_of(parts: Parts, known: int = 0) -> Iterator[tuple[int, str]]:
+def history_of(kind: Kind, known: int = 0) -> Iterator[tuple[int, str]]:
     """The entries of a kind's trail with their positions, from position `known` on."""
-    entry = part_columns(parts.name).entry
-    return ((place, entry.text(parts.trail[place])) for place in range(known, len(parts.trail)))
+    entry, trail = part_columns(kind.name).entry, kind.parts.trail
+    return ((place, entry.text(trail[place])) for place in range(known, len(trail)))
 
 
 def run_of(row: Row, history: Iterable[str] = ()) -> Run:
     columns = part_columns(row["kind"])
-    kind = join_kind(
-        row["kind"],
+    parts = StoredParts(
         columns.rules.value(row["rules"]),
         columns.progress.value(row["progress"]),
         tuple(map(columns.entry.value, history)),
@@ -114,7 +103,7 @@ def run_of(row: Row, history: Iterable[str] = ()) -> Run:
     return Run(
         id=row["id"],
         plan=_PLAN.value(row["plan"]),
-        kind=kind,
+        kind=KINDS[row["kind"]].joined(parts),
         demands=_DEMANDS.value(row["demands"]),
         created=row["created"],
         updated=row["updated"],

@@ -10,7 +10,6 @@ from rookery.core.boundary.offload import Threads
 from rookery.core.model.bounds import IdPrefix, RunId
 from rookery.core.model.engine import EngineRecord
 from rookery.core.model.events import run_name
-from rookery.core.model.kinds import SprtTest, SpsaTuning
 from rookery.core.model.plan import Side
 from rookery.core.model.run import Run
 from rookery.core.protocol import v1
@@ -136,7 +135,7 @@ def make_summary(run: Run) -> v1.RunSummary:
         workers=tally.workers,
         cores=tally.cores,
         results=tally.results,
-        llr=to_finite(kind.state.llr) if isinstance(kind, SprtTest) else UNSET,
+        llr=UNSET if kind.llr is None else to_finite(kind.llr),
         decided_by=status.decided_by or UNSET,
         info=plan.info,
     )
@@ -170,6 +169,6 @@ def _record(side: Side) -> EngineRecord | UnsetType:
 
 def _elo(run: Run) -> FixedElo | UnsetType:
     results = run.tally.results
-    if isinstance(run.kind, SpsaTuning) or not results.games:
+    if not (run.kind.compares and results.games):
         return UNSET
     return fixed_elo(results.pentanomial)

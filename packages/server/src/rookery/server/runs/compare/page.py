@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from rookery.core.model.kinds import SprtTest
 from rookery.core.model.run import Run
 from rookery.core.stats.numbers import Z95, StatisticsFault, cdf
 from rookery.core.stats.sprt import EloModel, Sprt
@@ -20,8 +19,10 @@ from rookery.server.engines.privacy import name_of
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.show.charts import WIDEST
-from rookery.server.farm.show.run_description import SCALES, describe_conditions, describe_question
+from rookery.server.farm.show.kinds import page_of
+from rookery.server.farm.show.kinds.kind_page import WIDEST
+from rookery.server.farm.show.run_description import describe_conditions, describe_question
+from rookery.server.farm.show.run_parts import SCALES
 from rookery.server.farm.show.run_row import label_status
 from rookery.server.http.answers import site_of
 from rookery.server.http.error_table import REFUSALS
@@ -179,7 +180,7 @@ def read_bounds(run: Run, texts: Mapping[str, str], errors: dict[str, str]) -> S
     low, high = found["elo0"], found["elo1"]
     if low is None or high is None:
         return None
-    own = run.kind.spec if isinstance(run.kind, SprtTest) else Sprt(0.0, 2.0)
+    own = run.kind.hypotheses or Sprt(0.0, 2.0)
     model = next((each for each in MODELS if each.value == texts["model"]), MODELS[0])
     try:
         return Sprt(low, high, model, own.alpha, own.beta)
@@ -284,9 +285,8 @@ def _show_los(run: Run) -> str:
 
 
 def _show_llr(run: Run) -> str:
-    if not isinstance(run.kind, SprtTest):
-        return DASH
-    return format_llr(run.kind.state.llr, run.kind.spec.lower, run.kind.spec.upper)
+    bar = page_of(run.kind).draw_bar(None)
+    return DASH if bar is None else bar.text
 
 
 def _show_draws(run: Run) -> str:

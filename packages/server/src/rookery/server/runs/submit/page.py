@@ -15,15 +15,14 @@ from starlette.routing import BaseRoute, Route
 
 from rookery.core.books import DEMO
 from rookery.core.model.engine import STOCKFISH, EngineRecord, PresetRecord
-from rookery.core.model.kinds import SpsaTuning
 from rookery.core.model.presets import find_preset, list_presets
 from rookery.core.protocol.v1 import CreatedRun
 from rookery.server.boundary.domains import Domain, runs
+from rookery.server.farm.show.kinds import FORM_PAGES
 from rookery.server.files.engine_files import StoredProgram
 from rookery.server.http.answers import site_of
 from rookery.server.http.callers import find_caller
 from rookery.server.http.faults import Forbidden
-from rookery.server.http.pages.formatting import format_count
 from rookery.server.http.pages.page import (
     redirect_to,
     render_fragment,
@@ -110,6 +109,11 @@ class SubmitView:
         return next((name for name in INPUTS if name in self.form.errors), "")
 
     @property
+    def kinds(self) -> list[tuple[str, str]]:
+        """The kinds of test with their labels."""
+        return [(name, page.form.label) for name, page in FORM_PAGES.items()]
+
+    @property
     def engine_choices(self) -> list[tuple[str, str]]:
         return [(name, name) for name in self.form.engines]
 
@@ -190,7 +194,7 @@ async def _begin(request: Request, bearer: Caller) -> FormData:
         texts = await _begin_empty(request, bearer, query.get("engine", STOCKFISH.name))
     else:
         run = await site_of(request).visible_runs.find_part(origin, bearer.actor)
-        if query.get("spsa") and isinstance(run.kind, SpsaTuning):
+        if query.get("spsa") and run.kind.tune is not None:
             texts = spell_tuned(run, run.kind.tune)
         else:
             texts = {**spell_run(run), "rescheduled_from": run.id}
@@ -366,22 +370,13 @@ def _make_choice(preset: PresetRecord, data: FormData) -> PresetChoice:
     )
 
 
-def _format_whole(text: str) -> str:
-    return format_count(int(text)) if text.isdecimal() else text
-
-
 def _summarise(texts: Texts) -> str:
     """A preset in a few words: 10+0.1, 8 threads, [0, 2]."""
     parts = [texts.get("tc", "")]
     if texts.get("threads", "1") != "1":
         parts.append(f"{texts['threads']} threads")
-    match texts.get("kind"):
-        case "sprt" if "sprt.elo0" in texts:
-            parts.append(f"[{texts['sprt.elo0']}, {texts['sprt.elo1']}]")
-        case "spsa":
-            parts.append("tune")
-        case "games" if texts.get("num_games"):
-            parts.append(f"{_format_whole(texts['num_games'])} games")
+    if page := FORM_PAGES.get(texts.get("kind", "")):
+        parts.append(page.summarise_fields(texts))
     return ", ".join(filter(None, parts))
 
 

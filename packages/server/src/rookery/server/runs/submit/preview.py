@@ -19,7 +19,8 @@ from rookery.server.farm.rules.review import (
     is_built,
     review_submission,
 )
-from rookery.server.farm.show.run_description import SCALES, describe_run
+from rookery.server.farm.show.run_description import describe_run
+from rookery.server.farm.show.run_parts import SCALES
 from rookery.server.http.pages.formatting import (
     format_count,
     format_decimal,
