@@ -106,14 +106,14 @@ def plays(run: Run, engines: Collection[str]) -> bool:
 def searched_words(run: Run) -> str:
     """The text of a run that searches look in."""
     out = run.status.approved or run.tally.tasks > 0
-    tags = [side.tag for side in run.plan.sides[:2]]
+    tags = [side.tag for side in run.plan.sides]
     engines = [side.engine for side in run.plan.sides]
     return " ".join((run.plan.owner, *engines, *tags, run.plan.info if out else ""))
 
 
 def begins_commit(run: Run, text: str) -> bool:
     out = run.status.approved or run.tally.tasks > 0
-    sides = run.plan.sides[:2]
+    sides = run.plan.sides
     begun = any(side.commit.startswith(text.lower()) for side in sides)
     return out and begun and may_begin_commit(text)
 

@@ -163,7 +163,7 @@ def test_our_worker_reads_a_foreign_servers_task() -> None:
     args = list_given(TASK_ARGS.read(bytes(read.run.args)))
     assert args["sprt"] == SprtTask(batch_size=4)
     plan = fold(args)
-    assert (plan.book_depth, plan.sides[0].signature) == (8, "2050811")
+    assert (plan.book_depth, plan.new.signature) == (8, "2050811")
 
 
 @pytest.mark.parametrize("name", ["tc", "resolved_base", "new_signature", "book"])

@@ -233,7 +233,7 @@ class FarmSeed:
     def _merge(self, run: Run) -> None:
         """Makes a test that passed the new head of its engine's main branch."""
         if run.kind.hypotheses is not None and run.kind.outcome(run.tally.results).is_pass:
-            side = run.plan.sides[0]
+            side = run.plan.new
             self.branches[side.engine].append(side)
 
     def _play_run(self, run: Run, machines: Sequence[Machine]) -> Changes:
@@ -374,7 +374,7 @@ class FarmSeed:
             run,
             run.plan.owner,
             run.created,
-            run.plan.info or run.plan.sides[0].message,
+            run.plan.info or run.plan.new.message,
         )
 
     def _approve(self, run: Run) -> Event:

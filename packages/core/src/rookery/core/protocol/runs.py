@@ -50,10 +50,10 @@ del SIDE_KEYS["base"]["base_tc"]  # fishtest's `tc` is the base's
 
 
 def flatten(plan: Plan) -> dict[str, Any]:
-    """The arguments of a run of two sides under their flat keys."""
-    new, base = plan.sides[:2]
+    """The arguments of a run under their flat keys."""
+    new, base = plan.sides
     flat = dict(_list_values(plan, PLAN_KEYS))
-    for prefix, side in zip(PREFIXES, (new, base), strict=True):
+    for prefix, side in zip(PREFIXES, plan.sides, strict=True):
         flat |= _list_values(side, SIDE_KEYS[prefix])
         if side.uci:
             flat[f"{prefix}_uci"] = dict(side.uci)
@@ -82,9 +82,9 @@ def fold(flat: Mapping[str, Any], usual: Side = USUAL) -> Plan:
     """The arguments of a run from their flat keys; missing ones are taken from `usual`."""
     given = {info.name: flat[key] for key, info in PLAN_KEYS.items() if key in flat}
     given |= {"book_depth": _parse_depth(flat.get("book_depth", 8))}
-    sides = tuple(_fold_side(flat, prefix, usual) for prefix in PREFIXES)
+    new, base = (_fold_side(flat, prefix, usual) for prefix in PREFIXES)
     unsaid: dict[str, Any] = {"games": 0, "owner": ""}
-    return Plan(sides=sides, **unsaid | given)
+    return Plan(sides=(new, base), **unsaid | given)
 
 
 def _fold_side(flat: Mapping[str, Any], prefix: str, usual: Side) -> Side:

@@ -46,7 +46,7 @@ def describe_run(run: Run) -> Document | None:
         return None
     if not (run.status.approved or run.tally.tasks):
         run = without_sources(run)
-    new, outcome = run.plan.sides[0], find_outcome(run)
+    new, outcome = run.plan.new, find_outcome(run)
     return Document(
         key=f"{RUN_PREFIX}{run.id}",
         kind=PassageKind.RUN,
@@ -66,12 +66,11 @@ def describe_run(run: Run) -> Document | None:
 
 
 def _paragraphs(run: Run, outcome: str) -> Iterator[str]:
-    plan, (new, *others) = run.plan, run.plan.sides
+    plan, (new, base) = run.plan, run.plan.sides
     yield plan.info
     if new.message not in plan.info:
         yield new.message
-    against = ", ".join(f"{side.engine} {side.tag}" for side in others)
-    yield f"{new.engine} {new.tag} against {against}." if against else f"{new.engine} {new.tag}."
+    yield f"{new.engine} {new.tag} against {base.engine} {base.tag}."
     yield " ".join(_conditions(run, outcome))
 
 

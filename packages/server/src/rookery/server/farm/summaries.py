@@ -21,7 +21,7 @@ def summary(run: Run, style: SummaryStyle) -> str:
 def conditions(run: Run) -> str:
     """The conditions of games, such as `10.0+0.10s Threads=1 Hash=16MB`; for both sides if they
     differ."""
-    new, base = (_side(run, side) for side in run.plan.sides[:2])
+    new, base = (_side(run, side) for side in run.plan.sides)
     return new if new == base else f"{new} vs {base}"
 
 

@@ -125,8 +125,8 @@ def make_summary(run: Run) -> v1.RunSummary:
         approver=status.approver,
         created=run.created,
         updated=run.updated,
-        new_tag=plan.sides[0].tag,
-        base_tag=plan.sides[1].tag,
+        new_tag=plan.new.tag,
+        base_tag=plan.base.tag,
         tc=plan.tc,
         threads=plan.threads,
         priority=plan.priority,
@@ -157,8 +157,8 @@ def make_details(run: Run, speed: RunSpeed) -> v1.RunDetails:
         elo=_elo(run),
         live_elo=live_elo_of(run) or UNSET,
         rescheduled_from=run.rescheduled_from or UNSET,
-        new_record=_record(run.plan.sides[0]),
-        base_record=_record(run.plan.sides[1]),
+        new_record=_record(run.plan.new),
+        base_record=_record(run.plan.base),
         records=records_digest(run),
     )
 

@@ -98,7 +98,7 @@ class SubmissionLookup:
 
     async def check_binaries(self, run: Run) -> None:
         """Raises WireFault unless every program was uploaded."""
-        for prefix, side in zip(PREFIXES, run.plan.sides, strict=False):
+        for prefix, side in zip(PREFIXES, run.plan.sides, strict=True):
             if side.binary:
                 known = await self.programs.rows.get(side.binary) is not None
                 key = side_key("binary", prefix)

@@ -79,8 +79,8 @@ def _about(
 
 
 def _describe(run: Run, kind: NotificationKind, actor: str, message: str) -> Notification:
-    first, second = run.plan.sides[0], run.plan.sides[-1]
-    title = f"{first.tag} against {second.tag}" if first.tag != second.tag else first.tag
+    new, base = run.plan.sides
+    title = f"{new.tag} against {base.tag}" if new.tag != base.tag else new.tag
     return Notification(
         at=run.updated, kind=kind, actor=actor, run=run.id, title=title, message=message[:_LONGEST]
     )

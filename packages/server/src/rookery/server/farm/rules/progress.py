@@ -125,7 +125,7 @@ def time_class_of(run: Run) -> str:
 
 def summarise_test(run: Run, engine: str) -> CommitTest | None:
     """The result of a finished run as a comparison of an engine's commits; None if it is none."""
-    new, base = run.plan.sides[:2]
+    new, base = run.plan.sides
     results, kind = run.tally.results, run.kind
     of_engine = {side.engine for side in run.plan.sides} == {engine}
     built = not (new.binary or base.binary)

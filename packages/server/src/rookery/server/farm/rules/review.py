@@ -125,7 +125,7 @@ def is_built(side: Side, record: EngineRecord) -> bool:
 def _review_sides(run: Run, record: EngineRecord) -> Iterator[Hint]:
     if not run.kind.compares:
         return
-    new, base = run.plan.sides[:2]
+    new, base = run.plan.sides
     if _what_plays(run.plan, new) == _what_plays(run.plan, base):
         yield _review_twins(run)
     elif base.tag not in _name_main(record) and not base.binary:
@@ -175,7 +175,7 @@ def _review_share(plan: Plan) -> Iterator[Hint]:
 
 
 def _review_options(run: Run) -> Iterator[Hint]:
-    new, base = run.plan.sides[:2]
+    new, base = run.plan.sides
     ours, theirs = _read_options(new), _read_options(base)
     differing = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
     for name in ("Hash", "Threads"):
@@ -272,7 +272,7 @@ def _has_bounds(known: Sprt, spec: Sprt) -> bool:
 
 
 def _review_bench(run: Run, sources: SourceFacts | None) -> Iterator[Hint]:
-    new, base = run.plan.sides[:2]
+    new, base = run.plan.sides
     if not run.kind.compares:
         return
     told = (sources.message_bench, sources.base_message_bench) if sources else ("", "")
@@ -299,7 +299,7 @@ def _review_person(run: Run, facts: ReviewFacts) -> Iterator[Hint]:
 
 def _review_unread(run: Run, record: EngineRecord) -> Iterator[Hint]:
     """The hint that sources are unread; not for finished runs, whose sources nobody will read."""
-    built = all(is_built(side, record) for side in run.plan.sides[:2])
+    built = all(is_built(side, record) for side in run.plan.sides)
     if built and not run.status.finished:
         yield UNREAD
 

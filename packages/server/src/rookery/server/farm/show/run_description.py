@@ -24,7 +24,7 @@ LONGEST_OPTIONS = 60
 
 def name_sides(run: Run) -> tuple[str, str]:
     """Names that distinguish the sides. The second is empty for a tune, which has one side."""
-    new, base = run.plan.sides[:2]
+    new, base = run.plan.sides
     if not run.kind.compares:
         return new.tag, ""
     if new.engine != base.engine:
@@ -98,7 +98,7 @@ def _name(side: Side) -> str:
 
 def find_diff_address(run: Run) -> str:
     """The address of the tested change at its host, or an empty text."""
-    new, base = run.plan.sides[:2]
+    new, base = run.plan.sides
     if new.commit == base.commit or not new.repository.startswith(GITHUB):
         return ""
     if new.repository == base.repository:
@@ -114,7 +114,7 @@ def link_difference(run: Run) -> str:
 
 def _has_sources(run: Run) -> bool:
     """Whether both sides are built from sources that may differ."""
-    new, base = run.plan.sides[:2]
+    new, base = run.plan.sides
     built = all(
         side.repository and side.commit.strip("0") and not side.binary for side in (new, base)
     )
@@ -127,10 +127,10 @@ def list_settings(run: Run) -> tuple[NamedValue, ...]:
 
 def _terms(run: Run) -> Iterator[NamedValue]:
     plan = run.plan
-    for title, side in zip(("New", "Base"), plan.sides[:2], strict=True):
+    for title, side in zip(("New", "Base"), plan.sides, strict=True):
         yield from _side(title, side)
     yield NamedValue("Time control", format_time_control(plan.time_control))
-    for title, side in zip(("new", "base"), plan.sides[:2], strict=True):
+    for title, side in zip(("new", "base"), plan.sides, strict=True):
         if side.tc is not None:
             yield NamedValue(f"Time control, {title}", format_time_control(parse(side.tc)))
     yield NamedValue("Threads", " and ".join(dict.fromkeys(_threads(plan))))
@@ -181,7 +181,7 @@ def _source(side: Side) -> str:
 
 
 def _threads(plan: Plan) -> Iterator[str]:
-    for side in plan.sides[:2]:
+    for side in plan.sides:
         yield str(plan.side_threads(side))
 
 

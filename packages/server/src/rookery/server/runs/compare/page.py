@@ -148,7 +148,7 @@ async def _find_related(site: Site, run: Run, viewer: Actor | None) -> tuple[Run
         page_size=LOOKED_THROUGH,
         owner=run.plan.owner,
         engine=run.plan.engine,
-        text=run.plan.sides[0].tag,
+        text=run.plan.new.tag,
         hidden=hidden,
     )
     at_play = [each for each in await site.fleet.views.active() if not plays_engine(each, hidden)]
@@ -159,7 +159,7 @@ async def _find_related(site: Site, run: Run, viewer: Actor | None) -> tuple[Run
 
 def is_related(run: Run, other: Run) -> bool:
     """Whether two runs test the same branch of a person or the same commit of an engine."""
-    ours, theirs = run.plan.sides[0], other.plan.sides[0]
+    ours, theirs = run.plan.new, other.plan.new
     same_branch = (run.plan.owner, ours.tag) == (other.plan.owner, theirs.tag)
     same_commit = bool(ours.commit.strip("0")) and ours.commit == theirs.commit
     return ours.engine == theirs.engine and (same_branch or same_commit)
@@ -218,7 +218,7 @@ def _propose(run: Run, other: Run) -> ProposedRun:
         state = f"{state} after {format_plural(games, 'game')}"
     return ProposedRun(
         address=f"/runs/{run.id}/compare?with={other.id}",
-        name=other.plan.sides[0].tag,
+        name=other.plan.new.tag,
         words=f"{describe_question(other)}, {describe_conditions(other)}, {state}",
     )
 

@@ -77,12 +77,12 @@ def cut_bench(message: str) -> str:
 def describe_earlier(run: Run, earlier: Run) -> str:
     """How a run relates to the one that it was made from: it confirms a pass with longer games, for
     example."""
-    tag, tc = earlier.plan.sides[0].tag, earlier.plan.time_control
+    tag, tc = earlier.plan.new.tag, earlier.plan.time_control
     again = f"again after {tag}"
     if run.kind.hypotheses is None or earlier.kind.hypotheses is None:
         return again
     passed = earlier.kind.outcome(earlier.tally.results).is_pass
-    same = run.plan.sides[0].commit == earlier.plan.sides[0].commit
+    same = run.plan.new.commit == earlier.plan.new.commit
     longer = base_seconds(run.plan.time_control) > base_seconds(tc)
     if not (passed and same and longer):
         return again
@@ -93,7 +93,7 @@ def make_run_heading(
     run: Run, now: datetime, tab: str = "", earlier: Run | None = None
 ) -> RunHeading:
     new, base = name_sides(run)
-    info, message = run.plan.info.strip(), cut_bench(run.plan.sides[0].message)
+    info, message = run.plan.info.strip(), cut_bench(run.plan.new.message)
     return RunHeading(
         run=run,
         new=new,

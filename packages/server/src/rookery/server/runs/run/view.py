@@ -217,7 +217,7 @@ def _describe_games_left(ahead: RunForecast) -> str:
 
 
 def _has_change(run: Run) -> bool:
-    new, base = run.plan.sides[:2]
+    new, base = run.plan.sides
     if not run.kind.compares or new.binary or base.binary:
         return False
     return new.commit != base.commit and bool(new.repository and base.repository)

@@ -295,7 +295,7 @@ def spell_tuned(run: Run, tune: Tune) -> dict[str, str]:
         "num_games": "",
         "base_options": options,
         "new_options": f"{options} {values}".strip(),
-        "info": f"Values of the tune {run.plan.sides[0].tag}",
+        "info": f"Values of the tune {run.plan.new.tag}",
     }
 
 
@@ -304,7 +304,7 @@ def _pins_of(run: Run) -> dict[str, str]:
     them."""
     return {
         f"{prefix}_pin": f"{side.commit} {side.signature or '-'} {side.tag}"
-        for prefix, side in zip(PREFIXES, run.plan.sides, strict=False)
+        for prefix, side in zip(PREFIXES, run.plan.sides, strict=True)
         if side.commit.strip("0") and not side.binary
     }
 

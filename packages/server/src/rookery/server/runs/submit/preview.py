@@ -99,7 +99,7 @@ def view_preview(data: PreviewData) -> PreviewView:
         warnings=tuple(each[:1].upper() + each[1:] for each in preview.warnings),
         hints=review_submission(run, data.record, facts),
         looked_up=data.looked_up,
-        reads_sources=all(is_built(side, data.record) for side in run.plan.sides[:2]),
+        reads_sources=all(is_built(side, data.record) for side in run.plan.sides),
     )
 
 
