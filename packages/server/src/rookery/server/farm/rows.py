@@ -1,7 +1,7 @@
 """Converts runs and tasks to rows and back without loss.
 
-Some columns are fixed once a row exists, others change with every result; their order is that of
-the queries in sql/queries/fleet.sql.
+Some columns of runs and tasks are fixed once a row exists, others change with every result; the
+order of the other rows is that of the queries in sql/queries/fleet.sql.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,6 +19,12 @@ from rookery.server.db.pool import clean
 from rookery.server.farm.columns import Json, part_columns, ticket_of, ticket_text
 from rookery.server.farm.packing import array_text
 from rookery.server.farm.read_values import Contribution, Grouping, WorkerResults
+from rookery.server.farm.row_types import (
+    ChangingRunRow,
+    ChangingTaskRow,
+    FixedRunRow,
+    FixedTaskRow,
+)
 from rookery.server.farm.rules.answers import ChartPoint, MachineBlock, MachineHistory
 from rookery.server.farm.rules.observations import chart_place
 from rookery.server.farm.rules.purge import BadTask, PurgedTotals, PurgeTarget, Purging
@@ -39,51 +45,49 @@ _MACHINE: Json[Machine] = Json(Machine)
 
 def all_run_columns(run: Run, sequence: int, closed_below: int) -> Columns:
     """All columns of a run."""
-    return fixed_run_columns(run) + changing_run_columns(run, sequence, closed_below)[1:]
+    return fixed_run_row(run) + changing_run_row(run, sequence, closed_below)[1:]
 
 
-def fixed_run_columns(run: Run) -> Columns:
-    """The columns that are fixed when a run is created; only a modification by somebody changes
-    them."""
-    return (
-        run.id,
-        run.created,
-        clean(run.plan.owner),
-        array_text(sorted({clean(side.engine) for side in run.plan.sides})),
-        base_seconds(run.plan.time_control),
-        _PLAN.text(run.plan),
-        _DEMANDS.text(run.demands),
-        run.kind.name,
-        part_columns(run.kind.name).rules.text(run.kind.parts.rules),
-        run.reference_nps,
-        run.rescheduled_from,
+def fixed_run_row(run: Run) -> FixedRunRow:
+    return FixedRunRow(
+        id=run.id,
+        created=run.created,
+        owner=clean(run.plan.owner),
+        engines=array_text(sorted({clean(side.engine) for side in run.plan.sides})),
+        tc_base=base_seconds(run.plan.time_control),
+        plan=_PLAN.text(run.plan),
+        demands=_DEMANDS.text(run.demands),
+        kind=run.kind.name,
+        rules=part_columns(run.kind.name).rules.text(run.kind.parts.rules),
+        reference_nps=run.reference_nps,
+        rescheduled_from=run.rescheduled_from,
     )
 
 
-def changing_run_columns(run: Run, sequence: int, closed_below: int) -> Columns:
-    """The id of a run, and the columns that change with its state."""
+def changing_run_row(run: Run, sequence: int, closed_below: int) -> ChangingRunRow:
     status, tally = run.status, run.tally
-    return (
-        run.id,
-        run.updated,
-        sequence,
-        part_columns(run.kind.name).progress.text(run.kind.parts.progress),
-        clean(status.approver),
-        status.finished,
-        status.failed,
-        status.deleted,
-        status.failures,
-        status.flag.value,
-        "" if status.decided_by is DecidedBy.NEWCOMERS else status.decided_by.value,
-        tally.workers,
-        tally.cores,
-        tally.committed,
-        tally.total,
-        tally.tasks,
-        *counts(tally.results),
-        closed_below,
+    newcomers = status.decided_by is DecidedBy.NEWCOMERS
+    return ChangingRunRow(
+        id=run.id,
+        updated=run.updated,
+        sequence=sequence,
+        progress=part_columns(run.kind.name).progress.text(run.kind.parts.progress),
+        approver=clean(status.approver),
+        finished=status.finished,
+        failed=status.failed,
+        deleted=status.deleted,
+        failures=status.failures,
+        flag=status.flag.value,
         # Servers of an earlier version know no such value in the column of the others.
-        status.decided_by is DecidedBy.NEWCOMERS,
+        sole="" if newcomers else status.decided_by.value,
+        newcomers=newcomers,
+        workers=tally.workers,
+        cores=tally.cores,
+        committed=tally.committed,
+        total=tally.total,
+        tasks=tally.tasks,
+        **counts(tally.results),
+        closed_below=closed_below,
     )
 
 
@@ -137,30 +141,29 @@ def _tally(row: Row) -> Tally:
     )
 
 
-def fixed_task_columns(task: Task) -> Columns:
-    """The columns that are fixed when a task is given out, unless its machine describes itself
-    anew."""
-    return (
-        task.run,
-        task.id,
-        task.start,
-        task.games,
-        _MACHINE.text(task.machine),
-        task.created,
+def all_task_columns(task: Task) -> Columns:
+    """All columns of a task."""
+    fixed = FixedTaskRow(
+        run=task.run,
+        id=task.id,
+        start=task.start,
+        games=task.games,
+        machine=_MACHINE.text(task.machine),
+        created=task.created,
     )
+    return fixed + changing_task_row(task)[2:]
 
 
-def changing_task_columns(task: Task) -> Columns:
-    """The key of a task, and the columns that change with its results."""
-    return (
-        task.run,
-        task.id,
-        task.reported,
-        *counts(task.results),
-        ticket_text(task.ticket),
-        task.active,
-        task.bad,
-        task.too_fast,
+def changing_task_row(task: Task) -> ChangingTaskRow:
+    return ChangingTaskRow(
+        run=task.run,
+        id=task.id,
+        reported=task.reported,
+        **counts(task.results),
+        ticket=ticket_text(task.ticket),
+        active=task.active,
+        bad=task.bad,
+        too_fast=task.too_fast,
     )
 
 
@@ -184,22 +187,28 @@ def task_of(row: Row) -> Task:
 def bad_task(each: BadTask) -> Columns:
     """The columns of struck-out results and the reason; the rest is in the task's row."""
     task = each.task
-    return (task.run, task.id, *counts(task.results), each.residual, each.colour.value)
+    return (task.run, task.id, *counts(task.results).values(), each.residual, each.colour.value)
 
 
 def bad_task_of(row: Row) -> BadTask:
     return BadTask(task_of(row), row["residual"], Colour(row["colour"]))
 
 
-def counts(results: Results) -> tuple[int, ...]:
-    return (
-        results.wins,
-        results.losses,
-        results.draws,
-        results.crashes,
-        results.time_losses,
-        *results.pentanomial,
-    )
+def counts(results: Results) -> dict[str, int]:
+    """The columns of results by name."""
+    p0, p1, p2, p3, p4 = results.pentanomial
+    return {
+        "wins": results.wins,
+        "losses": results.losses,
+        "draws": results.draws,
+        "crashes": results.crashes,
+        "time_losses": results.time_losses,
+        "p0": p0,
+        "p1": p1,
+        "p2": p2,
+        "p3": p3,
+        "p4": p4,
+    }
 
 
 def results_of(row: Row) -> Results:

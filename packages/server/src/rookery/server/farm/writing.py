@@ -28,11 +28,11 @@ from rookery.server.farm.packing import packed
 from rookery.server.farm.rows import (
     Columns,
     all_run_columns,
+    all_task_columns,
     bad_task,
     block_columns,
-    changing_run_columns,
-    changing_task_columns,
-    fixed_task_columns,
+    changing_run_row,
+    changing_task_row,
     history_of,
     provenance_columns,
     purging_columns,
@@ -244,7 +244,7 @@ class Writer:
         for run in gathered.runs.values():
             parts, below = run.kind.parts, gathered.closed_below.get(run.id, 0)
             if self._is_fixed(run, parts):
-                moved.append(changing_run_columns(run, sequence, below))
+                moved.append(changing_run_row(run, sequence, below))
             else:
                 new.append(all_run_columns(run, sequence, below))
             known = self._trails.get(run.id, 0)
@@ -283,9 +283,9 @@ class Writer:
             purged = key in gathered.bad and not task.too_fast
             machine = self._machines.get(key)
             if purged or machine is task.machine or machine == task.machine:
-                moved.append(changing_task_columns(task))
+                moved.append(changing_task_row(task))
             else:
-                new.append(fixed_task_columns(task) + changing_task_columns(task)[2:])
+                new.append(all_task_columns(task))
             if task.active:
                 self._machines[key] = task.machine
             else:

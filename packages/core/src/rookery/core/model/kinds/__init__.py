@@ -1,5 +1,8 @@
-"""The kinds of test, the rule of each in one module, which is pure. A new kind is one more module
-here and one more entry below; its wire form is in `core/protocol/kinds`, its words in `server/farm/show/kinds`."""
+"""The kinds of test, the rule of each in one module, which is pure.
+
+A new kind is one more module here and one more entry below; its wire form is in
+`core/protocol/kinds`, its words in `server/farm/show/kinds`.
+"""
 
 from collections.abc import Mapping
 
