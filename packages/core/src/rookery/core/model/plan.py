@@ -35,6 +35,11 @@ BOOK_NAME = re.compile(
 that team."""
 
 
+def is_book_of_chess960(name: str) -> bool:
+    """Whether a book is for Fischer random, which its name must say."""
+    return "FRC" in name.upper() or "960" in name
+
+
 class Side(Struct, frozen=True, gc=False):
     """One of the engines that play; a value of None means the plan's own."""
 
@@ -153,8 +158,7 @@ class Plan(Struct, frozen=True, gc=False):
     @property
     def book_variant(self) -> str:
         """The variant that the official worker plays with a book of this name."""
-        name = self.book.upper()
-        return "chess960" if "FRC" in name or "960" in name else "standard"
+        return "chess960" if is_book_of_chess960(self.book) else "standard"
 
     @property
     def plays_chess960(self) -> bool:

@@ -15,14 +15,11 @@ from rookery.core.model.events import BY_WORKERS, Action, Event, is_by_worker
 from rookery.core.model.kinds import Outcome
 from rookery.core.model.plan import Side
 from rookery.core.model.run import Run
-from rookery.core.model.timecontrol import BadTimeControl, base_seconds, parse
+from rookery.core.model.timecontrol import LONG_SECONDS, BadTimeControl, base_seconds, parse
 from rookery.core.protocol.kinds import wire_of
 from rookery.server.ask.passages import Document, PassageKind
 from rookery.server.engines.privacy import NO_COMMIT, without_sources
 
-LONG_SECONDS = 40.0
-"""The base time from which a test counts as long, as in the lists of runs
-(`protocol/user_queries.py`)."""
 VERY_LONG_SECONDS = 120.0
 LONGEST_TITLE = 200
 LONGEST_TEXT = 200_000

@@ -16,7 +16,7 @@ from rookery.core.protocol.runs import PREFIXES, Submission
 from rookery.core.stats.sprt import Sprt
 from rookery.core.stats.walk import pace_of
 from rookery.server.farm import submission_fields
-from rookery.server.farm.rules.assignment import BatchFacts, batch_size, length_ratio
+from rookery.server.farm.rules.assignment import LONG_RATIO, BatchFacts, batch_size, length_ratio
 from rookery.server.farm.rules.lifecycle import MOST_GAMES
 from rookery.server.farm.rules.patterns import BadPattern, check, is_found
 from rookery.server.farm.submission_fields import KNOWN_ARCHITECTURES, sides_of
@@ -123,8 +123,6 @@ def known_nps(engine: str, context: SubmissionContext) -> float:
 # The plan and the kind of a submission.
 
 FETCHED_BY_WORKERS = frozenset({"http", "https"})
-LONG_RATIO = 4.0
-"""A sequential test is called long when its games take this many times as long as short ones."""
 LONG_PREFIX = "LTC: "
 LEAST_THROUGHPUT, MOST_THROUGHPUT = 1, 1000
 MOST_PRIORITY = 1000

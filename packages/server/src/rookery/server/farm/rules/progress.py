@@ -20,9 +20,8 @@ from msgspec.structs import replace
 
 from rookery.core.model.plan import Plan, Side
 from rookery.core.model.run import Run, core_hours
-from rookery.server.farm.rules.assignment import length_ratio
+from rookery.server.farm.rules.assignment import LONG_RATIO, length_ratio
 
-LONG_RATIO = 4.0
 VERY_LONG_RATIO, VERY_LONG_SMP_RATIO = 12.0, 30.0
 LEAST_PAIRS = 50
 """The least number of pairs of a test that counts as a measurement."""

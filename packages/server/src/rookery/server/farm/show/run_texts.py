@@ -1,7 +1,7 @@
 """Texts to take away from a run: its result, a tune's values, and links to further steps."""
 
 from rookery.core.model.run import Run
-from rookery.core.model.timecontrol import base_seconds
+from rookery.core.model.timecontrol import LONG_SECONDS, base_seconds
 from rookery.core.protocol.v1 import SummaryStyle
 from rookery.server.farm.show.kinds import page_of
 from rookery.server.farm.show.run_description import describe_question
@@ -12,8 +12,6 @@ from rookery.server.http.pages.formatting import format_plural
 from rookery.server.runs.run.heading import RunHeading
 
 LONG_PRESET = "LTC"
-LONG_SECONDS = 40.0
-"""A test with at least this base time is a long one."""
 
 
 def list_texts(run: Run) -> tuple[CopiedText, ...]:
