@@ -169,11 +169,11 @@ class FarmSeed:
         tc, threads, bounds, _ = self.chance.choices(
             TIME_CONTROLS, [each[3] for each in TIME_CONTROLS]
         )[0]
-        kind = self._invent_kind(bounds)
+        kind, games = self._invent_kind(bounds)
         sides = self._invent_sides(kind)
         plan = Plan(
             sides=sides,
-            games=60_000 if kind.name == "fixed" else 200_000 if kind.name == "spsa" else 800_000,
+            games=games,
             tc=tc,
             threads=threads,
             owner=self.chance.choice(NAMES[:20]),
@@ -187,11 +187,14 @@ class FarmSeed:
         run_id = f"{int(begun.timestamp()):08x}{self.chance.getrandbits(64):016x}"
         return create(run_id, plan, kind, self.catalogue, begun, median_nps=REFERENCE_NPS)
 
-    def _invent_kind(self, bounds: tuple[float, float]) -> Kind:
+    def _invent_kind(self, bounds: tuple[float, float]) -> tuple[Kind, int]:
+        """A kind of test, and a number of games for it."""
         draw = self.chance.random()
         if draw < 0.05:
-            return SpsaTuning(new_tune(PARAMETERS, 200_000))
-        return Fixed() if draw < 0.12 else SprtTest(Sprt(*bounds, batch_size=4))
+            return SpsaTuning(new_tune(PARAMETERS, 200_000)), 200_000
+        if draw < 0.12:
+            return Fixed(), 60_000
+        return SprtTest(Sprt(*bounds, batch_size=4)), 800_000
 
     def _finish_run(self, run: Run) -> Changes:
         """Plays a run to its end. Some are stopped early by their owner, and results of machines

@@ -23,6 +23,7 @@ from rookery.core.model.kinds.spsa import SpsaTuning, ticket_of
 __all__ = [
     "CHOSEN",
     "KINDS",
+    "ONE_PROGRAM",
     "AfterReport",
     "Batches",
     "Fixed",
@@ -41,3 +42,5 @@ KINDS: Mapping[str, type[Kind]] = {kind.name: kind for kind in (SprtTest, SpsaTu
 """All kinds by name."""
 CHOSEN = frozenset(kind.settings for kind in KINDS.values() if kind.settings)
 """The keys of a submission that choose a kind of run, and may be given in part."""
+ONE_PROGRAM = frozenset(kind.settings for kind in KINDS.values() if not kind.compares)
+"""The keys of those kinds that play one program against itself."""

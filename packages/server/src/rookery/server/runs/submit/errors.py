@@ -12,6 +12,7 @@ import msgspec
 from rookery.core.books import DEMO
 from rookery.core.boundary.errors import GateFull
 from rookery.core.errors import Fault
+from rookery.core.model.kinds import ONE_PROGRAM
 from rookery.server.app.site import Site
 from rookery.server.http.error_table import REFUSALS
 from rookery.server.http.pages.field_words import say_plainly
@@ -85,7 +86,7 @@ def replace_wrong_values(fields: Mapping[str, object], wrong: Collection[str]) -
         name: dict(value) if isinstance(value, dict) else value for name, value in fields.items()
     }
     for name in wrong:
-        for place, value in _list_stand_ins(name, is_tune="spsa" in fields):
+        for place, value in _list_stand_ins(name, is_tune=bool(ONE_PROGRAM & fields.keys())):
             _put(laid, place, value)
     return laid
 

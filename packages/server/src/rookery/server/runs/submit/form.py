@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from rookery.core.model.engine import EngineRecord, PresetRecord
-from rookery.core.model.kinds import CHOSEN
+from rookery.core.model.kinds import CHOSEN, ONE_PROGRAM
 from rookery.core.model.presets import read_preset
 from rookery.core.model.run import Run
 from rookery.core.protocol.runs import PREFIXES, flatten
@@ -189,7 +189,7 @@ def _name_sides(given: dict[str, object]) -> dict[str, object]:
     """The base has the engine and the repository of the new side unless it names others."""
     if "new_engine" in given:
         given.setdefault("base_engine", given["new_engine"])
-    if "spsa" in given:
+    if ONE_PROGRAM & given.keys():
         return _tune_one_program(given)
     if "base_repo" in given and "tests_repo" in given:
         given["new_repo"] = given.pop("tests_repo")

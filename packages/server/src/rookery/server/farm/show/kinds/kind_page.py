@@ -82,6 +82,10 @@ class KindPage(Protocol):
     def summarise_fields(texts: Mapping[str, str]) -> str:
         """The settings in the form in a few words; empty without any."""
 
+    @staticmethod
+    def describe_preset(settings: Mapping[str, object]) -> tuple[str, str]:
+        """The settings of an engine's preset, with a label."""
+
 
 class ComparingPage:
     """Defaults: a test that measures one program against another."""
@@ -136,6 +140,10 @@ class ComparingPage:
 
     def list_fields(self) -> Mapping[str, object]:
         return {}
+
+    @staticmethod
+    def describe_preset(settings: Mapping[str, object]) -> tuple[str, str]:
+        return "settings", ", ".join(f"{part} {value}" for part, value in settings.items())
 
 
 def draw_elo_chart(kind: Kind, points: Sequence[ChartPoint], elo: ShownElo | None) -> Chart:

@@ -121,6 +121,11 @@ class SprtPage(ComparingPage):
             return ""
         return f"[{texts['sprt.elo0']}, {texts['sprt.elo1']}]"
 
+    @staticmethod
+    def describe_preset(settings: Mapping[str, object]) -> tuple[str, str]:
+        bounds = (str(settings.get(each, "–")).removesuffix(".0") for each in ("elo0", "elo1"))
+        return "bounds", f"[{', '.join(bounds)}]"
+
 
 def _draw_llr(kind: SprtTest) -> Dial:
     spec, llr = kind.spec, kind.state.llr

@@ -109,6 +109,10 @@ class SpsaPage(ComparingPage):
         del texts
         return "tune"
 
+    @staticmethod
+    def describe_preset(settings: Mapping[str, object]) -> tuple[str, str]:
+        return "tune", ", ".join(f"{part} {value}" for part, value in settings.items())
+
 
 def _draw_path_chart(tune: Tune) -> tuple[Chart, ...]:
     """The changes of tuned parameters, in per cent of their ranges so that all fit one scale."""
