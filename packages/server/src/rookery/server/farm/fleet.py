@@ -12,11 +12,18 @@ from typing import TypeVar
 
 from rookery.core.clock import Chance, Clock, SystemChance
 from rookery.core.model.events import Action, about_task, about_worker
-from rookery.core.model.kinds import Report, SpsaTuning, ticket_of
+from rookery.core.model.kinds import Report, ticket_of
 from rookery.core.model.machine import Machine
 from rookery.core.model.run import Run, RunFault
 from rookery.core.model.task import TaskKey
-from rookery.core.stats.spsa import Perturbation, PerturbationDraw, Tune, packed_size
+from rookery.core.stats.spsa import (
+    Perturbation,
+    PerturbationDraw,
+    Tune,
+    packed_size,
+    perturb,
+    perturb_final,
+)
 from rookery.server.caches import ExpiringCache
 from rookery.server.farm.commands import RunCommands
 from rookery.server.farm.primary import KeyedLocks, Primary, always
@@ -214,21 +221,21 @@ class Fleet:
         run = term.working.runs().get(call.run)
         if run is None:
             return Decision(OVER)
-        if not isinstance(run.kind, SpsaTuning):
+        if run.kind.tune is None:
             raise NoTune
-        drawn = self._draw(run, run.kind, call.machine, slots)
+        drawn = self._draw(run, run.kind.tune, call.machine, slots)
         outcome = term.reception.issue(call, ticket_of(drawn.perturbations), now)
         answer = drawn if outcome.answer.alive else outcome.answer
         return Decision(answer, outcome.changes)
 
-    def _draw(self, run: Run, kind: SpsaTuning, machine: Machine, slots: int) -> DrawnValues:
-        count = len(kind.tune.parameters)
+    def _draw(self, run: Run, tune: Tune, machine: Machine, slots: int) -> DrawnValues:
+        count = len(tune.parameters)
         size = packed_size(count)
         if not slots:
-            return DrawnValues(kind.tune, (kind.perturbed(self._chance.flips(size)),), final=False)
+            return DrawnValues(tune, (perturb(tune, self._chance.flips(size)),), final=False)
         most = max(1, run.demands.slots(machine.cores))
         draws = [
             PerturbationDraw(self._chance.flips(size), self._chance.numbers(count))
             for _ in range(min(slots, most))
         ]
-        return DrawnValues(kind.tune, kind.draw_final_perturbations(draws), final=True)
+        return DrawnValues(tune, perturb_final(tune, draws), final=True)

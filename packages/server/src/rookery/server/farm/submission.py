@@ -9,18 +9,18 @@ from functools import partial
 from msgspec.structs import replace
 
 from rookery.core.model.engine import BUNDLED, STANDARD, STOCKFISH, Catalogue, source_address
-from rookery.core.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
+from rookery.core.model.kinds import Kind
 from rookery.core.model.plan import Plan, Scaling, Side, demands_of
 from rookery.core.model.run import STOCKFISH_NPS, Run, create
 from rookery.core.protocol.checks import Checks
 from rookery.core.protocol.codec import refuse, require
-from rookery.core.protocol.runs import PREFIXES, SpsaSettings, Submission
+from rookery.core.protocol.kinds import SETTINGS
+from rookery.core.protocol.runs import PREFIXES, Submission
 from rookery.core.stats.sprt import Sprt
-from rookery.core.stats.spsa import Tune, new_tune
-from rookery.core.stats.spsa_parameters import SpsaFault, read_lines
 from rookery.core.stats.walk import pace_of
 from rookery.server.farm import submission_fields
-from rookery.server.farm.rules.assignment import BatchFacts, batch_size, length_ratio
+from rookery.server.farm.rules.assignment import LONG_RATIO, BatchFacts, batch_size, length_ratio
+from rookery.server.farm.rules.lifecycle import MOST_GAMES
 from rookery.server.farm.rules.patterns import BadPattern, check, is_found
 from rookery.server.farm.submission_fields import KNOWN_ARCHITECTURES, add_commit, check_side
 from rookery.server.people.profiles import parse_repository
@@ -83,11 +83,7 @@ class SubmissionContext:
     """The submission's book; None if it is unknown here."""
 
 
-# Which kind of run a submission asks for: a sequential test, a tune, or fixed games.
-
-MOST_GAMES = 3_200_000
-SPRT_GAMES = 800_000
-MOST_BATCH_PAIRS = 100_000
+# How many games a submission asks for, and in what steps they are reported.
 
 
 def _games(asked: Submission, checks: Checks) -> int:
@@ -98,32 +94,9 @@ def _games(asked: Submission, checks: Checks) -> int:
         good = games % 2 == 0 and 2 <= games <= MOST_GAMES
         checks.require(good, "num_games", f"expected an even number from 2 to {MOST_GAMES}")
         return games
-    if checks.are_right("sprt"):
-        checks.require(asked.sprt is not None, "num_games", "is missing")
-    return SPRT_GAMES
-
-
-def _kind(asked: Submission, plan: Plan, context: SubmissionContext, checks: Checks) -> Kind:
-    """The kind of the run; if anything is wrong, perhaps another one."""
-    both = asked.sprt is not None and asked.spsa is not None
-    checks.require(not both, "spsa", "a run is a sequential test or a tune, not both")
-    if asked.sprt is not None:
-        return SprtTest(_sprt(asked.sprt, plan, context, checks, given=asked.chooses_batch))
-    if asked.spsa is not None:
-        with checks:
-            tune = _tune(asked.spsa, plan.games if checks.are_right("num_games") else 0)
-            return Fixed() if tune is None else SpsaTuning(tune)
-    return Fixed()
-
-
-def _sprt(
-    spec: Sprt, plan: Plan, context: SubmissionContext, checks: Checks, *, given: bool
-) -> Sprt:
-    good = not given or spec.batch_size <= MOST_BATCH_PAIRS
-    checks.require(good, "sprt.batch_size", f"expected 1 to {MOST_BATCH_PAIRS} pairs")
-    if given or checks.faults:
-        return spec
-    return replace(spec, batch_size=_batch(spec, plan, context))
+    if checks.are_right(*SETTINGS):
+        checks.require(bool(asked.kind.usual_games), "num_games", "is missing")
+    return asked.kind.usual_games
 
 
 def _batch(spec: Sprt, plan: Plan, context: SubmissionContext) -> int:
@@ -151,27 +124,9 @@ def known_nps(engine: str, context: SubmissionContext) -> float:
     return context.catalogue.record(engine).speed.reference or context.speed_of(engine)
 
 
-def _tune(asked: SpsaSettings, games: int) -> Tune | None:
-    """The tune, or None without a number of games; raises WireFault."""
-    pairs = games / 2
-    try:
-        if not games:
-            read_lines(asked.raw_params)
-            return None
-        # Half a pair is added so that a whole number survives the division unchanged.
-        ratio = asked.stability if asked.stability < 1 else (int(asked.stability) + 0.5) / pairs
-        return new_tune(
-            asked.raw_params, games, a_ratio=ratio, alpha=asked.alpha, gamma=asked.gamma
-        )
-    except SpsaFault as fault:
-        refuse("spsa", str(fault))
-
-
 # The plan and the kind of a submission.
 
 FETCHED_BY_WORKERS = frozenset({"http", "https"})
-LONG_RATIO = 4.0
-"""A sequential test is called long when its games take this many times as long as short ones."""
 LONG_PREFIX = "LTC: "
 LEAST_THROUGHPUT, MOST_THROUGHPUT = 1, 1000
 MOST_PRIORITY = 1000
@@ -202,7 +157,7 @@ def plan_submission(
     )
     _check_schemes(given, context, checks)
     _check_speed(asked, plan, context, checks)
-    kind = _kind(asked, plan, context, checks)
+    kind = asked.kind.make(plan, lambda spec: _batch(spec, plan, context), checks)
     return plan if checks.faults else _with_defaults(plan, asked, context), kind
 
 
@@ -314,7 +269,7 @@ def _info(asked: Submission, plan: Plan, context: SubmissionContext) -> str:
     """The submitter's info, else the commit's message; long sequential tests are marked."""
     text = asked.plan.info.strip() or submission_fields.without_bench(asked.side("new").message)
     ratio = length_ratio(plan.time_control, plan.threads, reference_nps(plan, context))
-    long = asked.sprt is not None and ratio > LONG_RATIO
+    long = asked.kind.is_marked_long and ratio > LONG_RATIO
     return LONG_PREFIX + text if long and not text.startswith("LTC") else text
 
 

@@ -158,7 +158,7 @@ def check_side(
 def _program(asked: Submission, prefix: str) -> Side:
     """The given side; in a tune both sides play the program of the first one."""
     side = asked.side(prefix)
-    return replace(side, binary=asked.side("new").binary) if asked.spsa else side
+    return side if asked.kind.kind.compares else replace(side, binary=asked.side("new").binary)
 
 
 def add_commit(side: Side, asked: Submission, prefix: str, checks: Checks) -> Side:
@@ -181,7 +181,7 @@ def _await_commit(side: Side, asked: Submission, prefix: str, checks: Checks) ->
 def _bench(asked: Submission, prefix: str, checks: Checks, otherwise: str) -> str:
     """The bench of a side; in a tune, that of the first one. An uploaded program needs none, since
     its hash identifies it, and that of a branch may be in the message of its commit."""
-    prefix = "new" if asked.spsa else prefix
+    prefix = prefix if asked.kind.kind.compares else "new"
     side = asked.side(prefix)
     if not side.signature and (side.binary or otherwise):
         return otherwise

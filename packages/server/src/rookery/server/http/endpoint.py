@@ -189,8 +189,13 @@ def _make_endpoint(function: F, signature: Signature, declared: _Declaration) ->
         made = await function(**{name: take(call) for name, take in takes})
         return await respond(made, features)
 
-    setattr(answer, _MARK, frozenset(signature.features))
+    mark_features(answer, signature)
     return answer
+
+
+def mark_features(endpoint: object, signature: Signature) -> None:
+    """Note which features an endpoint asks for."""
+    setattr(endpoint, _MARK, frozenset(signature.features))
 
 
 def _describe(function: object, signature: Signature, declared: _Declaration) -> Operation:

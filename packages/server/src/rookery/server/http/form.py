@@ -6,7 +6,7 @@ its text becomes a value and back; the limits of values are those of the Struct 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
@@ -201,11 +201,11 @@ class DeclaredForm:
     keeps_empty: bool = False
     """Whether an empty text is a value of its own. Otherwise its field is left out."""
 
-    def parse(self, texts: Texts, without: tuple[str, ...] = ()) -> ParsedForm:
-        """The values of all inputs but those whose names begin with one of `without`."""
+    def parse(self, texts: Texts, without: Collection[str] = ()) -> ParsedForm:
+        """The values of all inputs but those `without`."""
         parsed = ParsedForm({})
         for name, each in self.inputs.items():
-            if without and name.startswith(without):
+            if name in without:
                 continue
             try:
                 value = self._read(each.kind, texts.get(name, "").strip())

@@ -15,9 +15,10 @@ from starlette.requests import Request
 from rookery.core.boundary.offload import Threads
 from rookery.core.errors import message_in_docstring
 from rookery.core.protocol.codec import BadParameter, Reader
+from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.bodies import decode_body, read_body, read_pieces
 from rookery.server.http.query_values import Query, drop_none, find_value_reader
-from rookery.server.http.scope import RequestInfo, request_info_of, session_of
+from rookery.server.http.scope import Form, RequestInfo, request_info_of, session_of
 from rookery.server.http.session import Session
 from rookery.server.people.bearers import Caller
 
@@ -57,13 +58,16 @@ class Call(NamedTuple):
 
     request: Request
     features: Features
-    caller: Caller | None
+    caller: Caller | Actor | None
     body: object
 
 
 Take = Callable[[Call], object]
 ReadBody = Callable[[Request, Features], Awaitable[object]]
+CALLERS = (Caller, Caller | None, Actor, Actor | None)
+"""Who calls: a program or person with scopes, or the viewer of a page."""
 _OF_REQUEST: Mapping[object, Take] = {
+    Form: lambda call: request_info_of(call.request.scope).form,
     Request: lambda call: call.request,
     QueryParams: lambda call: call.request.query_params,
     RequestInfo: lambda call: request_info_of(call.request.scope),
@@ -91,7 +95,7 @@ class Signature:
         self.query: dict[str, Any] = {}
         self.features: list[object] = []
         self.caller: Any = None
-        """`Caller`, or `Caller | None`; None if the function does not ask who calls."""
+        """One of CALLERS; None if the function does not ask who calls."""
         self.body: Any = None
         """The type of the body; bytes if it may be of any format."""
         self.read_body: ReadBody | None = None
@@ -113,7 +117,7 @@ class Signature:
             return lambda call: call.request.path_params[name]
         if kind in _OF_REQUEST:
             return _OF_REQUEST[kind]
-        if kind is Caller or kind == Caller | None:
+        if kind in CALLERS:
             self.caller = kind
             return lambda call: call.caller
         if isinstance(kind, type) and issubclass(kind, Query):

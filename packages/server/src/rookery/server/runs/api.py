@@ -10,7 +10,6 @@ from rookery.core.boundary.offload import Threads
 from rookery.core.model.bounds import IdPrefix, RunId
 from rookery.core.model.engine import EngineRecord
 from rookery.core.model.events import run_name
-from rookery.core.model.kinds import SprtTest, SpsaTuning
 from rookery.core.model.plan import Side
 from rookery.core.model.run import Run
 from rookery.core.protocol import v1
@@ -126,8 +125,8 @@ def make_summary(run: Run) -> v1.RunSummary:
         approver=status.approver,
         created=run.created,
         updated=run.updated,
-        new_tag=plan.sides[0].tag,
-        base_tag=plan.sides[1].tag,
+        new_tag=plan.new.tag,
+        base_tag=plan.base.tag,
         tc=plan.tc,
         threads=plan.threads,
         priority=plan.priority,
@@ -136,7 +135,7 @@ def make_summary(run: Run) -> v1.RunSummary:
         workers=tally.workers,
         cores=tally.cores,
         results=tally.results,
-        llr=to_finite(kind.state.llr) if isinstance(kind, SprtTest) else UNSET,
+        llr=UNSET if kind.llr is None else to_finite(kind.llr),
         decided_by=status.decided_by or UNSET,
         info=plan.info,
     )
@@ -158,8 +157,8 @@ def make_details(run: Run, speed: RunSpeed) -> v1.RunDetails:
         elo=_elo(run),
         live_elo=live_elo_of(run) or UNSET,
         rescheduled_from=run.rescheduled_from or UNSET,
-        new_record=_record(run.plan.sides[0]),
-        base_record=_record(run.plan.sides[1]),
+        new_record=_record(run.plan.new),
+        base_record=_record(run.plan.base),
         records=records_digest(run),
     )
 
@@ -170,6 +169,6 @@ def _record(side: Side) -> EngineRecord | UnsetType:
 
 def _elo(run: Run) -> FixedElo | UnsetType:
     results = run.tally.results
-    if isinstance(run.kind, SpsaTuning) or not results.games:
+    if not (run.kind.compares and results.games):
         return UNSET
     return fixed_elo(results.pentanomial)

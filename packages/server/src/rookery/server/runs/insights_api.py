@@ -8,12 +8,10 @@ from msgspec.structs import asdict
 from starlette.requests import Request
 
 from rookery.core.model.bounds import RunId
-from rookery.core.model.kinds import SprtTest, SpsaTuning
 from rookery.core.model.run import Run
 from rookery.core.model.task import PlayedBatch
 from rookery.core.protocol import v1_insights
 from rookery.core.protocol.codec import to_finite
-from rookery.core.stats.elo import EloEstimate, SequentialElo, estimate_elo, live_elo_on_chart
 from rookery.core.stats.residuals import WorkerTest
 from rookery.core.stats.spsa import Tune, sampling_period
 from rookery.server.app.site import Site
@@ -116,7 +114,7 @@ async def get_tune(
 ) -> Work[v1_insights.TuneCourse]:
     """How the values of a tune moved."""
     run = await visible.find(run_id, name_of_caller(caller))
-    if not isinstance(run.kind, SpsaTuning):
+    if run.kind.tune is None:
         raise NotFound("This run is not a tune.")
     return partial(_make_course, run.kind.tune)
 
@@ -225,11 +223,7 @@ def _estimate(run: Run, point: ChartPoint) -> tuple[float, float, float] | Unset
     there."""
     if not sum(point.pentanomial):
         return UNSET
-    found: EloEstimate | SequentialElo
-    if isinstance(run.kind, SprtTest):
-        found = live_elo_on_chart(run.kind.spec, point.pentanomial)
-    else:
-        found = estimate_elo(point.pentanomial)
+    found = run.kind.estimate_at(point.pentanomial)
     return to_finite(found.elo), to_finite(found.low), to_finite(found.high)
 
 

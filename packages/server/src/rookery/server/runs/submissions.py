@@ -29,8 +29,6 @@ from rookery.server.people.bearers import Caller
 from rookery.server.people.users import User
 from rookery.server.sources.submission_checks import (
     SubmissionLookup,
-    expected_games,
-    expected_lengths,
     find_able_machines,
     list_remarks,
     needs_lookup,
@@ -71,7 +69,7 @@ def _approver_of(site: Site, bearer: Caller) -> str:
 def make_preview(run: Run, warnings: tuple[str, ...], machines: Iterable[Machine]) -> v1.Preview:
     """The preview of a run on the machines that play or wait now. It computes, so call it in a
     thread."""
-    games = expected_games(run)
+    games = run.kind.expected_games(run.plan.games)
     return v1.Preview(
         name=run_name(run),
         kind=run.kind.name,
@@ -86,7 +84,7 @@ def make_preview(run: Run, warnings: tuple[str, ...], machines: Iterable[Machine
 
 
 def _lengths(run: Run) -> Iterator[v1.ExpectedLength]:
-    for length in expected_lengths(run):
+    for length in run.kind.expected_lengths(run.plan.games):
         yield v1.ExpectedLength(
             elo=length.elo,
             pass_chance=length.pass_chance,
@@ -232,7 +230,9 @@ def _from_own_repository(asked: Submission, user: User) -> Submission:
     if not own or new.repository or new.binary:
         return asked
     asked = asked.with_side("new", repository=own)
-    return asked.with_side("base", repository=base.repository or own) if asked.spsa else asked
+    if asked.kind.kind.compares:
+        return asked
+    return asked.with_side("base", repository=base.repository or own)
 
 
 def _check_seen(plan: Plan, owner: str, file_access: FileAccess, checks: Checks) -> None:

@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from rookery.core.http_places import is_web_address
 from rookery.core.model.engine import EngineRecord, PresetRecord
+from rookery.core.model.kinds import CHOSEN
 from rookery.core.model.presets import list_presets, read_value
 from rookery.core.model.run import Run
 from rookery.core.protocol.v1 import EngineVersion
@@ -28,6 +29,7 @@ from rookery.server.engines.engines import BUILT_IN_NAMES, UnknownEngine
 from rookery.server.engines.privacy import name_of
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.farm.show.kinds import FORM_PAGES
 from rookery.server.farm.show.run_paces import NO_PACES, RunPaces, load_paces
 from rookery.server.farm.show.run_row import RunRow
 from rookery.server.http.answers import site_of
@@ -273,11 +275,8 @@ def _describe_preset(preset: PresetRecord) -> Iterator[tuple[str, str]]:
         settings.pop("base_options", None)
     for name, text in settings.items():
         value = read_value(text)
-        if name == "sprt" and isinstance(value, dict):
-            bounds = (str(value.get(each, "–")).removesuffix(".0") for each in ("elo0", "elo1"))
-            yield "bounds", f"[{', '.join(bounds)}]"
-        elif name == "spsa" and isinstance(value, dict):
-            yield "tune", ", ".join(f"{part} {number}" for part, number in value.items())
+        if name in CHOSEN and isinstance(value, dict):
+            yield FORM_PAGES[name].describe_preset(value)
         elif text:
             shown = ("no", "yes")[value] if isinstance(value, bool) else text
             yield PRESET_WORDS.get(name, name.replace("_", " ")), shown

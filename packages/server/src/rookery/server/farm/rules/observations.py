@@ -18,7 +18,6 @@ from itertools import islice
 from msgspec.structs import replace
 
 from rookery.core.model.events import Event, is_by_worker
-from rookery.core.model.kinds import SprtTest
 from rookery.core.model.machine import Machine
 from rookery.core.model.run import Run
 from rookery.core.model.task import TaskKey
@@ -234,7 +233,7 @@ class ChartSampling:
 def chart_point(run: Run, now: datetime, nps: float = 0.0) -> ChartPoint:
     """The chart point for a run's present results."""
     tally, results = run.tally, run.tally.results
-    llr = run.kind.state.llr if isinstance(run.kind, SprtTest) else 0.0
+    llr = run.kind.llr or 0.0
     return ChartPoint(
         run.id, now, results.games, results.pentanomial, llr, tally.cores, nps or None
     )

@@ -11,7 +11,7 @@ from msgspec.structs import replace as with_fields
 from rookery.core.model.events import MOST_CHARACTERS, NOT_AUTHORIZED, Action, about_task
 from rookery.core.model.kinds import Report
 from rookery.core.model.run import ForeignTask, Run
-from rookery.core.model.task import PlayedBatch, Task
+from rookery.core.model.task import PlayedBatch, Task, Ticket
 from rookery.core.model.timecontrol import is_timed
 from rookery.core.stats.residuals import EXCESS_RESIDUAL, Colour
 from rookery.server.farm.rules import lifecycle
@@ -109,7 +109,7 @@ class Reception:
                 return self._put_off(run, task, report, now)
         return self._fold(run, task, call, report, now)
 
-    def issue(self, call: HeldTask, ticket: object, now: datetime) -> Decision[TaskVerdict]:
+    def issue(self, call: HeldTask, ticket: Ticket, now: datetime) -> Decision[TaskVerdict]:
         """Stores what the task must remember until its next report, replacing the previous
         ticket."""
         task = self._active(call)

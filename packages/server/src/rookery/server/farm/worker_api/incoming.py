@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import asdict
 from starlette.types import Scope
 
-from rookery.core.model.kinds import Report
+from rookery.core.model.kinds import Batches, Report
 from rookery.core.model.machine import Machine, WorkerInfo
 from rookery.core.protocol import worker_requests
 from rookery.core.stats.spsa import TuneBatch
@@ -128,7 +128,7 @@ def machine_of(info: WorkerInfo, caller: VerifiedCaller, *, mind_quota: bool = T
 
 
 def report_of(request: worker_requests.UpdateTask) -> Report:
-    batches = None if request.spsa is UNSET else _batches(request.spsa)
+    batches = () if request.spsa is UNSET else _batches(request.spsa)
     in_parts = request.worker_info.rookery is not UNSET
     return Report(
         request.stats, batches, in_parts, None if request.rookery is UNSET else request.rookery
@@ -139,7 +139,7 @@ def log_of(failure: worker_requests.Failure | UnsetType) -> str:
     return "" if failure is UNSET else failure.log
 
 
-def _batches(spsa: worker_requests.SpsaResult) -> tuple[TuneBatch, ...]:
+def _batches(spsa: worker_requests.SpsaResult) -> Batches:
     """One perturbation of an official worker, or those of all slots of Rookery's own worker."""
     parts: tuple[worker_requests.SlotResult, ...] = spsa.slots or (spsa,)
     return tuple(TuneBatch(part.num_games, part.wins, part.losses, part.sig) for part in parts)

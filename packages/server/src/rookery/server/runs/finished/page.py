@@ -125,7 +125,7 @@ class ListFilters:
 def _mentions(run: Run, text: str) -> bool:
     """Whether a run contains the text, by the same rule as in the database search for finished
     runs."""
-    sides, plan = run.plan.sides[:2], run.plan
+    sides, plan = run.plan.sides, run.plan
     names = (name for side in sides for name in (side.engine, side.tag))
     if text in " ".join((plan.owner, *names, plan.info)).lower():
         return True

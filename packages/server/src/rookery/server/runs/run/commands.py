@@ -69,17 +69,17 @@ def _has_form(request: Request, run: Run, actor: Actor) -> bool:
 
 async def _approve(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
     run = await fleet.commands.approve(run_id, actor)
-    return f"{run.plan.sides[0].tag} is approved."
+    return f"{run.plan.new.tag} is approved."
 
 
 async def _withdraw(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
     run = await fleet.commands.withdraw(run_id, actor)
-    return f"The approval of {run.plan.sides[0].tag} is withdrawn."
+    return f"The approval of {run.plan.new.tag} is withdrawn."
 
 
 async def _stop(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
     run = await fleet.commands.stop(run_id, actor, form.text("message")[:LONGEST_MESSAGE])
-    return f"{run.plan.sides[0].tag} is stopped."
+    return f"{run.plan.new.tag} is stopped."
 
 
 async def _modify(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
@@ -89,7 +89,7 @@ async def _modify(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
     except (WireFault, BadGameCount, GamesCannotChange) as refused:
         raise ChangeRefused({GAMES_FIELD: text_of(refused)}) from None
     waits = "" if run.status.approved else " It has to be approved."
-    return f"{run.plan.sides[0].tag} is modified.{waits}"
+    return f"{run.plan.new.tag} is modified.{waits}"
 
 
 async def _purge(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
@@ -102,12 +102,12 @@ async def _purge(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
 
 async def _delete(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
     run = await fleet.commands.delete(run_id, actor)
-    return f"{run.plan.sides[0].tag} is deleted. You can restore it from its page."
+    return f"{run.plan.new.tag} is deleted. You can restore it from its page."
 
 
 async def _restore(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
     run = await fleet.commands.restore(run_id, actor)
-    return f"{run.plan.sides[0].tag} is restored."
+    return f"{run.plan.new.tag} is restored."
 
 
 COMMANDS: Mapping[str, Command] = {

@@ -139,7 +139,7 @@ async def _load_names(site: Site, viewer: Actor | None) -> dict[str, str]:
     """The names of the unfinished runs that this person may see."""
     hidden = site.privacy.hidden(name_of(viewer))
     shown = (run for run in await site.fleet.views.active() if not plays_engine(run, hidden))
-    return {run.id: run.plan.sides[0].tag for run in shown}
+    return {run.id: run.plan.new.tag for run in shown}
 
 
 async def _load_history(site: Site, data: RunPageData) -> RunPageData:

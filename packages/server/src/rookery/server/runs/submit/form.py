@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from rookery.core.model.engine import EngineRecord, PresetRecord
-from rookery.core.model.kinds import SprtTest, SpsaTuning
-from rookery.core.model.presets import KINDS, read_preset
+from rookery.core.model.kinds import CHOSEN, ONE_PROGRAM
+from rookery.core.model.presets import read_preset
 from rookery.core.model.run import Run
 from rookery.core.protocol.codec import WireFault
 from rookery.core.protocol.runs import PREFIXES, Submission, flatten, read_submitted
-from rookery.core.protocol.user_documents import raw_parameters
 from rookery.core.stats.spsa import Tune
+from rookery.server.farm.show.kinds import FORM_PAGES, page_of
 from rookery.server.http.form import TICKED, ParsedForm, Texts
 from rookery.server.runs.submit.inputs import FORM
 
@@ -30,8 +30,6 @@ TUNED_INPUTS = (
 TWINS = {name.replace("new", "base"): name for name in TUNED_INPUTS}
 BASE_INPUTS = TWINS.keys() | {"base_repo"}
 """Inputs of the base side. In a tune they equal those of the new side."""
-KIND_FIELDS = {"sprt": "sprt.", "spsa": "spsa."}
-"""The prefix of the group of inputs for each chosen kind of run. `games` has none."""
 KEPT_BY_ENGINES = ("new_tag", "info", "priority", "throughput")
 """Inputs about the test itself, which are kept when the engine is changed."""
 
@@ -39,7 +37,12 @@ KEPT_BY_ENGINES = ("new_tag", "info", "priority", "throughput")
 def read_form(texts: Texts) -> ParsedForm:
     """The fields of a submission. Texts that are not valid numbers and the like are among the
     errors."""
-    unused = tuple(prefix for kind, prefix in KIND_FIELDS.items() if kind != texts.get("kind"))
+    unused = {
+        name
+        for page in FORM_PAGES.values()
+        if page.form.choice != texts.get("kind")
+        for name in page.form.inputs
+    }
     parsed = FORM.parse(texts, unused)
     return ParsedForm(_name_sides(_without_halves(parsed.fields)), parsed.errors)
 
@@ -54,7 +57,7 @@ def place_faults(faults: Iterable[WireFault], kind: str) -> dict[str, str]:
     """The messages of faults by input. A tune's base is its new side, of which an error is told
     once."""
     errors = FORM.place(faults)
-    twins = TWINS if kind == "spsa" else {}
+    twins = TWINS if kind in ONE_PROGRAM else {}
     return {name: text for name, text in errors.items() if twins.get(name) not in errors}
 
 
@@ -70,7 +73,7 @@ def _name_sides(given: dict[str, object]) -> dict[str, object]:
     """The base has the engine and the repository of the new side unless it names others."""
     if "new_engine" in given:
         given.setdefault("base_engine", given["new_engine"])
-    if "spsa" in given:
+    if ONE_PROGRAM & given.keys():
         return _tune_one_program(given)
     if "base_repo" in given and "tests_repo" in given:
         given["new_repo"] = given.pop("tests_repo")
@@ -88,7 +91,7 @@ def _tune_one_program(given: dict[str, object]) -> dict[str, object]:
 
 def spell_fields(fields: Mapping[str, object]) -> dict[str, str]:
     """The texts of inputs for these fields. Fields that the form does not have are left out."""
-    kind = next((name for name in KINDS if name in fields), "games")
+    kind = next((name for name in CHOSEN if name in fields), "games")
     repository = {"tests_repo": fields["new_repo"]} if "new_repo" in fields else {}
     return {"kind": kind, **FORM.spell({**fields, **repository})}
 
@@ -98,7 +101,7 @@ def apply_preset(texts: Texts, preset: PresetRecord) -> dict[str, str]:
     of the new side, which belonged to another test."""
     fields = read_preset(preset)
     laid = spell_fields(fields)
-    if not fields.keys() & {*KINDS, "num_games"}:
+    if not fields.keys() & {*CHOSEN, "num_games"}:
         del laid["kind"]
     elif "num_games" not in fields:
         laid["num_games"] = ""
@@ -127,17 +130,8 @@ def spell_run(run: Run) -> dict[str, str]:
     fields = msgspec.to_builtins(flatten(run.plan))
     if fields["new_tc"] == fields["tc"]:
         del fields["new_tc"]
-    if isinstance(run.kind, SprtTest):
-        spec = run.kind.spec
-        fields["sprt"] = {name: getattr(spec, name) for name in ("elo0", "elo1", "alpha", "beta")}
-    if isinstance(run.kind, SpsaTuning):
-        schedule = run.kind.tune.schedule
-        fields["spsa"] = {
-            "A": schedule.stability / max(1, schedule.iterations),
-            "alpha": schedule.alpha,
-            "gamma": schedule.gamma,
-            "raw_params": raw_parameters(run.kind.tune),
-        }
+    if run.kind.settings:
+        fields[run.kind.settings] = page_of(run.kind).list_fields()
     unwanted = ("resolved_new", "resolved_base", "msg_new", "msg_base")
     texts = spell_fields({name: fields[name] for name in fields if name not in unwanted})
     return {"scaling": "nps", **texts, **_pins_of(run)}
@@ -159,7 +153,7 @@ def spell_tuned(run: Run, tune: Tune) -> dict[str, str]:
         "num_games": "",
         "base_options": options,
         "new_options": f"{options} {values}".strip(),
-        "info": f"Values of the tune {run.plan.sides[0].tag}",
+        "info": f"Values of the tune {run.plan.new.tag}",
     }
 
 
@@ -168,7 +162,7 @@ def _pins_of(run: Run) -> dict[str, str]:
     them."""
     return {
         f"{prefix}_pin": f"{side.commit} {side.signature or '-'} {side.tag}"
-        for prefix, side in zip(PREFIXES, run.plan.sides, strict=False)
+        for prefix, side in zip(PREFIXES, run.plan.sides, strict=True)
         if side.commit.strip("0") and not side.binary
     }
 

@@ -1,5 +1,7 @@
 """The inputs of the form of a new test, by the names of a submission's fields."""
 
+from rookery.core.model.kinds import CHOSEN
+from rookery.server.farm.show.kinds import FORM_PAGES
 from rookery.server.http.form import (
     ADDRESS,
     AREA,
@@ -31,19 +33,7 @@ MOST_TESTS = declare(
     Input("new_options", "Options of the new side"),
     Input("base_options", "Options of the base"),
     Input("info", "Description", AREA, "Default: the commit message.", style=WIDE),
-    Input("sprt.elo0", "Lower bound (nElo)", NUMBER, style="of-sprt"),
-    Input("sprt.elo1", "Upper bound (nElo)", NUMBER, style="of-sprt"),
     Input("num_games", "Games at most", WHOLE, "Optional for SPRT."),
-    Input(
-        "spsa.raw_params",
-        "Parameters, one per line: name,start,min,max,c_end,r_end",
-        AREA,
-        style=WIDE,
-        more={"rows": 6, "placeholder": "RazorMargin,500,300,700,25,0.002"},
-    ),
-    Input("spsa.A", "A: share of the games, or pairs", NUMBER),
-    Input("spsa.alpha", "alpha", NUMBER),
-    Input("spsa.gamma", "gamma", NUMBER),
     Input("tc", "Time control", hint="10+0.1, N=25000, D=12 or MT=0.5"),
     Input("threads", "Threads", WHOLE),
     Input("book", "Opening book", more={"list": "books"}),
@@ -79,9 +69,6 @@ FOLDED = declare(
     Input("new_tc", "Time control of the new side", hint="Default: the same."),
     Input("new_threads", "Threads of the new side", WHOLE),
     Input("base_threads", "Threads of the base", WHOLE),
-    Input("sprt.alpha", "alpha", NUMBER, "False positive rate. Default: 0.05."),
-    Input("sprt.beta", "beta", NUMBER, "False negative rate."),
-    Input("sprt.batch_size", "Pairs per report", WHOLE, "Default: by game length."),
     Input(
         "book_depth",
         "Moves from a book of games",
@@ -145,10 +132,15 @@ FOLDED = declare(
 """Inputs that most tests do not change."""
 UNSEEN = declare(Input("rescheduled_from"), Input("msg_new"), Input("msg_base"))
 """Inputs that the page does not show; only scripts send them."""
-PLACES = {"sprt": "sprt.elo1", "spsa": "spsa.raw_params", "new_repo": "tests_repo"}
+OF_KINDS = {name: each for page in FORM_PAGES.values() for name, each in page.form.inputs.items()}
+"""Inputs of a single kind of test."""
+RARE = FOLDED.keys() | {name for page in FORM_PAGES.values() for name in page.form.folded}
+PLACES = {
+    **{name: page.form.error_input for name, page in FORM_PAGES.items() if name in CHOSEN},
+    "new_repo": "tests_repo",
+}
 """The input beside which an error of a whole group is shown."""
-FORM = DeclaredForm(
-    {"new_engine": Input("new_engine", "Engine"), **MOST_TESTS, **FOLDED, **UNSEEN}, PLACES
-)
+ENGINE = declare(Input("new_engine", "Engine"))
+FORM = DeclaredForm({**ENGINE, **MOST_TESTS, **OF_KINDS, **FOLDED, **UNSEEN}, PLACES)
 INPUTS = FORM.inputs
 SWITCHES = tuple(name for name, each in INPUTS.items() if each.kind is TICK)

@@ -16,19 +16,18 @@ from starlette.routing import BaseRoute, Route
 from rookery.core.books import DEMO
 from rookery.core.boundary.errors import GateFull
 from rookery.core.model.engine import STOCKFISH, EngineRecord, PresetRecord
-from rookery.core.model.kinds import SpsaTuning
 from rookery.core.model.presets import find_preset, list_presets
 from rookery.core.protocol.checks import list_faults
 from rookery.core.protocol.codec import WireFault
 from rookery.core.protocol.v1 import CreatedRun
 from rookery.server.boundary.domains import Domain, runs
+from rookery.server.farm.show.kinds import FORM_PAGES
 from rookery.server.files.engine_files import StoredProgram
 from rookery.server.http.answers import site_of
 from rookery.server.http.callers import find_caller
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.faults import Forbidden
 from rookery.server.http.form import ShownForm, Texts
-from rookery.server.http.pages.formatting import format_count
 from rookery.server.http.pages.page import (
     redirect_to,
     render_fragment,
@@ -48,7 +47,7 @@ from rookery.server.runs.submit.form import (
     spell_run,
     spell_tuned,
 )
-from rookery.server.runs.submit.inputs import FOLDED, FORM, SWITCHES
+from rookery.server.runs.submit.inputs import FORM, RARE, SWITCHES
 from rookery.server.runs.submit.kept import BACK, EXPIRED, LOGGED_OUT, keep_form
 from rookery.server.runs.submit.preview import PreviewData, PreviewView, view_preview
 
@@ -102,6 +101,11 @@ class SubmitView:
     preview: PreviewView | None
 
     @property
+    def kinds(self) -> list[tuple[str, str]]:
+        """The kinds of test with their labels."""
+        return [(name, page.form.label) for name, page in FORM_PAGES.items()]
+
+    @property
     def engine_choices(self) -> list[tuple[str, str]]:
         return [(name, name) for name in self.data.engines]
 
@@ -115,7 +119,7 @@ class SubmitView:
     @property
     def advanced_open(self) -> bool:
         """Whether an error is in the folded section."""
-        return not self.data.errors.keys().isdisjoint(FOLDED)
+        return not self.data.errors.keys().isdisjoint(RARE)
 
 
 @runs(
@@ -189,7 +193,7 @@ async def _begin(request: Request, bearer: Caller) -> FormData:
         texts = await _begin_empty(request, bearer, query.get("engine", STOCKFISH.name))
     else:
         run = await site_of(request).visible_runs.find_part(origin, bearer.actor)
-        if query.get("spsa") and isinstance(run.kind, SpsaTuning):
+        if query.get("spsa") and run.kind.tune is not None:
             texts = spell_tuned(run, run.kind.tune)
         else:
             texts = {**spell_run(run), "rescheduled_from": run.id}
@@ -354,22 +358,13 @@ def _make_choice(preset: PresetRecord, data: FormData) -> PresetChoice:
     )
 
 
-def _format_whole(text: str) -> str:
-    return format_count(int(text)) if text.isdecimal() else text
-
-
 def _summarise(texts: Texts) -> str:
     """A preset in a few words: 10+0.1, 8 threads, [0, 2]."""
     parts = [texts.get("tc", "")]
     if texts.get("threads", "1") != "1":
         parts.append(f"{texts['threads']} threads")
-    match texts.get("kind"):
-        case "sprt" if "sprt.elo0" in texts:
-            parts.append(f"[{texts['sprt.elo0']}, {texts['sprt.elo1']}]")
-        case "spsa":
-            parts.append("tune")
-        case "games" if texts.get("num_games"):
-            parts.append(f"{_format_whole(texts['num_games'])} games")
+    if page := FORM_PAGES.get(texts.get("kind", "")):
+        parts.append(page.summarise_fields(texts))
     return ", ".join(filter(None, parts))
 
 
