@@ -13,7 +13,8 @@ import pytest
 
 from rookery_asgi import Options, unavailable
 from rookery_asgi.accesslog import AccessLog
-from rookery_asgi.cli import LIMITS, main, parser, read_options
+from rookery_asgi.arguments import LIMITS, parser
+from rookery_asgi.cli import main, read_options
 from rookery_asgi.errors import AppNotFound, BadOption
 from rookery_asgi.importing import load
 from rookery_asgi.metrics import prometheus
@@ -67,7 +68,7 @@ def test_options_are_named_as_uvicorn_names_them() -> None:
         "m:a --host 0.0.0.0 --port 1 --workers 2 --ssl-certfile c --ssl-keyfile k --root-path /r "
         "--proxy-headers --forwarded-allow-ips * --no-access-log --log-level error --app-dir d"
     )
-    options = read_options(parser().parse_args(given.split()))
+    options = read_options(vars(parser().parse_args(given.split())))
     assert (options.host, options.port, options.workers) == ("0.0.0.0", 1, 2)
     assert (options.ssl_certfile, options.ssl_keyfile, options.app_dir) == ("c", "k", "d")
     assert not options.access_log
@@ -78,7 +79,7 @@ def test_options_are_named_as_uvicorn_names_them() -> None:
 )
 def test_options_that_exclude_each_other_are_refused(given: str) -> None:
     with pytest.raises(BadOption):
-        read_options(parser().parse_args(given.split()))
+        read_options(vars(parser().parse_args(given.split())))
 
 
 @pytest.mark.parametrize(
@@ -187,7 +188,11 @@ def test_lines_of_the_log_are_not_formatted_on_the_loop() -> None:
 def test_every_option_is_described() -> None:
     made = parser()
     assert [action.dest for action in made._actions if not action.help] == []
-    limits = {f.name for f in fields(Options) if f.name.startswith(("limit_", "timeout_"))}
+    limits = {
+        f.name
+        for f in fields(Options)
+        if f.name.startswith(("limit_", "timeout_", "high_", "least_"))
+    }
     assert limits == set(LIMITS)
 
 

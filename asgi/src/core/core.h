@@ -50,7 +50,13 @@ typedef struct {
 
 /* --- the core -------------------------------------------------------------------------------- */
 
-enum { RECEIVE_BUFFER = 128 * 1024, LISTENERS_MOST = 16 };
+enum { RECEIVE_BUFFER = 128 * 1024, LISTENERS_MOST = 16, FIELDS_MOST = 32 };
+
+/* A field that the operator adds to responses that have none of its name. */
+typedef struct {
+  const char *line; /* "name: value\r\n" */
+  size_t name_length, length;
+} OwnField;
 
 typedef struct {
   int fd;
@@ -67,7 +73,10 @@ struct Core {
   PyObject *hook_websocket, *hook_failed, *hook_refused, *hook_forwarded, *hook_accepted;
   PyObject *state, *http_template, *websocket_template, *asgi_versions, *access, *error;
   PyObject *root_path_raw, *root_path;
-  bool send_date, send_server;
+  bool send_date, send_server, log_headers;
+  PyObject *field_lines; /* keeps the own fields alive */
+  OwnField fields[FIELDS_MOST];
+  int field_count;
   uint8_t task_mode;
   /* limits */
   HeadLimits limits;

@@ -2,6 +2,7 @@
  * body message, for only then is it known how the body is framed. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "chars.h"
 #include "core.h"
@@ -64,6 +65,7 @@ typedef struct {
 
 typedef struct {
   bool date, server, connection, chunked, skip;
+  uint32_t own; /* a bit for each of the operator's fields */
 } Seen;
 
 static bool bad_message(const char *why) {
@@ -135,6 +137,15 @@ static bool interpret(Request *r, const Field *f, Seen *seen) {
   }
 }
 
+static void note_own(const Core *core, const Field *f, Seen *seen) {
+  for (int i = 0; i < core->field_count; i++) {
+    const OwnField *own = &core->fields[i];
+    if (own->name_length == f->name_length && strncasecmp(own->line, (const char *) f->name, f->name_length) == 0) {
+      seen->own |= 1u << i;
+    }
+  }
+}
+
 static bool put_field(Request *r, const Field *f, Seen *seen) {
   if (f->name_length == 0 || !all_of(f->name, f->name_length, CHAR_TOKEN) ||
       !all_of(f->value, f->value_length, CHAR_VALUE)) {
@@ -142,6 +153,7 @@ static bool put_field(Request *r, const Field *f, Seen *seen) {
   }
   seen->skip = false;
   if (!interpret(r, f, seen)) return false;
+  if (r->core->field_count) note_own(r->core, f, seen);
   if (seen->skip) return true;
   return put(r, (const char *) f->name, f->name_length) && PUT(r, ": ") &&
          put(r, (const char *) f->value, f->value_length) && PUT(r, "\r\n");
@@ -197,6 +209,10 @@ static bool put_defaults(Request *r, const Seen *seen) {
   const char *date = date_line(&length);
   if (r->core->send_server && !seen->server && !PUT(r, server_line)) return false;
   if (r->core->send_date && !seen->date && !put(r, date, length)) return false;
+  for (int i = 0; i < r->core->field_count; i++) {
+    const OwnField *own = &r->core->fields[i];
+    if (!(seen->own & 1u << i) && !put(r, own->line, own->length)) return false;
+  }
   return true;
 }
 
@@ -380,6 +396,13 @@ PyObject *request_send(Request *r, PyObject *message) {
 
 /* --- the server's own responses ----------------------------------------------------------------------------------- */
 
+static bool add_own_lines(Outq *queue, const Core *core) {
+  for (int i = 0; i < core->field_count; i++) {
+    if (!outq_add(queue, core->fields[i].line, core->fields[i].length)) return false;
+  }
+  return true;
+}
+
 bool response_write_error(Conn *c, int status) {
   char text[512];
   size_t date_length;
@@ -387,11 +410,12 @@ bool response_write_error(Conn *c, int status) {
   bool head_only = c->request && c->request->head_only;
   int length = snprintf(text, sizeof(text),
                         "HTTP/1.1 %d %s\r\ncontent-type: text/plain; charset=utf-8\r\n"
-                        "content-length: %zu\r\nconnection: close\r\n%s%.*s\r\n%s%s",
+                        "content-length: %zu\r\nconnection: close\r\n%s%.*s",
                         status, phrase, strlen(phrase) + 1, c->core->send_server ? server_line : "",
-                        c->core->send_date ? (int) date_length : 0, date, head_only ? "" : phrase,
-                        head_only ? "" : "\n");
+                        c->core->send_date ? (int) date_length : 0, date);
   c->core->counters.responses[status / 100]++;
+  if (!outq_add(&c->out, text, (size_t) length) || !add_own_lines(&c->out, c->core)) return false;
+  length = snprintf(text, sizeof(text), "\r\n%s%s", head_only ? "" : phrase, head_only ? "" : "\n");
   return outq_add(&c->out, text, (size_t) length);
 }
 
@@ -412,6 +436,9 @@ PyObject *response_own_fields(Core *core) {
   PyObject *fields = PyList_New(0);
   bool whole = fields && (!core->send_server || add_own_field(fields, server_line, sizeof(server_line) - 1)) &&
                (!core->send_date || add_own_field(fields, date, length));
+  for (int i = 0; whole && i < core->field_count; i++) {
+    whole = add_own_field(fields, core->fields[i].line, core->fields[i].length);
+  }
   if (!whole) Py_CLEAR(fields);
   return fields;
 }

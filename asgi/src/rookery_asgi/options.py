@@ -1,5 +1,6 @@
 """All settings of a server as one frozen value."""
 
+import dataclasses
 from dataclasses import dataclass
 
 
@@ -28,7 +29,10 @@ class Options:
     ssl_keyfile: str | None = None
     ssl_keyfile_password: str | None = None
     access_log: bool = True
+    access_log_format: str = "json"
     log_level: str = "info"
+    log_config: str | None = None
+    headers: tuple[str, ...] = ()
     date_header: bool = True
     server_header: bool = True
     metrics_path: str | None = None
@@ -50,3 +54,9 @@ class Options:
     ws_ping_interval: float = 20.0
     ws_ping_timeout: float = 20.0
     ws_per_message_deflate: bool = True
+
+
+def flag_of(field: "dataclasses.Field[object]") -> str:
+    """The option on the command line; one that may be repeated is in the singular there."""
+    many = isinstance(field.default, tuple)
+    return "--" + (field.name.removesuffix("s") if many else field.name).replace("_", "-")

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rookery_asgi import _core, sockets
-from rookery_asgi.accesslog import AccessLog, Entry, write_stdout
+from rookery_asgi.accesslog import AccessLog, Entry, choose_writer, wants_headers
+from rookery_asgi.fields import read_fields
 from rookery_asgi.lifespan import Lifespan
 from rookery_asgi.metrics import MetricsPage
 from rookery_asgi.options import Options
@@ -86,6 +87,7 @@ class Server:
     def __init__(self, app: App, options: Options, *, refused: Refused | None = None) -> None:
         """Opens nothing yet."""
         self._refused = refused
+        self._fields = read_fields(options.headers)
         self._page = MetricsPage(app, options.metrics_path) if options.metrics_path else None
         self._app: App = self._page or app
         self._options = options
@@ -141,7 +143,7 @@ class Server:
         context: ssl.SSLContext | None,
     ) -> Iterator[None]:
         opened = list(given) if given is not None else sockets.bind(self._options)
-        self._access = access = AccessLog(write_stdout) if self._options.access_log else None
+        self._access = access = self._make_log()
         log_end = access.entries.append if access is not None else None
         self._hooks = Hooks(self._options, self._app, context, self._refused, log_end)
         loop = asyncio.get_running_loop()
@@ -158,6 +160,11 @@ class Server:
             ticker.cancel()
         finally:
             self._close(loop, core, opened, ours=given is None)
+
+    def _make_log(self) -> AccessLog | None:
+        if not self._options.access_log:
+            return None
+        return AccessLog(choose_writer(), self._options.access_log_format)
 
     def _make_core(self, loop: asyncio.AbstractEventLoop, lifespan: Lifespan) -> _core.Core:
         options = self._options
@@ -178,8 +185,10 @@ class Server:
             idle_seconds=options.timeout_keep_alive,
             body_seconds=options.timeout_body,
             write_seconds=options.timeout_write,
-            date=options.date_header,
-            server=options.server_header,
+            date=options.date_header and "date" not in self._fields,
+            server=options.server_header and "server" not in self._fields,
+            fields=tuple(line for lines in self._fields.values() for line in lines),
+            log_headers=wants_headers(options.access_log_format),
         )
 
     def _listen(self, core: _core.Core, sock: socket.socket, *, secure: bool) -> None:

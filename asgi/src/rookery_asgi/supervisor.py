@@ -21,6 +21,7 @@ log = logging.getLogger("rookery_asgi")
 POLL_SECONDS = 0.1
 # A worker that dies sooner than this is replaced only after a pause.
 YOUNG_SECONDS = 1.0
+HOPELESS = frozenset({2, 3})
 Command = Callable[[Sequence[int]], Sequence[str]]
 
 
@@ -106,9 +107,9 @@ class Supervisor:
                 self._replace(worker)
 
     def _replace(self, worker: Worker) -> None:
-        # exit status 3: the application or the address can't be used, and trying again won't help
-        if worker.status == 3 and not self._options.reload:
-            self._failed = 3
+        # the options, the application or the address can't be used: trying again won't help
+        if worker.status in HOPELESS and not self._options.reload:
+            self._failed = worker.status
             self._stopping = True
             return
         if worker.is_young() or (self._options.reload and worker.status != 0):
