@@ -50,7 +50,7 @@ typedef struct {
 
 /* --- the core -------------------------------------------------------------------------------- */
 
-enum { RECEIVE_BUFFER = 128 * 1024, LISTENERS_MOST = 16, FIELDS_MOST = 32 };
+enum { RECEIVE_BUFFER = 128 * 1024, LISTENERS_MOST = 64, FIELDS_MOST = 32 };
 
 /* A field that the operator adds to responses that have none of its name. */
 typedef struct {
@@ -61,7 +61,7 @@ typedef struct {
 typedef struct {
   int fd;
   PyObject *server; /* what scopes say, or NULL when it differs by connection */
-  bool tcp;
+  bool tcp, secure;
 } Listener;
 
 struct Core {

@@ -155,10 +155,10 @@ static PyObject *core_fileno(Core *core, PyObject *unused) {
 }
 
 static PyObject *core_listen(Core *core, PyObject *args) {
-  int fd, tcp;
+  int fd, tcp, secure = 1;
   PyObject *server;
-  if (!PyArg_ParseTuple(args, "iOp", &fd, &server, &tcp)) return NULL;
-  if (!net_listen(core, fd, server, tcp)) return NULL;
+  if (!PyArg_ParseTuple(args, "iOp|p", &fd, &server, &tcp, &secure)) return NULL;
+  if (!net_listen(core, fd, server, tcp, secure)) return NULL;
   Py_RETURN_NONE;
 }
 

@@ -230,7 +230,7 @@ static bool adopt(Core *core, const Listener *listener, int fd, const struct soc
   }
   c->fd = fd; /* the reference is now the socket's */
   c->watching = EPOLLIN;
-  if (!add_filter(c)) {
+  if (listener->secure && !add_filter(c)) {
     core_trouble(core);
     conn_lost(c);
   }
@@ -284,7 +284,7 @@ static void accept_all(Core *core, const Listener *listener) {
   }
 }
 
-bool net_listen(Core *core, int fd, PyObject *server, bool tcp) {
+bool net_listen(Core *core, int fd, PyObject *server, bool tcp, bool secure) {
   if (core->listener_count == LISTENERS_MOST) {
     PyErr_SetString(PyExc_ValueError, "too many listening sockets");
     return false;
@@ -294,7 +294,7 @@ bool net_listen(Core *core, int fd, PyObject *server, bool tcp) {
     PyErr_SetFromErrno(PyExc_OSError);
     return false;
   }
-  *listener = (Listener) {fd, server == Py_None ? NULL : Py_NewRef(server), tcp};
+  *listener = (Listener) {fd, server == Py_None ? NULL : Py_NewRef(server), tcp, secure};
   core->listener_count++;
   return true;
 }

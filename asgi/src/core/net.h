@@ -4,7 +4,7 @@
 
 #include "core.h"
 
-bool net_listen(Core *core, int fd, PyObject *server, bool tcp);
+bool net_listen(Core *core, int fd, PyObject *server, bool tcp, bool secure);
 void net_stop_listening(Core *core);
 void net_wake_listeners(Core *core);
 

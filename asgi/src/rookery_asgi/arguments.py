@@ -21,6 +21,10 @@ LIMITS = {
     "timeout_graceful_shutdown": "seconds that a stop waits for running requests and WebSockets",
     "timeout_disconnect": "seconds that they then have after http.disconnect",
     "timeout_lifespan": "seconds for the application's shutdown",
+    "limit_max_requests": "requests of a worker, after which another takes its place",
+    "limit_max_requests_jitter": "requests that some workers may have beyond that, by chance",
+    "limit_worker_age": "seconds after which another worker takes its place",
+    "limit_worker_memory": "resident bytes beyond which another worker takes its place",
 }
 switch = argparse.BooleanOptionalAction
 
@@ -54,7 +58,16 @@ def add_address(made: argparse.ArgumentParser) -> None:
     add("--port", type=int, help=f"0 takes a free one ({DEFAULT.port})")
     add("--uds", metavar="PATH", help="listen on a unix socket")
     add("--fd", type=int, help="listen on an inherited descriptor")
-    add("--worker-fd", action="append", help=argparse.SUPPRESS)
+    add(
+        "--bind",
+        dest="binds",
+        action="append",
+        metavar="ADDRESS",
+        help="HOST:PORT, unix:PATH[,mode=660] or fd:NUMBER, each with ,plain for no TLS;"
+        " may be repeated",
+    )
+    for name, action in (("--worker-fd", "append"), ("--worker-slot", "store")):
+        add(name, action=action, help=argparse.SUPPRESS)
     add("--backlog", type=int, help=f"clients that the kernel lets wait ({DEFAULT.backlog})")
     add(
         "--proxy-headers",
@@ -99,6 +112,11 @@ def add_processes(made: argparse.ArgumentParser) -> None:
     """How many processes there are, and when they are replaced."""
     add = made.add_argument_group("processes").add_argument
     add("--workers", type=int, help="processes; one that dies is replaced")
+    add(
+        "--supervise",
+        action=switch,
+        help="a single worker has a supervisor, too, so that SIGHUP can renew it",
+    )
     add(
         "--shared-socket",
         action=switch,

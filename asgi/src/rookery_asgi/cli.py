@@ -9,21 +9,29 @@ from typing import Any
 
 from rookery_asgi import logs
 from rookery_asgi.arguments import parser
+from rookery_asgi.binds import check_binds, passed_descriptors
+from rookery_asgi.board import Board, Share
 from rookery_asgi.environment import read_variables
 from rookery_asgi.errors import BadOption, ServerError
 from rookery_asgi.importing import load
+from rookery_asgi.notify import take_notifier
 from rookery_asgi.options import Options
+from rookery_asgi.recycling import is_recycling
 from rookery_asgi.run import need, run
+from rookery_asgi.sockets import Listener
 
 OPTIONS = frozenset(field.name for field in dataclasses.fields(Options))
 
 
 def read_options(given: Mapping[str, Any]) -> Options:
     """The options as one value."""
-    known = {name: value for name, value in given.items() if name in OPTIONS}
-    options = Options(**{name: tuple(v) if isinstance(v, list) else v for name, v in known.items()})
-    if sum(x is not None for x in (options.uds, options.fd)) > 1:
-        raise BadOption("--uds and --fd exclude each other")
+    known: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in given.items()
+        if name in OPTIONS
+    }
+    options = Options(**known)
+    check_binds(options)
     if options.workers < 1:
         raise BadOption("--workers must be at least 1")
     if options.reload and options.workers > 1:
@@ -33,29 +41,53 @@ def read_options(given: Mapping[str, Any]) -> Options:
 
 def start(given: Mapping[str, Any], argv: Sequence[str]) -> int:
     """Run what is asked for; the exit status."""
-    options = read_options(given)
+    options = with_descriptors(read_options(given))
     logs.configure(options)
     need(options)
     if "app" not in given:
         raise BadOption("no application was named", "say module:attribute or set ROOKERY_ASGI_APP")
-    worker_fds = given.get("worker_fd")
-    if worker_fds is None and (options.workers > 1 or options.reload):
+    if "worker_slot" in given:
+        return work(given, options)
+    if options.workers > 1 or options.supervise or options.reload or is_recycling(options):
         return supervise(options, argv)
     app = load(given["app"], app_dir=options.app_dir, factory=options.factory)
-    socks = None
-    if worker_fds is not None:
-        socks = [socket.socket(fileno=int(fd)) for fd in worker_fds]
-    return 0 if run(app, options, socks) else 1
+    return 0 if run(app, options) else 1
+
+
+def with_descriptors(options: Options) -> Options:
+    """Descriptors of LISTEN_FDS take the place of --host and --port; children get none of them."""
+    passed = passed_descriptors(os.environ, os.getpid())
+    for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"):
+        os.environ.pop(name, None)
+    if not passed or options.binds or options.uds is not None or options.fd is not None:
+        return options
+    return dataclasses.replace(options, binds=passed)
+
+
+def work(given: Mapping[str, Any], options: Options) -> int:
+    """Serve as one of several, on the supervisor's sockets."""
+    app = load(given["app"], app_dir=options.app_dir, factory=options.factory)
+    listeners = [listener_of(text) for text in given["worker_fd"]]
+    fd, slot = given["worker_slot"].split(":")
+    return 0 if run(app, options, listeners, Share(Board(int(fd)), int(slot))) else 1
+
+
+def listener_of(text: str) -> Listener:
+    """A socket as the supervisor names it."""
+    fd, kind = text.split(":")
+    return Listener(socket.socket(fileno=int(fd)), secure=kind == "tls")
 
 
 def supervise(options: Options, argv: Sequence[str]) -> int:
     """Run workers, and only them, in processes of their own."""
     from rookery_asgi.reload import Changes
-    from rookery_asgi.supervisor import Supervisor, worker_command
+    from rookery_asgi.supervisor import Supervisor
+    from rookery_asgi.worker import worker_command
 
+    notifier = take_notifier(os.environ)
     changes = Changes(options.reload_dirs or (options.app_dir or ".",))
     changed = changes if options.reload else bool
-    return Supervisor(options, worker_command(argv), changed).run()
+    return Supervisor(options, worker_command(argv), changed, notifier).run()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -13,8 +13,10 @@ class Options:
     port: int = 8000
     uds: str | None = None
     fd: int | None = None
+    binds: tuple[str, ...] = ()
     backlog: int = 2048
     workers: int = 1
+    supervise: bool = False
     shared_socket: bool = False
     reload: bool = False
     reload_dirs: tuple[str, ...] = ()
@@ -49,6 +51,10 @@ class Options:
     timeout_graceful_shutdown: float = 10.0
     timeout_disconnect: float = 1.0
     timeout_lifespan: float = 30.0
+    limit_max_requests: int = 0
+    limit_max_requests_jitter: int = 0
+    limit_worker_age: float = 0.0
+    limit_worker_memory: int = 0
     ws: bool = True
     ws_max_size: int = 16 * 1024 * 1024
     ws_ping_interval: float = 20.0
