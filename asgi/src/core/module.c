@@ -301,6 +301,6 @@ PyMODINIT_FUNC PyInit__core(void) {
   if (!setup_strings()) return NULL;
   PyObject *module = PyModule_Create(&module_definition);
   if (module == NULL) return NULL;
-  if (!tasks_setup(module) || !add_types(module) || !awaitable_setup()) Py_CLEAR(module);
+  if (!tasks_setup(module) || !add_types(module) || !awaitable_setup() || !extensions_setup()) Py_CLEAR(module);
   return module;
 }

@@ -190,7 +190,7 @@ static void leave_live(Request *r) {
 static void cut_short(Request *r) {
   Conn *c = r->conn;
   if (c == NULL || r->out == OUT_ENDED) return;
-  if (r->out == OUT_STREAMING) {
+  if (r->out >= OUT_STREAMING) {
     conn_lost(c);
     return;
   }

@@ -83,6 +83,14 @@ def add_tls(made: argparse.ArgumentParser) -> None:
     add("--ssl-certfile", metavar="PATH", help="certificate chain, as PEM")
     add("--ssl-keyfile", metavar="PATH", help="its key, if in a file of its own")
     add("--ssl-keyfile-password", metavar="TEXT", help="what the key is locked with")
+    add("--ssl-ca-certs", metavar="PATH", help="whose certificates clients must have")
+    add(
+        "--ssl-cert-reqs",
+        choices=("none", "optional", "required"),
+        help="whether clients must have one (required, where --ssl-ca-certs is given)",
+    )
+    add("--ssl-crl", metavar="PATH", help="certificates that were revoked, for each of the CAs")
+    add("--ssl-ciphers", metavar="LIST", help="of TLS 1.2, as OpenSSL writes them")
 
 
 def add_application(made: argparse.ArgumentParser) -> None:

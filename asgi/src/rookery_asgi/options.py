@@ -30,6 +30,10 @@ class Options:
     ssl_certfile: str | None = None
     ssl_keyfile: str | None = None
     ssl_keyfile_password: str | None = None
+    ssl_ca_certs: str | None = None
+    ssl_cert_reqs: str | None = None
+    ssl_crl: str | None = None
+    ssl_ciphers: str | None = None
     access_log: bool = True
     access_log_format: str = "json"
     log_level: str = "info"

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 import socket
-import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -17,7 +16,7 @@ from rookery_asgi.lifespan import Lifespan
 from rookery_asgi.metrics import MetricsPage
 from rookery_asgi.options import Options
 from rookery_asgi.proxy import ProxyHeaders, Trust
-from rookery_asgi.tls import TlsFilter, make_context
+from rookery_asgi.tls import Tls, TlsFilter, make_tls
 from rookery_asgi.types import App, Scope
 from rookery_asgi.ws import handshake
 from rookery_asgi.ws.session import Limits, Session
@@ -37,7 +36,7 @@ class Hooks:
         self,
         options: Options,
         app: App,
-        context: ssl.SSLContext | None,
+        tls: Tls | None,
         refused: Refused | None = None,
         log: Callable[[Entry], object] | None = None,
     ) -> None:
@@ -46,8 +45,8 @@ class Hooks:
         self.refused = refused
         self.websocket = self._open_websocket if options.ws else None
         self.forwarded = ProxyHeaders(trust) if options.proxy_headers else None
-        self.accepted = self._seal if context is not None else None
-        self.context = context
+        self.accepted = self._seal if tls is not None else None
+        self.tls = tls
         self.sessions: set[Session] = set()
         self.now = time.monotonic
         self._app = app
@@ -61,7 +60,7 @@ class Hooks:
         )
 
     def _seal(self, conn: _core.Connection) -> TlsFilter | None:
-        return TlsFilter(self.context, conn) if self.context is not None else None
+        return TlsFilter(self.tls, conn) if self.tls is not None else None
 
     def failed(self, error: BaseException) -> None:
         """The application raised, or sent no whole response."""
@@ -130,10 +129,10 @@ class Server:
 
     def reload_certificate(self) -> None:
         """Use the certificate as it is on disk now for connections to come."""
-        if self._hooks is None or self._hooks.context is None:
+        if self._hooks is None or self._hooks.tls is None:
             return
         try:
-            self._hooks.context = make_context(self._options)
+            self._hooks.tls = make_tls(self._options)
             log.info("certificate reloaded")
         except Exception as error:  # noqa: BLE001 - the old one goes on serving
             log.error("certificate not reloaded: %s", error)
@@ -144,11 +143,11 @@ class Server:
         Nothing listens before the application's start-up has completed. A socket that is given
         without more speaks TLS where there is a certificate.
         """
-        context = make_context(self._options)
+        tls = make_tls(self._options)
         lifespan = Lifespan(self._app, mode=self._options.lifespan)
         await lifespan.start()
         try:
-            with self._listening(given, lifespan, context):
+            with self._listening(given, lifespan, tls):
                 await self._stop.wait()
                 await self._end_requests()
         finally:
@@ -160,12 +159,16 @@ class Server:
         self,
         given: Given | None,
         lifespan: Lifespan,
-        context: ssl.SSLContext | None,
+        tls: Tls | None,
     ) -> Iterator[None]:
-        opened = described(given, context) if given is not None else sockets.bind(self._options)
+        opened = (
+            described(given, secure=tls is not None)
+            if given is not None
+            else sockets.bind(self._options)
+        )
         self._access = access = self._make_log()
         log_end = access.entries.append if access is not None else None
-        self._hooks = Hooks(self._options, self._app, context, self._refused, log_end)
+        self._hooks = Hooks(self._options, self._app, tls, self._refused, log_end)
         loop = asyncio.get_running_loop()
         core = self._core = self._make_core(loop, lifespan)
         if self._page is not None:
@@ -279,9 +282,8 @@ class Server:
         return bool(counters["running"] or self._hooks.sessions or counters["open"])
 
 
-def described(given: Given, context: ssl.SSLContext | None) -> list[sockets.Listener]:
+def described(given: Given, *, secure: bool) -> list[sockets.Listener]:
     """Sockets that somebody else has opened, whose files are not ours to delete."""
     return [
-        sockets.Listener(one, context is not None) if isinstance(one, socket.socket) else one
-        for one in given
+        sockets.Listener(one, secure) if isinstance(one, socket.socket) else one for one in given
     ]
