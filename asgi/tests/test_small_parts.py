@@ -18,7 +18,7 @@ from rookery_asgi.cli import main, read_options
 from rookery_asgi.errors import AppNotFound, BadOption
 from rookery_asgi.importing import load
 from rookery_asgi.metrics import prometheus
-from rookery_asgi.reload import Changes
+from rookery_asgi.reload import Changes, Events
 from tests.machine import Machine, hello, play
 
 ENTRY = ((("1.2.3.4", 5), "GET", b'/a"\xff'), 200, 13, 0.0123)
@@ -110,6 +110,38 @@ def test_changes_are_seen_once(tmp_path: Path) -> None:
     assert not changes()
     (tmp_path / "b.py").write_text("")
     assert changes()
+
+
+def test_file_events_tell_of_changes_in_folders_that_have_come_too(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("1")
+    (tmp_path / "node_modules").mkdir()
+    events = Events([str(tmp_path)])
+    changes = Changes([str(tmp_path)], events)
+    assert not changes()
+    (tmp_path / "a.py").write_text("22")
+    os.utime(tmp_path / "a.py", (1, 1))
+    assert changes()
+    deep = tmp_path / "b" / "c"
+    deep.mkdir(parents=True)
+    assert not changes()
+    (deep / "d.py").write_text("")
+    assert changes()
+    (tmp_path / "b").rename(tmp_path / "e")
+    assert changes()
+    (tmp_path / "e" / "c" / "d.py").unlink()
+    assert changes()
+    (tmp_path / "node_modules" / "f.py").write_text("")
+    assert not events()
+
+
+def test_without_an_event_no_file_is_looked_at(tmp_path: Path) -> None:
+    changes = Changes([str(tmp_path)], lambda: False)
+    (tmp_path / "a.py").write_text("1")
+    assert not changes()
+
+
+def test_a_folder_that_is_not_there_can_not_be_watched(tmp_path: Path) -> None:
+    assert not Events([str(tmp_path / "nothing")])()
 
 
 def test_the_package_needs_no_other_and_says_its_licence() -> None:

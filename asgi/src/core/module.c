@@ -272,6 +272,8 @@ static PyMethodDef module_methods[] = {
     {"phrase", phrase_of, METH_O, "The reason phrase of a status."},
     {"parse_head", testing_parse_head, METH_VARARGS, "Parses a head given in pieces."},
     {"decode_chunked", testing_decode_chunked, METH_O, "Decodes a chunked body given in pieces."},
+    {"watch_open", watch_open, METH_NOARGS, "A descriptor that tells of changes in folders."},
+    {"watch_folder", watch_folder, METH_VARARGS, "Watches a folder, not those below it."},
     {"frame", frames_write, METH_VARARGS, "A server's WebSocket frame header."},
     {NULL, NULL, 0, NULL},
 };

@@ -138,6 +138,11 @@ def add_processes(made: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="where to look for changes; may be repeated",
     )
+    add(
+        "--reload-poll",
+        action=switch,
+        help="look at every file instead of waiting for events, which network folders have not",
+    )
 
 
 def add_websockets(made: argparse.ArgumentParser) -> None:

@@ -80,13 +80,13 @@ def listener_of(text: str) -> Listener:
 
 def supervise(options: Options, argv: Sequence[str]) -> int:
     """Run workers, and only them, in processes of their own."""
-    from rookery_asgi.reload import Changes
+    from rookery_asgi.reload import watch
     from rookery_asgi.supervisor import Supervisor
     from rookery_asgi.worker import worker_command
 
     notifier = take_notifier(os.environ)
-    changes = Changes(options.reload_dirs or (options.app_dir or ".",))
-    changed = changes if options.reload else bool
+    folders = options.reload_dirs or (options.app_dir or ".",)
+    changed = watch(folders, poll=options.reload_poll) if options.reload else bool
     return Supervisor(options, worker_command(argv), changed, notifier).run()
 
 

@@ -19,6 +19,7 @@ class Options:
     supervise: bool = False
     shared_socket: bool = False
     reload: bool = False
+    reload_poll: bool = False
     reload_dirs: tuple[str, ...] = ()
     loop: str = "auto"
     lifespan: str = "auto"

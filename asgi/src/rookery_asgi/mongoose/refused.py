@@ -22,6 +22,7 @@ REASONS = {
     "limit_worker_memory": ONE,
     "reload": ONE,
     "reload_dirs": ONE,
+    "reload_poll": ONE,
     "ssl_certfile": TLS,
     "ssl_keyfile": TLS,
     "ssl_keyfile_password": TLS,
