@@ -195,6 +195,24 @@ def test_without_its_core_the_server_refuses_in_one_sentence() -> None:
     assert done.stdout.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("platform", "why"),
+    [("darwin", "which macOS has not"), ("win32", "which Windows has not")],
+)
+def test_on_other_systems_the_server_says_what_it_lacks(platform: str, why: str) -> None:
+    # what those systems lack can't be imported there
+    code = (
+        f"import asyncio, sys; sys.platform = {platform!r}; sys.modules['resource'] = None; "
+        "import os, signal; vars(os).pop('sysconf'); vars(os).pop('memfd_create'); "
+        "vars(signal).pop('SIGHUP'); sys.modules['rookery_asgi._core'] = None; "
+        "from rookery_asgi.cli import main; sys.exit(main(['a:b']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert why in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_where_the_core_is_built_nothing_stands_in_the_way() -> None:
     assert unavailable() is None
 

@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import signal
+import sys
 from typing import TYPE_CHECKING
 
 from rookery_asgi import mongoose
@@ -19,12 +20,19 @@ if TYPE_CHECKING:
     from rookery_asgi.board import Share
     from rookery_asgi.server import Given, Server
 
+ELSEWHERE = {
+    "darwin": "its core needs epoll, which macOS has not; run it in a Linux container",
+    "win32": "its core needs epoll, which Windows has not; run it under WSL or in a container",
+}
 ALIVE_SECONDS = 0.1
 NO_CORE = "its C core was not built; install a C compiler and Python's headers, then reinstall it"
 
 
 def need_core() -> None:
-    """Raise Unavailable, with one sentence, where the package was installed without its C core."""
+    """Raise Unavailable, with one sentence, where the package was installed without its C core, or
+    can't have one."""
+    if sys.platform in ELSEWHERE:
+        raise Unavailable(ELSEWHERE[sys.platform])
     try:
         importlib.import_module("rookery_asgi._core")
     except ImportError:
