@@ -189,6 +189,7 @@ def test_sums_never_fall_when_a_worker_ends() -> None:
 def test_a_second_signal_to_the_supervisor_does_not_wait_for_requests() -> None:
     options = ("--workers", "2", "--timeout-graceful-shutdown", "600")
     with serve(APP, *options) as served, served.connect() as sock:
+        served_by(served, 2)
         sock.sendall(get("/never"))
         assert eventually(lambda: any(begins(served) for _ in range(10)))
         served.signal(signal.SIGTERM)

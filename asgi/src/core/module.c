@@ -174,17 +174,38 @@ static PyObject *core_stop_listening(Core *core, PyObject *unused) {
   Py_RETURN_NONE;
 }
 
+/* All connections, each held: what runs meanwhile may end any of them. */
+static Conn **hold_all(const Core *core) {
+  Conn **all = malloc((core->conn_count + 1) * sizeof(Conn *));
+  size_t count = 0;
+  if (all == NULL) return (Conn **) PyErr_NoMemory();
+  for (Conn *c = core->conns; c != NULL; c = c->next) all[count++] = (Conn *) Py_NewRef((PyObject *) c);
+  all[count] = NULL;
+  return all;
+}
+
+/* A request that has arrived is still answered, and a client that has only just come, or has sent
+ * part of one, has a little time for the rest: it knows of no reason to try again. */
+static void stop_idle(Conn *c) {
+  if (conn_is_between(c)) net_read(c);
+  if (!conn_is_between(c)) return;
+  if (pending_output(c)) conn_close_gently(c, true);
+  else if (c->bytes_in == 0 || c->in.length) deadline_set(c, WAIT_LINGER);
+  else conn_lost(c);
+}
+
 /* From now on every response is the last of its connection; idle connections end at once, and
  * those whose client is still reading when it has read. */
 static PyObject *core_begin_stop(Core *core, PyObject *unused) {
   (void) unused;
+  Conn **all = hold_all(core);
+  if (all == NULL) return NULL;
   core->stopping = true;
-  for (Conn *c = core->conns, *next; c != NULL; c = next) {
-    next = c->next;
-    if (!conn_is_between(c)) continue;
-    if (pending_output(c)) conn_close_gently(c, true);
-    else conn_lost(c);
+  for (size_t i = 0; all[i] != NULL; i++) {
+    stop_idle(all[i]);
+    Py_DECREF((PyObject *) all[i]);
   }
+  free(all);
   Py_RETURN_NONE;
 }
 

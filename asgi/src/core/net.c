@@ -49,12 +49,13 @@ static void received(Conn *c, const unsigned char *bytes, size_t length) {
   conn_lost(c);
 }
 
-static void readable(Conn *c) {
+void net_read(Conn *c) {
   if (conn_is_full(c)) {
     c->paused = true;
     net_watch(c);
     return;
   }
+  if (c->fd < 0) return; /* a connection without a socket */
   ssize_t count = recv(c->fd, c->core->rx, RECEIVE_BUFFER, MSG_DONTWAIT);
   c->burst = 0;
   if (count > 0) received(c, c->core->rx, (size_t) count);
@@ -73,7 +74,7 @@ static void dispatch(Conn *c, uint32_t events) {
   bool hopeless = (events & EPOLLERR) || ((events & EPOLLHUP) && !(c->watching & EPOLLIN));
   if (c->state != IN_CLOSED && hopeless) conn_lost(c);
   if (c->state != IN_CLOSED && (events & EPOLLOUT)) net_flush(c);
-  if (c->state != IN_CLOSED && (events & (EPOLLIN | EPOLLHUP)) && (c->watching & EPOLLIN)) readable(c);
+  if (c->state != IN_CLOSED && (events & (EPOLLIN | EPOLLHUP)) && (c->watching & EPOLLIN)) net_read(c);
   if (c->state != IN_CLOSED && (events & EPOLLRDHUP) && (c->watching & EPOLLRDHUP)) half_closed(c);
   Py_DECREF(c);
 }
