@@ -7,6 +7,7 @@ says how they are shown; a view class is for what is computed:
 |---|---|
 | `games|number` | 1,234,567 |
 | `elo|signed`, `elo|decimal`, `elo|elo(half_width)` | +2.31; 2.5; +2.31 ± 1.45 |
+| `value|fixed`, `value|fixed(0)` | 2.94; 3 |
 | `share|percent` | 12.3 % |
 | `seconds|duration`, `hours|hours` | 3 h 20 min; core hours, 12,345 |
 | `when|ago(now)`, `when|day` | a Moment for the macro `moment`; 2026-03-01 |
@@ -110,11 +111,11 @@ def format_llr_bounds(value: float, lower: float, upper: float) -> str:
     )
 
 
-def format_fixed(value: float) -> str:
-    """A number with two digits after the point, and no minus before a zero."""
+def format_fixed(value: float, digits: int = 2) -> str:
+    """A number with so many digits after the point, and no minus before a zero."""
     if not math.isfinite(value):
         return DASH
-    text = f"{value:.2f}"
+    text = f"{value:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text
 
 
@@ -269,6 +270,7 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "decimal": format_decimal,
     "duration": format_duration,
     "elo": format_elo,
+    "fixed": format_fixed,
     "hours": format_hours,
     "nps": format_nps,
     "number": format_count,
