@@ -28,6 +28,7 @@ from rookery.server.contributors import page as contributors
 from rookery.server.engines.edit.page import routes as engine_form_routes
 from rookery.server.engines.list.page import routes as engine_routes
 from rookery.server.engines.repositories import page as repositories
+from rookery.server.farm.show.filters import RUN_FILTERS
 from rookery.server.farm.worker_api.calls import CALLS, worker_routes
 from rookery.server.files.given.page import routes as given_file_routes
 from rookery.server.files.programs.page import routes as program_routes
@@ -48,6 +49,7 @@ from rookery.server.http.pages.formatting import FILTERS
 from rookery.server.http.request_log import Measure, RequestState
 from rookery.server.http.short_path import ShortPath
 from rookery.server.http.to_primary import Forwarding, carry_out_keyed_commands_once
+from rookery.server.log.action_rows import LOG_FILTERS
 from rookery.server.log.errors.page import routes as error_routes
 from rookery.server.log.log.page import routes as log_routes
 from rookery.server.machines.add.page import add_machine
@@ -157,7 +159,8 @@ def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
     # A redirect would turn a worker's POST into a GET.
     app.router.redirect_slashes = False
     app.state.site = site
-    site.templates.add_filters(FILTERS)
+    for filters in (FILTERS, RUN_FILTERS, LOG_FILTERS):
+        site.templates.add_filters(filters)
     site.templates.set_pages(route.path for route in app.routes if isinstance(route, Route))
     app.state.event_feed = EventFeed(site)
     app.state.ask_answers = AskAnswers(site)
