@@ -46,6 +46,7 @@ from rookery.server.http.inventory import list_parts, list_steps, meter_routes
 from rookery.server.http.middleware import Errors, HeadRequests, SecurityHeaders, SessionCookie
 from rookery.server.http.openapi import make_openapi, openapi
 from rookery.server.http.pages.formatting import FILTERS
+from rookery.server.http.rendering import Templates
 from rookery.server.http.request_log import Measure, RequestState
 from rookery.server.http.short_path import ShortPath
 from rookery.server.http.to_primary import Forwarding, carry_out_keyed_commands_once
@@ -147,6 +148,12 @@ def page_routes() -> list[BaseRoute]:
 # The app: routes, middleware from the outside in, and error handlers.
 
 
+def add_filters(templates: Templates) -> None:
+    """Teach templates to show values: numbers and times, runs, lines of the log."""
+    for filters in (FILTERS, RUN_FILTERS, LOG_FILTERS):
+        templates.add_filters(filters)
+
+
 def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
     """The app of a site. It blocks, and raises Undeclared if a part does not say where it runs."""
     for_workers = worker_routes(site)
@@ -159,8 +166,7 @@ def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
     # A redirect would turn a worker's POST into a GET.
     app.router.redirect_slashes = False
     app.state.site = site
-    for filters in (FILTERS, RUN_FILTERS, LOG_FILTERS):
-        site.templates.add_filters(filters)
+    add_filters(site.templates)
     site.templates.set_pages(route.path for route in app.routes if isinstance(route, Route))
     app.state.event_feed = EventFeed(site)
     app.state.ask_answers = AskAnswers(site)
