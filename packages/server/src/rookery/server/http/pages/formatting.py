@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from rookery.core.http_places import is_web_address
 from rookery.core.model.timecontrol import ClockControl, Depth, MoveTime, Nodes, TimeControl
 
 DASH = "–"
@@ -272,6 +273,7 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "elo": format_elo,
     "fixed": format_fixed,
     "hours": format_hours,
+    "is_web_address": is_web_address,
     "nps": format_nps,
     "number": format_count,
     "percent": format_percent,
