@@ -23,6 +23,7 @@ from rookery.server.app.steps import STEPS
 from rookery.server.app.v1_routes import v1_routes
 from rookery.server.ask.answers import AskAnswers
 from rookery.server.ask.page import page as ask
+from rookery.server.ask.page.view import ASK_FILTERS
 from rookery.server.boundary.domains import Domain, Entry, inventory, runs
 from rookery.server.contributors import page as contributors
 from rookery.server.engines.edit.page import routes as engine_form_routes
@@ -149,8 +150,8 @@ def page_routes() -> list[BaseRoute]:
 
 
 def add_filters(templates: Templates) -> None:
-    """Teach templates to show values: numbers and times, runs, lines of the log."""
-    for filters in (FILTERS, RUN_FILTERS, LOG_FILTERS):
+    """Teach templates to show values: numbers and times, runs, lines of the log, quoted texts."""
+    for filters in (FILTERS, RUN_FILTERS, LOG_FILTERS, ASK_FILTERS):
         templates.add_filters(filters)
 
 
