@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import zip_longest
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -191,7 +191,7 @@ def list_versions(
     """The versions, newest first, each with its changes. They are compared where the page is
     rendered, in a thread."""
     shown = versions[-MOST_VERSIONS:]
-    for before, each in reversed([*pairwise((None, *shown))]):
+    for each, before in zip_longest(reversed(shown), shown[-2::-1]):
         record = before.record if before else None
         yield each, () if each.removed else list_changes(record, each.record)
 
