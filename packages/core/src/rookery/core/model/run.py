@@ -7,7 +7,7 @@ from datetime import datetime
 
 from rookery.core.errors import Fault
 from rookery.core.model.engine import STOCKFISH, Catalogue, time_factor
-from rookery.core.model.kinds import Kind
+from rookery.core.model.kinds import Kind, Outcome
 from rookery.core.model.machine import Machine
 from rookery.core.model.plan import Demands, Plan, demands_of
 from rookery.core.model.task import EMPTY, Tally, Task
@@ -111,6 +111,16 @@ class Run:
         if self.tally.workers > 0:
             return DisplayState.ACTIVE
         return DisplayState.PAUSED if status.approved else DisplayState.PENDING
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What the run's end means: OPEN if it played all it should and nothing was asked; None
+        before its end."""
+        if not self.status.finished:
+            return None
+        if self.status.failed or not self.decided:
+            return Outcome.STOPPED
+        return self.kind.outcome(self.tally.results)
 
     def with_share(self, share: float) -> "Run":
         return self._with(self.kind, self.updated, self.tally, share)

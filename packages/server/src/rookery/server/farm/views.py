@@ -108,8 +108,9 @@ class FleetViews:
 
     def present(self, run_id: str) -> Run | None:
         """An unfinished run as it is in memory, perhaps not committed yet: for answers that wait
-        for their commit anyway."""
-        return self._primary.term().working.runs().get(run_id)
+        for their commit anyway. None also in a process that is not primary."""
+        term = self._primary.present_term()
+        return None if term is None else term.working.runs().get(run_id)
 
     async def run(self, run_id: str) -> Run | None:
         term, found = self._primary.present_term(), None

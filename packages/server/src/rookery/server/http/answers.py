@@ -18,22 +18,23 @@ from rookery.server.farm.commits import StateLost
 from rookery.server.farm.primary import Rebuilding
 from rookery.server.files.blobs import StorageAway
 from rookery.server.files.disk import DiskSpace
-from rookery.server.http.faults import (
+from rookery.server.http.error_table import (
     MISTAKE,
-    RETRIED_AT_NEXT_PRIMARY,
     UNEXPECTED,
+    ErrorBody,
+    ErrorShape,
+    fault_in,
+    shape_of,
+    text_of,
+)
+from rookery.server.http.faults import (
+    RETRIED_AT_NEXT_PRIMARY,
     ClientLeft,
     CsrfRefused,
     DatabaseAway,
     DiskFull,
-    ErrorBody,
-    ErrorShape,
     FilesAway,
-    NotFound,
     NotPrimary,
-    fault_in,
-    shape_of,
-    text_of,
 )
 from rookery.server.http.internal_calls import AGAIN, OUR_TIME
 from rookery.server.http.rendering import frame_of, theme_in
@@ -189,7 +190,7 @@ def _json(
     body = ErrorBody(
         error=f"{path[:_LONGEST_PATH_SHOWN]}: {text}",
         duration=max(0.0, site.clock.seconds() - info.started),
-        detail="Not Found" if isinstance(fault, NotFound) else "",
+        detail="Not Found" if shape.status == 404 else "",
     )
     content = msgspec.json.encode(body)
     return Response(content, shape.status, {**shape.headers, **headers}, "application/json")

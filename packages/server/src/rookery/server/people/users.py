@@ -19,7 +19,11 @@ from rookery.server.db.table import Table, clean_columns, columns
 from rookery.server.farm.rules.notifications import account_waits
 
 
-class Malformed(Complaint):
+class AccountRefused(Complaint):
+    """What was asked for an account can't be had; the text says why."""
+
+
+class Malformed(AccountRefused):
     """A name, a password, an address or a request is not well-formed."""
 
     exit_code = 2

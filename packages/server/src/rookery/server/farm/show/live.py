@@ -17,6 +17,7 @@ from rookery.server.app.site import Site
 from rookery.server.engines.privacy import name_of
 from rookery.server.farm.events import Wanted
 from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.farm.views import UnknownRun
 from rookery.server.http.answers import site_of
 from rookery.server.http.faults import NotFound
 from rookery.server.http.fragments import RenderedPart
@@ -163,7 +164,7 @@ class PartStream:
         no longer see the part."""
         try:
             part = await self._find(self._viewer)
-        except NotFound:
+        except (NotFound, UnknownRun):
             return None
         except Exception as error:
             if not (isinstance(error, NOT_NOW) or site.is_outage(error)):

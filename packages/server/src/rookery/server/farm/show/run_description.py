@@ -1,17 +1,15 @@
 """Describes what a run tests and how: the names of its sides, a few words, a sentence, a table."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from rookery.core.http_places import is_web_address
-from rookery.core.model.kinds import SprtTest, SpsaTuning
 from rookery.core.model.plan import Plan, Side
 from rookery.core.model.run import Run
 from rookery.core.model.timecontrol import parse
-from rookery.core.stats.sprt import EloModel, Sprt
+from rookery.server.farm.show.kinds import page_of
+from rookery.server.farm.show.run_parts import NamedValue
 from rookery.server.http.pages.formatting import (
     format_count,
-    format_decimal,
     format_plural,
     format_time_control,
 )
@@ -19,16 +17,6 @@ from rookery.server.http.pages.formatting import (
 GITHUB = "https://github.com/"
 SHORT = 10
 LONGEST_OPTIONS = 60
-SCALES = {EloModel.NORMALISED: "nElo", EloModel.LOGISTIC: "Elo", EloModel.BAYES: "BayesElo"}
-
-
-@dataclass(frozen=True, slots=True)
-class NamedValue:
-    """A row of a table. `link` is an address with details, or empty."""
-
-    name: str
-    text: str
-    link: str = ""
 
 
 # Names for the two sides. Their tags are often equal, as in a test of options or of a net.
@@ -36,8 +24,8 @@ class NamedValue:
 
 def name_sides(run: Run) -> tuple[str, str]:
     """Names that distinguish the sides. The second is empty for a tune, which has one side."""
-    new, base = run.plan.sides[:2]
-    if isinstance(run.kind, SpsaTuning):
+    new, base = run.plan.sides
+    if not run.kind.compares:
         return new.tag, ""
     if new.engine != base.engine:
         return f"{new.engine} {new.tag}", f"{base.engine} {base.tag}"
@@ -83,14 +71,7 @@ def _short(side: Side) -> str:
 
 def describe_question(run: Run) -> str:
     """What a test asks, short enough for a column."""
-    kind = run.kind
-    if isinstance(kind, SprtTest):
-        spec = kind.spec
-        what = "no regression" if spec.elo0 + spec.elo1 < 0 else "gain"
-        return f"{what} [{format_decimal(spec.elo0)}, {format_decimal(spec.elo1)}]"
-    if isinstance(kind, SpsaTuning):
-        return f"tune of {format_plural(len(kind.tune.parameters), 'parameter')}"
-    return format_plural(run.plan.games, "game")
+    return page_of(run.kind).describe_question(run.plan.games)
 
 
 def describe_conditions(run: Run) -> str:
@@ -101,30 +82,14 @@ def describe_conditions(run: Run) -> str:
 
 def describe_run(run: Run) -> str:
     """A sentence for somebody who does not know the run."""
-    plan = run.plan
-    if isinstance(run.kind, SpsaTuning):
-        number = len(run.kind.tune.parameters)
-        asked = f"Tunes {format_plural(number, 'parameter')} of {_name(plan.sides[0])}"
-        tail = f"over {format_plural(plan.games, 'game')}"
-    else:
-        new, base = plan.sides[:2]
-        other = base.tag if base.engine == new.engine else _name(base)
-        asked = _asked(run, _name(new), other)
-        tail = f"for at most {format_plural(plan.games, 'game')}"
+    plan, (new, base) = run.plan, run.plan.sides
+    other = base.tag if base.engine == new.engine else _name(base)
+    page = page_of(run.kind)
     return (
-        f"{asked} at {format_time_control(plan.time_control)} with"
-        f" {format_plural(plan.threads, 'thread')} from {plan.book}, {tail}."
+        f"{page.describe_aim(_name(new), other)} at {format_time_control(plan.time_control)} with"
+        f" {format_plural(plan.threads, 'thread')} from {plan.book},"
+        f" {page.describe_length(plan.games)}."
     )
-
-
-def _asked(run: Run, new: str, base: str) -> str:
-    kind = run.kind
-    if not isinstance(kind, SprtTest):
-        return f"Measures {new} against {base}"
-    spec = kind.spec
-    low, high, scale = format_decimal(spec.elo0), format_decimal(spec.elo1), SCALES[spec.model]
-    claim = "no weaker" if spec.elo0 + spec.elo1 < 0 else "stronger"
-    return f"Tests whether {new} is {claim} than {base} (bounds {low} and {high} {scale})"
 
 
 def _name(side: Side) -> str:
@@ -133,7 +98,7 @@ def _name(side: Side) -> str:
 
 def find_diff_address(run: Run) -> str:
     """The address of the tested change at its host, or an empty text."""
-    new, base = run.plan.sides[:2]
+    new, base = run.plan.sides
     if new.commit == base.commit or not new.repository.startswith(GITHUB):
         return ""
     if new.repository == base.repository:
@@ -149,7 +114,7 @@ def link_difference(run: Run) -> str:
 
 def _has_sources(run: Run) -> bool:
     """Whether both sides are built from sources that may differ."""
-    new, base = run.plan.sides[:2]
+    new, base = run.plan.sides
     built = all(
         side.repository and side.commit.strip("0") and not side.binary for side in (new, base)
     )
@@ -162,16 +127,15 @@ def list_settings(run: Run) -> tuple[NamedValue, ...]:
 
 def _terms(run: Run) -> Iterator[NamedValue]:
     plan = run.plan
-    for title, side in zip(("New", "Base"), plan.sides[:2], strict=True):
+    for title, side in zip(("New", "Base"), plan.sides, strict=True):
         yield from _side(title, side)
     yield NamedValue("Time control", format_time_control(plan.time_control))
-    for title, side in zip(("new", "base"), plan.sides[:2], strict=True):
+    for title, side in zip(("new", "base"), plan.sides, strict=True):
         if side.tc is not None:
             yield NamedValue(f"Time control, {title}", format_time_control(parse(side.tc)))
     yield NamedValue("Threads", " and ".join(dict.fromkeys(_threads(plan))))
     yield NamedValue("Book", _book(plan))
-    if isinstance(run.kind, SprtTest):
-        yield from _sprt(run.kind.spec)
+    yield from page_of(run.kind).list_settings()
     yield NamedValue("Games at most", format_count(plan.games))
     yield from _rules(plan)
     yield NamedValue("Priority", str(plan.priority))
@@ -217,18 +181,8 @@ def _source(side: Side) -> str:
 
 
 def _threads(plan: Plan) -> Iterator[str]:
-    for side in plan.sides[:2]:
+    for side in plan.sides:
         yield str(plan.side_threads(side))
-
-
-def _sprt(spec: Sprt) -> Iterator[NamedValue]:
-    scale = SCALES[spec.model]
-    yield NamedValue(
-        "Bounds", f"[{format_decimal(spec.elo0)}, {format_decimal(spec.elo1)}] {scale}"
-    )
-    rates = f"α {format_decimal(spec.alpha)}, β {format_decimal(spec.beta)}"
-    yield NamedValue("Error rates", rates)
-    yield NamedValue("Pairs in a batch", str(spec.batch_size))
 
 
 def _rules(plan: Plan) -> Iterator[NamedValue]:

@@ -4,11 +4,10 @@ import enum
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rookery.core.model.kinds import Fixed, SprtTest, SpsaTuning
+from rookery.core.model.kinds import Outcome
 from rookery.core.model.run import DisplayState, Run
-from rookery.core.stats.elo import estimate_elo
-from rookery.core.stats.sprt import Sprt, Style, Verdict, fixed_verdict, style
 from rookery.server.farm.rules.answers import ChartPoint
+from rookery.server.farm.show.kinds import page_of
 from rookery.server.farm.show.run_description import (
     describe_conditions,
     describe_question,
@@ -27,7 +26,7 @@ from rookery.server.http.pages.formatting import (
     format_span,
     format_time_left,
 )
-from rookery.server.http.pages.marks import LlrBar, PentanomialBars, draw_llr_bar, draw_pentanomial
+from rookery.server.http.pages.marks import LlrBar, PentanomialBars, draw_pentanomial
 from rookery.server.runs.run.statistics import (
     estimate_run_elo,
     estimate_seconds_left,
@@ -68,11 +67,13 @@ FINISHED = StatusLabel("finished", Tone.IDLE, "■")
 BROKEN = StatusLabel("stopped by an error", Tone.RED, "▲")
 DELETED = StatusLabel("deleted", Tone.IDLE, "×")
 
-_VERDICTS = {
-    Style.GREEN: StatusLabel("passed", Tone.GREEN, "✓"),
-    Style.BLUE: StatusLabel("passed, no regression", Tone.BLUE, "✓"),
-    Style.YELLOW: StatusLabel("failed, yet positive", Tone.YELLOW, "✗"),
-    Style.RED: StatusLabel("failed", Tone.RED, "✗"),
+_OUTCOMES = {
+    Outcome.OPEN: FINISHED,
+    Outcome.STOPPED: STOPPED,
+    Outcome.PASSED: StatusLabel("passed", Tone.GREEN, "✓"),
+    Outcome.HELD: StatusLabel("passed, no regression", Tone.BLUE, "✓"),
+    Outcome.POSITIVE: StatusLabel("failed, yet positive", Tone.YELLOW, "✗"),
+    Outcome.FAILED: StatusLabel("failed", Tone.RED, "✗"),
 }
 _OPEN = {
     DisplayState.PENDING: PENDING,
@@ -85,24 +86,11 @@ _OPEN = {
 def label_status(run: Run) -> StatusLabel:
     if run.status.deleted:
         return DELETED
-    if run.display is not DisplayState.FINISHED:
+    if run.display in _OPEN or run.outcome is None:
         return _OPEN[run.display]
-    results = run.tally.results
-    verdict, spec = _verdict(run)
-    found = _VERDICTS.get(style(verdict, wins=results.wins, losses=results.losses, spec=spec))
-    if found is None:
-        return FINISHED if run.decided else STOPPED
-    decided_by = run.status.decided_by
-    return replace(found, word=f"{found.word}, by {decided_by.words}") if decided_by else found
-
-
-def _verdict(run: Run) -> tuple[Verdict, Sprt | None]:
-    kind, results = run.kind, run.tally.results
-    if isinstance(kind, SprtTest):
-        return kind.state.verdict, kind.spec
-    if isinstance(kind, Fixed) and run.decided and results.pairs:
-        return fixed_verdict(estimate_elo(results.pentanomial).los), None
-    return Verdict.RUNNING, None
+    found, decided_by = _OUTCOMES[run.outcome], run.status.decided_by
+    doubted = decided_by and run.outcome not in (Outcome.OPEN, Outcome.STOPPED)
+    return replace(found, word=f"{found.word}, by {decided_by.words}") if doubted else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +140,7 @@ class RunRow:
 
 def make_run_row(known: ListedRun, now: datetime) -> RunRow:
     run = known.run
-    results, (new, base) = run.tally.results, name_sides(run)
+    page, results, (new, base) = page_of(run.kind), run.tally.results, name_sides(run)
     rate = measure_games_per_minute(run, known.then, known.speed, now)
     found = estimate_run_elo(run)
     return RunRow(
@@ -166,10 +154,10 @@ def make_run_row(known: ListedRun, now: datetime) -> RunRow:
         question=describe_question(run),
         conditions=describe_conditions(run),
         status=label_status(run),
-        bar=draw_run_bar(known, now),
+        bar=page.draw_bar(find_earlier_llr(run, known.then, now)),
         elo=DASH if found is None else format_elo_interval(found.middle, found.low, found.high),
-        progress=describe_progress(run),
-        pairs=draw_pentanomial(results.pentanomial) if shows_pairs(run) else None,
+        progress=page.describe_share(results, run.plan.games),
+        pairs=draw_pentanomial(results.pentanomial) if page.shows_pairs(results) else None,
         games=format_count(results.games),
         rate=format_rate(rate),
         cores=format_count(run.tally.cores),
@@ -177,26 +165,6 @@ def make_run_row(known: ListedRun, now: datetime) -> RunRow:
         took=format_duration((run.updated - run.created).total_seconds()),
         when=format_ago(run.updated if run.status.finished else run.created, now),
     )
-
-
-def draw_run_bar(known: ListedRun, now: datetime) -> LlrBar | None:
-    run = known.run
-    if not isinstance(run.kind, SprtTest):
-        return None
-    spec, before = run.kind.spec, find_earlier_llr(run, known.then, now)
-    return draw_llr_bar(run.kind.state.llr, spec.lower, spec.upper, before)
-
-
-def describe_progress(run: Run) -> str:
-    """The share of its games that a run has played; empty for a sequential test."""
-    if isinstance(run.kind, SprtTest):
-        return ""
-    share = run.tally.results.games / max(1, run.plan.games)
-    return f"{min(1.0, share):.0%} played"
-
-
-def shows_pairs(run: Run) -> bool:
-    return run.tally.results.pairs > 0 and not isinstance(run.kind, SpsaTuning)
 
 
 def describe_time_left(run: Run, rate: float) -> str:

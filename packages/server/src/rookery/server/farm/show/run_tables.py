@@ -5,20 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rookery.core.model.events import SYSTEM, Action, Event
-from rookery.core.model.kinds import SpsaTuning
-from rookery.core.model.run import Run
 from rookery.core.model.task import Task
-from rookery.core.stats.spsa import Tune
 from rookery.server.http.pages.formatting import (
     Moment,
     format_ago,
     format_count,
-    format_decimal,
-    format_fixed,
     format_nps,
-    format_signed,
 )
-from rookery.server.http.pages.marks import draw_sparkline
 
 TASKS_PER_PAGE = 50
 
@@ -65,35 +58,6 @@ class LogRow:
     who: str
     what: str
     message: str
-
-
-@dataclass(frozen=True, slots=True)
-class ParameterRow:
-    name: str
-    start: str
-    now: str
-    moved: str
-    range: str
-    path: str
-    """The parameter's course, as a line in a drawing of 100 by 20."""
-
-
-def make_parameter_rows(run: Run) -> tuple[ParameterRow, ...]:
-    return tuple(_parameter_rows(run.kind.tune)) if isinstance(run.kind, SpsaTuning) else ()
-
-
-def _parameter_rows(tune: Tune) -> Iterable[ParameterRow]:
-    for place, (parameter, theta) in enumerate(zip(tune.parameters, tune.thetas, strict=True)):
-        line = parameter.line
-        values = [line.start, *(point[place].theta for point in tune.history), theta]
-        yield ParameterRow(
-            name=line.name,
-            start=format_decimal(line.start),
-            now=format_fixed(theta),
-            moved=format_signed(theta - line.start),
-            range=f"{format_decimal(line.minimum)} to {format_decimal(line.maximum)}",
-            path=draw_sparkline(values, line.minimum, line.maximum),
-        )
 
 
 def make_machine_row(task: Task, now: datetime) -> MachineRow:

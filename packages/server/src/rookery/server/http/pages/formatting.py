@@ -15,6 +15,7 @@ says how they are shown; a view class is for what is computed:
 | `rate|rate`, `speed|nps` | games a minute; 12.4 Mnps |
 | `number|plural("game")`, `number|plural("man", "men")` | 2 games; 3 men |
 | `tc|time_control`, `cpu|processor` | 10 s + 0.1 s; a processor without marks |
+| `address|is_web_address` | nothing: whether it may become a link |
 
 The macro `ago` of macros.html writes a time whole: `macros.ago(when, now)`.
 """

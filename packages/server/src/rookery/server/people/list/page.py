@@ -19,8 +19,8 @@ from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.run_paces import NO_PACES, load_paces
 from rookery.server.farm.statistics_rows import Contributor, Period
 from rookery.server.http.answers import address_of, site_of
-from rookery.server.http.callers import find_tasks_at_play, translated_errors
-from rookery.server.http.faults import Forbidden, HttpFault, NotFound
+from rookery.server.http.error_table import REFUSALS, shape_of, text_of
+from rookery.server.http.faults import Forbidden, NotFound
 from rookery.server.http.pages.filters import read_search
 from rookery.server.http.pages.listing import ListAddress, make_open_pager, read_page
 from rookery.server.http.pages.page import account_of, redirect_to, render_page
@@ -126,7 +126,7 @@ async def _show_user(request: Request, typed: TypedLimits | None) -> Response:
     )
     active = await site.fleet.views.active()
     own = [r for r in active if r.plan.owner == user.name and site.privacy.may_see(name, r)]
-    tasks = [t for t in await find_tasks_at_play(site, name) if t.machine.user == user.name]
+    tasks = [t for t in await site.visible_runs.tasks_at_play(name) if t.machine.user == user.name]
     given = (await site.statistics.of_users([user.name]))[user.name]
     reset_link = session_of(request.scope).take_secret(_name_secret(user.name), now)
     by_approver = actor is not None and actor.approver
@@ -202,11 +202,10 @@ async def act_on_account(request: Request, word: str) -> Response:
     if is_local(form.text("next")):
         place = form.text("next")
     try:
-        with translated_errors():
-            session.flash(await command(site_of(request), name, viewer.name, form))
-    except (HttpFault, Complaint) as refused:
-        session.flash(str(refused), "error")
-        if isinstance(refused, NotFound):
+        session.flash(await command(site_of(request), name, viewer.name, form))
+    except REFUSALS as refused:
+        session.flash(text_of(refused), "error")
+        if shape_of(refused).status == 404:
             place = HERE
     return redirect_to(place)
 

@@ -2,20 +2,21 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from math import cos, pi, sin
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from rookery.core.model.kinds import SprtTest
 from rookery.core.model.run import Run
 from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.show.charts import Chart, draw_games_charts
+from rookery.server.farm.show.charts import Chart
+from rookery.server.farm.show.dials import Dial, draw_dial
+from rookery.server.farm.show.kinds import page_of
 from rookery.server.farm.show.live import answer_live_run
+from rookery.server.farm.show.run_charts import draw_kind_charts
 from rookery.server.farm.show.run_row import StatusLabel, label_status
 from rookery.server.http.answers import site_of
 from rookery.server.http.pages.formatting import (
@@ -24,8 +25,6 @@ from rookery.server.http.pages.formatting import (
     format_ago,
     format_count,
     format_elo_interval,
-    format_fixed,
-    format_llr_bounds,
     format_percent,
     format_signed,
 )
@@ -38,27 +37,8 @@ from rookery.server.http.pages.page import (
 from rookery.server.runs.run.heading import RunHeading, make_run_heading
 from rookery.server.runs.run.statistics import ShownElo, add_present, estimate_run_elo
 
-MIDDLE, RADIUS, WIDTH = 100.0, 80.0, 16.0
 LEAST_ELO = 4.0
 """The least range of the Elo dial to both sides."""
-
-
-@dataclass(frozen=True, slots=True)
-class Dial:
-    """A half-circle with a hand: its texts, and arcs in a drawing of 200 by 110."""
-
-    title: str
-    value: str
-    detail: str
-    low: str
-    high: str
-    arc: str
-    """The arc from zero to the value."""
-    band: str
-    """The arc of the 95 % interval, or empty."""
-    hand_x: str
-    hand_y: str
-    tone: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +91,13 @@ async def _load(site: Site, run: Run) -> RunEloData:
 def make_elo_view(data: RunEloData) -> RunEloView:
     run, now = data.run, data.now
     results, found = run.tally.results, estimate_run_elo(run)
-    dials = [] if found is None else [_draw_los(found), _draw_elo(found)]
-    if isinstance(run.kind, SprtTest):
-        dials.insert(0, _draw_llr(run.kind))
+    measured = () if found is None else (_draw_los(found), _draw_elo(found))
     won, lost, drawn = map(format_count, (results.wins, results.losses, results.draws))
     return RunEloView(
         heading=make_run_heading(run, now, "elo"),
         status=label_status(run),
-        dials=tuple(dials),
-        charts=draw_games_charts(run, add_present(data.samples, run, now), found),
+        dials=(*page_of(run.kind).draw_dials(), *measured),
+        charts=_draw_charts(data, found),
         ends="" if found is None else found.ends,
         games=format_count(results.games),
         score=f"{won} won, {lost} lost, {drawn} drawn" if results.games else DASH,
@@ -127,31 +105,23 @@ def make_elo_view(data: RunEloData) -> RunEloView:
     )
 
 
-def _draw_llr(kind: SprtTest) -> Dial:
-    spec, llr = kind.spec, kind.state.llr
-    share = (llr - spec.lower) / (spec.upper - spec.lower)
-    zero = -spec.lower / (spec.upper - spec.lower)
-    return _draw_dial(
-        "LLR",
-        format_fixed(llr),
-        format_llr_bounds(llr, spec.lower, spec.upper),
-        (f"fail {format_fixed(spec.lower)}", f"pass {format_fixed(spec.upper)}"),
-        share,
-        zero,
-    )
+def _draw_charts(data: RunEloData, found: ShownElo | None) -> tuple[Chart, ...]:
+    if not data.run.kind.compares:
+        return ()
+    return draw_kind_charts(data.run, add_present(data.samples, data.run, data.now), found)
 
 
 def _draw_los(found: ShownElo) -> Dial:
     ends = ("0 %", "100 %")
     detail = "likelihood of superiority"
-    return _draw_dial("LOS", format_percent(found.los), detail, ends, found.los, 0.5)
+    return draw_dial("LOS", format_percent(found.los), detail, ends, found.los, 0.5)
 
 
 def _draw_elo(found: ShownElo) -> Dial:
     reach = max(LEAST_ELO, abs(found.middle) * 1.5, abs(found.low), abs(found.high))
     reach = min(reach, 1000.0)
     shares = [(value + reach) / (2 * reach) for value in (found.middle, found.low, found.high)]
-    return _draw_dial(
+    return draw_dial(
         "Elo",
         format_signed(found.middle),
         format_elo_interval(found.middle, found.low, found.high),
@@ -160,42 +130,6 @@ def _draw_elo(found: ShownElo) -> Dial:
         0.5,
         (shares[1], shares[2]),
     )
-
-
-def _draw_dial(
-    title: str,
-    value: str,
-    detail: str,
-    ends: tuple[str, str],
-    share: float,
-    zero: float,
-    band: tuple[float, float] | None = None,
-) -> Dial:
-    """A dial. Shares run from 0 at its left end to 1 at its right one."""
-    here = min(1.0, max(0.0, share))
-    x, y = _place(here, RADIUS - WIDTH)
-    return Dial(
-        title=title,
-        value=value,
-        detail=detail,
-        low=ends[0],
-        high=ends[1],
-        arc=_draw_arc(min(zero, here), max(zero, here)),
-        band="" if band is None else _draw_arc(*band),
-        hand_x=x,
-        hand_y=y,
-        tone="up" if share >= zero else "down",
-    )
-
-
-def _draw_arc(start: float, end: float) -> str:
-    first, last = (_place(min(1.0, max(0.0, each)), RADIUS) for each in (start, end))
-    return f"M{first[0]} {first[1]}A{RADIUS:.0f} {RADIUS:.0f} 0 0 1 {last[0]} {last[1]}"
-
-
-def _place(share: float, radius: float) -> tuple[str, str]:
-    angle = pi * (1.0 - share)
-    return f"{MIDDLE + radius * cos(angle):.1f}", f"{MIDDLE - radius * sin(angle):.1f}"
 
 
 def routes() -> list[BaseRoute]:

@@ -93,7 +93,7 @@ def _read_number(request: Request, name: str) -> int:
 def make_game_view(data: RunGameData) -> RunGameView:
     run, indexed, text = data.run, data.indexed, data.text
     game, here = parse_game_text(text), f"/runs/{run.id}/games"
-    new, base = (side.tag for side in run.plan.sides[:2])
+    new, base = (side.tag for side in run.plan.sides)
     sides = (new, base) if indexed.game.new_is_white else (base, new)
     return RunGameView(
         heading=make_run_heading(run, data.now, "games"),

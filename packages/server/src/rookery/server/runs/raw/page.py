@@ -9,29 +9,24 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from rookery.core.model.kinds import SprtTest
 from rookery.core.model.run import Run
 from rookery.core.model.task import Results
-from rookery.core.stats.elo import estimate_elo, live_elo, score_bounds
+from rookery.core.stats.elo import estimate_elo
 from rookery.core.stats.likelihood import (
-    logistic_ratio,
     measure_shape,
     normalised_elo,
-    normalised_ratio,
     pairing_gain,
 )
-from rookery.core.stats.numbers import NELO_PER_SIGMA, Z95, elo_of, moments, regularised
-from rookery.core.stats.sprt import Sprt, SprtState
+from rookery.core.stats.numbers import Z95, elo_of, moments, regularised
 from rookery.server.boundary.domains import Domain, runs
-from rookery.server.farm.show.run_description import SCALES, NamedValue
+from rookery.server.farm.show.kinds import page_of
+from rookery.server.farm.show.run_parts import FigureGroup, NamedValue
 from rookery.server.http.answers import site_of
 from rookery.server.http.pages.formatting import (
     format_count,
-    format_decimal,
     format_elo_interval,
     format_fixed,
     format_percent,
-    format_signed,
 )
 from rookery.server.http.pages.page import (
     find_run_for,
@@ -40,15 +35,6 @@ from rookery.server.http.pages.page import (
     viewer_of,
 )
 from rookery.server.runs.run.heading import RunHeading, make_run_heading
-
-
-@dataclass(frozen=True, slots=True)
-class FigureGroup:
-    """Related figures under a heading."""
-
-    title: str
-    figures: tuple[NamedValue, ...]
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +66,7 @@ def _list_groups(run: Run) -> Iterator[FigureGroup]:
     if not results.pairs:
         return
     yield FigureGroup("Games", tuple(_list_counts(results)))
-    if isinstance(run.kind, SprtTest):
-        yield FigureGroup("The sequential test", tuple(_list_test(run.kind, results)))
-        yield FigureGroup(
-            "Bounds on other scales",
-            tuple(_list_bounds(run.kind.spec, results)),
-            "As the spread of these results translates them.",
-        )
+    yield from page_of(run.kind).list_figures(results)
     yield FigureGroup("By pairs", tuple(_list_sample(run, results.pentanomial)))
     yield FigureGroup(
         "By single games",
@@ -119,47 +99,6 @@ def _find_draw_elo(results: Results) -> float:
     return 200 * log10((1 - losing) / losing * (1 - winning) / winning)
 
 
-def _list_test(kind: SprtTest, results: Results) -> Iterator[NamedValue]:
-    spec, state = kind.spec, kind.state
-    lower, upper = state.bounds(spec)
-    scale = SCALES[spec.model]
-    yield NamedValue("H0", f"{format_decimal(spec.elo0)} {scale}")
-    yield NamedValue("H1", f"{format_decimal(spec.elo1)} {scale}")
-    yield NamedValue("α", format_decimal(spec.alpha))
-    yield NamedValue("β", format_decimal(spec.beta))
-    yield NamedValue("Batch", f"{format_count(spec.batch_size)} pairs")
-    yield NamedValue("LLR", f"{state.llr:.4f}")
-    yield NamedValue("Bounds", f"[{spec.lower:.4f}, {spec.upper:.4f}]")
-    yield NamedValue("Bounds that decide", f"[{lower:.4f}, {upper:.4f}]")
-    yield from _list_overshoot(state)
-    found = live_elo(spec, results.pentanomial, results.trinomial)
-    yield NamedValue("Elo, median-unbiased", format_elo_interval(found.elo, found.low, found.high))
-    yield NamedValue("LOS", format_percent(found.los))
-
-
-def _list_overshoot(state: SprtState) -> Iterator[NamedValue]:
-    jumps = state.overshoot
-    if jumps is None:
-        text = f"dropped, as {format_count(state.lost_samples)} pairs were struck out"
-        yield NamedValue("Overshoot", text)
-        return
-    yield NamedValue("Overshoot, low", f"{jumps.low:.4f}")
-    yield NamedValue("Overshoot, high", f"{jumps.high:.4f}")
-    yield NamedValue("Updates skipped", format_count(jumps.skipped_updates))
-
-
-def _list_bounds(spec: Sprt, results: Results) -> Iterator[NamedValue]:
-    pairs = results.pentanomial
-    counted = moments(pairs)
-    scores = score_bounds(spec, counted, pairs, results.trinomial)
-    for name, score in zip(("H0", "H1"), scores, strict=True):
-        sigmas = (score - 0.5) / sqrt(counted.variance)
-        nelo = sigmas * NELO_PER_SIGMA / sqrt(counted.games_per_sample)
-        yield NamedValue(f"{name} as a score", f"{score:.5f}")
-        yield NamedValue(f"{name} in logistic Elo", format_signed(elo_of(score)))
-        yield NamedValue(f"{name} in normalised Elo", format_signed(nelo))
-
-
 def _list_sample(run: Run, bins: Sequence[int]) -> Iterator[NamedValue]:
     counted, elo, nelo = moments(bins), estimate_elo(bins), normalised_elo(bins)
     skew, kurtosis = measure_shape(bins)
@@ -178,14 +117,7 @@ def _list_sample(run: Run, bins: Sequence[int]) -> Iterator[NamedValue]:
     yield NamedValue("Variance of a game", f"{counted.sigma_per_game**2:.6f}")
     yield NamedValue("Skewness", f"{skew:.4f}")
     yield NamedValue("Excess kurtosis", f"{kurtosis - 3:.4f}")
-    if isinstance(run.kind, SprtTest):
-        yield from _list_ratios(run.kind.spec, bins)
-
-
-def _list_ratios(spec: Sprt, bins: Sequence[int]) -> Iterator[NamedValue]:
-    """The log-likelihood ratio when the same numbers are bounds on either Elo scale."""
-    yield NamedValue("LLR, normalised", f"{normalised_ratio(bins, spec.elo0, spec.elo1):.4f}")
-    yield NamedValue("LLR, logistic", f"{logistic_ratio(bins, spec.elo0, spec.elo1):.4f}")
+    yield from page_of(run.kind).list_ratios(bins)
 
 
 def _list_comparison(results: Results) -> Iterator[NamedValue]:

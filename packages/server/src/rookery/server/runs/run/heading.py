@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rookery.core.errors import make_sentence
-from rookery.core.model.kinds import SprtTest, SpsaTuning
 from rookery.core.model.run import Run
 from rookery.core.model.task import Task
 from rookery.core.model.timecontrol import base_seconds
-from rookery.core.stats.sprt import Verdict
 from rookery.server.farm.rules.diagnosis import RunDiagnosis, RunFinding
+from rookery.server.farm.show.kinds import page_of
 from rookery.server.farm.show.run_description import (
     describe_conditions,
     describe_question,
@@ -43,7 +42,6 @@ TABS = (
     ("stats", "Statistics"),
     ("compare", "What if"),
 )
-WITHOUT_TUNES = {"elo", "stats", "compare"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +77,12 @@ def cut_bench(message: str) -> str:
 def describe_earlier(run: Run, earlier: Run) -> str:
     """How a run relates to the one that it was made from: it confirms a pass with longer games, for
     example."""
-    tag, tc = earlier.plan.sides[0].tag, earlier.plan.time_control
+    tag, tc = earlier.plan.new.tag, earlier.plan.time_control
     again = f"again after {tag}"
-    if not (isinstance(run.kind, SprtTest) and isinstance(earlier.kind, SprtTest)):
+    if run.kind.hypotheses is None or earlier.kind.hypotheses is None:
         return again
-    passed = earlier.kind.state.verdict is Verdict.ACCEPTED
-    same = run.plan.sides[0].commit == earlier.plan.sides[0].commit
+    passed = earlier.kind.outcome(earlier.tally.results).is_pass
+    same = run.plan.new.commit == earlier.plan.new.commit
     longer = base_seconds(run.plan.time_control) > base_seconds(tc)
     if not (passed and same and longer):
         return again
@@ -95,7 +93,7 @@ def make_run_heading(
     run: Run, now: datetime, tab: str = "", earlier: Run | None = None
 ) -> RunHeading:
     new, base = name_sides(run)
-    info, message = run.plan.info.strip(), cut_bench(run.plan.sides[0].message)
+    info, message = run.plan.info.strip(), cut_bench(run.plan.new.message)
     return RunHeading(
         run=run,
         new=new,
@@ -114,9 +112,9 @@ def make_run_heading(
 def list_run_tabs(heading: RunHeading) -> Iterator[tuple[str, str, bool]]:
     """The pages of a run: address, label and whether it is the current one."""
     here = f"/runs/{heading.run.id}"
+    hidden = page_of(heading.run.kind).hidden_tabs
     for name, word in TABS:
-        tune = isinstance(heading.run.kind, SpsaTuning)
-        if not (tune and name in WITHOUT_TUNES):
+        if name not in hidden:
             yield (f"{here}/{name}" if name else here), word, name == heading.tab
 
 

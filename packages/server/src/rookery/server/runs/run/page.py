@@ -20,8 +20,7 @@ from rookery.server.farm.show.live import answer_live_run
 from rookery.server.farm.show.run_tables import address_task
 from rookery.server.farm.show.run_texts import LONG_PRESET
 from rookery.server.http.answers import address_of, site_of
-from rookery.server.http.callers import find_shown_run
-from rookery.server.http.faults import HttpFault
+from rookery.server.http.error_table import REFUSALS
 from rookery.server.http.pages.page import (
     find_run_for,
     load_hints,
@@ -140,7 +139,7 @@ async def _load_names(site: Site, viewer: Actor | None) -> dict[str, str]:
     """The names of the unfinished runs that this person may see."""
     hidden = site.privacy.hidden(name_of(viewer))
     shown = (run for run in await site.fleet.views.active() if not plays_engine(run, hidden))
-    return {run.id: run.plan.sides[0].tag for run in shown}
+    return {run.id: run.plan.new.tag for run in shown}
 
 
 async def _load_history(site: Site, data: RunPageData) -> RunPageData:
@@ -174,8 +173,8 @@ async def _load_earlier(site: Site, data: RunPageData) -> Run | None:
     if not data.run.rescheduled_from:
         return None
     try:
-        return await find_shown_run(site, data.run.rescheduled_from, data.viewer)
-    except HttpFault:
+        return await site.visible_runs.find_part(data.run.rescheduled_from, data.viewer)
+    except REFUSALS:
         return None
 
 

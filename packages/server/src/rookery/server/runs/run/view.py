@@ -5,31 +5,30 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from rookery.core.model.events import Event
-from rookery.core.model.kinds import SprtTest, SpsaTuning
+from rookery.core.model.kinds import RunForecast
 from rookery.core.model.run import Run
 from rookery.core.model.task import Task
-from rookery.core.stats.sprt import Verdict
 from rookery.server.farm.read_values import Contribution
 from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.rules.diagnosis import AHEAD, RunDiagnosis, RunFinding
 from rookery.server.farm.rules.lifecycle import Actor, stage
 from rookery.server.farm.rules.purge import BadTask
 from rookery.server.farm.rules.review import Hint
-from rookery.server.farm.show.charts import Chart, PresentPace, draw_charts
-from rookery.server.farm.show.run_description import NamedValue, describe_run, list_settings
+from rookery.server.farm.show.charts import Chart
+from rookery.server.farm.show.kinds import page_of
+from rookery.server.farm.show.run_charts import PresentPace, draw_charts
+from rookery.server.farm.show.run_description import describe_run, list_settings
+from rookery.server.farm.show.run_parts import CopiedText, NamedValue, ParameterRow
 from rookery.server.farm.show.run_row import ListedRun, RunRow, make_run_row
 from rookery.server.farm.show.run_tables import (
     LogRow,
     MachineRow,
-    ParameterRow,
     TaskRow,
     make_log_rows,
     make_machine_row,
-    make_parameter_rows,
     make_task_row,
 )
 from rookery.server.farm.show.run_texts import (
-    CopiedText,
     describe_preview,
     list_downloads,
     list_next_steps,
@@ -56,7 +55,6 @@ from rookery.server.runs.run.contributions import (
 from rookery.server.runs.run.heading import RunHeading, RunStage, describe_stage, make_run_heading
 from rookery.server.runs.run.statistics import (
     WINDOW,
-    RunForecast,
     ShownElo,
     add_present,
     estimate_run_elo,
@@ -67,13 +65,6 @@ from rookery.server.runs.run.statistics import (
 
 MOST_MACHINES = 12
 MOST_ACTIONS = 20
-EARLY_VERDICT = (
-    "Decided a little before the bound: results jump beyond it, and the mean jump is taken off."
-)
-EARLY_STOP = (
-    "A group's Elo is taken from its games alone; the test's own, above, also allows for stopping"
-    " at a lucky moment."
-)
 MOVING = frozenset({RunFinding.RUNNING, RunFinding.FINISHED, RunFinding.STARTING})
 FIGURE_WORDS = {"machines": "machines here", "eligible": "can play it"}
 """The names of a diagnosis's figures, shown beside its sentence."""
@@ -165,7 +156,7 @@ class RunView:
 
 def make_run_view(data: RunPageData) -> RunView:
     """The view. It computes statistics, so call it in a thread."""
-    run, now = data.run, data.now
+    run, now, page = data.run, data.now, page_of(data.run.kind)
     found, ahead, over = estimate_run_elo(run), forecast_run(run), run.status.finished
     playing = sorted(data.playing, key=lambda task: (-task.machine.cores, task.id))
     heading = make_run_heading(run, now, earlier=data.earlier)
@@ -177,21 +168,21 @@ def make_run_view(data: RunPageData) -> RunView:
         sentence=describe_run(run),
         evidence=_list_evidence(data.diagnosis, data.names),
         outcome=_describe_outcome(run),
-        early=EARLY_VERDICT if _is_early(run) else "",
+        early=page.verdict_note,
         took=format_duration((run.updated - run.created).total_seconds()) if over else "",
         los=DASH if found is None else format_percent(found.los),
         chance="" if ahead is None or ahead.chance is None else format_percent(ahead.chance),
         to_come="" if ahead is None else _describe_games_left(ahead),
         results=_describe_results(run),
-        iterations=_describe_iterations(run),
+        iterations=page.progress,
         ends="" if found is None else found.ends,
         share=f"{min(1.0, run.tally.results.games / max(1, run.plan.games)):.1%}".rstrip("%"),
         charts=_draw_charts(data, found),
         machines=tuple(make_machine_row(task, now) for task in playing[:MOST_MACHINES]),
         more_machines=_count_more(len(playing) - MOST_MACHINES),
-        parameters=make_parameter_rows(run),
+        parameters=tuple(page.list_parameters()),
         contributions=make_contribution_tables(run.kind, data.contributions),
-        contributions_note=EARLY_STOP if isinstance(run.kind, SprtTest) else "",
+        contributions_note=page.contributions_note,
         apart=tuple(make_task_row(each.task, now) for each in data.apart),
         tasks=tuple(make_task_row(task, now) for task in data.tasks),
         log=tuple(make_log_rows(data.actions[:MOST_ACTIONS], now)),
@@ -214,12 +205,6 @@ def make_run_view(data: RunPageData) -> RunView:
     )
 
 
-def _is_early(run: Run) -> bool:
-    if not isinstance(run.kind, SprtTest) or run.kind.state.verdict is Verdict.RUNNING:
-        return False
-    return run.kind.spec.lower < run.kind.state.llr < run.kind.spec.upper
-
-
 def _describe_games_left(ahead: RunForecast) -> str:
     """The expected further games in words. For a sequential test they are uncertain."""
     if ahead.range is None:
@@ -232,8 +217,8 @@ def _describe_games_left(ahead: RunForecast) -> str:
 
 
 def _has_change(run: Run) -> bool:
-    new, base = run.plan.sides[:2]
-    if isinstance(run.kind, SpsaTuning) or new.binary or base.binary:
+    new, base = run.plan.sides
+    if not run.kind.compares or new.binary or base.binary:
         return False
     return new.commit != base.commit and bool(new.repository and base.repository)
 
@@ -293,13 +278,6 @@ def _describe_results(run: Run) -> str:
     counts = (results.wins, results.losses, results.draws)
     won, lost, drawn = map(format_count, counts)
     return f"{won} won, {lost} lost, {drawn} drawn"
-
-
-def _describe_iterations(run: Run) -> str:
-    if not isinstance(run.kind, SpsaTuning):
-        return ""
-    tune = run.kind.tune
-    return f"{format_count(tune.iteration)} of {format_count(tune.schedule.iterations)} iterations"
 
 
 def _count_more(number: int) -> str:
