@@ -23,11 +23,13 @@ from rookery.server.app.jobs import JOBS
 from rookery.server.app.site import Site
 from rookery.server.app.steps import STEPS
 from rookery.server.ask.page import page as ask
+from rookery.server.ask.page.view import ASK_FILTERS
 from rookery.server.boundary.domains import Domain, Entry, inventory, runs
 from rookery.server.contributors import page as contributors
 from rookery.server.engines.edit.page import routes as engine_form_routes
 from rookery.server.engines.list.page import routes as engine_routes
 from rookery.server.engines.repositories import page as repositories
+from rookery.server.farm.show.filters import RUN_FILTERS
 from rookery.server.farm.worker_api.calls import CALLS, worker_routes
 from rookery.server.files.given.page import routes as given_file_routes
 from rookery.server.files.programs.page import routes as program_routes
@@ -46,9 +48,11 @@ from rookery.server.http.inventory import list_parts, list_steps, meter_routes
 from rookery.server.http.middleware import Errors, HeadRequests, SecurityHeaders, SessionCookie
 from rookery.server.http.openapi import make_openapi
 from rookery.server.http.pages.formatting import FILTERS
+from rookery.server.http.rendering import Templates
 from rookery.server.http.request_log import Measure, RequestState
 from rookery.server.http.short_path import ShortPath
 from rookery.server.http.to_primary import Forwarding, carry_out_keyed_commands_once
+from rookery.server.log.action_rows import LOG_FILTERS
 from rookery.server.log.errors.page import routes as error_routes
 from rookery.server.log.log.page import routes as log_routes
 from rookery.server.machines.add.page import add_machine
@@ -142,6 +146,12 @@ def page_routes() -> list[BaseRoute]:
 # The app: routes, middleware from the outside in, and error handlers.
 
 
+def add_filters(templates: Templates) -> None:
+    """Teach templates to show values: numbers and times, runs, lines of the log, quoted texts."""
+    for filters in (FILTERS, RUN_FILTERS, LOG_FILTERS, ASK_FILTERS):
+        templates.add_filters(filters)
+
+
 def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
     """The app of a site. It blocks, and raises Undeclared if a part does not say where it runs."""
     for_workers = worker_routes(site)
@@ -154,7 +164,7 @@ def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
     # A redirect would turn a worker's POST into a GET.
     app.router.redirect_slashes = False
     app.state.site = site
-    site.templates.add_filters(FILTERS)
+    add_filters(site.templates)
     site.templates.set_pages(route.path for route in app.routes if isinstance(route, Route))
     app.state.features = features = make_features(site)
     check_features(app.routes, features)

@@ -7,6 +7,7 @@ says how they are shown; a view class is for what is computed:
 |---|---|
 | `games|number` | 1,234,567 |
 | `elo|signed`, `elo|decimal`, `elo|elo(half_width)` | +2.31; 2.5; +2.31 ± 1.45 |
+| `value|fixed`, `value|fixed(0)` | 2.94; 3 |
 | `share|percent` | 12.3 % |
 | `seconds|duration`, `hours|hours` | 3 h 20 min; core hours, 12,345 |
 | `when|ago(now)`, `when|day` | a Moment for the macro `moment`; 2026-03-01 |
@@ -14,6 +15,7 @@ says how they are shown; a view class is for what is computed:
 | `rate|rate`, `speed|nps` | games a minute; 12.4 Mnps |
 | `number|plural("game")`, `number|plural("man", "men")` | 2 games; 3 men |
 | `tc|time_control`, `cpu|processor` | 10 s + 0.1 s; a processor without marks |
+| `address|is_web_address` | nothing: whether it may become a link |
 
 The macro `ago` of macros.html writes a time whole: `macros.ago(when, now)`.
 """
@@ -23,6 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from rookery.core.http_places import is_web_address
 from rookery.core.model.timecontrol import ClockControl, Depth, MoveTime, Nodes, TimeControl
 
 DASH = "–"
@@ -110,11 +113,11 @@ def format_llr_bounds(value: float, lower: float, upper: float) -> str:
     )
 
 
-def format_fixed(value: float) -> str:
-    """A number with two digits after the point, and no minus before a zero."""
+def format_fixed(value: float, digits: int = 2) -> str:
+    """A number with so many digits after the point, and no minus before a zero."""
     if not math.isfinite(value):
         return DASH
-    text = f"{value:.2f}"
+    text = f"{value:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text
 
 
@@ -269,7 +272,9 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "decimal": format_decimal,
     "duration": format_duration,
     "elo": format_elo,
+    "fixed": format_fixed,
     "hours": format_hours,
+    "is_web_address": is_web_address,
     "nps": format_nps,
     "number": format_count,
     "percent": format_percent,
