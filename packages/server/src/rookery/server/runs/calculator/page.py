@@ -78,27 +78,24 @@ class TypedTest(Struct, frozen=True):
     beta: Number
 
 
-def _number(name: str, label: str) -> Input:
-    return Input(name, label, NUMBER, expected=NO_NUMBER, more={"maxlength": LONGEST_TEXT})
-
-
-FORM = DeclaredForm(
-    declare(
-        Input(
-            "model",
-            "Scale of the bounds",
-            CHOICE,
-            options=(("normalized", "normalised (nElo)"), ("logistic", "logistic (Elo)")),
-            expected="expected normalized or logistic",
-        ),
-        _number("elo0", "Lower bound"),
-        _number("elo1", "Upper bound"),
-        _number("draw_ratio", "Draw ratio"),
-        _number("rms_bias", "RMS bias (Elo)"),
-        _number("alpha", "alpha"),
-        _number("beta", "beta"),
-    )
+LABELS = {
+    "elo0": "Lower bound",
+    "elo1": "Upper bound",
+    "draw_ratio": "Draw ratio",
+    "rms_bias": "RMS bias (Elo)",
+    "alpha": "alpha",
+    "beta": "beta",
+}
+MODEL = Input(
+    "model",
+    "Scale of the bounds",
+    CHOICE,
+    options=(("normalized", "normalised (nElo)"), ("logistic", "logistic (Elo)")),
+    expected="expected normalized or logistic",
 )
+SHORT = {"maxlength": LONGEST_TEXT}
+NUMBERS = (Input(*each, NUMBER, expected=NO_NUMBER, more=SHORT) for each in LABELS.items())
+FORM = DeclaredForm(declare(MODEL, *NUMBERS))
 
 
 @dataclass(frozen=True, slots=True)
