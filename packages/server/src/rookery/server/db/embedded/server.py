@@ -17,6 +17,7 @@ from typing import Any
 
 import asyncpg
 
+import rookery.core
 from rookery.server.db.embedded import cluster, folder
 from rookery.server.db.embedded.folder import (
     EmbeddedProblem,
@@ -64,9 +65,15 @@ STOP_SECONDS = 15.0
 FAILED_SUPERVISORS = 5
 LOOK_AGAIN_SECONDS = 0.1
 BOOT = (
-    "import sys; sys.path.append(sys.argv.pop(1)); "
+    "import os, sys; sys.path += sys.argv.pop(1).split(os.pathsep); "
     "from rookery.server.db.embedded.supervisor import main; sys.exit(main())"
 )
+
+
+def _list_sources() -> str:
+    """The folders that the supervisor imports from: in a source tree each package has its own."""
+    folders = (Path(__file__).parents[4], Path(rookery.core.__file__).parents[2])
+    return os.pathsep.join(dict.fromkeys(map(str, folders)))
 
 
 @asynccontextmanager
@@ -198,7 +205,7 @@ class EmbeddedServer:
         """Runs a supervisor until it ends; returns whether its database became ready."""
         process = self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", "-c", BOOT),
-            *(str(Path(__file__).parents[4]), str(self._binaries)),
+            *(_list_sources(), str(self._binaries)),
             *(str(self._data), str(os.getpid())),
             stdin=PIPE,
             stdout=PIPE,
