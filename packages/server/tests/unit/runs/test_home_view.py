@@ -68,8 +68,8 @@ def test_of_many_hints_the_first_are_shown_and_the_others_counted() -> None:
 
 def test_runs_that_play_stand_apart_from_those_that_wait_for_a_machine() -> None:
     view = make_home_view(data())
-    assert [row.id for row in view.playing.rows] == [BUSY.id]
-    assert [row.id for row in view.idle.rows] == [IDLE.id]
+    assert [row.run.id for row in view.playing.rows] == [BUSY.id]
+    assert [row.run.id for row in view.idle.rows] == [IDLE.id]
     assert (view.waiting_count, view.playing.count, view.idle.count) == (1, 1, 1)
 
 
@@ -81,7 +81,7 @@ def test_only_an_approver_may_approve_and_not_the_own_run() -> None:
 
 def test_filters_choose_runs_and_stay_in_addresses() -> None:
     view = make_home_view(data(filters=HomeFilters(user="sven")))
-    assert [row.id for row in view.idle.rows] == [IDLE.id]
+    assert [row.run.id for row in view.idle.rows] == [IDLE.id]
     assert view.waiting == ()
     assert view.tests.change() == "/tests?user=sven"
 

@@ -28,6 +28,7 @@ from rookery.server.contributors import page as contributors
 from rookery.server.engines.edit.page import routes as engine_form_routes
 from rookery.server.engines.list.page import routes as engine_routes
 from rookery.server.engines.repositories import page as repositories
+from rookery.server.farm.show.filters import RUN_FILTERS
 from rookery.server.farm.worker_api.calls import CALLS, worker_routes
 from rookery.server.files.given.page import routes as given_file_routes
 from rookery.server.files.programs.page import routes as program_routes
@@ -45,6 +46,7 @@ from rookery.server.http.inventory import list_parts, list_steps, meter_routes
 from rookery.server.http.middleware import Errors, HeadRequests, SecurityHeaders, SessionCookie
 from rookery.server.http.openapi import make_openapi, openapi
 from rookery.server.http.pages.formatting import FILTERS
+from rookery.server.http.rendering import Templates
 from rookery.server.http.request_log import Measure, RequestState
 from rookery.server.http.short_path import ShortPath
 from rookery.server.http.to_primary import Forwarding, carry_out_keyed_commands_once
@@ -142,6 +144,12 @@ def page_routes() -> list[BaseRoute]:
     ]
 
 
+def add_filters(templates: Templates) -> None:
+    """Teach templates to show values: numbers and times, and runs."""
+    for filters in (FILTERS, RUN_FILTERS):
+        templates.add_filters(filters)
+
+
 # The app: routes, middleware from the outside in, and error handlers.
 
 
@@ -157,7 +165,7 @@ def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
     # A redirect would turn a worker's POST into a GET.
     app.router.redirect_slashes = False
     app.state.site = site
-    site.templates.add_filters(FILTERS)
+    add_filters(site.templates)
     site.templates.set_pages(route.path for route in app.routes if isinstance(route, Route))
     app.state.event_feed = EventFeed(site)
     app.state.ask_answers = AskAnswers(site)

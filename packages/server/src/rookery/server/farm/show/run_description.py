@@ -1,16 +1,13 @@
-"""Describes what a run tests and how: the names of its sides, a few words, a sentence, a table."""
+"""Describes what a run tests and how: the names of its sides, a few words, a sentence."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from rookery.core.http_places import is_web_address
 from rookery.core.model.kinds import SprtTest, SpsaTuning
 from rookery.core.model.plan import Plan, Side
 from rookery.core.model.run import Run
-from rookery.core.model.timecontrol import parse
 from rookery.core.stats.sprt import EloModel, Sprt
 from rookery.server.http.pages.formatting import (
-    format_count,
     format_decimal,
     format_plural,
     format_time_control,
@@ -20,15 +17,6 @@ GITHUB = "https://github.com/"
 SHORT = 10
 LONGEST_OPTIONS = 60
 SCALES = {EloModel.NORMALISED: "nElo", EloModel.LOGISTIC: "Elo", EloModel.BAYES: "BayesElo"}
-
-
-@dataclass(frozen=True, slots=True)
-class NamedValue:
-    """A row of a table. `link` is an address with details, or empty."""
-
-    name: str
-    text: str
-    link: str = ""
 
 
 # Names for the two sides. Their tags are often equal, as in a test of options or of a net.
@@ -78,6 +66,18 @@ def _short(side: Side) -> str:
     return (side.binary or side.commit)[:SHORT]
 
 
+def find_message(run: Run) -> str:
+    """The commit message of the new side; empty if the submitter's description repeats it."""
+    message = cut_bench(run.plan.sides[0].message)
+    return "" if message in run.plan.info.strip() else message
+
+
+def cut_bench(message: str) -> str:
+    """A commit message without a last line that has only the bench, which the settings show."""
+    text, _, last = message.strip().rpartition("\n")
+    return text.rstrip() if last.lower().startswith("bench:") else message.strip()
+
+
 # What is asked.
 
 
@@ -87,10 +87,14 @@ def describe_question(run: Run) -> str:
     if isinstance(kind, SprtTest):
         spec = kind.spec
         what = "no regression" if spec.elo0 + spec.elo1 < 0 else "gain"
-        return f"{what} [{format_decimal(spec.elo0)}, {format_decimal(spec.elo1)}]"
+        return f"{what} {spell_bounds(spec)}"
     if isinstance(kind, SpsaTuning):
         return f"tune of {format_plural(len(kind.tune.parameters), 'parameter')}"
     return format_plural(run.plan.games, "game")
+
+
+def spell_bounds(spec: Sprt) -> str:
+    return f"[{format_decimal(spec.elo0)}, {format_decimal(spec.elo1)}]"
 
 
 def describe_conditions(run: Run) -> str:
@@ -102,18 +106,16 @@ def describe_conditions(run: Run) -> str:
 def describe_run(run: Run) -> str:
     """A sentence for somebody who does not know the run."""
     plan = run.plan
+    new, base = plan.sides[:2]
+    other = base.tag if base.engine == new.engine else _name(base)
+    asked, tail = _asked(run, _name(new), other), "for at most"
     if isinstance(run.kind, SpsaTuning):
         number = len(run.kind.tune.parameters)
-        asked = f"Tunes {format_plural(number, 'parameter')} of {_name(plan.sides[0])}"
-        tail = f"over {format_plural(plan.games, 'game')}"
-    else:
-        new, base = plan.sides[:2]
-        other = base.tag if base.engine == new.engine else _name(base)
-        asked = _asked(run, _name(new), other)
-        tail = f"for at most {format_plural(plan.games, 'game')}"
+        asked, tail = f"Tunes {format_plural(number, 'parameter')} of {_name(new)}", "over"
     return (
         f"{asked} at {format_time_control(plan.time_control)} with"
-        f" {format_plural(plan.threads, 'thread')} from {plan.book}, {tail}."
+        f" {format_plural(plan.threads, 'thread')} from {plan.book},"
+        f" {tail} {format_plural(plan.games, 'game')}."
     )
 
 
@@ -156,52 +158,7 @@ def _has_sources(run: Run) -> bool:
     return built and new.commit != base.commit
 
 
-def list_settings(run: Run) -> tuple[NamedValue, ...]:
-    return tuple(_terms(run))
-
-
-def _terms(run: Run) -> Iterator[NamedValue]:
-    plan = run.plan
-    for title, side in zip(("New", "Base"), plan.sides[:2], strict=True):
-        yield from _side(title, side)
-    yield NamedValue("Time control", format_time_control(plan.time_control))
-    for title, side in zip(("new", "base"), plan.sides[:2], strict=True):
-        if side.tc is not None:
-            yield NamedValue(f"Time control, {title}", format_time_control(parse(side.tc)))
-    yield NamedValue("Threads", " and ".join(dict.fromkeys(_threads(plan))))
-    yield NamedValue("Book", _book(plan))
-    if isinstance(run.kind, SprtTest):
-        yield from _sprt(run.kind.spec)
-    yield NamedValue("Games at most", format_count(plan.games))
-    yield from _rules(plan)
-    yield NamedValue("Priority", str(plan.priority))
-    yield NamedValue("Throughput", f"{plan.throughput} %")
-    if run.demands.needs:
-        needs = (str(need).replace("_", " ").replace(":", " ") for need in run.demands.needs)
-        yield NamedValue("Machines need", ", ".join(needs))
-
-
-def _book(plan: Plan) -> str:
-    """The book in words. A book of lines is played to a depth, counted in plies."""
-    if not plan.book.endswith(".pgn"):
-        return plan.book
-    return f"{plan.book}, {format_plural(plan.book_depth, 'move')} of each side at most"
-
-
-def _side(title: str, side: Side) -> Iterator[NamedValue]:
-    yield NamedValue(title, f"{_name(side)}{_source(side)}", _find_source_address(side))
-    if side.message:
-        yield NamedValue(f"{title}, message", side.message)
-    if side.signature:
-        yield NamedValue(f"{title}, bench", side.signature)
-    spaced = (f"{name}={value}" for name, value in side.uci)
-    options = " ".join(filter(None, (side.options, *spaced)))
-    yield NamedValue(f"{title}, options", options or "none")
-    if side.nets:
-        yield NamedValue(f"{title}, nets", ", ".join(side.nets))
-
-
-def _find_source_address(side: Side) -> str:
+def find_source_address(side: Side) -> str:
     """The address of a side's commit at GitHub; for other hosts, of its repository."""
     if side.binary or not is_web_address(side.repository):
         return ""
@@ -209,39 +166,22 @@ def _find_source_address(side: Side) -> str:
     return f"{side.repository}/tree/{side.commit}" if github else side.repository
 
 
-def _source(side: Side) -> str:
-    """The origin of a program. One that is installed on the machines has none."""
+def name_source(side: Side) -> str:
+    """A side with the origin of its program. One that is installed on the machines has none."""
     if side.binary:
-        return f" (binary {side.binary[:SHORT]})"
-    return f" ({side.commit[:SHORT]})" if side.commit.strip("0") else ""
+        return f"{_name(side)} (binary {side.binary[:SHORT]})"
+    return f"{_name(side)} ({side.commit[:SHORT]})" if side.commit.strip("0") else _name(side)
 
 
-def _threads(plan: Plan) -> Iterator[str]:
-    for side in plan.sides[:2]:
-        yield str(plan.side_threads(side))
+def spell_options(side: Side) -> str:
+    spaced = (f"{name}={value}" for name, value in side.uci)
+    return " ".join(filter(None, (side.options, *spaced)))
 
 
-def _sprt(spec: Sprt) -> Iterator[NamedValue]:
-    scale = SCALES[spec.model]
-    yield NamedValue(
-        "Bounds", f"[{format_decimal(spec.elo0)}, {format_decimal(spec.elo1)}] {scale}"
-    )
-    rates = f"α {format_decimal(spec.alpha)}, β {format_decimal(spec.beta)}"
-    yield NamedValue("Error rates", rates)
-    yield NamedValue("Pairs in a batch", str(spec.batch_size))
+def name_scale(spec: Sprt) -> str:
+    return SCALES[spec.model]
 
 
-def _rules(plan: Plan) -> Iterator[NamedValue]:
-    alone = "by the test's own rules alone" if plan.resign or plan.draw else "off"
-    yield NamedValue("Adjudication", "on" if plan.adjudication else alone)
-    if plan.resign is not None:
-        resign = plan.resign
-        yield NamedValue("Resign", f"at {resign.score} centipawns for {resign.moves} moves")
-    if plan.draw is not None:
-        draw = plan.draw
-        limits = f"{draw.score} centipawns for {draw.moves} moves"
-        yield NamedValue("Draw", f"from move {draw.from_move} within {limits}")
-    if plan.arch_filter:
-        yield NamedValue("Processors", plan.arch_filter)
-    if plan.auto_purge:
-        yield NamedValue("Purge", "automatic, at the end")
+def list_needs(run: Run) -> tuple[str, ...]:
+    """What machines need for a run, in words."""
+    return tuple(str(need).replace("_", " ").replace(":", " ") for need in run.demands.needs)

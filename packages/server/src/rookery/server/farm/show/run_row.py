@@ -9,26 +9,16 @@ from rookery.core.model.run import DisplayState, Run
 from rookery.core.stats.elo import estimate_elo
 from rookery.core.stats.sprt import Sprt, Style, Verdict, fixed_verdict, style
 from rookery.server.farm.rules.answers import ChartPoint
-from rookery.server.farm.show.run_description import (
-    describe_conditions,
-    describe_question,
-    link_difference,
-    name_sides,
-)
 from rookery.server.farm.views import NO_SPEED, RunSpeed
 from rookery.server.http.pages.formatting import (
     DASH,
-    Moment,
-    format_ago,
-    format_count,
-    format_duration,
     format_elo_interval,
-    format_rate,
     format_span,
     format_time_left,
 )
-from rookery.server.http.pages.marks import LlrBar, PentanomialBars, draw_llr_bar, draw_pentanomial
+from rookery.server.http.pages.marks import LlrBar
 from rookery.server.runs.run.statistics import (
+    ShownElo,
     estimate_run_elo,
     estimate_seconds_left,
     find_earlier_llr,
@@ -116,66 +106,25 @@ class ListedRun:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """The cells of a run in a list, as text. A dash stands for an unknown value.
+    """A run in a list, with the figures that are estimated for it. `run_table.html` shows it."""
 
-    `templates/run_table.html` shows them.
-    """
-
-    id: str
-    engine: str
-    new: str
-    base: str
-    """The base side; empty for a tune, which has one side."""
-    difference: str
-    owner: str
-    info: str
-    question: str
-    conditions: str
-    status: StatusLabel
+    run: Run
+    now: datetime
+    rate: float
+    """Games a minute."""
+    elo: ShownElo | None
     bar: LlrBar | None
-    elo: str
-    progress: str
-    pairs: PentanomialBars | None
-    games: str
-    rate: str
-    cores: str
-    left: str
-    took: str
-    when: Moment
-
-    @property
-    def elo_lines(self) -> tuple[str, str]:
-        """Two lines for a column: the Elo, and below it an asymmetric interval, or nothing."""
-        middle, bracket, ends = self.elo.partition(" [")
-        return middle, bracket.strip() + ends
 
 
 def make_run_row(known: ListedRun, now: datetime) -> RunRow:
+    """The row. It computes statistics, so call it in a thread."""
     run = known.run
-    results, (new, base) = run.tally.results, name_sides(run)
-    rate = measure_games_per_minute(run, known.then, known.speed, now)
-    found = estimate_run_elo(run)
     return RunRow(
-        id=run.id,
-        engine=run.plan.engine,
-        new=new,
-        base=base,
-        difference=link_difference(run),
-        owner=run.plan.owner,
-        info=run.plan.info,
-        question=describe_question(run),
-        conditions=describe_conditions(run),
-        status=label_status(run),
+        run=run,
+        now=now,
+        rate=measure_games_per_minute(run, known.then, known.speed, now),
+        elo=estimate_run_elo(run),
         bar=draw_run_bar(known, now),
-        elo=DASH if found is None else format_elo_interval(found.middle, found.low, found.high),
-        progress=describe_progress(run),
-        pairs=draw_pentanomial(results.pentanomial) if shows_pairs(run) else None,
-        games=format_count(results.games),
-        rate=format_rate(rate),
-        cores=format_count(run.tally.cores),
-        left=describe_time_left(run, rate),
-        took=format_duration((run.updated - run.created).total_seconds()),
-        when=format_ago(run.updated if run.status.finished else run.created, now),
     )
 
 
@@ -184,32 +133,39 @@ def draw_run_bar(known: ListedRun, now: datetime) -> LlrBar | None:
     if not isinstance(run.kind, SprtTest):
         return None
     spec, before = run.kind.spec, find_earlier_llr(run, known.then, now)
-    return draw_llr_bar(run.kind.state.llr, spec.lower, spec.upper, before)
+    return LlrBar(run.kind.state.llr, spec.lower, spec.upper, before)
 
 
-def describe_progress(run: Run) -> str:
-    """The share of its games that a run has played; empty for a sequential test."""
-    if isinstance(run.kind, SprtTest):
-        return ""
-    share = run.tally.results.games / max(1, run.plan.games)
-    return f"{min(1.0, share):.0%} played"
+def find_share(run: Run) -> float:
+    """The share of its games that a run has played."""
+    return min(1.0, run.tally.results.games / max(1, run.plan.games))
 
 
 def shows_pairs(run: Run) -> bool:
     return run.tally.results.pairs > 0 and not isinstance(run.kind, SpsaTuning)
 
 
-def describe_time_left(run: Run, rate: float) -> str:
+def show_elo(found: ShownElo | None) -> str:
+    return DASH if found is None else format_elo_interval(found.middle, found.low, found.high)
+
+
+def round_off(games: float) -> float:
+    """A number of games, as roughly as it can be foreseen."""
+    return float(f"{games:.2g}")
+
+
+def describe_time_left(row: RunRow) -> str:
     """The expected remaining time of a run, or why it is not known."""
+    run = row.run
     if run.status.finished or not run.status.approved:
         return DASH
     if not run.tally.workers:
         return "no machines"
     ahead = forecast_run(run)
-    seconds = estimate_seconds_left(ahead, rate)
+    seconds = estimate_seconds_left(ahead, row.rate)
     if ahead is None or seconds is None:
         return "too early to say"
     if ahead.range is not None and ahead.is_rough:
-        left = ahead.range.scaled(60 / rate)
+        left = ahead.range.scaled(60 / row.rate)
         return f"roughly {format_span(left.early, left.late)}"
     return format_time_left(seconds)

@@ -7,12 +7,15 @@ says how they are shown; a view class is for what is computed:
 |---|---|
 | `games|number` | 1,234,567 |
 | `elo|signed`, `elo|decimal`, `elo|elo(half_width)` | +2.31; 2.5; +2.31 ± 1.45 |
+| `value|fixed`, `value|fixed(0)` | 2.94; 3 |
 | `share|percent` | 12.3 % |
 | `seconds|duration`, `hours|hours` | 3 h 20 min; core hours, 12,345 |
 | `when|ago(now)`, `when|day` | a Moment for the macro `moment`; 2026-03-01 |
 | `size|size` | 74.1 MB |
 | `rate|rate`, `speed|nps` | games a minute; 12.4 Mnps |
 | `number|plural("game")`, `number|plural("man", "men")` | 2 games; 3 men |
+| `share|share(1)`, `middle|interval(low, high)` | 12.3%; +2.31 ± 1.45 |
+| `value|llr(low, high)`, `value|llr_bounds(low, high)` | LLR 1.87 [-2.94, 2.94]; the latter |
 | `tc|time_control`, `cpu|processor` | 10 s + 0.1 s; a processor without marks |
 
 The macro `ago` of macros.html writes a time whole: `macros.ago(when, now)`.
@@ -73,6 +76,11 @@ def format_percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
+def format_share(share: float, digits: int = 0) -> str:
+    """A share among others, 12%: as exact as the digits say, also close to 0 and 1."""
+    return f"{share:.{digits}%}"
+
+
 def format_elo(middle: float, half_width: float) -> str:
     """Elo with its error, +2.31 ± 1.45. If the error is large there are fewer digits."""
     if not (math.isfinite(middle) and half_width <= WIDEST_ELO):
@@ -110,11 +118,11 @@ def format_llr_bounds(value: float, lower: float, upper: float) -> str:
     )
 
 
-def format_fixed(value: float) -> str:
-    """A number with two digits after the point, and no minus before a zero."""
+def format_fixed(value: float, digits: int = 2) -> str:
+    """A number with so many digits after the point, and no minus before a zero."""
     if not math.isfinite(value):
         return DASH
-    text = f"{value:.2f}"
+    text = f"{value:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text
 
 
@@ -269,13 +277,18 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "decimal": format_decimal,
     "duration": format_duration,
     "elo": format_elo,
+    "fixed": format_fixed,
     "hours": format_hours,
+    "interval": format_elo_interval,
+    "llr": format_llr,
+    "llr_bounds": format_llr_bounds,
     "nps": format_nps,
     "number": format_count,
     "percent": format_percent,
     "plural": format_plural,
     "processor": format_processor,
     "rate": format_rate,
+    "share": format_share,
     "signed": format_signed,
     "size": format_bytes,
     "time_control": format_time_control,

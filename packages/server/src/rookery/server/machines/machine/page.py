@@ -21,7 +21,6 @@ from rookery.server.farm.rules.answers import MachineBlock
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.run_description import name_test
 from rookery.server.farm.show.run_row import StatusLabel
-from rookery.server.farm.show.run_tables import TaskRow, make_task_row
 from rookery.server.farm.views import KnownMachine, UnknownMachine
 from rookery.server.files.worker_logs import StoredLog
 from rookery.server.http.answers import site_of
@@ -74,8 +73,7 @@ class MachineData:
 class PlayedTask:
     """A task and its run."""
 
-    row: TaskRow
-    run: str
+    task: Task
     run_name: str
     games_file: str
     """The address of its games, if they are stored here."""
@@ -83,6 +81,7 @@ class PlayedTask:
 
 @dataclass(frozen=True, slots=True)
 class MachineView:
+    now: datetime
     name: str
     user: str
     title: str
@@ -228,6 +227,7 @@ def make_machine_view(data: MachineData) -> MachineView:
     run = data.runs.get(task.run) if task else None
     user = data.name.partition("-")[0]
     return MachineView(
+        now=data.now,
         name=data.name,
         user=user,
         title=(machine.claimed.host if machine else "") or data.name,
@@ -312,7 +312,7 @@ def _list_tasks(data: MachineData) -> Iterator[PlayedTask]:
     for task in data.tasks:
         name, here = name_test(data.runs[task.run]), (task.run, task.id) in data.games
         games = f"/api/pgn/{task.run}-{task.id}.pgn" if here else ""
-        yield PlayedTask(make_task_row(task, data.now), task.run, name, games)
+        yield PlayedTask(task, name, games)
 
 
 def routes() -> list[BaseRoute]:

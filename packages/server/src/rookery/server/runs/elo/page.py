@@ -1,5 +1,6 @@
 """The live Elo of a run: three large dials to watch, and below them the course so far."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from math import cos, pi, sin
@@ -14,28 +15,15 @@ from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.show.charts import Chart, draw_games_charts
+from rookery.server.farm.show.charts import draw_games_charts
 from rookery.server.farm.show.live import answer_live_run
-from rookery.server.farm.show.run_row import StatusLabel, label_status
 from rookery.server.http.answers import site_of
-from rookery.server.http.pages.formatting import (
-    DASH,
-    Moment,
-    format_ago,
-    format_count,
-    format_elo_interval,
-    format_fixed,
-    format_llr_bounds,
-    format_percent,
-    format_signed,
-)
 from rookery.server.http.pages.page import (
     find_run_for,
     redirect_to,
     render_page_in_thread,
     viewer_of,
 )
-from rookery.server.runs.run.heading import RunHeading, make_run_heading
 from rookery.server.runs.run.statistics import ShownElo, add_present, estimate_run_elo
 
 MIDDLE, RADIUS, WIDTH = 100.0, 80.0, 16.0
@@ -43,59 +31,37 @@ LEAST_ELO = 4.0
 """The least range of the Elo dial to both sides."""
 
 
+LARGEST_ELO = 1000.0
+Loaded = tuple[Run, datetime, tuple[ChartPoint, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class Dial:
-    """A half-circle with a hand: its texts, and arcs in a drawing of 200 by 110."""
+    """A half-circle with a hand, in a drawing of 200 by 110."""
 
-    title: str
-    value: str
-    detail: str
-    low: str
-    high: str
     arc: str
     """The arc from zero to the value."""
     band: str
     """The arc of the 95 % interval, or empty."""
-    hand_x: str
-    hand_y: str
+    hand: tuple[float, float]
     tone: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunEloView:
-    heading: RunHeading
-    status: StatusLabel
-    dials: tuple[Dial, ...]
-    charts: tuple[Chart, ...]
-    ends: str
-    """The Elo and the ends of its interval, for the script of the charts."""
-    games: str
-    score: str
-    updated: Moment
-
-
-@dataclass(frozen=True, slots=True)
-class RunEloData:
-    run: Run
-    now: datetime
-    samples: tuple[ChartPoint, ...] = ()
 
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def elo_page(request: Request) -> Response:
     run = await find_run_for(await viewer_of(request), request)
-    data = await _load(site_of(request), run)
-    return await render_page_in_thread(request, "run_elo.html", make_elo_view, data)
+    loaded = await _load(site_of(request), run)
+    return await render_page_in_thread(request, "run_elo.html", show_elo, loaded)
 
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def elo_live(request: Request) -> Response:
     """The dials alone, for the page's script."""
 
-    async def load(run: Run, _viewer: Actor | None) -> RunEloData:
+    async def load(run: Run, _viewer: Actor | None) -> Loaded:
         return await _load(site_of(request), run)
 
-    return await answer_live_run(request, "run_elo_live.html", make_elo_view, load)
+    return await answer_live_run(request, "run_elo_live.html", show_elo, load)
 
 
 @runs(Domain.LOOP, "names another address")
@@ -104,98 +70,66 @@ async def old_elo_address(request: Request) -> Response:
     return redirect_to(f"/runs/{request.path_params['run_id']}/elo")
 
 
-async def _load(site: Site, run: Run) -> RunEloData:
-    return RunEloData(run, site.clock.now(), await site.reads.samples(run.id))
+async def _load(site: Site, run: Run) -> Loaded:
+    return run, site.clock.now(), await site.reads.samples(run.id)
 
 
-def make_elo_view(data: RunEloData) -> RunEloView:
-    run, now = data.run, data.now
-    results, found = run.tally.results, estimate_run_elo(run)
-    dials = [] if found is None else [_draw_los(found), _draw_elo(found)]
-    if isinstance(run.kind, SprtTest):
-        dials.insert(0, _draw_llr(run.kind))
-    won, lost, drawn = map(format_count, (results.wins, results.losses, results.draws))
-    return RunEloView(
-        heading=make_run_heading(run, now, "elo"),
-        status=label_status(run),
-        dials=tuple(dials),
-        charts=draw_games_charts(run, add_present(data.samples, run, now), found),
-        ends="" if found is None else found.ends,
-        games=format_count(results.games),
-        score=f"{won} won, {lost} lost, {drawn} drawn" if results.games else DASH,
-        updated=format_ago(run.updated, now),
-    )
+def show_elo(loaded: Loaded) -> Mapping[str, object]:
+    """The values of the page. It computes statistics, so call it in a thread."""
+    run, now, samples = loaded
+    elo = estimate_run_elo(run)
+    reach = 0.0 if elo is None else find_reach(elo)
+    return {
+        "run": run,
+        "now": now,
+        "elo": elo,
+        "reach": reach,
+        "llr_dial": draw_llr(run.kind) if isinstance(run.kind, SprtTest) else None,
+        "los_dial": None if elo is None else draw_dial(elo.los, 0.5),
+        "elo_dial": None if elo is None else draw_elo(elo, reach),
+        "charts": draw_games_charts(run, add_present(samples, run, now), elo),
+    }
 
 
-def _draw_llr(kind: SprtTest) -> Dial:
-    spec, llr = kind.spec, kind.state.llr
-    share = (llr - spec.lower) / (spec.upper - spec.lower)
-    zero = -spec.lower / (spec.upper - spec.lower)
-    return _draw_dial(
-        "LLR",
-        format_fixed(llr),
-        format_llr_bounds(llr, spec.lower, spec.upper),
-        (f"fail {format_fixed(spec.lower)}", f"pass {format_fixed(spec.upper)}"),
-        share,
-        zero,
-    )
+def draw_llr(kind: SprtTest) -> Dial:
+    spec, width = kind.spec, kind.spec.upper - kind.spec.lower
+    return draw_dial((kind.state.llr - spec.lower) / width, -spec.lower / width)
 
 
-def _draw_los(found: ShownElo) -> Dial:
-    ends = ("0 %", "100 %")
-    detail = "likelihood of superiority"
-    return _draw_dial("LOS", format_percent(found.los), detail, ends, found.los, 0.5)
+def find_reach(elo: ShownElo) -> float:
+    """The range of the Elo dial to both sides."""
+    reach = max(LEAST_ELO, abs(elo.middle) * 1.5, abs(elo.low), abs(elo.high))
+    return min(reach, LARGEST_ELO)
 
 
-def _draw_elo(found: ShownElo) -> Dial:
-    reach = max(LEAST_ELO, abs(found.middle) * 1.5, abs(found.low), abs(found.high))
-    reach = min(reach, 1000.0)
-    shares = [(value + reach) / (2 * reach) for value in (found.middle, found.low, found.high)]
-    return _draw_dial(
-        "Elo",
-        format_signed(found.middle),
-        format_elo_interval(found.middle, found.low, found.high),
-        (format_signed(-reach, 0), format_signed(reach, 0)),
-        shares[0],
-        0.5,
-        (shares[1], shares[2]),
-    )
+def draw_elo(elo: ShownElo, reach: float) -> Dial:
+    middle, *band = ((value + reach) / (2 * reach) for value in (elo.middle, elo.low, elo.high))
+    return draw_dial(middle, 0.5, (band[0], band[1]))
 
 
-def _draw_dial(
-    title: str,
-    value: str,
-    detail: str,
-    ends: tuple[str, str],
-    share: float,
-    zero: float,
-    band: tuple[float, float] | None = None,
-) -> Dial:
+def draw_dial(share: float, zero: float, band: tuple[float, float] | None = None) -> Dial:
     """A dial. Shares run from 0 at its left end to 1 at its right one."""
-    here = min(1.0, max(0.0, share))
-    x, y = _place(here, RADIUS - WIDTH)
+    here = _limit(share)
     return Dial(
-        title=title,
-        value=value,
-        detail=detail,
-        low=ends[0],
-        high=ends[1],
         arc=_draw_arc(min(zero, here), max(zero, here)),
         band="" if band is None else _draw_arc(*band),
-        hand_x=x,
-        hand_y=y,
+        hand=_place(here, RADIUS - WIDTH),
         tone="up" if share >= zero else "down",
     )
 
 
 def _draw_arc(start: float, end: float) -> str:
-    first, last = (_place(min(1.0, max(0.0, each)), RADIUS) for each in (start, end))
-    return f"M{first[0]} {first[1]}A{RADIUS:.0f} {RADIUS:.0f} 0 0 1 {last[0]} {last[1]}"
+    (x, y), (last_x, last_y) = (_place(_limit(each), RADIUS) for each in (start, end))
+    return f"M{x:.1f} {y:.1f}A{RADIUS:.0f} {RADIUS:.0f} 0 0 1 {last_x:.1f} {last_y:.1f}"
 
 
-def _place(share: float, radius: float) -> tuple[str, str]:
+def _limit(share: float) -> float:
+    return min(1.0, max(0.0, share))
+
+
+def _place(share: float, radius: float) -> tuple[float, float]:
     angle = pi * (1.0 - share)
-    return f"{MIDDLE + radius * cos(angle):.1f}", f"{MIDDLE - radius * sin(angle):.1f}"
+    return MIDDLE + radius * cos(angle), MIDDLE - radius * sin(angle)
 
 
 def routes() -> list[BaseRoute]:
