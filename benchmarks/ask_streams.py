@@ -73,6 +73,17 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": IMPORTED, **more}
 
 
+SERVE = """
+import sys
+from dataclasses import replace
+from rookery.server.app.run import run_site
+from rookery.server.settings import read_settings
+settings = read_settings({"data": sys.argv[1], "port": sys.argv[2]})
+sys.exit(run_site(replace(settings, ask_answers=1000, ask_sessions=1000)))
+"""
+"""A server that writes more answers at once than one with its usual limits."""
+
+
 @contextmanager
 def started(words: list[str], **more: str) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(words, env=environment(**more), stdout=subprocess.PIPE, text=True)
@@ -85,8 +96,7 @@ def started(words: list[str], **more: str) -> Iterator[subprocess.Popen[str]]:
 
 @contextmanager
 def serving(data: Path, port: int, **settings: str) -> Iterator[Server]:
-    words = [sys.executable, "-m", "rookery.cli.main", "serve", f"--data={data}", f"--port={port}"]
-    settings |= {"ROOKERY_ASK_ANSWERS": "1000", "ROOKERY_ASK_SESSIONS": "1000"}
+    words = [sys.executable, "-c", SERVE, str(data), str(port)]
     settings |= {"ROOKERY_ASK_MODEL_QUESTIONS": "0", "ROOKERY_LOG_LEVEL": "error"}
     with started(words, **settings) as process:
         token = asyncio.run(get_token(port))

@@ -40,9 +40,9 @@ BATCH = Results(8, 7, 17, 0, 0, (0, 4, 7, 5, 0))
 
 def make_run(number: int, rng: random.Random, kind: Kind | None = None) -> Run:
     threads, mib, arch = CLASSES[number % len(CLASSES)]
-    sides = tuple(Side(tag, "0" * 40, options=f"Hash={mib}") for tag in ("new", "base"))
+    new, base = (Side(tag, "0" * 40, options=f"Hash={mib}") for tag in ("new", "base"))
     plan = Plan(
-        sides=sides,
+        sides=(new, base),
         games=10**9,
         tc="10+0.1",
         owner=f"user{number % 40}",

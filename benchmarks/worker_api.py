@@ -103,8 +103,8 @@ async def furnish(site: "Site") -> None:  # type: ignore[name-defined]  # noqa: 
     hashed = await Passwords(site.threads, site.clock, secrets.token_bytes(32)).hash(PASSWORD)
     await site.users.add(User(USER, "b@example.org", hashed, frozenset(), False, False, 10**6, now))
     for number in range(RUNS):
-        sides = tuple(Side(tag, "0" * 40, signature="123456") for tag in (f"new{number}", "base"))
-        plan = Plan(sides, 10**8, "10+0.1", USER, "UHO.epd", book_sri="x" * 64)
+        new, base = (Side(tag, "0" * 40, signature="123456") for tag in (f"new{number}", "base"))
+        plan = Plan((new, base), 10**8, "10+0.1", USER, "UHO.epd", book_sri="x" * 64)
         run = create(
             f"{number:024x}", plan, SprtTest(Sprt(0, 2, batch_size=BATCH // 2)), STANDARD, now
         )

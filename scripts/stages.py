@@ -90,6 +90,7 @@ def on_rookery_asgi() -> tuple[str, ...]:
         "packages/server/tests/wire/test_slow_requests.py",
         "packages/server/tests/wire/test_client.py",
         "packages/server/tests/wire/test_client_commands.py",
+        "packages/server/tests/wire/worker/test_paths.py",
         "tests/acceptance/test_serve.py",
         "tests/acceptance/test_odd_requests.py",
     )

@@ -165,6 +165,8 @@ def report(farm: TwoServers, times: Times, audit: Audit, terms: int) -> None:
         ("until a report was acknowledged again", times.serving),
     ):
         print(f"| {what} | {min(each):.1f} | {statistics.median(each):.1f} | {max(each):.1f} |")
+    spread = f"{statistics.median(times.serving):.1f} s at the median"
+    print(f"\nverdict: acknowledged again {spread} and {max(times.serving):.1f} s at worst")
     print(
         f"\n{len(times.serving)} promotions under {lines.calls:,} calls, {lines.refused:,} of them"
         f" without an answer; {ledger.forged:,} forged reports, none accepted."

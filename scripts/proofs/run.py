@@ -126,9 +126,12 @@ def prove(name: str, wanted: Wanted, commit: str) -> bool:
     if ending.interrupted:
         raise KeyboardInterrupt
     if not ending.well:
-        tell(f"{name} did not hold; its page is unchanged")
+        tell(f"{name} did not hold; its verdict is unchanged")
         return False
-    tell(f"held; filed in {filing.file(page, wanted.pages, ''.join(lines), elapsed(began))}")
+    said, took = "".join(lines), elapsed(began)
+    tell(f"held; its output is in {filing.file(page, wanted.pages, said, took)}")
+    if wanted.pages == filing.OUTPUT:
+        tell(f"its verdict is in {filing.file_verdict(page, filing.VERDICTS, said, took)}")
     return True
 
 
@@ -168,12 +171,17 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="scripts/prove",
         usage="scripts/prove [--pages FOLDER] NAME ... | all, or NAME [its own options]",
-        description="Runs proofs in turn and files what each said.",
+        description="Runs proofs in turn and files what each said and its verdict.",
         epilog=listing(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--list", action="store_true", help="names, durations and purposes")
-    parser.add_argument("--pages", type=Path, default=filing.PAGES, help="where pages go")
+    parser.add_argument(
+        "--pages",
+        type=Path,
+        default=filing.OUTPUT,
+        help="write the output there, and leave the verdicts as they are (for trials)",
+    )
     parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
 

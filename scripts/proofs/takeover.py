@@ -177,6 +177,11 @@ def report(count: int, scene: Scene) -> None:
             f"| {count} | {what.value} | {len(each.seconds)} | {shown} | {each.unanswered:,}"
             f" | {each.refused:,} |"
         )
+    spans = [
+        f"{what.value} {min(each.seconds):.1f} to {max(each.seconds):.1f} s"
+        for what, each in sorted(scene.outcomes.items(), key=lambda item: item[0].value)
+    ]
+    print(f"\nverdict: {count} servers: {', '.join(spans)}")
 
 
 async def report_books(scene: Scene) -> bool:

@@ -71,9 +71,7 @@ def test_a_changed_lock_installs_again(installed: Checkout) -> None:
 
 
 def test_a_broken_package_is_named(installed: Checkout) -> None:
-    (package,) = installed.folder.glob(
-        ".venv/lib/python3*/site-packages/_editable_impl_rookery.pth"
-    )
+    (package,) = installed.folder.glob(".venv/lib/python3*/site-packages/_rookery.pth")
     aside = package.rename(package.with_suffix(".aside"))
     said = sentence(installed.rookery("--version"))
     aside.rename(package)

@@ -17,7 +17,7 @@ from tests.process_table import processes_of, remaining_processes
 from tests.rookery_process import COMMAND, LIMIT_SECONDS, RookeryProcess, environment, run_rookery
 
 SIGN = b"Ctrl-C stops everything."
-KEEPER = "cli.local_worker"
+KEEPER = "commands.local_worker"
 
 
 @pytest.fixture
@@ -85,7 +85,9 @@ def test_a_worker_does_not_outlive_the_server_it_was_started_with(data: Path) ->
 def worker_pids(data: Path) -> set[int]:
     found = processes_of(data).items()
     return {
-        pid for pid, line in found if "cli.main worker" in line and "cli.local_worker" not in line
+        pid
+        for pid, line in found
+        if "cli.main worker" in line and "commands.local_worker" not in line
     }
 
 

@@ -66,10 +66,7 @@ def serve_with(
     bucket: BucketServer, data: Path, *, command: tuple[str, ...] = COMMAND
 ) -> Iterator[tuple[RookeryProcess, str]]:
     account = made_account(data)
-    settings = CREDENTIALS | {
-        "ROOKERY_FILES_URL": bucket.url(),
-        "ROOKERY_FILES_SECONDS": "2",
-    }
+    settings = CREDENTIALS | {"ROOKERY_FILES_URL": bucket.url()}
     with run_rookery(data, "serve", command=command, settings=settings) as server:
         server.until("ready")
         yield server, account.token

@@ -12,7 +12,6 @@ from rookery.core.model.kinds import Kind
 from rookery.core.model.run import Run
 from rookery.core.model.task import PlayedBatch, Task, recounted
 from rookery.core.protocol.actions import MOST_ACTIONS, Expression, document_of, matches
-from rookery.server.farm.columns import join_kind, split_kind
 from rookery.server.farm.commits import CommitListener, CommitStats
 from rookery.server.farm.published import Published
 from rookery.server.farm.read_values import (
@@ -49,8 +48,8 @@ from tests.twins.farm_queries import (
 
 def without_trail(kind: Kind) -> Kind:
     """The kind without its trail, as lists need it."""
-    parts = split_kind(kind)
-    return join_kind(*parts[:3]) if parts.trail else kind
+    parts = kind.parts
+    return kind.joined(parts._replace(trail=())) if parts.trail else kind
 
 
 class MemoryReads(FleetReads):

@@ -6,8 +6,7 @@ from rookery.core.model.events import Event
 from rookery.core.model.machine import Machine
 from rookery.core.model.run import Run
 from rookery.core.model.task import Task, total
-from rookery.core.model.timecontrol import base_seconds
-from rookery.core.protocol.user_queries import LTC_SECONDS
+from rookery.core.model.timecontrol import LONG_SECONDS, base_seconds
 from rookery.core.stats.sprt import Flag
 from rookery.server.farm.read_values import (
     Contribution,
@@ -106,14 +105,14 @@ def plays(run: Run, engines: Collection[str]) -> bool:
 def searched_words(run: Run) -> str:
     """The text of a run that searches look in."""
     out = run.status.approved or run.tally.tasks > 0
-    tags = [side.tag for side in run.plan.sides[:2]]
+    tags = [side.tag for side in run.plan.sides]
     engines = [side.engine for side in run.plan.sides]
     return " ".join((run.plan.owner, *engines, *tags, run.plan.info if out else ""))
 
 
 def begins_commit(run: Run, text: str) -> bool:
     out = run.status.approved or run.tally.tasks > 0
-    sides = run.plan.sides[:2]
+    sides = run.plan.sides
     begun = any(side.commit.startswith(text.lower()) for side in sides)
     return out and begun and may_begin_commit(text)
 
@@ -128,7 +127,7 @@ def is_listed(run: Run, query: FinishedRunsQuery) -> bool:
         and (not query.engine or plays(run, {query.engine}))
         and (not query.green_only or status.flag is Flag.GREEN)
         and (not query.yellow_only or status.flag is Flag.YELLOW)
-        and (not query.ltc_only or base_seconds(run.plan.time_control) >= LTC_SECONDS)
+        and (not query.ltc_only or base_seconds(run.plan.time_control) >= LONG_SECONDS)
         and (query.since is None or run.updated >= query.since)
         and (query.until is None or run.updated < query.until)
         and (query.text.lower() in searched_words(run).lower() or begins_commit(run, query.text))

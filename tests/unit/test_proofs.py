@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.filing import PAGES, Page
+from scripts.filing import OUTPUT, VERDICTS, Page, file_verdict
 from scripts.proofs.run import MINUTES, known, listing, main, wanted_by
 
 
@@ -20,7 +20,7 @@ def test_names_may_be_written_with_hyphens() -> None:
     wanted = wanted_by(["fleet-kills", "--rounds", "16"])
     assert wanted
     assert (wanted.names, wanted.words) == (("fleet_kills",), ("--rounds", "16"))
-    assert wanted.pages == PAGES
+    assert wanted.pages == OUTPUT
 
 
 def test_several_run_in_the_order_they_are_named_in() -> None:
@@ -49,14 +49,33 @@ def test_what_is_no_proof_is_refused(words: list[str], capsys: pytest.CaptureFix
     assert "proof" in capsys.readouterr().err
 
 
+IDLE = Page(
+    "idle", "Does nothing.", "scripts/prove idle", "abc", datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+)
+
+
 def test_a_page_tells_the_command_the_commit_the_date_and_how_long_it_took() -> None:
-    page = Page(
-        "idle", "Does nothing.", "scripts/prove idle", "abc", datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
-    )
-    lines = page.text("figures\n", 90.0).splitlines()
+    lines = IDLE.text("figures\n", 90.0).splitlines()
     assert lines[:3] == ["# idle", "", "Does nothing."]
     assert lines[4].startswith("`scripts/prove idle` at abc, 2026-01-02 03:04 UTC, 1.5 min on ")
     assert lines[6] == "figures"
+
+
+def test_a_verdict_takes_the_place_of_the_last_one_and_leaves_the_others(tmp_path: Path) -> None:
+    table = tmp_path / "proofs.md"
+    head, kills, end = "# Proofs\n\n| proof |\n|---|\n", "| kills | held |\n", "\nEnd.\n"
+    table.write_text(f"{head}| idle | held; 9% |\n{kills}{end}")
+    file_verdict(IDLE, table, "figures\nverdict: 1% of a core\nmore\n", 90.0)
+    row = "| idle | Does nothing. | held; 1% of a core | abc, 2026-01-02, 1.5 min |"
+    assert table.read_text().startswith(f"{head}{row}")
+    assert table.read_text().endswith(f"|\n{kills}{end}")
+
+
+def test_every_proof_that_was_run_has_one_verdict() -> None:
+    rows = [line for line in VERDICTS.read_text().splitlines() if line.startswith("| ")][1:]
+    names = [row.split("|")[1].strip() for row in rows]
+    assert sorted(set(names)) == names
+    assert set(names) <= known().keys()
 
 
 @pytest.mark.parametrize(("name", "word"), [("syzygy", "tables"), ("sprt", "--tests")])

@@ -56,7 +56,7 @@ async def play(request: Request) -> Response:
     for task in await fleet.views.tasks_at_play():
         results = task.results + drawn_pairs(CHANCE, (20, 200, 560, 212, 22), 10)
         call = HeldTask(task.run, task.id, task.machine)
-        await fleet.update_task(call, Report(results), None)
+        await fleet.update_task(call, Report(results))
     return PlainTextResponse("played")
 
 

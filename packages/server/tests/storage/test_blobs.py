@@ -280,7 +280,7 @@ def test_storage_may_take_the_seconds_of_the_settings_for_an_answer(
     hand_made: HandMadeBucket, tmp_path: Path
 ) -> None:
     hand_made.seconds_to_answer = 2.5
-    settings = Settings.read({"ROOKERY_DATA": str(tmp_path), "ROOKERY_FILES_SECONDS": "1"})
+    settings = Settings(data=tmp_path, files_seconds=1)
     place = open_place(hand_made.address(), settings, Threads(), SystemClock(), RecordedLog())
     with pytest.raises(StorageAway):
         place.blobs("nets").has(make_key())

@@ -132,16 +132,16 @@ async def test_games_of_a_run_are_kept_from_its_end_on(database: Target, queries
 @pytest.mark.parametrize(
     ("settings", "days", "gone"),
     [
-        ({"ROOKERY_GAMES_DAYS": "3"}, 2, False),
-        ({"ROOKERY_GAMES_DAYS": "3"}, 4, True),
-        ({"ROOKERY_GAMES_DAYS": "0"}, 4000, False),
+        (Settings.read({"ROOKERY_GAMES_DAYS": "3"}), 2, False),
+        (Settings.read({"ROOKERY_GAMES_DAYS": "3"}), 4, True),
+        (Settings.read({"ROOKERY_GAMES_DAYS": "0"}), 4000, False),
     ],
 )
 async def test_games_are_kept_for_as_many_days_as_the_settings_say(
     database: Target,
     queries: Queries,
     tmp_path: Path,
-    settings: dict[str, str],
+    settings: Settings,
     days: int,
     gone: bool,
 ) -> None:
@@ -152,7 +152,7 @@ async def test_games_are_kept_for_as_many_days_as_the_settings_say(
 async def test_long_games_are_kept_for_days_of_their_own(
     database: Target, queries: Queries, tmp_path: Path, days: int, gone: bool
 ) -> None:
-    settings = {"ROOKERY_GAMES_DAYS": "1", "ROOKERY_LONG_GAMES_DAYS": "5"}
+    settings = Settings.read({"ROOKERY_GAMES_DAYS": "1", "ROOKERY_LONG_GAMES_DAYS": "5"})
     assert await is_swept(database, queries, tmp_path, settings, days, "60+0.6") == gone
 
 
@@ -160,7 +160,7 @@ async def test_long_games_are_kept_for_days_of_their_own(
 async def test_games_of_a_test_that_goes_on_are_kept_from_their_upload(
     database: Target, queries: Queries, tmp_path: Path, days: int, gone: bool
 ) -> None:
-    settings = {"ROOKERY_PLAYED_GAMES_DAYS": "7"}
+    settings = Settings(played_games_days=7)
     swept = is_swept(database, queries, tmp_path, settings, days, "10+0.1", ended=False)
     assert await swept == gone
 
@@ -169,7 +169,7 @@ async def is_swept(
     database: Target,
     queries: Queries,
     folder: Path,
-    settings: dict[str, str],
+    settings: Settings,
     days: int,
     tc: str,
     *,
@@ -180,8 +180,7 @@ async def is_swept(
     past = clock.now() - timedelta(days=days)
     made = make_run("a", plan=make_plan(tc=tc))
     run = replace(finished("a", run=made) if ended else made, updated=past)
-    read = Settings.read(settings)
-    spans = read_spans(read.games_days, read.long_games_days, read.played_games_days)
+    spans = read_spans(settings.games_days, settings.long_games_days, settings.played_games_days)
     async with opened(database, queries) as store, pool_on(database) as pool:
         await kept(store, changed(run))
         rows, blobs = GameRows(pool, queries), FolderBlobs(folder, clock)

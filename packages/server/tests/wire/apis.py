@@ -76,7 +76,7 @@ class Api:
 
     async def played(self, task: Task, results: Results) -> None:
         call = HeldTask(task.run, task.id, task.machine)
-        await self.fleet.update_task(call, Report(results), None)
+        await self.fleet.update_task(call, Report(results))
 
 
 @asynccontextmanager

@@ -1,6 +1,7 @@
 """A real server process with in-memory twins: python -m tests.wire.app_under_test PORT [TROUBLE]"""
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -78,11 +79,11 @@ async def run(site: MemorySite, port: int, farewell: Callable[[], None], trouble
 def main(port: int, trouble: str = "") -> int:
     given = read_settings()
     writer = start_logs(style="json", level=given.log_level)
-    # As patient with slow clients as the settings of this process say, behind the same proxies.
+    # As patient with slow clients as the test wants, behind the proxies of its settings.
     settings = replace(
         SETTINGS,
-        head_seconds=given.head_seconds,
-        body_seconds=given.body_seconds,
+        head_seconds=int(os.environ.get("HEAD_SECONDS", SETTINGS.head_seconds)),
+        body_seconds=int(os.environ.get("BODY_SECONDS", SETTINGS.body_seconds)),
         trusted_proxies=given.trusted_proxies,
     )
     site = make_site(settings, log=logger())

@@ -7,14 +7,12 @@ import anyio
 import msgspec
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
-from rookery.core.protocol.codec import Reader
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.http.answers import site_of
-from rookery.server.http.bodies import StreamedAnswer, decode_body, json_answer, read_body
-from rookery.server.http.callers import translated_errors
-from rookery.server.http.openapi import Operation, described
+from rookery.server.http.bodies import StreamedAnswer
+from rookery.server.http.endpoint import LOOP, Endpoints
 from rookery.server.http.rendering import Frame
 
 
@@ -25,7 +23,7 @@ class Ticket(msgspec.Struct):
     count: int = 0
 
 
-TICKET = Reader(Ticket, most_bytes=10**6)
+api = Endpoints()
 
 
 @runs(Domain.STREAM, "a line every tenth of a second until somebody ends it")
@@ -85,12 +83,10 @@ async def render(request: Request) -> Response:
     return PlainTextResponse(await site.threads.cpu(work))
 
 
-@described(Operation("Gives back what it was sent", {200: Ticket}, body=Ticket))
-@runs(Domain.LOOP, "decodes and encodes a small body")
-async def echo(request: Request) -> Response:
-    body = await read_body(request.receive)
-    with translated_errors():
-        return json_answer(await decode_body(body, TICKET.read, site_of(request).threads))
+@api("POST /api/echo", LOOP, "decodes and encodes a small body", most_bytes=10**6)
+async def echo(ticket: Ticket) -> Ticket:
+    """Gives back what it was sent."""
+    return ticket
 
 
 @runs(Domain.LOOP, "fails")
@@ -103,7 +99,7 @@ async def inline(_request: Request) -> Response:
     return HTMLResponse("<body><script>document.body.innerText = 'it ' + 'ran'</script>")
 
 
-def slow_routes() -> list[Route]:
+def slow_routes() -> list[BaseRoute]:
     return [
         Route("/slow/ticks", ticks, methods=["GET"]),
         Route("/slow/hold/{seconds:float}", hold, methods=["GET"]),
@@ -112,5 +108,5 @@ def slow_routes() -> list[Route]:
         Route("/slow/render/{times:int}", render, methods=["GET"]),
         Route("/slow/inline", inline, methods=["GET"]),
         Route("/slow/fail", fail, methods=["GET"]),
-        Route("/api/echo", echo, methods=["POST"]),
+        *api.make_routes(),
     ]

@@ -1,7 +1,7 @@
 """`rookery boundaries` and its page in the docs keep up with the code."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import pytest
@@ -28,6 +28,46 @@ from tests.twins.sites import SETTINGS, MemorySite, make_site, running
 DOCS = PROJECT / "docs"
 PAGE = DOCS / "dev" / "boundaries.md"
 Measured = tuple[MemorySite, Mapping[str, LoopTime]]
+
+
+FISHTEST_PAGES = {
+    "GET /tests": "GET /",
+    "GET /tests/finished": "GET /tests",
+    "GET /tests/user/{name}": "GET /tests",
+    "GET /tests/view/{id}": "GET /runs/{run_id}",
+    "GET /tests/tasks/{id}": "GET /runs/{run_id}/tasks",
+    "GET /tests/stats/{id}": "GET /runs/{run_id}/stats",
+    "GET /tests/live_elo/{id}": "GET /runs/{run_id}/elo",
+    "GET,POST /tests/run": "GET,POST /tests/new",
+    "POST /tests/approve": "POST /runs/{run_id}/{command}",
+    "POST /tests/modify": "POST /runs/{run_id}/{command}",
+    "POST /tests/stop": "POST /runs/{run_id}/{command}",
+    "POST /tests/purge": "POST /runs/{run_id}/{command}",
+    "POST /tests/delete": "POST /runs/{run_id}/{command}",
+    "GET /tests/machines": "GET /machines",
+    "GET /workers/{name}": "GET /machines/{worker}",
+    "POST /workers/{name}": "POST /machines/{worker}/block",
+    "GET /actions": "GET /log",
+    "GET /contributors": "GET /contributors",
+    "GET /contributors/monthly": "GET /contributors",
+    "GET /nns": "GET /nets",
+    "GET,POST /upload": "GET,POST /upload",
+    "GET /sprt_calc": "GET /sprt",
+    "GET /tests/view/{id}/detail": "GET /runs/{run_id}",
+    "GET /tests/live_elo_update/{id}": "GET /api/get_elo/{run_id}",
+    "GET /rate_limits": "GET /server",
+    "GET /rate_limits/server": "GET /api/rate_limit",
+    "GET /user_management/pending_count": "GET /users",
+    "GET,POST /login": "GET,POST /login",
+    "POST /logout": "POST /logout",
+    "GET,POST /signup": "GET,POST /signup",
+    "GET /user": "GET /profile",
+    "POST /user": "POST /profile/password",
+    "GET /user/{name}": "GET /users/{user}",
+    "POST /user/{name}": "POST /users/{user}/{command}",
+    "GET /user_management": "GET /users",
+}
+"""fishtest's pages, each with the one here that corresponds to it."""
 
 
 def sketched() -> tuple[Starlette, MemorySite]:
@@ -62,6 +102,26 @@ def measured() -> Measured:
 def test_the_page_is_what_the_code_declares(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["boundaries", "--markdown"]) == 0
     assert PAGE.read_text() == capsys.readouterr().out, "run scripts/boundaries"
+
+
+def test_the_digest_changes_with_a_reason_and_with_who_may_do_it() -> None:
+    first, *others = declared_inventory()
+    digests = {
+        boundaries.digest((changed, *others))
+        for changed in (
+            first,
+            replace(first, why="another reason"),
+            replace(first, needs_primary=not first.needs_primary),
+        )
+    }
+    assert len(digests) == 3
+
+
+def test_the_command_tells_which_servers_do_a_job(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["boundaries", "--jobs"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("dead tasks ") and " primary " in line]
+    assert len(lines) == len(JOBS) + 1
 
 
 def test_the_command_measures_where_that_is_asked_for() -> None:
@@ -136,3 +196,20 @@ def test_an_app_has_no_part_that_the_inventory_does_not_list() -> None:
     listed = {(one.kind, one.name) for one in declared_inventory()}
     assert {("route", name) for name, _ in named_routes(app.routes)} <= listed
     assert tuple(layer.cls for layer in app.user_middleware) == MIDDLEWARE
+
+
+def test_every_page_of_fishtest_has_one_here_and_its_address_is_answered() -> None:
+    routes = [one.name for one in declared_inventory() if one.kind == "route"]
+    known = {shape for name in routes for shape in shapes_of(name)}
+    pairs = FISHTEST_PAGES.items()
+    assert [theirs for theirs, _ in pairs if not known.issuperset(shapes_of(theirs))] == []
+    assert [ours for _, ours in pairs if not known.issuperset(shapes_of(ours))] == []
+
+
+def shapes_of(name: str) -> Iterator[tuple[str, str]]:
+    """Each method of a route with its path, with the names of path parameters replaced."""
+    methods, _, path = name.rpartition(" ")
+    parts = ("{}" if part.startswith("{") else part for part in path.split("/"))
+    shape = "/".join(parts)
+    for method in methods.split(","):
+        yield method, shape

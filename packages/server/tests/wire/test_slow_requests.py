@@ -16,14 +16,14 @@ SHORT_SECONDS = "2"
 
 @pytest.fixture(scope="module")
 def hurried_about_heads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    settings = {"ROOKERY_HEAD_SECONDS": SHORT_SECONDS, "ROOKERY_BODY_SECONDS": PATIENT_SECONDS}
+    settings = {"HEAD_SECONDS": SHORT_SECONDS, "BODY_SECONDS": PATIENT_SECONDS}
     with running_server(tmp_path_factory.mktemp("heads"), settings=settings) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def hurried_about_bodies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    settings = {"ROOKERY_HEAD_SECONDS": PATIENT_SECONDS, "ROOKERY_BODY_SECONDS": SHORT_SECONDS}
+    settings = {"HEAD_SECONDS": PATIENT_SECONDS, "BODY_SECONDS": SHORT_SECONDS}
     with running_server(tmp_path_factory.mktemp("bodies"), settings=settings) as started:
         yield started
 

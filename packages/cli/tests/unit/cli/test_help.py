@@ -56,8 +56,8 @@ def test_every_option_says_what_it_is_for() -> None:
 
 def test_what_a_value_or_a_default_is_stands_in_the_words_that_are_typed() -> None:
     serve = frame.command_line("serve")["serve"].assemble_argument_collection()
-    cores = next(each for each in serve if each.name == "--cores-per-user")
-    assert cores.parameter.metavar == "CORES"
+    threads = next(each for each in serve if each.name == "--threadpool-tokens")
+    assert threads.parameter.metavar == "TOKENS"
     sprt = frame.command_line("stats")["stats"]["sprt"].assemble_argument_collection()
     model = next(each for each in sprt if each.name == "--model")
     assert "(default: normalized)" in str(model.parameter.help)

@@ -2,10 +2,20 @@
 
 import pytest
 
-from rookery.core.model.kinds import Fixed, Report, SprtTest, SpsaTuning, ticket_of
+from rookery.core.model.kinds import (
+    KINDS,
+    Fixed,
+    Kind,
+    Outcome,
+    Report,
+    RunForecast,
+    SprtTest,
+    SpsaTuning,
+    ticket_of,
+)
 from rookery.core.model.task import NOTHING, Results
 from rookery.core.stats.sprt import Flag, Sprt, SprtState, Verdict
-from rookery.core.stats.spsa import PerturbationDraw, TuneBatch
+from rookery.core.stats.spsa import PerturbationDraw, TuneBatch, perturb, perturb_final
 from tests.makers import counts, pairs, sprt, spsa
 
 
@@ -18,18 +28,18 @@ from tests.makers import counts, pairs, sprt, spsa
     ],
 )
 def test_the_flag_is_green_when_superiority_is_likely(results: Results, expected: Flag) -> None:
-    assert Fixed().flag(results) is expected
+    assert Fixed().outcome(results).flag is expected
 
 
 def test_the_last_game_decides() -> None:
     assert Fixed().is_decided(pairs(even=50), 100)
     assert not Fixed().is_decided(pairs(even=49), 100)
-    assert Fixed().games_left(pairs(even=49), 100) == 2
+    assert Fixed().forecast(pairs(even=49), 100) == RunForecast(2)
 
 
 def test_reports_come_in_pairs_and_change_nothing_but_the_sums() -> None:
     kind, report = Fixed(), Report(pairs(even=1))
-    assert kind.with_report(report.results, "ticket", report).ticket == "ticket"
+    assert kind.with_report(report.results, (), report).ticket == ()
     assert kind.rejudged(NOTHING) is kind
     assert (kind.name, kind.step, kind.bonus) == ("fixed", 2, 0)
     odd = Report(counts(wins=1))
@@ -91,7 +101,7 @@ def test_a_verdict_or_the_last_game_decides() -> None:
     ],
 )
 def test_flags(verdict: Verdict, results: Results, expected: Flag) -> None:
-    assert SprtTest(Sprt(0, 2), SprtState(verdict=verdict)).flag(results) is expected
+    assert SprtTest(Sprt(0, 2), SprtState(verdict=verdict)).outcome(results).flag is expected
 
 
 def test_a_test_near_success_is_helped() -> None:
@@ -102,7 +112,9 @@ def test_a_test_near_success_is_helped() -> None:
 
 
 def test_what_is_left_is_within_the_planned_games() -> None:
-    assert 0 < sprt().games_left(NOTHING, 800_000) <= 800_000
+    ahead = sprt().forecast(NOTHING, 800_000)
+    assert ahead
+    assert 0 < ahead.games <= 800_000
     assert sprt().name == "sprt"
 
 
@@ -110,14 +122,14 @@ WON = pairs(ww=4)
 
 
 def batch(kind: SpsaTuning, **fields: int) -> TuneBatch:
-    drawn = kind.perturbed(b"\x80")
+    drawn = perturb(kind.tune, b"\x80")
     given = {"games": 8, "wins": 8, "losses": 0, "signature": drawn.issued.signature, **fields}
     return TuneBatch(**given)
 
 
 def test_a_won_batch_moves_the_values_towards_the_winner() -> None:
     kind = spsa()
-    drawn = kind.perturbed(b"\x80")
+    drawn = perturb(kind.tune, b"\x80")
     folded = kind.with_report(WON, ticket_of([drawn]), Report(WON, (batch(kind),)))
     assert folded.kind.tune.thetas[0] > 100
     assert folded.kind.tune.iteration == 4
@@ -126,7 +138,7 @@ def test_a_won_batch_moves_the_values_towards_the_winner() -> None:
 
 def test_without_a_ticket_or_with_another_signature_games_count_and_values_stay() -> None:
     kind = spsa()
-    drawn = ticket_of([kind.perturbed(b"\x80")])
+    drawn = ticket_of([perturb(kind.tune, b"\x80")])
     for ticket, sent in ((None, batch(kind)), (drawn, batch(kind, signature=7))):
         folded = kind.with_report(WON, ticket, Report(WON, (sent,)))
         assert folded.kind.tune == kind.tune
@@ -135,14 +147,14 @@ def test_without_a_ticket_or_with_another_signature_games_count_and_values_stay(
 
 def test_a_report_without_a_batch_leaves_the_ticket() -> None:
     kind = spsa()
-    drawn = ticket_of([kind.perturbed(b"\x80")])
+    drawn = ticket_of([perturb(kind.tune, b"\x80")])
     assert kind.with_report(WON, drawn, Report(WON)).ticket == drawn
 
 
 def test_our_worker_reports_one_batch_per_slot() -> None:
     kind = spsa()
     draws = [PerturbationDraw(b"\x80", (0.5,)), PerturbationDraw(b"\x00", (0.5,))]
-    drawn = kind.draw_final_perturbations(draws)
+    drawn = perturb_final(kind.tune, draws)
     batches = tuple(TuneBatch(4, 4, 0, each.issued.signature) for each in drawn)
     folded = kind.with_report(WON, ticket_of(drawn), Report(WON, batches))
     assert folded.kind.tune.iteration == 4
@@ -160,14 +172,47 @@ def test_a_batch_must_add_exactly_its_games() -> None:
 def test_a_tune_ends_with_its_last_game_and_has_no_flag() -> None:
     kind = spsa()
     assert kind.is_decided(pairs(even=500), 1000)
-    assert kind.flag(WON) is Flag.NONE
+    assert kind.outcome(WON) is Outcome.OPEN
     assert not kind.may_purge
     assert kind.judge({}) is None
     assert kind.rejudged(NOTHING) is kind
-    assert kind.games_left(WON, 1000) == 992
+    assert kind.forecast(WON, 1000) == RunForecast(992)
     assert (kind.name, kind.step, kind.bonus) == ("spsa", 2, 0)
 
 
 def test_many_parameters_allow_fewer_cores() -> None:
     four = "\n".join(f"P{n},100,0,200,10,0.002" for n in range(4))
     assert spsa(lines=four).core_limit == pytest.approx(100_000)
+
+
+def ended(verdict: Verdict, wins: int, elo0: float = 0.0, elo1: float = 2.0) -> Outcome:
+    return SprtTest(Sprt(elo0, elo1), SprtState(verdict=verdict)).outcome(
+        counts(wins=wins, losses=10)
+    )
+
+
+@pytest.mark.parametrize(
+    ("verdict", "wins", "outcome", "flag"),
+    [
+        (Verdict.ACCEPTED, 11, Outcome.PASSED, Flag.GREEN),
+        (Verdict.ACCEPTED, 9, Outcome.PASSED, Flag.GREEN),
+        (Verdict.REJECTED, 11, Outcome.POSITIVE, Flag.YELLOW),
+        (Verdict.REJECTED, 10, Outcome.FAILED, Flag.NONE),
+        (Verdict.RUNNING, 11, Outcome.OPEN, Flag.NONE),
+    ],
+)
+def test_a_verdict_and_the_score_make_an_outcome(
+    verdict: Verdict, wins: int, outcome: Outcome, flag: Flag
+) -> None:
+    assert ended(verdict, wins) is outcome
+    assert outcome.flag is flag
+
+
+def test_a_passed_simplification_held_its_strength() -> None:
+    assert ended(Verdict.ACCEPTED, 9, -1.75, 0.25) is Outcome.HELD
+    assert Outcome.HELD.flag is Flag.GREEN
+
+
+@pytest.mark.parametrize("kind", [Fixed(), sprt(), spsa()])
+def test_a_kind_is_made_again_from_what_is_stored_of_it(kind: Kind) -> None:
+    assert KINDS[kind.name].joined(kind.parts) == kind

@@ -42,7 +42,6 @@ UNUSUAL = {
     "play_rules": make_plan(scaling="off"),
     "two_repos": make_plan(sides=(make_side(), make_side(repository="https://x.example/y"))),
     "side_threads": make_plan(sides=(make_side(), make_side(threads=2))),
-    "many_sides": make_plan(sides=(make_side("a"), make_side("b"), make_side("c"))),
     "binary": make_plan(sides=(make_side(binary="ab12"), make_side())),
 }
 

@@ -7,7 +7,8 @@ from msgspec import UNSET, Raw
 
 from rookery.core.protocol import worker_answers
 from rookery.core.protocol.codec import MissingField, encode, encode_timed
-from rookery.core.protocol.runs import TASK_ARGS, SprtTask, fold, list_given
+from rookery.core.protocol.kinds.sprt import SprtTask
+from rookery.core.protocol.runs import TASK_ARGS, fold, list_given
 from rookery.core.protocol.worker_answers import (
     AliveAnswer,
     EndAnswer,
@@ -162,7 +163,7 @@ def test_our_worker_reads_a_foreign_servers_task() -> None:
     args = list_given(TASK_ARGS.read(bytes(read.run.args)))
     assert args["sprt"] == SprtTask(batch_size=4)
     plan = fold(args)
-    assert (plan.book_depth, plan.sides[0].signature) == (8, "2050811")
+    assert (plan.book_depth, plan.new.signature) == (8, "2050811")
 
 
 @pytest.mark.parametrize("name", ["tc", "resolved_base", "new_signature", "book"])

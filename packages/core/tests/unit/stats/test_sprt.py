@@ -7,16 +7,12 @@ import pytest
 from rookery.core.stats.numbers import StatisticsFault
 from rookery.core.stats.sprt import (
     EloModel,
-    Flag,
     Overshoot,
     Sprt,
     SprtState,
-    Style,
     Verdict,
     fixed_verdict,
-    flag,
     replay_with_bounds,
-    style,
 )
 from tests.unit.stats.vectors import BATCHES
 
@@ -150,20 +146,6 @@ def test_the_models_are_spelled_as_on_the_wire() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "wins", "colour"),
-    [
-        (Verdict.ACCEPTED, 11, Flag.GREEN),
-        (Verdict.ACCEPTED, 9, Flag.GREEN),
-        (Verdict.REJECTED, 11, Flag.YELLOW),
-        (Verdict.REJECTED, 10, Flag.NONE),
-        (Verdict.RUNNING, 11, Flag.NONE),
-    ],
-)
-def test_flags(verdict: Verdict, wins: int, colour: Flag) -> None:
-    assert flag(verdict, wins=wins, losses=10) is colour
-
-
-@pytest.mark.parametrize(
     ("los", "verdict"),
     [
         (0.951, Verdict.ACCEPTED),
@@ -174,24 +156,6 @@ def test_flags(verdict: Verdict, wins: int, colour: Flag) -> None:
 )
 def test_a_fixed_test_is_decided_by_its_superiority(los: float, verdict: Verdict) -> None:
     assert fixed_verdict(los) is verdict
-
-
-def test_a_passed_simplification_is_blue() -> None:
-    spec = Sprt(-1.75, 0.25)
-    assert style(Verdict.ACCEPTED, wins=9, losses=10, spec=spec) is Style.BLUE
-
-
-def test_a_passed_gainer_is_green() -> None:
-    assert style(Verdict.ACCEPTED, wins=11, losses=10, spec=Sprt(0.0, 2.0)) is Style.GREEN
-
-
-def test_a_failed_test_is_red_unless_it_won_more() -> None:
-    assert style(Verdict.REJECTED, wins=9, losses=10) is Style.RED
-    assert style(Verdict.REJECTED, wins=11, losses=10) is Style.YELLOW
-
-
-def test_a_running_test_is_plain() -> None:
-    assert style(Verdict.RUNNING, wins=11, losses=10) is Style.PLAIN
 
 
 HISTORY = [(2, 11, 27, 19, 5), (4, 40, 110, 80, 22), (6, 60, 180, 150, 44), (9, 99, 260, 160, 50)]

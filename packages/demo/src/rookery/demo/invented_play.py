@@ -17,7 +17,7 @@ from random import Random
 
 from msgspec import Struct
 
-from rookery.core.model.kinds import Report, SpsaTuning
+from rookery.core.model.kinds import Batches, Report
 from rookery.core.model.machine import Machine
 from rookery.core.model.run import Run, RunFault
 from rookery.core.model.task import Pentanomial, Results, Task
@@ -170,8 +170,9 @@ class InventedFleet:
             await self._report(run, task, draw_pairs(self._chance, elo, pairs))
 
     async def _report(self, run: Run, task: Task, new: Results) -> None:
-        call, batch = HeldTask(task.run, task.id, task.machine), None
-        if isinstance(run.kind, SpsaTuning):
+        call = HeldTask(task.run, task.id, task.machine)
+        batch: Batches = ()
+        if run.kind.tune is not None:
             drawn = await self._fleet.request_spsa(call)
             if not isinstance(drawn, DrawnValues):
                 return

@@ -22,8 +22,8 @@ from rookery.core.model.machine import Machine
 from rookery.core.model.plan import Plan, Side
 from rookery.core.model.run import Run, Status, create
 from rookery.core.model.task import NOTHING, PlayedBatch, Results, Tally, Task
-from rookery.core.stats.sprt import Sprt, Verdict
-from rookery.core.stats.spsa import TuneBatch, new_tune
+from rookery.core.stats.sprt import Sprt
+from rookery.core.stats.spsa import TuneBatch, new_tune, perturb
 from rookery.demo.invented_play import draw_many_pairs
 from rookery.demo.seeding_notes import invent_failure, invent_repeated_failures
 from rookery.demo.seeding_pace import PlayedPace, draw_pace
@@ -158,7 +158,7 @@ class FarmSeed:
         engine = self.chance.choice(ENGINES)
         branch = self.branches[engine]
         head = with_fields(branch[-1], tag="master")
-        if isinstance(kind, Fixed) and len(branch) > 1:
+        if kind.compares and kind.hypotheses is None and len(branch) > 1:
             return head, with_fields(self.chance.choice(branch[-9:-1]), tag="release")
         tag, message = self.chance.choice(read_ideas())
         tag = tag if self.chance.random() < 0.6 else f"{tag}{self.chance.randint(2, 9)}"
@@ -169,11 +169,11 @@ class FarmSeed:
         tc, threads, bounds, _ = self.chance.choices(
             TIME_CONTROLS, [each[3] for each in TIME_CONTROLS]
         )[0]
-        kind = self._invent_kind(bounds)
+        kind, games = self._invent_kind(bounds)
         sides = self._invent_sides(kind)
         plan = Plan(
             sides=sides,
-            games=60_000 if kind.name == "fixed" else 200_000 if kind.name == "spsa" else 800_000,
+            games=games,
             tc=tc,
             threads=threads,
             owner=self.chance.choice(NAMES[:20]),
@@ -187,11 +187,14 @@ class FarmSeed:
         run_id = f"{int(begun.timestamp()):08x}{self.chance.getrandbits(64):016x}"
         return create(run_id, plan, kind, self.catalogue, begun, median_nps=REFERENCE_NPS)
 
-    def _invent_kind(self, bounds: tuple[float, float]) -> Kind:
+    def _invent_kind(self, bounds: tuple[float, float]) -> tuple[Kind, int]:
+        """A kind of test, and a number of games for it."""
         draw = self.chance.random()
         if draw < 0.05:
-            return SpsaTuning(new_tune(PARAMETERS, 200_000))
-        return Fixed() if draw < 0.12 else SprtTest(Sprt(*bounds, batch_size=4))
+            return SpsaTuning(new_tune(PARAMETERS, 200_000)), 200_000
+        if draw < 0.12:
+            return Fixed(), 60_000
+        return SprtTest(Sprt(*bounds, batch_size=4)), 800_000
 
     def _finish_run(self, run: Run) -> Changes:
         """Plays a run to its end. Some are stopped early by their owner, and results of machines
@@ -200,7 +203,7 @@ class FarmSeed:
         players = self.chance.sample(self._machines, min(len(self._machines), 60))
         changes = self._play_tasks(run, players, draw_pace(self.chance, run, most, self.now), most)
         played = changes.runs[0]
-        flag = played.kind.flag(played.tally.results)
+        flag = played.kind.outcome(played.tally.results).flag
         status = replace(played.status, finished=True, flag=flag)
         tally = replace(played.tally, workers=0, cores=0, committed=played.tally.results.games)
         ended = replace(played, status=status, tally=tally)
@@ -232,8 +235,8 @@ class FarmSeed:
 
     def _merge(self, run: Run) -> None:
         """Makes a test that passed the new head of its engine's main branch."""
-        if isinstance(run.kind, SprtTest) and run.kind.state.verdict is Verdict.ACCEPTED:
-            side = run.plan.sides[0]
+        if run.kind.hypotheses is not None and run.kind.outcome(run.tally.results).is_pass:
+            side = run.plan.new
             self.branches[side.engine].append(side)
 
     def _play_run(self, run: Run, machines: Sequence[Machine]) -> Changes:
@@ -335,12 +338,12 @@ class FarmSeed:
         return players[number % len(players)] if players else invent_machine(self.chance, number)
 
     def _judge(self, kind: Kind, total: Results, results: Results) -> Kind:
-        if not isinstance(kind, SpsaTuning):
+        if kind.tune is None:
             return kind.with_report(total, None, Report(results)).kind
         ticket = []
         batches = []
         for _ in range(max(1, results.games // 16)):
-            drawn = kind.perturbed(self.chance.randbytes(1)).issued
+            drawn = perturb(kind.tune, self.chance.randbytes(1)).issued
             won = self.chance.randint(3, 9)
             ticket.append(drawn)
             batches.append(TuneBatch(16, won, 12 - won, drawn.signature))
@@ -374,7 +377,7 @@ class FarmSeed:
             run,
             run.plan.owner,
             run.created,
-            run.plan.info or run.plan.sides[0].message,
+            run.plan.info or run.plan.new.message,
         )
 
     def _approve(self, run: Run) -> Event:

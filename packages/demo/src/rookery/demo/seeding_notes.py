@@ -58,7 +58,7 @@ def invent_repeated_failures(run: Run, tasks: Sequence[Task]) -> Iterator[Event]
     for task in sorted(chance.sample(tasks, number), key=lambda one: one.id):
         said = words.format(
             number=chance.randint(1_000_000, 1_900_000),
-            bench=run.plan.sides[0].signature,
+            bench=run.plan.new.signature,
             short=chance.randint(1, 60),
         )
         yield about_task(Action.FAILED_TASK, run, task, task.reported, said)
@@ -70,7 +70,7 @@ def invent_review(run: Run) -> ReviewFacts:
     earlier = chance.randint(0, MOST_EARLIER_RUNS)
     if chance.random() < UNREAD_SOURCES:
         return ReviewFacts(earlier, SourceFacts(trouble="the server did not answer within 60 s"))
-    new, base = run.plan.sides[:2]
+    new, base = run.plan.sides
     return ReviewFacts(
         earlier,
         SourceFacts(

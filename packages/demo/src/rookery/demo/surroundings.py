@@ -109,11 +109,11 @@ async def add_chats(opened: Database, runs: list[Run]) -> None:
 
 
 def _as_source(run: Run) -> FoundPassage:
-    new = run.plan.sides[0]
+    new = run.plan.new
     return FoundPassage(
         id=f"run:{run.id}#0",
         kind=PassageKind.RUN,
-        title=f"{new.tag} against {run.plan.sides[1].tag}",
+        title=f"{new.tag} against {run.plan.base.tag}",
         text=new.message,
         url=f"/runs/{run.id}",
         score=1.0,

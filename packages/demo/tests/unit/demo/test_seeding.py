@@ -91,12 +91,12 @@ def test_a_side_names_the_bench_of_its_message(history: list[Changes]) -> None:
 def test_a_test_that_passed_is_the_base_of_a_later_one(history: list[Changes]) -> None:
     runs = [changes.runs[0] for changes in history]
     passed = [
-        run.plan.sides[0].commit
+        run.plan.new.commit
         for run in runs
         if isinstance(run.kind, SprtTest) and run.kind.state.verdict is Verdict.ACCEPTED
     ]
     assert passed
-    assert {run.plan.sides[1].commit for run in runs} & {*passed}
+    assert {run.plan.base.commit for run in runs} & {*passed}
 
 
 def test_an_engines_progress_is_measured_directly_too() -> None:

@@ -1,4 +1,4 @@
-"""How the text of a setting becomes its value: a reader for each kind of setting.
+"""What a setting is declared with: its group, its purpose, and how its text becomes a value.
 
 A reader raises ValueError with what it accepts ("1 or 0"), for a sentence that names the setting.
 """
@@ -6,8 +6,36 @@ A reader raises ValueError with what it accepts ("1 or 0"), for a sentence that 
 import contextlib
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The declaration of a setting. Help shows its purpose, the docs add the note; with a flag it
+    can also be given to `rookery serve`; a secret is never shown, not even if it can't be read, and
+    may lie in a file."""
+
+    group: str
+    read: Callable[[str], object]
+    purpose: str
+    note: str = ""
+    flag: bool = False
+    switch: bool = False
+    """Whether the flag stands alone and turns the setting on."""
+    secret: bool = False
+
+
+SERVER = partial(Setting, "This server")
+SEVERAL = partial(Setting, "Several servers")
+PEOPLE = partial(Setting, "People and their machines")
+FILES = partial(Setting, "Files")
+SOURCES = partial(Setting, "Sources")
+MESSAGES = partial(Setting, "Messages")
+ASK = partial(Setting, "Ask")
+LOG = partial(Setting, "Log")
 
 
 def read_path(text: str) -> Path:

@@ -1,20 +1,32 @@
 """One frozen value with every setting, read from the environment and the command line's flags.
 
-A setting is a field of `Settings` and a row of `SETTINGS`. Its environment variable is `ROOKERY_`
-and the field's name in capitals; a flag of the same name takes precedence. A variable that is no
-setting, or a value that can't be read, stops the start with an error that names it.
+A setting is declared once, as a field of `Settings` that is annotated with how it is read and what
+it is for; the flags of `rookery serve` and the table in docs/operate.md are made from that. Its
+environment variable is `ROOKERY_` and the field's name in capitals; a flag takes precedence. A
+variable that is no setting, or a value that can't be read, stops the start with an error that names
+it. One table of declarations is one module, though it is long.
 """
 
 import difflib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, get_type_hints
 
 import platformdirs
 
 from rookery.core.errors import Complaint
 from rookery.server.setting_values import (
+    ASK,
+    FILES,
+    LOG,
+    MESSAGES,
+    PEOPLE,
+    SERVER,
+    SEVERAL,
+    SOURCES,
+    Setting,
     integer,
     one_of,
     read_address,
@@ -30,8 +42,6 @@ from rookery.server.setting_values import (
 )
 
 PREFIX = "ROOKERY_"
-# Settings whose values are never shown, not even when they can't be read.
-SECRET = frozenset({"database_url", "github_token", "ask_api_key", "smtp_password"})
 # Read by the launcher before there is a Python to read settings with.
 LAUNCHER_VARIABLES = frozenset({"ROOKERY_PYTHON", "ROOKERY_NO_APT"})
 # Read by the commands that call a server, not by the server.
@@ -53,88 +63,378 @@ def _data_folder() -> Path:
     return platformdirs.user_data_path("rookery", appauthor=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """How one field of Settings is read, and what it is for."""
-
-    read: Callable[[str], object]
-    purpose: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The values of all settings."""
+    """The values of all settings. Fields without a Setting are limits that only tests and
+    benchmarks change."""
 
-    data: Path = field(default_factory=_data_folder)
-    database_url: str | None = None
-    host: str = "127.0.0.1"
-    port: int = 8000
-    http: str = "uvicorn"
-    base_url: str | None = None
-    internal_url: str | None = None
-    lease_seconds: int = 3
-    allowed_hosts: tuple[str, ...] = ()
-    trusted_proxies: tuple[str, ...] = ()
-    threadpool_tokens: int = 200
-    task_semaphore_size: int = 5
-    event_streams: int = 5000
-    cross_approval: bool = False
-    login_to_view: bool = False
-    sign_up: bool = True
-    idle_account_days: int = 28
-    stop_run_cpu_hours: int = 100
-    complaint_cpu_hours: int = 1
-    complaint_days: int = 7
-    limit_per_address: bool = False
+    data: Annotated[Path, SERVER(read_path, "folder for the database and files", flag=True)] = (
+        field(default_factory=_data_folder)
+    )
+    database_url: Annotated[
+        str | None,
+        SERVER(
+            read_database,
+            "an external PostgreSQL 15+ instead of the embedded one",
+            "also several hosts, separated by commas; no transaction pooler",
+            flag=True,
+            secret=True,
+        ),
+    ] = None
+    host: Annotated[str, SERVER(read_text, "address to listen on", flag=True)] = "127.0.0.1"
+    port: Annotated[
+        int, SERVER(integer(0, 65535), "port to listen on; 0 takes a free one", flag=True)
+    ] = 8000
+    http: Annotated[
+        str,
+        SERVER(
+            one_of("uvicorn", "rookery-asgi"),
+            "HTTP server: uvicorn, or rookery-asgi where it is installed",
+            flag=True,
+        ),
+    ] = "uvicorn"
+    base_url: Annotated[
+        str | None,
+        SERVER(
+            read_address,
+            "the address that people and workers use, if not http://HOST:PORT",
+            flag=True,
+        ),
+    ] = None
+    allowed_hosts: Annotated[
+        tuple[str, ...],
+        SERVER(
+            read_words,
+            "further host names to answer to, separated by commas",
+            "besides those of this server's own addresses",
+            flag=True,
+        ),
+    ] = ()
+    trusted_proxies: Annotated[
+        tuple[str, ...],
+        SERVER(
+            read_words,
+            "proxies whose X-Forwarded-For is trusted, separated by commas",
+            "also `X-Forwarded-Proto` and `X-Country-Code`",
+            flag=True,
+        ),
+    ] = ()
+    threadpool_tokens: Annotated[
+        int, SERVER(integer(8, 2000), "threads for blocking work", flag=True)
+    ] = 200
+    task_semaphore_size: Annotated[
+        int,
+        SERVER(
+            integer(1, 100),
+            "task requests that may wait for a password check at once",
+            "the others are told that the server is busy",
+            flag=True,
+        ),
+    ] = 5
+    front_end: Annotated[
+        bool,
+        SERVER(
+            read_switch, "0: don't download packages for charts and boards; pages work without them"
+        ),
+    ] = True
+    internal_url: Annotated[
+        str | None,
+        SEVERAL(
+            read_address,
+            "address by which other servers on the same database reach this one, if not by --host",
+            "needed where servers on several machines listen behind proxies or NAT",
+        ),
+    ] = None
+    lease_seconds: Annotated[
+        int,
+        SEVERAL(
+            integer(2, 60),
+            "seconds of silence after which another server takes over from the primary",
+            "not with the embedded database",
+        ),
+    ] = 3
+    login_to_view: Annotated[
+        bool, PEOPLE(read_switch, "1: visitors see nothing until they log in")
+    ] = False
+    sign_up: Annotated[
+        bool, PEOPLE(read_switch, "0: nobody can sign up; `rookery user add` creates accounts")
+    ] = True
+    cross_approval: Annotated[
+        bool, PEOPLE(read_switch, "1: approvers can't approve their own runs", flag=True)
+    ] = False
+    idle_account_days: Annotated[
+        int,
+        PEOPLE(
+            integer(0, 3650),
+            "days after which an account that was never used is removed; 0: never",
+            "not on a closed site",
+        ),
+    ] = 28
+    limit_per_address: Annotated[
+        bool,
+        PEOPLE(
+            read_switch,
+            "1: the limit of machines applies to each address, not to each user",
+            flag=True,
+        ),
+    ] = False
+    mind_github_quota: Annotated[
+        bool,
+        PEOPLE(read_switch, "0: machines near their GitHub limit get new runs, too", flag=True),
+    ] = True
+    simulated_fleet: Annotated[
+        bool,
+        PEOPLE(
+            read_switch,
+            "1: count results that came impossibly fast; only for simulated fleets",
+            "every page says so",
+        ),
+    ] = False
+    files_url: Annotated[
+        str | None,
+        FILES(
+            read_files_place,
+            "place of the files: a folder that all servers share, or s3://bucket/prefix?endpoint=…",
+            "`blobs` in the data folder unless named",
+        ),
+    ] = None
+    files_old_url: Annotated[
+        str | None,
+        FILES(
+            read_files_place,
+            "second place, from which files are read that the first one lacks (during a move)",
+        ),
+    ] = None
+    files_redirect: Annotated[
+        bool,
+        FILES(
+            read_switch,
+            "1: downloads of nets, books, programs and games are redirected to signed addresses",
+        ),
+    ] = False
+    nets_url: Annotated[
+        str | None,
+        FILES(read_address, "another server for nets: downloads are redirected to it", flag=True),
+    ] = None
+    upload_mb: Annotated[
+        int, FILES(integer(1, 100_000), "largest net, program or book that may be uploaded, in MB")
+    ] = 512
+    upload_quota_mb: Annotated[
+        int,
+        FILES(
+            integer(0, 10**9 - 1),
+            "nets, programs and books that one user may keep, in MB; 0: no limit",
+            "`rookery user quota NAME MB` sets another for one user",
+        ),
+    ] = 20_000
+    disk_reserve_mb: Annotated[
+        int,
+        FILES(integer(0, 10**9 - 1), "disk space that uploads leave free for the database, in MB"),
+    ] = 256
+    games_days: Annotated[
+        int,
+        FILES(
+            integer(0, 36_500), "days that games are kept after the end of their test; 0: for ever"
+        ),
+    ] = 1
+    long_games_days: Annotated[
+        int,
+        FILES(
+            integer(0, 36_500),
+            "the same for tests with 20 seconds or more, and for deleted ones; 0: for ever",
+        ),
+    ] = 10
+    git_schemes: Annotated[
+        tuple[str, ...],
+        SOURCES(
+            some_of("https", "http", "ssh", "git", "file"),
+            "protocols for fetching sources, separated by commas: https, http, ssh, git, file",
+        ),
+    ] = ("https",)
+    git_hosts: Annotated[
+        tuple[str, ...],
+        SOURCES(
+            read_words, "git servers inside this network that may be called, separated by commas"
+        ),
+    ] = ()
+    git_credentials: Annotated[
+        Path | None,
+        SOURCES(
+            read_path, "file with passwords for repositories, as git's `store` helper writes it"
+        ),
+    ] = None
+    mirror_sources: Annotated[
+        bool, SOURCES(read_switch, "1: workers fetch all sources from this server")
+    ] = False
+    github_token: Annotated[
+        str,
+        SOURCES(
+            read_text,
+            "token for GitHub's API, which raises its limit of calls",
+            "5,000 calls an hour instead of 60",
+            secret=True,
+        ),
+    ] = ""
+    github_api: Annotated[str, SOURCES(read_address, "address of GitHub's API")] = (
+        "https://api.github.com"
+    )
+    books_repository: Annotated[
+        str,
+        SOURCES(
+            read_repository,
+            "git repository whose `books.json` lists the books of official workers; off: none",
+        ),
+    ] = "https://github.com/official-stockfish/books"
+    smtp_host: Annotated[
+        str, MESSAGES(read_text, "mail server (SMTP); without one, no mail is sent")
+    ] = ""
+    smtp_port: Annotated[int, MESSAGES(integer(1, 65535), "port of the mail server")] = 587
+    smtp_tls: Annotated[
+        str,
+        MESSAGES(
+            one_of("starttls", "tls", "none"),
+            "how the connection to the mail server is encrypted: starttls, tls or none",
+        ),
+    ] = "starttls"
+    smtp_user: Annotated[
+        str, MESSAGES(read_text, "user name for the mail server, if it needs one")
+    ] = ""
+    smtp_password: Annotated[
+        str, MESSAGES(read_text, "password for the mail server", secret=True)
+    ] = ""
+    mail_from: Annotated[
+        str,
+        MESSAGES(
+            read_text, "address that mail is sent from", "such as `Rookery <rookery@example.org>`"
+        ),
+    ] = ""
+    webhook_hosts: Annotated[
+        tuple[str, ...],
+        MESSAGES(
+            read_words,
+            "hosts inside this network that webhooks may call, also by http, separated by commas",
+        ),
+    ] = ()
+    ask_backend: Annotated[
+        str,
+        ASK(
+            one_of("extractive", "openai", "ollama"),
+            "what writes answers: extractive (no model), openai (any such endpoint) or ollama",
+        ),
+    ] = "extractive"
+    ask_pipeline: Annotated[
+        str,
+        ASK(
+            one_of("direct", "threaded", "llamaindex"),
+            "how answers are made: direct (on the loop), threaded or llamaindex (in threads)",
+        ),
+    ] = "direct"
+    ask_model_url: Annotated[
+        str, ASK(read_endpoint, "address of the model, such as https://api.example.org/v1")
+    ] = ""
+    ask_model: Annotated[str, ASK(read_text, "the model's name")] = ""
+    ask_api_key: Annotated[str, ASK(read_text, "API key for the model's endpoint", secret=True)] = (
+        ""
+    )
+    ask_context_tokens: Annotated[
+        int, ASK(integer(500, 1_000_000), "most tokens that a model is given to read")
+    ] = 4000
+    ask_model_questions: Annotated[
+        int,
+        ASK(
+            integer(0, 10**9 - 1),
+            "questions that a user may ask the model per day; 0: no limit",
+            "further ones are answered without it",
+        ),
+    ] = 100
+    ask_retention_days: Annotated[
+        int,
+        ASK(
+            integer(0, 36_500),
+            "days after which an unused conversation is removed; 0: never",
+            "a temporary one goes after a day",
+        ),
+    ] = 365
+    ask_thesaurus: Annotated[
+        Path | None,
+        ASK(
+            read_path,
+            "file with synonyms for questions to Ask",
+            "a group of words per line; those before a `>` widen only to those after it",
+        ),
+    ] = None
+    log_format: Annotated[
+        str,
+        LOG(
+            one_of("auto", "console", "json"),
+            "how log lines look: auto, console or json",
+            "auto is console on a terminal, else json",
+            flag=True,
+        ),
+    ] = "auto"
+    log_level: Annotated[
+        str,
+        LOG(
+            one_of("debug", "info", "warning", "error"),
+            "lowest level to log: debug, info, warning or error",
+            "of one kind of line at most fifty are written in ten seconds",
+            flag=True,
+        ),
+    ] = "info"
+    access_log: Annotated[
+        bool, LOG(read_switch, "1: log a line for each request", flag=True, switch=True)
+    ] = False
+    detect_blocking: Annotated[
+        bool,
+        LOG(
+            read_switch,
+            "1: report calls that block the event loop",
+            "for development",
+            flag=True,
+            switch=True,
+        ),
+    ] = False
+
     cores_per_user: int = 4096
-    front_end: bool = True
-    simulated_fleet: bool = False
-    mind_github_quota: bool = True
-    nets_url: str | None = None
-    books_repository: str = "https://github.com/official-stockfish/books"
-    upload_mb: int = 512
-    upload_quota_mb: int = 20_000
-    disk_reserve_mb: int = 256
-    games_days: int = 1
-    long_games_days: int = 10
+    """Cores of one user that may play at once; more with a higher limit of machines."""
+
+    stop_run_cpu_hours: int = 100
+    """CPU hours a user must have given before their worker can stop a run."""
+
+    complaint_cpu_hours: int = 1
+    """CPU hours a user must have given before their complaints about runs count."""
+
+    complaint_days: int = 7
+    """Days after sign-up from which a user's complaints about runs count."""
+
+    event_streams: int = 5000
+
     played_games_days: int = 50
-    files_url: str | None = None
-    files_old_url: str | None = None
+    """Days that games are kept after their upload while their test goes on."""
+
     files_seconds: int = 8
-    files_redirect: bool = False
+    """Seconds that a request to S3 storage may take."""
+
     head_seconds: int = 30
+    """Seconds within which a request's headers must arrive."""
+
     body_seconds: int = 30
-    git_schemes: tuple[str, ...] = ("https",)
-    git_hosts: tuple[str, ...] = ()
-    git_credentials: Path | None = None
-    mirror_sources: bool = False
-    github_token: str = ""
-    github_api: str = "https://api.github.com"
-    ask_thesaurus: Path | None = None
-    smtp_host: str = ""
-    smtp_port: int = 587
-    smtp_tls: str = "starttls"
-    smtp_user: str = ""
-    smtp_password: str = ""
-    mail_from: str = ""
-    webhook_hosts: tuple[str, ...] = ()
-    ask_backend: str = "extractive"
-    ask_pipeline: str = "direct"
-    ask_model_url: str = ""
-    ask_model: str = ""
-    ask_api_key: str = ""
-    ask_first_seconds: int = 30
-    ask_answer_seconds: int = 120
-    ask_context_tokens: int = 4000
-    ask_model_questions: int = 100
+    """Seconds within which a small body, or the next piece of a large one, must arrive."""
+
     ask_visitor_questions: int = 60
+    """Questions per hour from one address without an account."""
+
     ask_answers: int = 16
+    """Answers that are written at once; further questions are refused."""
+
     ask_sessions: int = 100
-    ask_retention_days: int = 365
-    log_format: str = "auto"
-    log_level: str = "info"
-    access_log: bool = False
-    detect_blocking: bool = False
+    """Conversations that one user may keep."""
+
+    ask_first_seconds: int = 30
+    """Seconds until the model begins to answer."""
+
+    ask_answer_seconds: int = 120
+    """Seconds for a whole answer."""
 
     @classmethod
     def read(
@@ -156,182 +456,14 @@ class Settings:
         return cls(**values)  # type: ignore[arg-type]  # each value was made by its own reader
 
 
-SETTINGS: Mapping[str, Setting] = {
-    "data": Setting(read_path, "folder for the database and files"),
-    "database_url": Setting(
-        read_database, "an external PostgreSQL 15+ instead of the embedded one"
-    ),
-    "host": Setting(read_text, "address to listen on"),
-    "port": Setting(integer(0, 65535), "port to listen on; 0 takes a free one"),
-    "http": Setting(
-        one_of("uvicorn", "rookery-asgi"),
-        "HTTP server: uvicorn, or rookery-asgi where it is installed",
-    ),
-    "base_url": Setting(
-        read_address, "the address that people and workers use, if not http://HOST:PORT"
-    ),
-    "internal_url": Setting(
-        read_address,
-        "address by which other servers on the same database reach this one, if not by --host",
-    ),
-    "lease_seconds": Setting(
-        integer(2, 60), "seconds of silence after which another server takes over from the primary"
-    ),
-    "allowed_hosts": Setting(read_words, "further host names to answer to, separated by commas"),
-    "trusted_proxies": Setting(
-        read_words, "proxies whose X-Forwarded-For is trusted, separated by commas"
-    ),
-    "threadpool_tokens": Setting(integer(8, 2000), "threads for blocking work"),
-    "task_semaphore_size": Setting(
-        integer(1, 100), "task requests that may wait for a password check at once"
-    ),
-    "event_streams": Setting(integer(1, 100_000), "event streams that may be open at once"),
-    "cross_approval": Setting(read_switch, "1: approvers can't approve their own runs"),
-    "login_to_view": Setting(read_switch, "1: visitors see nothing until they log in"),
-    "sign_up": Setting(read_switch, "0: nobody can sign up; `rookery user add` creates accounts"),
-    "idle_account_days": Setting(
-        integer(0, 3650), "days after which an account that was never used is removed; 0: never"
-    ),
-    "stop_run_cpu_hours": Setting(
-        integer(0, 10**9 - 1), "CPU hours a user must have given before their worker can stop a run"
-    ),
-    "complaint_cpu_hours": Setting(
-        integer(0, 10**9 - 1),
-        "CPU hours a user must have given before their complaints about runs count",
-    ),
-    "complaint_days": Setting(
-        integer(0, 3650), "days after sign-up from which a user's complaints about runs count"
-    ),
-    "limit_per_address": Setting(
-        read_switch, "1: the limit of machines applies to each address, not to each user"
-    ),
-    "cores_per_user": Setting(
-        integer(1, 10**9 - 1),
-        "cores of one user that may play at once; more with a higher limit of machines",
-    ),
-    "front_end": Setting(
-        read_switch, "0: don't download packages for charts and boards; pages work without them"
-    ),
-    # ROOKERY_SIMULATED_FLEET, for checks and proofs.
-    "simulated_fleet": Setting(
-        read_switch, "1: count results that came impossibly fast; only for simulated fleets"
-    ),
-    "mind_github_quota": Setting(
-        read_switch, "0: machines near their GitHub limit get new runs, too"
-    ),
-    "nets_url": Setting(read_address, "another server for nets: downloads are redirected to it"),
-    "books_repository": Setting(
-        read_repository,
-        "git repository whose `books.json` lists the books of official workers; off: none",
-    ),
-    "upload_mb": Setting(
-        integer(1, 100_000), "largest net, program or book that may be uploaded, in MB"
-    ),
-    "upload_quota_mb": Setting(
-        integer(0, 10**9 - 1), "nets, programs and books that one user may keep, in MB; 0: no limit"
-    ),
-    "disk_reserve_mb": Setting(
-        integer(0, 10**9 - 1), "disk space that uploads leave free for the database, in MB"
-    ),
-    "games_days": Setting(
-        integer(0, 36_500), "days that games are kept after the end of their test; 0: for ever"
-    ),
-    "long_games_days": Setting(
-        integer(0, 36_500),
-        "the same for tests with 20 seconds or more, and for deleted ones; 0: for ever",
-    ),
-    "played_games_days": Setting(
-        integer(0, 36_500),
-        "days that games are kept after their upload while their test goes on; 0: for ever",
-    ),
-    "files_url": Setting(
-        read_files_place,
-        "where files are kept: a folder that all servers share, or s3://bucket/prefix?endpoint=…",
-    ),
-    "files_old_url": Setting(
-        read_files_place,
-        "second place, from which files are read that the first one lacks (during a move)",
-    ),
-    "files_seconds": Setting(integer(1, 60), "seconds that a request to S3 storage may take"),
-    "files_redirect": Setting(
-        read_switch,
-        "1: downloads of nets, books, programs and games are redirected to signed addresses",
-    ),
-    "head_seconds": Setting(
-        integer(1, 600), "seconds within which a request's headers must arrive"
-    ),
-    "body_seconds": Setting(
-        integer(1, 30),
-        "seconds within which a small body, or the next piece of a large one, must arrive",
-    ),
-    "git_schemes": Setting(
-        some_of("https", "http", "ssh", "git", "file"),
-        "protocols for fetching sources, separated by commas: https, http, ssh, git, file",
-    ),
-    "git_hosts": Setting(
-        read_words, "git servers inside this network that may be called, separated by commas"
-    ),
-    "git_credentials": Setting(
-        read_path, "file with passwords for repositories, as git's `store` helper writes it"
-    ),
-    "mirror_sources": Setting(read_switch, "1: workers fetch all sources from this server"),
-    "github_token": Setting(read_text, "token for GitHub's API, which raises its limit of calls"),
-    "github_api": Setting(read_address, "address of GitHub's API"),
-    "ask_thesaurus": Setting(read_path, "file with synonyms for questions to Ask"),
-    "smtp_host": Setting(read_text, "mail server (SMTP); without one, no mail is sent"),
-    "smtp_port": Setting(integer(1, 65535), "port of the mail server"),
-    "smtp_tls": Setting(
-        one_of("starttls", "tls", "none"),
-        "how the connection to the mail server is encrypted: starttls, tls or none",
-    ),
-    "smtp_user": Setting(read_text, "user name for the mail server, if it needs one"),
-    "smtp_password": Setting(read_text, "password for the mail server"),
-    "mail_from": Setting(read_text, "address that mail is sent from"),
-    "webhook_hosts": Setting(
-        read_words,
-        "hosts inside this network that webhooks may call, also by http, separated by commas",
-    ),
-    "ask_backend": Setting(
-        one_of("extractive", "openai", "ollama"),
-        "what writes answers: extractive (no model), openai (any compatible endpoint) or ollama",
-    ),
-    "ask_pipeline": Setting(
-        one_of("direct", "threaded", "llamaindex"),
-        "how answers are made: direct (on the loop), threaded or llamaindex (in threads)",
-    ),
-    "ask_model_url": Setting(
-        read_endpoint, "address of the model, such as https://api.example.org/v1"
-    ),
-    "ask_model": Setting(read_text, "the model's name"),
-    "ask_api_key": Setting(read_text, "API key for the model's endpoint"),
-    "ask_first_seconds": Setting(integer(1, 600), "seconds until the model begins to answer"),
-    "ask_answer_seconds": Setting(integer(1, 3600), "seconds for a whole answer"),
-    "ask_context_tokens": Setting(
-        integer(500, 1_000_000), "most tokens that a model is given to read"
-    ),
-    "ask_model_questions": Setting(
-        integer(0, 10**9 - 1), "questions that a user may ask the model per day; 0: no limit"
-    ),
-    "ask_visitor_questions": Setting(
-        integer(0, 10**9 - 1), "questions per hour from one address without an account; 0: none"
-    ),
-    "ask_answers": Setting(
-        integer(1, 1000), "answers that are written at once; further questions are refused"
-    ),
-    "ask_sessions": Setting(integer(1, 1000), "conversations that one user may keep"),
-    "ask_retention_days": Setting(
-        integer(0, 36_500), "days after which an unused conversation is removed; 0: never"
-    ),
-    "log_format": Setting(
-        one_of("auto", "console", "json"), "how log lines look: auto, console or json"
-    ),
-    "log_level": Setting(
-        one_of("debug", "info", "warning", "error"),
-        "lowest level to log: debug, info, warning or error",
-    ),
-    "access_log": Setting(read_switch, "1: log a line for each request"),
-    "detect_blocking": Setting(read_switch, "1: report calls that block the event loop"),
-}
+def _declared() -> Iterator[tuple[str, Setting]]:
+    for name, hint in get_type_hints(Settings, include_extras=True).items():
+        for setting in getattr(hint, "__metadata__", ()):
+            yield name, setting
+
+
+SETTINGS: Mapping[str, Setting] = dict(_declared())
+SECRET = frozenset(name for name, declared in SETTINGS.items() if declared.secret)
 
 
 def read_settings(flags: Mapping[str, str | None] | None = None) -> Settings:

@@ -50,7 +50,7 @@ sides = st.builds(
 )
 plans = st.builds(
     Plan,
-    sides=st.lists(sides, min_size=1, max_size=3).map(tuple),
+    sides=st.tuples(sides, sides),
     games=counts,
     tc=times,
     owner=texts,

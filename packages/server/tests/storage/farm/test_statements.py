@@ -7,7 +7,7 @@ from rookery.server.db.lease import Lease
 from rookery.server.db.pool import Queries
 from rookery.server.db.target import Target
 from rookery.server.farm.action_log import action_columns
-from rookery.server.farm.rows import changing_task_columns
+from rookery.server.farm.rows import changing_task_row
 from rookery.server.farm.statements import FIRST_PLACES, Statements, expected
 from rookery.server.farm.writing import Writer
 from tests.database import pool_on
@@ -22,7 +22,7 @@ def test_only_rows_that_were_written_before_are_expected() -> None:
 
 
 def test_parameters_of_a_part_come_after_those_of_the_parts_before(queries: Queries) -> None:
-    moved = changing_task_columns(make_task(RUN))
+    moved = changing_task_row(make_task(RUN))
     added = action_columns(about_run(Action.NEW_RUN, RUN, "ann", NOW))
     sql, columns = Statements(queries).joined({"tasks_move": [moved], "actions_add": [added]})
     assert len(columns) == 1 + len(added)

@@ -12,7 +12,7 @@ from rookery.server.boundary.domains import (
     Entry,
     declaration_of,
     inventory,
-    markdown_inventory,
+    markdown_table,
     measured_domain,
     runs,
     text_table,
@@ -106,11 +106,14 @@ def test_measured_loop_time_is_shown_where_there_is_some() -> None:
     )
 
 
-def test_the_markdown_has_no_figures_and_escapes_its_own_signs() -> None:
-    assert markdown_inventory(ENTRIES).splitlines()[2:] == [
-        "| route | `GET /healthz` | LOOP | a constant |",
-        r"| lifespan | `pool` | THREAD | opens \| waits |",
-    ]
+def test_a_table_escapes_its_own_signs() -> None:
+    shown = markdown_table(("name", "why"), [("`pool`", "opens | waits")])
+    assert shown.splitlines()[2:] == [r"| `pool` | opens \| waits |"]
+
+
+def test_what_only_the_primary_runs_is_marked() -> None:
+    beat = Entry("route", "POST /api/beat", Domain.LOOP, "a time", needs_primary=True)
+    assert "LOOP, primary" in text_table([beat])
 
 
 @pytest.mark.parametrize(

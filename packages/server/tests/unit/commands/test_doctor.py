@@ -19,7 +19,7 @@ from rookery.server.commands.doctor_public import (
     judge_inside,
 )
 from rookery.server.servers.instances import GONE_SECONDS, Instance, InstanceFigures
-from rookery.server.servers.probes import Caller
+from rookery.server.servers.probes import SeenCaller
 from rookery.server.settings import Settings
 
 NOW = datetime(2030, 5, 1, tzinfo=UTC)
@@ -33,7 +33,7 @@ def levels(settings: Settings) -> dict[str, Level]:
 
 def callers(local: str = HERE, **changes: object) -> dict[str, Level]:
     seen = {"address": HERE, "scheme": "https", "host": SITE.netloc, "proxied": True, "time": NOW}
-    caller = Caller(**(seen | changes))  # type: ignore[arg-type]
+    caller = SeenCaller(**(seen | changes))  # type: ignore[arg-type]
     return {each.name: each.level for each in judge_caller(caller, SITE, local)}
 
 

@@ -22,17 +22,13 @@ GIVEN: dict[str, tuple[str, object]] = {
     "threadpool_tokens": ("=77", 77),
     "task_semaphore_size": ("=7", 7),
     "cross_approval": ("=1", True),
-    "stop_run_cpu_hours": ("=70", 70),
-    "complaint_cpu_hours": ("=70", 70),
-    "complaint_days": ("=70", 70),
     "limit_per_address": ("=1", True),
-    "cores_per_user": ("=70", 70),
     "mind_github_quota": ("=0", False),
     "nets_url": ("=https://nets.example", "https://nets.example"),
     "log_format": ("=json", "json"),
     "log_level": ("=debug", "debug"),
-    "access_log": ("", True),
-    "detect_blocking": ("", True),
+    "access_log": ("=1", True),
+    "detect_blocking": ("=1", True),
 }
 
 

@@ -13,12 +13,12 @@ from datetime import timedelta
 from msgspec import UNSET
 
 from rookery.core.model import run as faults
-from rookery.core.model.kinds import Kind, Report, SpsaTuning, ticket_of
+from rookery.core.model.kinds import Batches, Kind, Report, ticket_of
 from rookery.core.model.machine import Machine
 from rookery.core.model.plan import Modification, Plan, first_missing
 from rookery.core.model.run import Run
 from rookery.core.model.task import NOTHING, Results, Task, recounted
-from rookery.core.stats.spsa import TuneBatch
+from rookery.core.stats.spsa import TuneBatch, perturb
 from rookery.server.farm.rules import lifecycle
 from rookery.server.farm.rules.answers import Changes, ComplaintWeight, Grant, HeldTask
 from rookery.server.farm.rules.assignment import Scheduler
@@ -120,8 +120,8 @@ class Rehearsal:
     def draw(self) -> None:
         if task := self._some_task():
             kind = self.working.runs()[task.run].kind
-            if isinstance(kind, SpsaTuning):
-                drawn = kind.perturbed(self.chance.randbytes(1))
+            if kind.tune is not None:
+                drawn = perturb(kind.tune, self.chance.randbytes(1))
                 call = HeldTask(task.run, task.id, task.machine)
                 self._store(self.reception.issue(call, ticket_of([drawn]), self.now).changes)
 
@@ -228,10 +228,10 @@ class Rehearsal:
             played = played + pairs(*counts, crashes=int(self.chance.random() < 0.01))
         return played
 
-    def _batches(self, task: Task, results: Results) -> tuple[TuneBatch, ...] | None:
+    def _batches(self, task: Task, results: Results) -> Batches:
         issued = task.ticket
-        if not isinstance(issued, tuple) or not issued:
-            return None
+        if not issued:
+            return ()
         added = results - task.results
         return (TuneBatch(added.games, added.wins, added.losses, issued[0].signature),)
 

@@ -7,11 +7,11 @@ from msgspec.structs import replace as with_fields
 
 from rookery.core.model import run as faults
 from rookery.core.model.events import Action
-from rookery.core.model.kinds import Report, SprtTest, SpsaTuning, ticket_of
+from rookery.core.model.kinds import Report, SprtTest, ticket_of
 from rookery.core.model.machine import Machine
 from rookery.core.model.run import DecidedBy, Run
 from rookery.core.model.task import Results, Task
-from rookery.core.stats.spsa import TuneBatch
+from rookery.core.stats.spsa import TuneBatch, perturb
 from rookery.server.farm.rules import lifecycle, reception
 from rookery.server.farm.rules.answers import GO_ON, NO_CHANGES, TaskVerdict
 from rookery.server.farm.rules.eligibility import Policy
@@ -390,8 +390,8 @@ def test_a_call_about_anothers_task_is_refused() -> None:
 def test_a_tune_folds_a_batch_once_though_it_is_reported_twice() -> None:
     scene = Scene(make_run(plan=make_plan(games=1000), kind=spsa()))
     kind = scene.run.kind
-    assert isinstance(kind, SpsaTuning)
-    drawn = kind.perturbed(b"\x80")
+    assert kind.tune
+    drawn = perturb(kind.tune, b"\x80")
     assert scene.reception.issue(scene.call, ticket_of([drawn]), later(1)).answer.alive
     report = Report(pairs(ww=4), (TuneBatch(8, 8, 0, drawn.issued.signature),))
     assert scene.reception.update(scene.call, report, later(600)).answer.alive

@@ -30,7 +30,7 @@ def test_both_sides_of_a_tune_are_the_program_that_was_uploaded() -> None:
 
 
 def test_without_a_repository_the_engines_own_is_meant() -> None:
-    assert plan_of(tests_repo=None).sides[0].repository == STOCKFISH.source
+    assert plan_of(tests_repo=None).new.repository == STOCKFISH.source
 
 
 def test_the_owner_is_who_asks_whatever_the_args_say() -> None:
@@ -57,11 +57,11 @@ def test_a_sequential_test_without_a_number_of_games_gets_the_usual_cap() -> Non
 def test_odds_give_the_new_side_a_clock_of_its_own() -> None:
     plan = plan_of(tc="10+0.1", new_tc="5+0.05")
     assert plan.tc == "10+0.1"
-    assert (plan.side_tc(plan.sides[0]), plan.sides[1].tc) == ("5+0.05", None)
+    assert (plan.side_tc(plan.new), plan.base.tc) == ("5+0.05", None)
 
 
 def test_equal_clocks_are_no_odds() -> None:
-    assert plan_of(tc="10+0.1", new_tc="10.0+0.10").sides[0].tc is None
+    assert plan_of(tc="10+0.1", new_tc="10.0+0.10").new.tc is None
 
 
 def test_fixed_nodes_are_a_time_control_too() -> None:
@@ -99,11 +99,11 @@ def test_each_side_may_have_a_repository_and_threads_of_its_own() -> None:
     ],
 )
 def test_a_bench_is_taken_from_the_commits_message(message: str, bench: str) -> None:
-    assert plan_of(new_signature=None, msg_new=message).sides[0].signature == bench
+    assert plan_of(new_signature=None, msg_new=message).new.signature == bench
 
 
 def test_a_bench_may_be_a_number() -> None:
-    assert plan_of(new_signature=2050811).sides[0].signature == "2050811"
+    assert plan_of(new_signature=2050811).new.signature == "2050811"
 
 
 def test_the_rules_of_the_house_are_taken_over() -> None:
@@ -124,7 +124,7 @@ def test_the_rules_of_the_house_are_taken_over() -> None:
 
 
 def test_options_with_spaces_go_to_the_engine_as_they_are() -> None:
-    assert plan_of(new_uci={"Clear Hash": "a b"}).sides[0].uci == (("Clear Hash", "a b"),)
+    assert plan_of(new_uci={"Clear Hash": "a b"}).new.uci == (("Clear Hash", "a b"),)
 
 
 def test_the_hash_of_a_book_loses_its_prefix() -> None:

@@ -140,9 +140,9 @@ def test_names_of_mirrors_are_plain_and_differ() -> None:
 
 def test_an_archive_is_for_a_side_of_a_mirrored_plan_alone() -> None:
     plan = plan_of(SubmissionContext(), mirrored=True)
-    name = mirror_name(plan.sides[0].repository)
-    assert mirrored_side(plan, name, "a" * 40) == plan.sides[0]
-    assert mirrored_side(plan, name, "b" * 40) == plan.sides[1]
+    name = mirror_name(plan.new.repository)
+    assert mirrored_side(plan, name, "a" * 40) == plan.new
+    assert mirrored_side(plan, name, "b" * 40) == plan.base
     assert mirrored_side(plan, name, "c" * 40) is None
     assert mirrored_side(plan, "other", "a" * 40) is None
     assert mirrored_side(plan_of(SubmissionContext()), name, "a" * 40) is None

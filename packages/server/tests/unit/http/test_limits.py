@@ -2,7 +2,6 @@
 
 import pytest
 
-from rookery.core.errors import Complaint
 from rookery.server.http.bodies import BODY_SECONDS
 from rookery.server.http.limits import (
     BadProxy,
@@ -90,15 +89,12 @@ def test_a_proxy_that_is_no_address_is_named() -> None:
 
 
 def test_the_settings_say_how_long_a_request_may_take_to_come() -> None:
-    settings = Settings.read({"ROOKERY_HEAD_SECONDS": "7", "ROOKERY_BODY_SECONDS": "9"})
-    limits = RequestBounds.of_settings(settings)
+    limits = RequestBounds.of_settings(Settings(head_seconds=7, body_seconds=9))
     assert (limits.head_seconds, limits.body_seconds) == (7, 9)
 
 
 def test_nobody_waits_longer_for_a_body_than_the_app_does() -> None:
     assert RequestBounds.of_settings(Settings()).body_seconds <= BODY_SECONDS
-    with pytest.raises(Complaint, match="ROOKERY_BODY_SECONDS"):
-        Settings.read({"ROOKERY_BODY_SECONDS": str(int(BODY_SECONDS) + 1)})
 
 
 @pytest.mark.parametrize(

@@ -158,20 +158,20 @@ async def test_enough_hours_make_a_user_trusted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("named", "hours", "weight"),
+    ("settings", "hours", "weight"),
     [
-        ({"ROOKERY_STOP_RUN_CPU_HOURS": "5"}, 5, ComplaintWeight.STOPS),
-        ({"ROOKERY_STOP_RUN_CPU_HOURS": "500"}, 499, ComplaintWeight.COUNTS),
-        ({"ROOKERY_COMPLAINT_CPU_HOURS": "0"}, 0, ComplaintWeight.COUNTS),
-        ({"ROOKERY_COMPLAINT_CPU_HOURS": "3"}, 2.9, ComplaintWeight.NOTED),
-        ({"ROOKERY_COMPLAINT_DAYS": "6"}, 1, ComplaintWeight.COUNTS),
-        ({"ROOKERY_COMPLAINT_DAYS": "8"}, 1, ComplaintWeight.NOTED),
+        (Settings(stop_run_cpu_hours=5), 5, ComplaintWeight.STOPS),
+        (Settings(stop_run_cpu_hours=500), 499, ComplaintWeight.COUNTS),
+        (Settings(complaint_cpu_hours=0), 0, ComplaintWeight.COUNTS),
+        (Settings(complaint_cpu_hours=3), 2.9, ComplaintWeight.NOTED),
+        (Settings(complaint_days=6), 1, ComplaintWeight.COUNTS),
+        (Settings(complaint_days=8), 1, ComplaintWeight.NOTED),
     ],
 )
 async def test_settings_say_from_when_on_a_users_word_counts_or_stops_a_run(
-    named: dict[str, str], hours: float, weight: ComplaintWeight
+    settings: Settings, hours: float, weight: ComplaintWeight
 ) -> None:
-    required = TrustRequirements.of_settings(Settings.read(named))
+    required = TrustRequirements.of_settings(settings)
     weigh = TrustedUsers(MemoryUsers(), Given(hours), grown_clock(), required)
     assert await weigh(user()) is weight
 

@@ -29,7 +29,6 @@ from rookery.server.runs.run.parts import (
     RecentRun,
     draw_live_charts,
     estimate_row,
-    is_early,
     list_evidence,
     show_live,
     show_recent,
@@ -96,7 +95,6 @@ def test_a_verdict_within_the_bounds_that_are_shown_says_why(
 ) -> None:
     kind = sprt()
     run = make_run(kind=replace(kind, state=with_fields(kind.state, llr=llr, verdict=verdict)))
-    assert is_early(run) == told
     assert ("Decided a little before the bound" in read_live(LiveRun(run, NOW))) == told
 
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace as with_fields
 
+from rookery.core.model.kinds import RunForecast
 from rookery.core.model.run import Run
 from rookery.core.model.task import Results
 from rookery.core.stats.sprt import Sprt
@@ -13,7 +14,6 @@ from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.views import RunSpeed
 from rookery.server.runs.compare.page import find_crossing
 from rookery.server.runs.run.statistics import (
-    RunForecast,
     add_present,
     estimate_elo_at,
     estimate_run_elo,

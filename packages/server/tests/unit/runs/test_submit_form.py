@@ -5,7 +5,8 @@ from msgspec.structs import fields
 from rookery.core.model.engine import STOCKFISH, EngineRecord
 from rookery.core.model.plan import Draw, Resign
 from rookery.core.model.presets import find_preset
-from rookery.core.protocol.runs import SpsaSettings, SubmittedArgs
+from rookery.core.protocol.kinds.spsa import SpsaSettings
+from rookery.core.protocol.runs import SubmittedArgs
 from rookery.server.runs.submit.form import (
     INPUTS,
     PLACES,

@@ -6,7 +6,6 @@ from contextlib import AsyncExitStack
 import anyio
 import msgspec
 import pytest
-from starlette.routing import Route
 
 from rookery.core.model.run import DisplayState, Run
 from rookery.core.protocol import v1
@@ -183,9 +182,8 @@ async def test_the_end_of_the_server_ends_a_stream(api: Api) -> None:
 
 def attentive(api: Api) -> str:
     """Where events are told with a look at the reader every few milliseconds."""
-    path = "/api/v1/attentive"
-    api.app.router.routes.append(Route(path, EventFeed(api.site, keep_alive=0.01).open_stream))
-    return path
+    api.app.state.features.add(EventFeed, EventFeed(api.site, keep_alive=0.01))
+    return EVENTS
 
 
 async def test_a_silent_stream_shows_that_it_is_alive(api: Api) -> None:

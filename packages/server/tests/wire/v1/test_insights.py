@@ -41,7 +41,7 @@ async def report(api: Api, task: Task, results: Results, runner: str = "builtin"
         runner=runner, version="1", new_hash="n", base_hash="b", factor=1.5, latency_ms=2.0
     )
     call = HeldTask(task.run, task.id, task.machine)
-    answer = await api.fleet.update_task(call, Report(results), how)
+    answer = await api.fleet.update_task(call, Report(results, provenance=how))
     assert not answer.error, answer
 
 

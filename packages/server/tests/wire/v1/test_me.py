@@ -180,7 +180,7 @@ async def test_a_run_is_built_from_its_submitters_own_repository(api: Api) -> No
         "https://github.com/official-stockfish/Stockfish",
     )
     named = await api.submitted(OLGA)
-    assert (await api.fleet.views.known_run(named)).plan.sides[0].repository != FORK
+    assert (await api.fleet.views.known_run(named)).plan.new.repository != FORK
 
 
 async def test_a_token_is_made_by_session_and_counts(api: Api) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from rookery.server.http.short_path import short_path_of
+from rookery.server.http.short_path import ShortCall, short_path_of
 from rookery.server.http.whole_requests import WholeRequest
 from rookery.server.people.users import Scope, Token, TokenWithSecret, User, mint
 from tests.fakes import HandClock
@@ -81,7 +81,7 @@ class Scene:
         body = json.dumps(worker.body(**worker.ids)).encode()
         request = WholeRequest("/api/beat", {b"host": b"localhost"}, body)
         call = short_path_of(self.farm.site.app).begin(request, "192.0.2.7", "http")
-        return call is not None and call.answer is not None
+        return isinstance(call, ShortCall) and call.answer is not None
 
     async def revoke(self, minted: TokenWithSecret) -> None:
         """Revokes a token by the API, as its owner."""

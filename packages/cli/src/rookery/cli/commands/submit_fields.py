@@ -18,6 +18,7 @@ from rookery.core.boundary.offload import Threads
 from rookery.core.client.client import Client
 from rookery.core.command import BadArgument, Bounds, option
 from rookery.core.model.engine import EngineRecord, is_program
+from rookery.core.model.kinds import CHOSEN, ONE_PROGRAM
 from rookery.core.model.presets import (
     PLAIN_PRESET,
     QUICK,
@@ -36,7 +37,7 @@ ENGINES = {"new_tag": "new_engine", "base_tag": "base_engine"}
 ORDINARY: Mapping[str, object] = {"tc": "10+0.1", "book": DEMO}
 """The defaults for two programs."""
 ORDINARY_SPRT = {"elo0": 0.0, "elo1": 5.0}
-PLAYING_KINDS = frozenset({"sprt", "spsa", "num_games"})
+PLAYING_KINDS = CHOSEN | {"num_games"}
 UCIOK_SECONDS = 20.0
 
 
@@ -227,7 +228,7 @@ def _of_engine(
     branch."""
     sides = {"new_engine": record.name, "base_engine": record.name, "new_tag": branch}
     fields = merge_fields(preset_fields(record, preset) | sides, flags)
-    return {"base_tag": branch if "spsa" in fields else LATEST} | fields
+    return {"base_tag": branch if ONE_PROGRAM & fields.keys() else LATEST} | fields
 
 
 def preset_fields(record: EngineRecord, name: str | None) -> dict[str, object]:

@@ -26,7 +26,7 @@ from rookery.core.display import (
 from rookery.core.model.run import DisplayState
 from rookery.core.model.task import Results
 from rookery.core.protocol import v1
-from rookery.core.protocol.user_documents import SprtDocument
+from rookery.core.protocol.kinds.sprt import SprtDocument
 from rookery.core.protocol.user_queries import FixedElo, LiveElo
 from rookery.core.stats.sprt import Sprt, SprtState, Verdict
 

@@ -1,4 +1,5 @@
-"""The bounded numbers and texts that records and messages are made of."""
+"""The bounded numbers and texts that records and messages are made of. The `form` of a pattern says
+it in words."""
 
 from typing import Annotated
 
@@ -18,8 +19,8 @@ Amount = Annotated[float, Meta(ge=0, le=1e12)]
 Word = Annotated[str, Meta(max_length=100)]
 Phrase = Annotated[str, Meta(max_length=1000)]
 Paragraph = Annotated[str, Meta(max_length=100_000)]
-RunId = Annotated[str, Meta(pattern=r"^[0-9a-f]{24}\Z")]
-IdPrefix = Annotated[str, Meta(pattern=r"^[0-9a-f]{0,24}\Z")]
+RunId = Annotated[str, Meta(pattern=r"^[0-9a-f]{24}\Z", extra={"form": "24 hex digits"})]
+IdPrefix = Annotated[str, Meta(pattern=r"^[0-9a-f]{0,24}\Z", extra={"form": "up to 24 hex digits"})]
 UniqueKey = Annotated[
     str, Meta(pattern=r"^[0-9a-zA-Z]{2,8}(-[a-f0-9]{4}){3}-[a-f0-9]{12}\Z", max_length=50)
 ]

@@ -19,6 +19,8 @@ from rookery.core.model.engine import BUNDLED, Version, read_version
 SHORT_NAME = re.compile(r"[A-Za-z0-9]{2,50}-[0-9]{1,5}cores-[0-9a-zA-Z]{2,8}", re.ASCII)
 """The pattern of a machine's short name: user, cores and the first part of the key. It stays the
 same over restarts of the worker."""
+MACHINE_LIMIT = 16
+"""How many machines of one user may play at once, unless an approver allows more."""
 ROOKERY_RECIPES = frozenset(
     {"stockfish", "make", "cargo", "cmake", "commands", "installed", BUNDLED}
 )

@@ -35,6 +35,11 @@ BOOK_NAME = re.compile(
 that team."""
 
 
+def is_book_of_chess960(name: str) -> bool:
+    """Whether a book is for Fischer random, which its name must say."""
+    return "FRC" in name.upper() or "960" in name
+
+
 class Side(Struct, frozen=True, gc=False):
     """One of the engines that play; a value of None means the plan's own."""
 
@@ -82,15 +87,14 @@ class Draw(Struct, frozen=True, gc=False):
 
 
 class Plan(Struct, frozen=True, gc=False):
-    """All that the submitter chose. The kind of run defines the sides; with two, they are new and
-    base.
+    """All that the submitter chose. New and base play each other; in a tune they are one program.
 
     Time controls are stored as text. `adjudication` means the official worker's rules for decided
     games, each of which `resign` and `draw` replace by the test's own; without it, games end early
     by `resign` and `draw` alone.
     """
 
-    sides: tuple[Side, ...]
+    sides: tuple[Side, Side]
     games: Count = field(name="num_games")
     tc: Word
     owner: Word = field(name="username")
@@ -126,7 +130,17 @@ class Plan(Struct, frozen=True, gc=False):
     @property
     def engine(self) -> str:
         """The engine under test, whose share of the fleet this run uses."""
-        return self.sides[0].engine
+        return self.new.engine
+
+    @property
+    def new(self) -> Side:
+        """The side under test."""
+        return self.sides[0]
+
+    @property
+    def base(self) -> Side:
+        """The side that it is compared with."""
+        return self.sides[1]
 
     @property
     def time_control(self) -> TimeControl:
@@ -144,8 +158,7 @@ class Plan(Struct, frozen=True, gc=False):
     @property
     def book_variant(self) -> str:
         """The variant that the official worker plays with a book of this name."""
-        name = self.book.upper()
-        return "chess960" if "FRC" in name or "960" in name else "standard"
+        return "chess960" if is_book_of_chess960(self.book) else "standard"
 
     @property
     def plays_chess960(self) -> bool:
@@ -181,9 +194,6 @@ class Modification(Struct, frozen=True, gc=False, kw_only=True, forbid_unknown_f
 
 # Needs: what a run requires of a worker, derived from its plan, with a sentence for each.
 
-CLASSIC_SIDES = 2
-"""The number of engines with which an official worker plays."""
-
 
 class NeedWord(enum.StrEnum):
     """The kinds of needs; the official worker meets STOCKFISH_BUILD and no other."""
@@ -192,7 +202,6 @@ class NeedWord(enum.StrEnum):
     RECIPE = "recipe"
     BINARY = "binary"
     TWO_REPOS = "two_repos"
-    MANY_SIDES = "many_sides"
     SIDE_THREADS = "side_threads"
     UCI_OPTIONS = "uci_options"
     OWN_SPEED = "own_speed"
@@ -215,7 +224,6 @@ _SENTENCES = {
     NeedWord.RECIPE: "the worker doesn't know the build recipe {value}",
     NeedWord.BINARY: "the worker can't play uploaded binaries",
     NeedWord.TWO_REPOS: "the worker can't take its engines from two repositories",
-    NeedWord.MANY_SIDES: "the worker can't play with this many engines",
     NeedWord.SIDE_THREADS: "the worker can't give the sides different threads",
     NeedWord.UCI_OPTIONS: "the worker can't set options that hold spaces",
     NeedWord.OWN_SPEED: "the worker scales times by another engine's speed",
@@ -302,8 +310,6 @@ def needs_of(plan: Plan, catalogue: Catalogue) -> tuple[Need, ...]:
 
 
 def _of_sides(plan: Plan, catalogue: Catalogue) -> Iterator[Need]:
-    if len(plan.sides) != CLASSIC_SIDES:
-        yield Need(NeedWord.MANY_SIDES)
     if len({side.repository for side in plan.sides}) > 1:
         yield Need(NeedWord.TWO_REPOS)
     if len({plan.side_threads(side) for side in plan.sides}) > 1:

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 import msgspec
 
 from rookery.core.model.engine import EngineRecord, PresetRecord
+from rookery.core.model.kinds import CHOSEN
 
-KINDS = frozenset({"sprt", "spsa"})
-"""Fields that choose the kind of run, and may be given in part."""
 PLAIN_PRESET = "default"
 QUICK_PRESET = "quick"
 """The name of a preset that exists for every engine and for programs, unless a record has one of
@@ -57,8 +56,9 @@ def merge_fields(before: Mapping[str, object], given: Mapping[str, object]) -> d
     """The fields `before`, overridden by those `given`. Settings of a kind of run may be given in
     part, such as a tune's parameters, and the rest stays; a different kind replaces all of the
     previous one."""
-    named = KINDS & given.keys()
-    kept = {name: value for name, value in before.items() if not named or name not in KINDS - named}
+    named = CHOSEN & given.keys()
+    dropped = CHOSEN - named if named else frozenset[str]()
+    kept = {name: value for name, value in before.items() if name not in dropped}
     parts = {name: _join(kept.get(name), given[name]) for name in named}
     return kept | dict(given) | parts
 

@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 from rookery.core.model.bounds import Amount, Count, Word
 from rookery.core.model.machine import Machine
 from rookery.core.stats.residuals import excessive
+from rookery.core.stats.spsa import Issued
 
 Pentanomial = tuple[Count, Count, Count, Count, Count]
 
@@ -108,6 +109,8 @@ def contradiction(results: Results) -> str | None:
 
 TaskKey = tuple[str, int]
 """The run's id and the task's number, which identify a task."""
+Ticket = tuple[Issued, ...]
+"""What a task of a tune must remember until the next report: the perturbations that it plays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,6 @@ class Task:
     """The games from `start` up to `start + games` of a run; no other task of the run overlaps
     them.
 
-    `ticket` belongs to the kind of run and contains what it must remember until the next report.
     `reported` is the time of the last result; a sign of life does not change it.
     """
 
@@ -127,7 +129,7 @@ class Task:
     created: datetime
     reported: datetime
     results: Results = NOTHING
-    ticket: object | None = None
+    ticket: Ticket | None = None
     active: bool = True
     bad: bool = False
     too_fast: bool = False
@@ -138,7 +140,7 @@ class Task:
         played ones afterwards."""
         return self.games if self.active else self.results.games
 
-    def with_results(self, results: Results, ticket: object | None, now: datetime) -> Task:
+    def with_results(self, results: Results, ticket: Ticket | None, now: datetime) -> Task:
         return self._with(now, results, ticket, active=self.active)
 
     def flagged(self) -> Task:
@@ -157,7 +159,7 @@ class Task:
         return self._with(self.reported, self.results, None, active=False) if self.active else self
 
     def _with(
-        self, reported: datetime, results: Results, ticket: object | None, *, active: bool
+        self, reported: datetime, results: Results, ticket: Ticket | None, *, active: bool
     ) -> Task:
         # Not dataclasses.replace, which is several times slower: this is the hot path.
         return Task(

@@ -17,6 +17,8 @@ MOVES_PER_GAME = 68
 """The moves of one side in a typical game."""
 SHARE_OF_CLOCK = 1.84
 """The time that a typical game uses, in times of one side's total time."""
+LONG_SECONDS = 40.0
+"""The base time from which a test counts as long."""
 UNKNOWN_DEPTH_SECONDS = 60.0
 """The assumed length of a game at fixed depth, which can't be estimated."""
 

@@ -9,10 +9,10 @@ from typing import Generic, NoReturn, TypeVar
 
 import msgspec
 
-from rookery.core.errors import Fault
+from rookery.core.errors import BadInput, Fault
 
 
-class WireFault(Fault):
+class WireFault(BadInput, Fault):
     """the message cannot be used"""
 
     def at(self, path: str) -> str:

@@ -9,19 +9,17 @@ that a run without our extensions looks like one of fishtest's.
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import NoneType
-from typing import Annotated, Any, Literal, Union, get_args
+from typing import Annotated, Any, Union, get_args
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import FieldInfo, fields
 
 from rookery.core.model.bounds import Amount, Count, Phrase, Positive, RunId, Word
 from rookery.core.model.engine import EngineRecord
 from rookery.core.model.plan import Plan, Side
-from rookery.core.protocol.codec import Reader, refuse
-from rookery.core.stats.numbers import StatisticsFault
-from rookery.core.stats.sprt import Sprt
-from rookery.core.stats.spsa_parameters import DEFAULT_A_RATIO, DEFAULT_ALPHA, DEFAULT_GAMMA
+from rookery.core.protocol.codec import Reader
+from rookery.core.protocol.kinds import SETTINGS, AskedKind, read_kind
 
 PREFIXES = ("new", "base")
 """The prefixes of the keys of the first and of the second side."""
@@ -52,10 +50,10 @@ del SIDE_KEYS["base"]["base_tc"]  # fishtest's `tc` is the base's
 
 
 def flatten(plan: Plan) -> dict[str, Any]:
-    """The arguments of a run of two sides under their flat keys."""
-    new, base = plan.sides[:2]
+    """The arguments of a run under their flat keys."""
+    new, base = plan.sides
     flat = dict(_list_values(plan, PLAN_KEYS))
-    for prefix, side in zip(PREFIXES, (new, base), strict=True):
+    for prefix, side in zip(PREFIXES, plan.sides, strict=True):
         flat |= _list_values(side, SIDE_KEYS[prefix])
         if side.uci:
             flat[f"{prefix}_uci"] = dict(side.uci)
@@ -84,9 +82,9 @@ def fold(flat: Mapping[str, Any], usual: Side = USUAL) -> Plan:
     """The arguments of a run from their flat keys; missing ones are taken from `usual`."""
     given = {info.name: flat[key] for key, info in PLAN_KEYS.items() if key in flat}
     given |= {"book_depth": _parse_depth(flat.get("book_depth", 8))}
-    sides = tuple(_fold_side(flat, prefix, usual) for prefix in PREFIXES)
+    new, base = (_fold_side(flat, prefix, usual) for prefix in PREFIXES)
     unsaid: dict[str, Any] = {"games": 0, "owner": ""}
-    return Plan(sides=sides, **unsaid | given)
+    return Plan(sides=(new, base), **unsaid | given)
 
 
 def _fold_side(flat: Mapping[str, Any], prefix: str, usual: Side) -> Side:
@@ -156,12 +154,6 @@ def list_given(view: Struct) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not UNSET}
 
 
-class SprtTask(Struct, frozen=True, gc=False, kw_only=True):
-    """`args.sprt` for a worker, which needs only the pairs per report."""
-
-    batch_size: Positive = 1
-
-
 _FOR_PEOPLE = (
     "username", "info", "msg_new", "msg_base", "auto_purge", "throughput", "priority",
     "arch_filter", "compiler", "mirrored", "master_repo",
@@ -175,8 +167,7 @@ TASK_ARGS = Reader(
             "book_depth",
         ),
         others={
-            "sprt": SprtTask,
-            "spsa": dict[str, Any],
+            **{key: types.task for key, types in SETTINGS.items()},
             "reference_nps": Amount,
             "new_record": EngineRecord,
             "base_record": EngineRecord,
@@ -195,35 +186,6 @@ LARGEST_SUBMISSION = 2 * 2**20
 Weight = Annotated[float, Meta(ge=-10_000, le=10_000)]
 
 
-class SpsaSettings(Struct, frozen=True, gc=False, kw_only=True):
-    """The settings of a tune. `A` is a number of pairs or, below 1, a share of them."""
-
-    algorithm: Literal["classic"] = "classic"
-    stability: Annotated[float, Meta(ge=0, le=1e9)] = field(name="A", default=DEFAULT_A_RATIO)
-    alpha: float = DEFAULT_ALPHA
-    gamma: float = DEFAULT_GAMMA
-    raw_params: Annotated[str, Meta(max_length=2**20)]
-
-
-_OPTIONAL = {
-    "model": Literal["normalized"] | UnsetType,
-    "alpha": float | UnsetType,
-    "beta": float | UnsetType,
-    "batch_size": Positive | UnsetType,
-}
-SubmittedSprt = msgspec.defstruct(
-    "SubmittedSprt",
-    [
-        (info.encode_name, info.type)
-        if info.required
-        else (info.encode_name, _OPTIONAL[info.name], UNSET)
-        for info in fields(Sprt)
-    ],
-    frozen=True,
-    kw_only=True,
-)
-"""The settings of a sequential test; keys that only answers have are ignored."""
-
 SubmittedArgs = derive_view(
     "SubmittedArgs",
     required=("new_tag", "base_tag", "tc", "book"),
@@ -231,8 +193,7 @@ SubmittedArgs = derive_view(
         "num_games": Positive,
         "throughput": Weight,
         "priority": Weight,
-        "sprt": SubmittedSprt,
-        "spsa": SpsaSettings,
+        **{key: types.submitted for key, types in SETTINGS.items()},
         "reference_nps": Amount,
         "rescheduled_from": RunId,
         "itp": float,
@@ -248,10 +209,7 @@ class Submission:
     a side, and the number of games."""
 
     plan: Plan
-    sprt: Sprt | None = None
-    chooses_batch: bool = False
-    """Whether the author chose the pairs per report."""
-    spsa: SpsaSettings | None = None
+    kind: AskedKind
     reference_nps: float | None = None
     rescheduled_from: str = ""
 
@@ -271,20 +229,9 @@ _SUBMISSION = Reader(SubmittedArgs, most_bytes=LARGEST_SUBMISSION)
 def read_submission(body: bytes) -> Submission:
     """Decodes a submission; raises WireFault."""
     flat = list_given(_SUBMISSION.read(body))
-    sprt = list_given(flat["sprt"]) if "sprt" in flat else None
     return Submission(
         plan=msgspec.structs.replace(fold(flat, _UNSAID), owner=""),
-        sprt=None if sprt is None else _parse_sprt(sprt),
-        chooses_batch=sprt is not None and "batch_size" in sprt,
-        spsa=flat.get("spsa"),
+        kind=read_kind(flat),
         reference_nps=flat.get("reference_nps"),
         rescheduled_from=flat.get("rescheduled_from", ""),
     )
-
-
-def _parse_sprt(given: dict[str, Any]) -> Sprt:
-    given.pop("elo_model", None)
-    try:
-        return Sprt(**given)
-    except StatisticsFault as fault:
-        refuse("sprt", str(fault))

@@ -4,114 +4,17 @@ import math
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from rookery.core.model.bounds import Amount
-from rookery.core.model.kinds import SprtTest, SpsaTuning
 from rookery.core.model.machine import WorkerInfo
 from rookery.core.model.run import STOCKFISH_NPS, Run
 from rookery.core.model.task import Results
 from rookery.core.protocol.codec import to_finite
-from rookery.core.protocol.runs import FISHTEST_KEYS, SpsaSettings, derive_view, flatten
+from rookery.core.protocol.kinds import SETTINGS, History, wire_of
+from rookery.core.protocol.runs import FISHTEST_KEYS, derive_view, flatten
 from rookery.core.protocol.user_queries import LiveElo
-from rookery.core.stats.sprt import Overshoot, Sprt, SprtState, Verdict
-from rookery.core.stats.spsa import Issued, ParameterSample, Tune, as_lines
-from rookery.core.stats.spsa_parameters import Parameter, ParameterKind
-
-# Sequential tests.
-
-
-class SprtDocument(Sprt, frozen=True, gc=False, kw_only=True):
-    """`args.sprt`: the test and its state, with exactly one of `overshoot` and `lost_samples`."""
-
-    state: Verdict
-    llr: float
-    lower_bound: float
-    upper_bound: float
-    overshoot: Overshoot | UnsetType = UNSET
-    lost_samples: int | UnsetType = UNSET
-    illegal_update: int | UnsetType = UNSET
-
-
-def sprt_document(spec: Sprt, state: SprtState) -> SprtDocument:
-    return SprtDocument(
-        **asdict(spec),
-        state=state.verdict,
-        llr=to_finite(state.llr),
-        lower_bound=spec.lower,
-        upper_bound=spec.upper,
-        overshoot=state.overshoot or UNSET,
-        lost_samples=state.lost_samples if state.overshoot is None else UNSET,
-        illegal_update=UNSET if state.illegal_update is None else state.illegal_update,
-    )
-
-
-# Tunes.
-
-
-class ParameterDocument(Struct, frozen=True, gc=False, kw_only=True):
-    """One parameter; `type` is there for floats only, which fishtest does not have."""
-
-    name: str
-    start: float
-    min: float
-    max: float
-    c_end: float
-    r_end: float
-    c: float
-    a_end: float
-    a: float
-    theta: float
-    type: str | UnsetType = UNSET
-
-
-History = tuple[tuple[ParameterSample, ...], ...]
-
-
-class SpsaDocument(SpsaSettings, frozen=True, gc=False, kw_only=True):
-    """`args.spsa` in full; the history is empty in one run's document and absent in lists."""
-
-    iter: int
-    num_iter: int
-    params: tuple[ParameterDocument, ...]
-    param_history: History | UnsetType = UNSET
-
-
-def spsa_document(tune: Tune, history: History | UnsetType = UNSET) -> SpsaDocument:
-    """A tune under fishtest's names."""
-    return SpsaDocument(
-        stability=tune.schedule.stability,
-        alpha=tune.schedule.alpha,
-        gamma=tune.schedule.gamma,
-        raw_params=raw_parameters(tune),
-        iter=tune.iteration,
-        num_iter=tune.schedule.iterations,
-        params=tuple(map(_parameter, tune.parameters, tune.thetas)),
-        param_history=history,
-    )
-
-
-def _parameter(parameter: Parameter, theta: float) -> ParameterDocument:
-    line = parameter.line
-    return ParameterDocument(
-        name=line.name,
-        start=line.start,
-        min=line.minimum,
-        max=line.maximum,
-        c_end=line.c_end,
-        r_end=line.r_end,
-        c=parameter.c,
-        a_end=parameter.a_end,
-        a=parameter.a,
-        theta=theta,
-        type=UNSET if line.kind is ParameterKind.INT else line.kind.value,
-    )
-
-
-def raw_parameters(tune: Tune) -> str:
-    """The parameters of a tune as lines of text, in normal form."""
-    return "\n".join(as_lines(tune, [parameter.line.start for parameter in tune.parameters]))
-
+from rookery.core.stats.spsa import Issued
 
 # The arguments of a run.
 
@@ -119,7 +22,11 @@ ARGS_DOCUMENT = derive_view(
     "RunArgs",
     required=(*FISHTEST_KEYS, "tests_repo", "itp"),
     without=("book_sri",),
-    others={"itp": float, "sprt": SprtDocument, "spsa": SpsaDocument, "reference_nps": Amount},
+    others={
+        "itp": float,
+        **{key: types.answer for key, types in SETTINGS.items()},
+        "reference_nps": Amount,
+    },
 )
 """The schema of the result of `args_document`."""
 ArgsDocument = Annotated[
@@ -131,10 +38,7 @@ def args_document(run: Run, history: History | UnsetType = UNSET) -> dict[str, A
     """The arguments of a run under flat keys, with the state of its test or tune."""
     flat = flatten(run.plan) | {"itp": to_finite(run.share)}
     flat.pop("book_sri", None)
-    if isinstance(run.kind, SprtTest):
-        flat["sprt"] = sprt_document(run.kind.spec, run.kind.state)
-    if isinstance(run.kind, SpsaTuning):
-        flat["spsa"] = spsa_document(run.kind.tune, history)
+    flat |= wire_of(run.kind).document(history)
     if run.reference_nps != STOCKFISH_NPS:
         flat["reference_nps"] = to_finite(run.reference_nps)
     return flat

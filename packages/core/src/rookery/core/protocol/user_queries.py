@@ -105,7 +105,6 @@ def _parse_model(text: str) -> EloModel:
 # The query of finished_runs.
 
 PAGE_SIZE = 50
-LTC_SECONDS = 40.0
 MOST_PAGES = 10**7
 LONGEST_NAME = 100
 _TIMESTAMP = re.compile(r"[0-9]{10}(\.[0-9]{0,9})?")

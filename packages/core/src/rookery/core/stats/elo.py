@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
+from typing import Protocol
 
 from rookery.core.stats.likelihood import bayes_bounds, unpaired
 from rookery.core.stats.numbers import (
@@ -24,6 +25,25 @@ from rookery.core.stats.numbers import (
 )
 from rookery.core.stats.sprt import EloModel, Sprt
 from rookery.core.stats.walk import TYPICAL_SIGMA, Walk
+
+
+class EloInterval(Protocol):
+    """Logistic Elo with its 95 % interval, and the likelihood of superiority, however estimated."""
+
+    @property
+    def elo(self) -> float: ...
+
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
+
+    @property
+    def half_width(self) -> float: ...
+
+    @property
+    def los(self) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +99,10 @@ class SequentialElo:
     llr: float
     lower_bound: float
     upper_bound: float
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
 
 
 def live_elo(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from rookery.core.stats.numbers import StatisticsFault, quantile
-from rookery.core.stats.sprt import Sprt, SprtState
+from rookery.core.stats.sprt import Sprt
 from rookery.core.stats.walk import GamesRange, LlrPace, Walk, range_of
 
 # How many equally likely values represent the posterior when a mean over it is computed.
@@ -156,29 +156,5 @@ def _mean(numbers: Sequence[float]) -> float:
     return sum(numbers) / len(numbers)
 
 
-# A rough estimate of the work that a run still needs, by which lists of runs are sorted.
-#
-# The outlook is more accurate; this estimate must be cheap and agree with other farms'.
-
-# The average number of games of an SPRT, used before the test's own results count.
-AVERAGE_SPRT_GAMES = 95_000.0
-# From this number of pairs on, only the test's own results count; Beta(1, 15) gives the transition.
-PAIRS_OF_FULL_TRUST = 2_632_036
-TRUST_POWER = 15
-SMALLEST_LLR = 0.1
-
-
 def fixed_games_left(*, games: int, num_games: int) -> float:
     return float(max(0, num_games - games))
-
-
-def sprt_games_left(spec: Sprt, state: SprtState, *, games: int, num_games: int) -> float:
-    lower, upper = state.bounds(spec)
-    if not lower <= state.llr <= upper:
-        return 0.0
-    bound = upper if state.llr >= 0.0 else -lower
-    by_llr = games * abs(bound) / max(SMALLEST_LLR, abs(state.llr))
-    unread = 1.0 - min(1.0, games / 2.0 / PAIRS_OF_FULL_TRUST)
-    trust = 1.0 - unread**TRUST_POWER
-    expected = min(float(num_games), by_llr * trust + AVERAGE_SPRT_GAMES * (1.0 - trust))
-    return max(0.0, expected - games)

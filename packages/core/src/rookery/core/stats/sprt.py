@@ -208,12 +208,16 @@ def replay_with_bounds(
     return seen
 
 
-# The colour of a finished test.
-
 # A test of fixed games counts as decided if its likelihood of superiority is above SURE or below
 # HOPELESS.
 SURE = 0.95
 HOPELESS = 0.05
+
+
+def fixed_verdict(los: float) -> Verdict:
+    if los > SURE:
+        return Verdict.ACCEPTED
+    return Verdict.REJECTED if los < HOPELESS else Verdict.RUNNING
 
 
 class Flag(enum.Enum):
@@ -223,37 +227,3 @@ class Flag(enum.Enum):
     NONE = "none"
     GREEN = "green"
     YELLOW = "yellow"
-
-
-class Style(enum.Enum):
-    """The colour of a test in lists; blue is a passed simplification, which only must not lose
-    Elo."""
-
-    PLAIN = ""
-    GREEN = "green"
-    BLUE = "blue"
-    YELLOW = "yellow"
-    RED = "red"
-
-
-def fixed_verdict(los: float) -> Verdict:
-    if los > SURE:
-        return Verdict.ACCEPTED
-    return Verdict.REJECTED if los < HOPELESS else Verdict.RUNNING
-
-
-def flag(verdict: Verdict, *, wins: int, losses: int) -> Flag:
-    if verdict is Verdict.ACCEPTED:
-        return Flag.GREEN
-    if verdict is Verdict.REJECTED and wins > losses:
-        return Flag.YELLOW
-    return Flag.NONE
-
-
-def style(verdict: Verdict, *, wins: int, losses: int, spec: Sprt | None = None) -> Style:
-    if verdict is Verdict.RUNNING:
-        return Style.PLAIN
-    if verdict is Verdict.REJECTED:
-        return Style.YELLOW if wins > losses else Style.RED
-    simplification = spec is not None and spec.elo0 + spec.elo1 < 0.0
-    return Style.BLUE if simplification else Style.GREEN

@@ -278,7 +278,7 @@ async def _write_progress(
     rows, now = FindingRows(opened.pool, opened.queries), opened.accounts.clock.now()
     for engine, sides in branches.items():
         # By the first test of each commit: later tests measure it against older commits.
-        tested = {run.plan.sides[0].commit: run.updated for run in reversed(runs)}
+        tested = {run.plan.new.commit: run.updated for run in reversed(runs)}
         first = min((run.created for run in runs), default=now)
         branch = [
             BranchCommit(

@@ -17,11 +17,11 @@ from rookery.core.protocol.user_documents import ARGS_DOCUMENT
 from rookery.server.app import frame_page as frame
 from rookery.server.app.api_reference.page import routes as api_reference_routes
 from rookery.server.app.docs.page import routes as doc_routes
+from rookery.server.app.endpoints import ENDPOINTS
+from rookery.server.app.features import make_features
 from rookery.server.app.jobs import JOBS
 from rookery.server.app.site import Site
 from rookery.server.app.steps import STEPS
-from rookery.server.app.v1_routes import v1_routes
-from rookery.server.ask.answers import AskAnswers
 from rookery.server.ask.page import page as ask
 from rookery.server.boundary.domains import Domain, Entry, inventory, runs
 from rookery.server.contributors import page as contributors
@@ -34,7 +34,8 @@ from rookery.server.files.given.page import routes as given_file_routes
 from rookery.server.files.programs.page import routes as program_routes
 from rookery.server.http.answers import answer_error, site_of
 from rookery.server.http.compression import Compression
-from rookery.server.http.faults import HttpFault
+from rookery.server.http.endpoint import check_features
+from rookery.server.http.error_table import REFUSALS
 from rookery.server.http.guards import (
     BlockedUsers,
     ClosedSite,
@@ -44,7 +45,7 @@ from rookery.server.http.guards import (
 )
 from rookery.server.http.inventory import list_parts, list_steps, meter_routes
 from rookery.server.http.middleware import Errors, HeadRequests, SecurityHeaders, SessionCookie
-from rookery.server.http.openapi import make_openapi, openapi
+from rookery.server.http.openapi import make_openapi
 from rookery.server.http.pages.formatting import FILTERS
 from rookery.server.http.rendering import Templates
 from rookery.server.http.request_log import Measure, RequestState
@@ -68,15 +69,12 @@ from rookery.server.runs.calculator.page import routes as sprt_routes
 from rookery.server.runs.compare.page import routes as run_compare_routes
 from rookery.server.runs.diff.page import routes as run_diff_routes
 from rookery.server.runs.elo.page import routes as run_elo_routes
-from rookery.server.runs.events_api import EventFeed
 from rookery.server.runs.finished.page import routes as finished_routes
 from rookery.server.runs.fishtest_addresses import routes as fishtest_address_routes
-from rookery.server.runs.fishtest_api import user_routes
 from rookery.server.runs.fishtest_forms import routes as fishtest_routes
 from rookery.server.runs.games.game import routes as game_routes
 from rookery.server.runs.games.page import routes as games_routes
 from rookery.server.runs.home.page import routes as home_routes
-from rookery.server.runs.insights_api import Residuals
 from rookery.server.runs.progress.page import routes as progress_routes
 from rookery.server.runs.raw.page import routes as run_statistics_routes
 from rookery.server.runs.run.commands import change_run
@@ -84,7 +82,6 @@ from rookery.server.runs.run.page import old_address, run_live, run_page, run_re
 from rookery.server.runs.submit.page import routes as submit_routes
 from rookery.server.runs.tasks.page import routes as run_task_routes
 from rookery.server.servers.page import routes as server_page_routes
-from rookery.server.servers.probes import callerz, healthz, metrics, readyz
 from rookery.server.teams import page as teams
 
 # The addresses of the pages.
@@ -167,9 +164,8 @@ def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:
     app.state.site = site
     add_filters(site.templates)
     site.templates.set_pages(route.path for route in app.routes if isinstance(route, Route))
-    app.state.event_feed = EventFeed(site)
-    app.state.ask_answers = AskAnswers(site)
-    app.state.residuals = Residuals(site)
+    app.state.features = features = make_features(site)
+    check_features(app.routes, features)
     # Takes a tenth of a second, so it is made on first use instead of at the start.
     app.state.make_openapi = cache(partial(make_openapi, app.routes, ARGS_DOCUMENT))
     meter_routes(app.routes, site.meter)
@@ -192,14 +188,8 @@ def declared_inventory() -> tuple[Entry, ...]:
 def other_routes() -> list[BaseRoute]:
     """The routes of programs and people."""
     return [
-        *v1_routes(),
-        *user_routes(),
+        *(route for endpoints in ENDPOINTS for route in endpoints.make_routes()),
         *page_routes(),
-        Route("/healthz", healthz, methods=["GET"]),
-        Route("/readyz", readyz, methods=["GET"]),
-        Route("/callerz", callerz, methods=["GET"]),
-        Route("/metrics", metrics, methods=["GET"]),
-        Route("/openapi.json", openapi, methods=["GET"]),
         *handout_routes(),
     ]
 
@@ -241,7 +231,6 @@ async def on_refusal(request: Request, error: Exception) -> Response:
     return await answer_error(error, request.scope, site_of(request))
 
 
-HANDLERS: dict[type[Exception], ExceptionHandler] = {
-    HTTPException: on_refusal,
-    HttpFault: on_refusal,
-}
+HANDLERS: dict[type[Exception], ExceptionHandler] = dict.fromkeys(
+    (HTTPException, *REFUSALS), on_refusal
+)

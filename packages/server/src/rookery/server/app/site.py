@@ -33,6 +33,7 @@ from rookery.server.farm.read_values import Contribution
 from rookery.server.farm.rules.answers import ComplaintWeight
 from rookery.server.farm.rules.eligibility import Policy
 from rookery.server.farm.statistics import Accounting, LateGames, SpeedKeeping, Speeds
+from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.farm.waiting import WaitingLine
 from rookery.server.files.access import FileAccess
 from rookery.server.files.books import BookStore
@@ -42,7 +43,7 @@ from rookery.server.files.game_insights import GameInsightsReader
 from rookery.server.files.games import GameStore, read_spans
 from rookery.server.files.store import MB
 from rookery.server.files.worker_logs import LogStore
-from rookery.server.http.bodies import LargeBodies, Places, Streams
+from rookery.server.http.bodies import LargeBodies, Places, Streams, UploadPlaces
 from rookery.server.http.forwarding import Forwarder
 from rookery.server.http.fragments import SharedParts
 from rookery.server.http.internal_calls import InternalKey
@@ -204,6 +205,7 @@ class Site(LateParts):
         )
         fleet.primary.set_run_refresher(self.engines.renewed)
         self.privacy = Privacy(self.engines, self.teams)
+        self.visible_runs = VisibleRuns(fleet.views, self.privacy)
         self.speeds = Speeds()
         self.speed_keeping = SpeedKeeping(self.speeds, storage.speeds, clock, self.is_primary)
         # Viewing a closed site is a use of an account and leaves no trace, so none counts as idle.
@@ -252,7 +254,7 @@ class Site(LateParts):
             storage.programs, storage.files("binaries"), threads, clock, limit=limit
         )
         self.worker_bodies, self.command_bodies = LargeBodies(), LargeBodies()
-        self.upload_bodies = LargeBodies()
+        self.upload_bodies = UploadPlaces()
 
     def _make_sources(self, storage: Storage, outside: SourceAccess) -> None:
         threads, clock, log, is_primary = self.threads, self.clock, self.log, self.is_primary

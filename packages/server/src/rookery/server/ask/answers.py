@@ -13,23 +13,24 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
 
 import anyio
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from rookery.core.boundary.errors import BridgeError, GateFull
+from rookery.core.boundary.errors import GateFull
 from rookery.core.protocol.ask import (
     AskAnswer,
     AskEvent,
+    AskQuery,
     DoneEvent,
     ErrorEvent,
     SourceList,
     TokenEvent,
 )
 from rookery.server.app.site import Site
-from rookery.server.ask.answering.grounds import AnswerFailed
 from rookery.server.ask.chat import Question, RunningAnswer
 from rookery.server.ask.passages import Asker
-from rookery.server.ask.sessions import TooManySessions, UnknownSession
+from rookery.server.ask.words import drop_control_characters
 from rookery.server.http.bodies import (
     Places,
     StreamedAnswer,
@@ -37,15 +38,16 @@ from rookery.server.http.bodies import (
     cancel_on_leave,
     encode_event,
 )
+from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.faults import (
     AskBusy,
-    Conflict,
-    HttpFault,
-    ModelFailed,
-    NotFound,
+    BadRequest,
+    TooManyRequests,
+    Unauthorized,
     Unavailable,
 )
 from rookery.server.http.scope import request_info_of
+from rookery.server.people.login import Throttled, origin_of
 
 BEAT_SECONDS = 15.0
 END_SECONDS = 2.0
@@ -58,29 +60,20 @@ ADDRESS_DIVISOR = 2
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 COMMENT = b":\n\n"
+TOO_MANY = "Too many questions without an account came from your address; log in, or wait a little."
 FAREWELL = b'event: error\ndata: {"error":"The server is stopping."}\n\n'
 Fifo = asyncio.Queue[AskEvent | Exception | None]
 NAMES: dict[type, str] = {SourceList: "sources", TokenEvent: "token", DoneEvent: "done"}
 
 
-@contextmanager
-def translated_ask_errors() -> Iterator[None]:
-    """Errors of Ask as the faults that clients read."""
-    try:
-        yield
-    except UnknownSession as fault:
-        raise NotFound(str(fault)) from None
-    except TooManySessions as fault:
-        raise Conflict(str(fault)) from None
-    except AnswerFailed as fault:
-        raise ModelFailed(str(fault)) from None
-    except BridgeError:
-        raise Unavailable from None
+def clean_question(text: str) -> str:
+    """The question in one line, without control characters."""
+    return " ".join(drop_control_characters(text).split())
 
 
-def make_asker(site: Site, name: str) -> Asker:
-    """The asker of that name; an empty name stands for a visitor."""
-    return Asker(name=name, hidden=site.privacy.hidden_in_answers(name or None))
+def ask_answers_of(request: Request) -> "AskAnswers":
+    answers: AskAnswers = request.app.state.features(AskAnswers)
+    return answers
 
 
 class AskAnswers:
@@ -88,10 +81,41 @@ class AskAnswers:
 
     def __init__(self, site: Site, *, beat_seconds: float = BEAT_SECONDS) -> None:
         self._ask = site.ask
+        self._privacy = site.privacy
+        self._clock = site.clock
         self._streams = site.streams
         self._places = Places(site.ask.gate, ADDRESS_DIVISOR)
         self._beat_seconds = beat_seconds
         self._whole_seconds = site.settings.ask_answer_seconds + READING_SECONDS
+
+    def make_asker(self, name: str | None) -> Asker:
+        """The asker of that name; no name stands for a visitor."""
+        return Asker(name=name or "", hidden=self._privacy.hidden_in_answers(name or None))
+
+    def accept(self, wish: AskQuery, name: str | None, client: str) -> Question:
+        """The question that somebody asks, counted if they have no account. Raises HttpFault."""
+        if wish.session_id and not name:
+            raise Unauthorized
+        text = clean_question(wish.query)
+        if not text:
+            raise BadRequest("query: the question has no words")
+        self.charge_visitor(name, client)
+        return Question(
+            text=text,
+            asker=self.make_asker(name),
+            wanted=wish.filters,
+            session=wish.session_id,
+            temporary=wish.temporary,
+        )
+
+    def charge_visitor(self, name: str | None, client: str) -> None:
+        """Raise TooManyRequests if an address has asked too much without an account."""
+        if name:
+            return
+        try:
+            self._ask.visitors.charge(origin_of(client), self._clock.seconds())
+        except Throttled:
+            raise TooManyRequests(TOO_MANY) from None
 
     @contextmanager
     def enter(self, client: str) -> Iterator[None]:
@@ -108,10 +132,9 @@ class AskAnswers:
         with self.enter(client), self._streams.join() as until_told:
             leaving = asyncio.ensure_future(cancel_on_leave(receive, until_told))
             try:
-                with translated_ask_errors():
-                    async with aclosing(self.follow(question)) as events:
-                        async for event in events:
-                            answer = answer.with_event(event) if event else answer
+                async with aclosing(self.follow(question)) as events:
+                    async for event in events:
+                        answer = answer.with_event(event) if event else answer
             finally:
                 leaving.cancel()
         if until_told.cancel_called:
@@ -152,8 +175,7 @@ class AskAnswers:
         a refusal with its own status."""
         with self.enter(request_info_of(scope).client), anyio.move_on_after(self._whole_seconds):
             async with aclosing(self.follow(question)) as events:
-                with translated_ask_errors():
-                    first = await anext(events)
+                first = await anext(events)
                 answer = make_streamed(first, events, self._streams)
                 await answer(scope, receive, send)
 
@@ -187,11 +209,10 @@ async def _encode_events(
 ) -> AsyncIterator[bytes]:
     yield _encode(first)
     try:
-        with translated_ask_errors():
-            async for event in rest:
-                yield _encode(event)
-    except HttpFault as fault:
-        yield encode_event("error", ErrorEvent(error=str(fault)))
+        async for event in rest:
+            yield _encode(event)
+    except REFUSALS as refused:
+        yield encode_event("error", ErrorEvent(error=text_of(refused)))
 
 
 def _encode(event: AskEvent | None) -> bytes:

@@ -1,9 +1,5 @@
 """Conversations with Ask. Users see only their own."""
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
-
 from rookery.core.protocol.ask import (
     ChatClear,
     ChatHistory,
@@ -13,145 +9,66 @@ from rookery.core.protocol.ask import (
     NewChatSession,
     SessionId,
 )
-from rookery.core.protocol.codec import Reader, or_none
-from rookery.server.ask.answers import make_asker, translated_ask_errors
-from rookery.server.ask.passages import Asker
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.http.answers import site_of
-from rookery.server.http.bodies import json_answer, read_body
-from rookery.server.http.callers import require_bearer, translated_errors
-from rookery.server.http.openapi import Operation, described
-from rookery.server.http.queries import read_switch
+from rookery.core.protocol.codec import or_none
+from rookery.server.ask.answers import AskAnswers
+from rookery.server.ask.sessions import ChatSessions
+from rookery.server.http.endpoint import LOOP, UNSEEN, Endpoints
+from rookery.server.http.scope import ASK_ROOT
+from rookery.server.people.bearers import Caller
 from rookery.server.people.users import Scope
 
-NEW = Reader(NewChatSession)
-CHANGE = Reader(ChatSessionChange)
-CLEAR = Reader(ChatClear)
-UNSEEN = {"cache-control": "no-store"}
-OF_SESSION = {"session": SessionId}
+api = Endpoints(ASK_ROOT, "", scope=Scope.READ, headers=UNSEEN)
 
 
-@described(
-    Operation(
-        "Your conversations, the last used first",
-        {200: ChatSessionList},
-        query={"archived": bool},
-        bearer=True,
-    )
-)
-@runs(Domain.LOOP, "awaits one query")
-async def list_sessions(request: Request) -> Response:
-    asker = await require_asker(request)
-    with translated_errors():
-        archived = read_switch(request.query_params, "archived")
-    found = await site_of(request).ask.chats.of(asker.name, archived=archived)
-    return json_answer(ChatSessionList(sessions=found), headers=UNSEEN)
+@api("GET /chat/sessions", LOOP, "awaits one query")
+async def list_sessions(
+    chats: ChatSessions, caller: Caller, archived: bool = False
+) -> ChatSessionList:
+    """Your conversations, the last used first."""
+    found = await chats.of(caller.user.name, archived=archived)
+    return ChatSessionList(sessions=found)
 
 
-@described(Operation("Begin a conversation", {201: ChatSession}, body=NewChatSession, bearer=True))
-@runs(Domain.LOOP, "awaits one write")
-async def create_session(request: Request) -> Response:
-    asker = await require_asker(request)
-    body = await read_body(request.receive)
-    with translated_errors(), translated_ask_errors():
-        wish = NEW.read(body or b"{}")
-        made = await site_of(request).ask.chats.create(
-            asker.name, wish.title, temporary=wish.temporary
-        )
-    return json_answer(made, 201, UNSEEN)
+@api("POST /chat/sessions", LOOP, "awaits one write", status=201, empty_body=True)
+async def create_session(chats: ChatSessions, caller: Caller, wish: NewChatSession) -> ChatSession:
+    """Begin a conversation."""
+    return await chats.create(caller.user.name, wish.title, temporary=wish.temporary)
 
 
-@described(
-    Operation(
-        "Rename, archive or unarchive a conversation",
-        {200: ChatSession},
-        body=ChatSessionChange,
-        path=OF_SESSION,
-        bearer=True,
-    )
-)
-@runs(Domain.LOOP, "awaits one write")
-async def change_session(request: Request) -> Response:
-    asker = await require_asker(request)
-    body = await read_body(request.receive)
-    with translated_errors(), translated_ask_errors():
-        wish = CHANGE.read(body)
-        changed = await site_of(request).ask.chats.change(
-            session_in(request),
-            asker.name,
-            title=or_none(wish.title),
-            archived=or_none(wish.archived),
-        )
-    return json_answer(changed, headers=UNSEEN)
+@api("PATCH /chat/sessions/{session}", LOOP, "awaits one write")
+async def change_session(
+    chats: ChatSessions, caller: Caller, session: SessionId, wish: ChatSessionChange
+) -> ChatSession:
+    """Rename, archive or unarchive a conversation."""
+    title, archived = or_none(wish.title), or_none(wish.archived)
+    return await chats.change(session, caller.user.name, title=title, archived=archived)
 
 
-@described(Operation("Delete a conversation", {200: ChatSession}, path=OF_SESSION, bearer=True))
-@runs(Domain.LOOP, "awaits a query and a write")
-async def delete_session(request: Request) -> Response:
-    asker, chats = await require_asker(request), site_of(request).ask.chats
-    with translated_ask_errors():
-        found = await chats.get(session_in(request), asker.name)
-        await chats.delete(found.id, asker.name)
-    return json_answer(found, headers=UNSEEN)
+@api("DELETE /chat/sessions/{session}", LOOP, "awaits a query and a write")
+async def delete_session(chats: ChatSessions, caller: Caller, session: SessionId) -> ChatSession:
+    """Delete a conversation."""
+    found = await chats.get(session, caller.user.name)
+    await chats.delete(found.id, caller.user.name)
+    return found
 
 
-@described(
-    Operation("Mark a conversation as used", {200: ChatSession}, path=OF_SESSION, bearer=True)
-)
-@runs(Domain.LOOP, "awaits one write")
-async def touch_session(request: Request) -> Response:
-    asker = await require_asker(request)
-    with translated_ask_errors():
-        touched = await site_of(request).ask.chats.touch(session_in(request), asker.name)
-    return json_answer(touched, headers=UNSEEN)
+@api("POST /chat/sessions/{session}/touch", LOOP, "awaits one write")
+async def touch_session(chats: ChatSessions, caller: Caller, session: SessionId) -> ChatSession:
+    """Mark a conversation as used."""
+    return await chats.touch(session, caller.user.name)
 
 
-@described(
-    Operation("A conversation with its messages", {200: ChatHistory}, path=OF_SESSION, bearer=True)
-)
-@runs(Domain.LOOP, "awaits two queries")
-async def get_history(request: Request) -> Response:
-    asker = await require_asker(request)
-    with translated_ask_errors():
-        session, messages = await site_of(request).ask.chats.history(session_in(request), asker)
-    return json_answer(ChatHistory(session=session, messages=messages), headers=UNSEEN)
+@api("GET /chat/history/{session}", LOOP, "awaits two queries")
+async def get_history(
+    chats: ChatSessions, answers: AskAnswers, caller: Caller, session: SessionId
+) -> ChatHistory:
+    """A conversation with its messages."""
+    asker = answers.make_asker(caller.user.name)
+    found, messages = await chats.history(session, asker)
+    return ChatHistory(session=found, messages=messages)
 
 
-@described(
-    Operation(
-        "Remove the messages of a conversation", {200: ChatSession}, body=ChatClear, bearer=True
-    )
-)
-@runs(Domain.LOOP, "awaits one write")
-async def clear_history(request: Request) -> Response:
-    asker = await require_asker(request)
-    body = await read_body(request.receive)
-    with translated_errors(), translated_ask_errors():
-        wish = CLEAR.read(body)
-        cleared = await site_of(request).ask.chats.clear(wish.session_id, asker.name)
-    return json_answer(cleared, headers=UNSEEN)
-
-
-async def require_asker(request: Request) -> Asker:
-    """The caller's account. Raises Unauthorized or Forbidden."""
-    site = site_of(request)
-    bearer = await require_bearer(request, site.bearers, Scope.READ)
-    return make_asker(site, bearer.user.name)
-
-
-def session_in(request: Request) -> str:
-    return str(request.path_params["session"])
-
-
-def chat_routes(root: str) -> list[BaseRoute]:
-    """The routes of conversations below a root."""
-    one = f"{root}/chat/sessions/{{session}}"
-    return [
-        Route(f"{root}/chat/sessions", list_sessions, methods=["GET"]),
-        Route(f"{root}/chat/sessions", create_session, methods=["POST"]),
-        Route(one, change_session, methods=["PATCH"]),
-        Route(one, delete_session, methods=["DELETE"]),
-        Route(f"{one}/touch", touch_session, methods=["POST"]),
-        Route(f"{root}/chat/history/{{session}}", get_history, methods=["GET"]),
-        Route(f"{root}/chat/clear", clear_history, methods=["POST"]),
-    ]
+@api("POST /chat/clear", LOOP, "awaits one write")
+async def clear_history(chats: ChatSessions, caller: Caller, wish: ChatClear) -> ChatSession:
+    """Remove the messages of a conversation."""
+    return await chats.clear(wish.session_id, caller.user.name)

@@ -12,18 +12,14 @@ from datetime import datetime
 import msgspec
 
 from rookery.core.model.events import BY_WORKERS, Action, Event, is_by_worker
-from rookery.core.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
+from rookery.core.model.kinds import Outcome
 from rookery.core.model.plan import Side
 from rookery.core.model.run import Run
-from rookery.core.model.timecontrol import BadTimeControl, base_seconds, parse
-from rookery.core.stats.elo import estimate_elo, live_elo
-from rookery.core.stats.sprt import Style, Verdict, fixed_verdict, style
+from rookery.core.model.timecontrol import LONG_SECONDS, BadTimeControl, base_seconds, parse
+from rookery.core.protocol.kinds import wire_of
 from rookery.server.ask.passages import Document, PassageKind
 from rookery.server.engines.privacy import NO_COMMIT, without_sources
 
-LONG_SECONDS = 40.0
-"""The base time from which a test counts as long, as in the lists of runs
-(`protocol/user_queries.py`)."""
 VERY_LONG_SECONDS = 120.0
 LONGEST_TITLE = 200
 LONGEST_TEXT = 200_000
@@ -33,14 +29,6 @@ USUAL_OPTIONS = Side(tag="-", commit="").options
 
 RUN_PREFIX, ACTION_PREFIX, COMMIT_PREFIX = "run/", "action/", "commit/"
 DOC_PREFIX, UPLOAD_PREFIX = "doc/", "upload/"
-
-_OUTCOMES = {
-    Style.GREEN: "passed",
-    Style.BLUE: "passed",
-    Style.YELLOW: "positive",
-    Style.RED: "failed",
-}
-
 
 # Runs
 
@@ -55,7 +43,7 @@ def describe_run(run: Run) -> Document | None:
         return None
     if not (run.status.approved or run.tally.tasks):
         run = without_sources(run)
-    new, outcome = run.plan.sides[0], find_outcome(run)
+    new, outcome = run.plan.new, find_outcome(run)
     return Document(
         key=f"{RUN_PREFIX}{run.id}",
         kind=PassageKind.RUN,
@@ -75,19 +63,18 @@ def describe_run(run: Run) -> Document | None:
 
 
 def _paragraphs(run: Run, outcome: str) -> Iterator[str]:
-    plan, (new, *others) = run.plan, run.plan.sides
+    plan, (new, base) = run.plan, run.plan.sides
     yield plan.info
     if new.message not in plan.info:
         yield new.message
-    against = ", ".join(f"{side.engine} {side.tag}" for side in others)
-    yield f"{new.engine} {new.tag} against {against}." if against else f"{new.engine} {new.tag}."
+    yield f"{new.engine} {new.tag} against {base.engine} {base.tag}."
     yield " ".join(_conditions(run, outcome))
 
 
 def _conditions(run: Run, outcome: str) -> Iterator[str]:
     """What was tested, how it was played and the result, in words that people search for."""
     plan = run.plan
-    yield _question(run.kind)
+    yield wire_of(run.kind).question
     length = classify_time(plan.tc).upper()
     yield f"Time control {plan.tc}{f' ({length})' if length else ''}, {plan.threads} threads,"
     yield f"book {plan.book}."
@@ -106,17 +93,6 @@ _SENTENCES = {
 }
 
 
-def _question(kind: Kind) -> str:
-    if isinstance(kind, SprtTest):
-        spec = kind.spec
-        what = "simplification, no regression" if spec.elo0 + spec.elo1 < 0 else "gain"
-        return f"Test for a {what} by SPRT with bounds [{spec.elo0:g}, {spec.elo1:g}]."
-    if isinstance(kind, SpsaTuning):
-        names = ", ".join(parameter.line.name for parameter in kind.tune.parameters)
-        return f"SPSA tune of {names}."
-    return "A fixed number of games."
-
-
 def _list_options(side: Side) -> str:
     """The options worth mentioning; the size of a hash table alone is not."""
     spaced = (f"{name}={value}" for name, value in side.uci)
@@ -131,34 +107,19 @@ def _list_engines(run: Run) -> tuple[str, ...]:
 def find_outcome(run: Run) -> str:
     """The outcome: `passed`, `failed`, `positive` or `stopped`; empty for an active run and a
     complete tune."""
-    if not run.status.finished:
-        return ""
-    if run.status.failed:
-        return "stopped"
-    results = run.tally.results
-    verdict, spec = Verdict.RUNNING, None
-    if isinstance(run.kind, SprtTest):
-        verdict, spec = run.kind.state.verdict, run.kind.spec
-    elif isinstance(run.kind, Fixed) and run.decided and results.pairs:
-        verdict = fixed_verdict(estimate_elo(results.pentanomial).los)
-    found = style(verdict, wins=results.wins, losses=results.losses, spec=spec)
-    return _OUTCOMES.get(found, "" if run.decided else "stopped")
+    found = run.outcome or Outcome.OPEN
+    return str(Outcome.PASSED if found.is_pass else found)
 
 
 def format_elo(run: Run) -> str:
     """Elo with its error and number of games: `+2.31 ± 1.45 (40,000 games)`."""
     results = run.tally.results
-    if not results.pairs or isinstance(run.kind, SpsaTuning):
+    found = run.kind.estimate(results)
+    if found is None:
         return ""
-    if isinstance(run.kind, SprtTest):
-        found = live_elo(run.kind.spec, results.pentanomial, results.trinomial)
-        middle, half_width = found.elo, (found.high - found.low) / 2
-    else:
-        fixed = estimate_elo(results.pentanomial)
-        middle, half_width = fixed.elo, fixed.half_width
     # Also false for NaN, which few pairs can give.
-    known = abs(middle) < WIDEST_ELO and half_width < WIDEST_ELO
-    figures = f"{middle:+.2f} ± {half_width:.2f} " if known else ""
+    known = abs(found.elo) < WIDEST_ELO and found.half_width < WIDEST_ELO
+    figures = f"{found.elo:+.2f} ± {found.half_width:.2f} " if known else ""
     return f"{figures}({results.games:,} games)"
 
 

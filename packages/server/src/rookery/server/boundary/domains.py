@@ -115,18 +115,11 @@ def text_table(
     """The inventory as aligned text, one line per entry, with the loop time of measured entries."""
     head = ("KIND", "NAME", "DOMAIN", "MEASURED", "CALLS", "LOOP TIME", "LONGEST", "WHY")
     lines = [
-        (one.kind, one.name, one.domain.value, *_figures(measured.get(one.name)), one.why)
+        (one.kind, one.name, _place(one), *_figures(measured.get(one.name)), one.why)
         for one in entries
     ]
     shown = [index for index in range(len(head)) if measured or index not in {3, 4, 5, 6}]
-    return _aligned([[line[index] for index in shown] for line in (head, *lines)])
-
-
-def markdown_inventory(entries: Sequence[Entry]) -> str:
-    """The entries with their reasons. It has no figures, so that the generated file stays
-    stable."""
-    rows = ((one.kind, f"`{one.name}`", _place(one), one.why) for one in entries)
-    return markdown_table(("kind", "name", "domain", "why"), rows)
+    return aligned([[line[index] for index in shown] for line in (head, *lines)])
 
 
 def _place(entry: Entry) -> str:
@@ -160,7 +153,8 @@ def _micros(seconds: float) -> str:
     return f"{seconds * 1e6:.0f} µs"
 
 
-def _aligned(lines: Sequence[Sequence[str]]) -> str:
+def aligned(lines: Sequence[Sequence[str]]) -> str:
+    """Rows as text in columns."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     padded = (
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))

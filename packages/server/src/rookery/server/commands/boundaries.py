@@ -1,6 +1,7 @@
 """`rookery boundaries`: what runs on the event loop, what in threads, what as a stream."""
 
 import asyncio
+import hashlib
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,7 +19,7 @@ from rookery.server.app.routes import declared_inventory
 from rookery.server.app.site import Site
 from rookery.server.boundary.domains import (
     Entry,
-    markdown_inventory,
+    aligned,
     markdown_matrix,
     markdown_table,
     text_table,
@@ -33,68 +34,66 @@ CALLS = 20
 HEAD = """\
 # Boundaries
 
-What runs where, written by `scripts/boundaries` out of the declarations in the code; a test fails
-when it is stale. LOOP is the event loop for microseconds, LOOP CPU computes on it in bounded
-pieces, THREAD is a worker thread, STREAM a source that is read chunk by chunk. An app with an
-undeclared part does not start. Of several processes on one database, those that are not primary
-send the requests of routes marked `primary` there. `rookery boundaries --measured` shows the
-measured domain beside the declared one, and the loop time.
+LOOP is the event loop for microseconds, LOOP CPU computes on it in bounded pieces, THREAD is a
+worker thread, STREAM a source that is read chunk by chunk. An app with an undeclared part does not
+start. `rookery boundaries` prints every part with its domain and the reason, `--measured` also
+where it was seen to run and for how long, `--jobs` which servers do which jobs. This page has the
+numbers and a digest of all that; `scripts/boundaries` writes it, and a test fails when it is stale.
 
 """
 
-FISHTEST_HEAD = """\
-## fishtest's pages
+MISSION_HEAD = """\
+## fishtest's inventory
 
-Its calls of workers and programs stand above under their own addresses. Its pages are these here;
-an address of its own that is answered leads to ours or does the same.
-
-"""
-
-FISHTEST_VIEWS = {
-    "GET /tests": "GET /",
-    "GET /tests/finished": "GET /tests",
-    "GET /tests/user/{name}": "GET /tests",
-    "GET /tests/view/{id}": "GET /runs/{run_id}",
-    "GET /tests/tasks/{id}": "GET /runs/{run_id}/tasks",
-    "GET /tests/stats/{id}": "GET /runs/{run_id}/stats",
-    "GET /tests/live_elo/{id}": "GET /runs/{run_id}/elo",
-    "GET,POST /tests/run": "GET,POST /tests/new",
-    "POST /tests/approve": "POST /runs/{run_id}/{command}",
-    "POST /tests/modify": "POST /runs/{run_id}/{command}",
-    "POST /tests/stop": "POST /runs/{run_id}/{command}",
-    "POST /tests/purge": "POST /runs/{run_id}/{command}",
-    "POST /tests/delete": "POST /runs/{run_id}/{command}",
-    "GET /tests/machines": "GET /machines",
-    "GET /workers/{name}": "GET /machines/{worker}",
-    "POST /workers/{name}": "POST /machines/{worker}/block",
-    "GET /actions": "GET /log",
-    "GET /contributors": "GET /contributors",
-    "GET /contributors/monthly": "GET /contributors",
-    "GET /nns": "GET /nets",
-    "GET,POST /upload": "GET,POST /upload",
-    "GET /sprt_calc": "GET /sprt",
-    "GET /tests/view/{id}/detail": "GET /runs/{run_id}",
-    "GET /tests/live_elo_update/{id}": "GET /api/get_elo/{run_id}",
-    "GET /rate_limits": "GET /server",
-    "GET /rate_limits/server": "GET /api/rate_limit",
-    "GET /user_management/pending_count": "GET /users",
-    "GET,POST /login": "GET,POST /login",
-    "POST /logout": "POST /logout",
-    "GET,POST /signup": "GET,POST /signup",
-    "GET /user": "GET /profile",
-    "POST /user": "POST /profile/password",
-    "GET /user/{name}": "GET /users/{user}",
-    "POST /user/{name}": "POST /users/{user}/{command}",
-    "GET /user_management": "GET /users",
-}
-"""The pages here that correspond to fishtest's pages."""
-
-JOBS_HEAD = """\
-## Jobs of several servers
-
-Which processes on one database do a job: the primary alone, or any.
+Each row of the inventory of fishtest's threading model, where it runs there, and what does the same
+here.
 
 """
+
+MISSION: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("`lifespan()`, `create_app()`", "LOOP", ("fleet",)),
+    ("`AppSettings.from_env()`, one process", "LOOP", ()),
+    ("`RunDb(...)`", "THREAD", ("database", "pool", "schema")),
+    ("`gh.init(...)`", "THREAD", ("quota",)),
+    ("`update_aggregated_data()`", "THREAD", ("sums", "user statistics")),
+    ("`schedule_tasks()`, `scheduler.stop()`", "THREAD", ("fleet jobs",)),
+    ("`run_cache.flush_all()`", "THREAD", ("fleet",)),
+    ("`conn.close()`", "THREAD", ("pool",)),
+    ("`FishtestSessionMiddleware`", "LOOP", ("SessionCookie",)),
+    ("`ShutdownGuardMiddleware`, `_shutdown_rundb`", "LOOP", ("ShutdownGuard",)),
+    ("`AttachRequestStateMiddleware`", "LOOP", ("RequestState",)),
+    ("`RejectNonPrimaryWorkerApiMiddleware`", "LOOP", ("Forwarding",)),
+    ("`RedirectBlockedUiUsersMiddleware`", "LOOP, THREAD", ("BlockedUsers",)),
+    ("`HeadMethodMiddleware`", "LOOP", ("HeadRequests",)),
+    ("route wrappers, `_make_request_shim`", "LOOP, CPU", ("ShortPath",)),
+    ("`WorkerApi.request_version`", "THREAD", ("POST /api/request_version",)),
+    ("`WorkerApi.request_task`", "THREAD", ("POST /api/request_task",)),
+    ("`WorkerApi.update_task`", "THREAD", ("POST /api/update_task",)),
+    ("`WorkerApi.beat`", "THREAD", ("POST /api/beat",)),
+    ("`WorkerApi.request_spsa`", "THREAD", ("POST /api/request_spsa",)),
+    ("`WorkerApi.failed_task`", "THREAD", ("POST /api/failed_task",)),
+    ("`WorkerApi.stop_run`", "THREAD", ("POST /api/stop_run",)),
+    ("`WorkerApi.upload_pgn`", "THREAD", ("POST /api/upload_pgn",)),
+    ("`WorkerApi.worker_log`", "THREAD", ("POST /api/worker_log",)),
+    ("`UserApi.rate_limit`", "THREAD", ("GET /api/rate_limit",)),
+    ("`UserApi.active_runs`", "THREAD", ("GET /api/active_runs",)),
+    ("`UserApi.finished_runs`", "THREAD", ("GET /api/finished_runs",)),
+    ("`UserApi.actions`", "THREAD", ("POST /api/actions",)),
+    ("`UserApi.get_run`", "THREAD", ("GET /api/get_run/{run_id}",)),
+    ("`UserApi.get_task`", "THREAD", ("GET /api/get_task/{run_id}/{task_id}",)),
+    ("`UserApi.get_elo`", "THREAD", ("GET /api/get_elo/{run_id}",)),
+    ("`UserApi.calc_elo`", "THREAD", ("GET /api/calc_elo",)),
+    ("`UserApi.download_pgn`", "STREAM", ("GET /api/pgn/{name}",)),
+    ("`UserApi.download_run_pgns`", "STREAM", ("GET /api/run_pgns/{name}",)),
+    ("`UserApi.download_nn`", "THREAD", ("GET /api/nn/{name}",)),
+    ("`_dispatch_view()`, forms, CSRF", "LOOP, CPU", ("CsrfGuard",)),
+    ("29 views, their templates", "THREAD", ("GET /", "GET /runs/{run_id}")),
+    ("`_http_exception_handler`, `_request_validation_handler`", "LOOP", ("HTTPException",)),
+    ("`_unhandled_exception_handler`", "LOOP", ("Errors",)),
+    ("`render_notfound_response`, `render_forbidden_response`", "THREAD", ("HTTPException",)),
+)
+"""The rows of fishtest's threading model and of its inventory, the domain that each has there, and
+the names of the entries here that do the same. Settings are read before there is a loop."""
 
 ROUTES = {
     Audience.WORKER: "routes for workers",
@@ -105,7 +104,8 @@ ROUTES = {
 
 def boundaries(
     *,
-    markdown: Annotated[bool, option("print docs/dev/boundaries.md, without figures")] = False,
+    jobs: Annotated[bool, option("print which servers do which jobs, and why")] = False,
+    markdown: Annotated[bool, option("print docs/dev/boundaries.md: numbers and a digest")] = False,
     measured: Annotated[
         bool,
         option(
@@ -118,6 +118,8 @@ def boundaries(
     entries = declared_inventory()
     if markdown:
         print(page(entries), end="")
+    elif jobs:
+        print(jobs_table(), end="")
     else:
         times = asyncio.run(measure_here()) if measured else {}
         print(text_table(entries, times), end="")
@@ -134,41 +136,29 @@ async def measure_here() -> Mapping[str, LoopTime]:
 def page(entries: tuple[Entry, ...]) -> str:
     """docs/dev/boundaries.md."""
     matrix = markdown_matrix(grouped(entries))
-    inventory = markdown_inventory(entries)
-    views = f"{FISHTEST_HEAD}{markdown_views(entries)}"
-    return f"{HEAD}{matrix}\n## Inventory\n\n{inventory}\n{JOBS_HEAD}{markdown_jobs()}\n{views}"
+    head = ("fishtest", "runs in", "here", "runs in")
+    missions = markdown_table(head, rows_of_fishtest(entries))
+    return f"{HEAD}{matrix}\nDigest: `{digest(entries)}`\n\n{MISSION_HEAD}{missions}"
 
 
-def markdown_jobs() -> str:
-    """A table of which processes run which jobs."""
-    rows = ((job.name, job.where.value, job.why) for job in JOBS)
-    return markdown_table(("job", "done by", "why"), rows)
+def rows_of_fishtest(entries: tuple[Entry, ...]) -> Iterator[tuple[str, str, str, str]]:
+    """The rows of fishtest's inventory with ours. Raises KeyError if one of ours does not exist."""
+    named = {one.name: one for one in entries}
+    for theirs, domain, names in MISSION:
+        ours = [named[name] for name in names]
+        here = ", ".join(f"{one.kind} `{one.name}`" for one in ours)
+        yield theirs, domain, here, ", ".join(dict.fromkeys(one.domain.value for one in ours))
 
 
-def markdown_views(entries: tuple[Entry, ...]) -> str:
-    """A table of the pages that correspond to fishtest's. Raises an error if one of them does not
-    exist."""
-    named = {one.name: one for one in entries if one.kind == "route"}
-    known = {(method, shape) for name in named for method, shape in shapes_of(name)}
-    rows = (
-        (
-            f"`{view}`",
-            f"`{here}`",
-            named[here].domain.value,
-            "yes" if known.issuperset(shapes_of(view)) else "no",
-        )
-        for view, here in FISHTEST_VIEWS.items()
-    )
-    return markdown_table(("fishtest", "here", "domain", "its address is answered"), rows)
+def digest(entries: tuple[Entry, ...]) -> str:
+    """Changes with any declaration: a name, a domain, a reason, or who does a job."""
+    return hashlib.sha256((text_table(entries) + jobs_table()).encode()).hexdigest()[:16]
 
 
-def shapes_of(name: str) -> Iterator[tuple[str, str]]:
-    """Each method of a route with its path, with the names of path parameters replaced."""
-    methods, _, path = name.rpartition(" ")
-    parts = ("{}" if part.startswith("{") else part for part in path.split("/"))
-    shape = "/".join(parts)
-    for method in methods.split(","):
-        yield method, shape
+def jobs_table() -> str:
+    """Which servers on one database do which jobs: the primary alone, or any."""
+    rows = [(job.name, job.where.value, job.why) for job in JOBS]
+    return aligned([("JOB", "DONE BY", "WHY"), *rows])
 
 
 def grouped(entries: tuple[Entry, ...]) -> dict[str, list[Entry]]:

@@ -54,19 +54,16 @@ def setting(name: str) -> Parameter:
     """The flag for a setting. Its help also names the environment variable."""
     default = getattr(_DEFAULTS, name)
     purpose = SETTINGS[name].purpose
+    if SETTINGS[name].switch:
+        purpose = purpose.removeprefix("1: ")
+        return option(f"{purpose} [{variable_name(name)}]", name=flag_name(name))
     if isinstance(default, bool):
         metavar, told = "0|1", str(int(default))
     else:
-        metavar = "CORES" if name == "cores_per_user" else name.rpartition("_")[2].upper()
+        metavar = name.rpartition("_")[2].upper()
         told = str(default or "")
     shown = f" (default: {told})" if told and default != () else ""
     return option(f"{purpose}{shown} [{variable_name(name)}]", metavar, name=flag_name(name))
-
-
-def switch(name: str) -> Parameter:
-    """The flag for a setting that the command line can only turn on."""
-    purpose = SETTINGS[name].purpose.removeprefix("1: ")
-    return option(f"{purpose} [{variable_name(name)}]", name=flag_name(name))
 
 
 @Parameter(name="*", group=SETTINGS_GROUP)
@@ -79,8 +76,9 @@ class DatabaseSettings:
 
     def read(self) -> Settings:
         """The settings of this process, with the given flags."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        return read_settings({name: _as_text(value) for name, value in given.items()})
+        return read_settings(
+            {each.name: _as_text(getattr(self, each.name)) for each in fields(self)}
+        )
 
 
 def _as_text(value: str | bool | None) -> str | None:

@@ -26,7 +26,7 @@ from rookery.server.commands.check_results import (
     warned,
     well,
 )
-from rookery.server.servers.probes import Caller, Ready
+from rookery.server.servers.probes import Ready, SeenCaller
 
 SECONDS = 10.0
 FEW_DAYS, LAST_DAYS = timedelta(days=21), timedelta(days=3)
@@ -161,7 +161,7 @@ def check_caller(client: HttpClient, address: str, place: SplitResult) -> Iterat
         yield warned("proxy", "this server has no /callerz", "it is an older version")
         return
     try:
-        seen = msgspec.json.decode(answer.body, type=Caller)
+        seen = msgspec.json.decode(answer.body, type=SeenCaller)
     except msgspec.MsgspecError:
         found = f"/callerz answers {answer.status} without JSON"
         yield failed("proxy", found, "the proxy must pass on all paths")
@@ -170,7 +170,7 @@ def check_caller(client: HttpClient, address: str, place: SplitResult) -> Iterat
     yield judge_clock("clock", "the server's clock", seen.time, before, after)
 
 
-def judge_caller(seen: Caller, place: SplitResult, local: str) -> Iterator[CheckResult]:
+def judge_caller(seen: SeenCaller, place: SplitResult, local: str) -> Iterator[CheckResult]:
     """Compare what the server received with what was sent from the address `local`."""
     if seen.scheme != place.scheme:
         found = f"the server thinks that it was called by {seen.scheme}"

@@ -1,43 +1,40 @@
 """`rookery serve`: the flags of a server, and its start."""
 
-from dataclasses import dataclass, replace
-from typing import Annotated
+from dataclasses import make_dataclass, replace
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from rookery.core.command import as_words, option
 from rookery.core.service import tell_service_manager
-from rookery.server.commands.db import SETTINGS_GROUP, DatabaseSettings, setting, switch
+from rookery.server.commands.db import SETTINGS_GROUP, DatabaseSettings, setting
 from rookery.server.commands.systemd import server_unit
 from rookery.server.db.access import refuse_busy_folder
 from rookery.server.files.places import shared_folders
+from rookery.server.settings import SETTINGS
 
-
-@Parameter(name="*", group=SETTINGS_GROUP)
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServeSettings(DatabaseSettings):
-    """The settings that the command line of a server accepts."""
-
-    host: Annotated[str | None, setting("host")] = None
-    port: Annotated[str | None, setting("port")] = None
-    http: Annotated[str | None, setting("http")] = None
-    base_url: Annotated[str | None, setting("base_url")] = None
-    allowed_hosts: Annotated[str | None, setting("allowed_hosts")] = None
-    trusted_proxies: Annotated[str | None, setting("trusted_proxies")] = None
-    threadpool_tokens: Annotated[str | None, setting("threadpool_tokens")] = None
-    task_semaphore_size: Annotated[str | None, setting("task_semaphore_size")] = None
-    cross_approval: Annotated[str | None, setting("cross_approval")] = None
-    stop_run_cpu_hours: Annotated[str | None, setting("stop_run_cpu_hours")] = None
-    complaint_cpu_hours: Annotated[str | None, setting("complaint_cpu_hours")] = None
-    complaint_days: Annotated[str | None, setting("complaint_days")] = None
-    limit_per_address: Annotated[str | None, setting("limit_per_address")] = None
-    cores_per_user: Annotated[str | None, setting("cores_per_user")] = None
-    mind_github_quota: Annotated[str | None, setting("mind_github_quota")] = None
-    nets_url: Annotated[str | None, setting("nets_url")] = None
-    log_format: Annotated[str | None, setting("log_format")] = None
-    log_level: Annotated[str | None, setting("log_level")] = None
-    access_log: Annotated[bool, switch("access_log")] = False
-    detect_blocking: Annotated[bool, switch("detect_blocking")] = False
+# The settings that the command line of a server accepts: those declared with a flag.
+if TYPE_CHECKING:
+    ServeSettings = DatabaseSettings
+else:
+    ServeSettings = make_dataclass(
+        "ServeSettings",
+        [
+            (
+                name,
+                Annotated[bool if declared.switch else str | None, setting(name)],
+                False if declared.switch else None,
+            )
+            for name, declared in SETTINGS.items()
+            if declared.flag and name not in DatabaseSettings.__dataclass_fields__
+        ],
+        bases=(DatabaseSettings,),
+        frozen=True,
+        slots=True,
+        kw_only=True,
+        namespace={"__module__": __name__},
+    )
+    Parameter(name="*", group=SETTINGS_GROUP)(ServeSettings)
 
 
 NOTHING_SET = ServeSettings()

@@ -33,7 +33,7 @@ from rookery.server.commands.serve import NOTHING_SET, ServeSettings
 from rookery.server.db.access import refuse_busy_folder
 from rookery.server.db.embedded.folder import make_folder
 from rookery.server.http.server import DEFAULT_STOP_TIMES
-from rookery.server.people.bearers import Bearer
+from rookery.server.people.bearers import Caller
 from rookery.server.people.passwords import Passwords
 from rookery.server.people.users import APPROVERS, ORDINARY, Scope, User, is_approver
 from rookery.server.runs.submissions import prepare_run
@@ -397,7 +397,7 @@ async def begin_demo(site: Site) -> str:
     """Submit the first test, approved, and return its id."""
     owner = await site.users.by_name(ADMINISTRATOR)
     assert owner is not None, "it was just made"
-    bearer = Bearer(owner, ORDINARY)
-    made = await prepare_run(site, msgspec.json.encode(SUBMISSION), bearer)
+    caller = Caller(owner, ORDINARY)
+    made = await prepare_run(site, msgspec.json.encode(SUBMISSION), caller)
     await site.fleet.commands.submit(made.run, approver=owner.name)
     return made.run.id

@@ -16,6 +16,7 @@ from rookery.core.command import (
     single,
 )
 from rookery.core.model.events import SYSTEM
+from rookery.core.model.machine import MACHINE_LIMIT
 from rookery.core.model.run import RunFault
 from rookery.core.protocol.codec import WireFault
 from rookery.core.protocol.people import UserChange
@@ -23,7 +24,7 @@ from rookery.server.commands.db import THE_DATABASE, DatabaseSettings, open_data
 from rookery.server.engines.grants import GrantedRepositories, GrantRows
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.files.store import MB, load_usage
-from rookery.server.people.accounts import MACHINE_LIMIT, NewUser
+from rookery.server.people.accounts import NewUser
 from rookery.server.people.users import Audit, User, Users, is_approver
 from rookery.server.teams.teams import TeamRows, Teams
 

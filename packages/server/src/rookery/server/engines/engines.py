@@ -21,6 +21,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rookery.core.clock import Clock
+from rookery.core.errors import NotAllowed, NotThere
 from rookery.core.model.engine import BUILT_IN, STOCKFISH, Catalogue, EngineRecord, catalogue_of
 from rookery.core.model.events import Action, Event, about_engine
 from rookery.core.model.plan import Side, demands_of
@@ -68,7 +69,7 @@ SHOWN = tuple(name for name in EngineRecord.__struct_fields__ if name != "team")
 """The fields of a record whose names everybody may read in the log."""
 
 
-class UnknownEngine(RunFault):
+class UnknownEngine(NotThere, RunFault):
     """there is no engine {name}"""
 
 
@@ -76,7 +77,7 @@ class NoVersions(UnknownEngine):
     """{name} is built in, and its record has not been changed"""
 
 
-class NotOfTeam(RunFault):
+class NotOfTeam(NotAllowed, RunFault):
     """only a member of the engine's team may do this, or an approver if nothing is private"""
 
 
@@ -92,7 +93,7 @@ class BuiltIn(RunFault):
     """{name} is built in; an approver may replace its record with `replace=true`"""
 
 
-class UnknownVersion(RunFault):
+class UnknownVersion(NotThere, RunFault):
     """engine {name} has no version {version}"""
 
 

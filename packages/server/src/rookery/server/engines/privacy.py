@@ -23,6 +23,15 @@ def name_of(reader: Actor | None) -> str | None:
     return None if reader is None else reader.name
 
 
+def owns_machine(reader: Actor | None, short_name: str) -> bool:
+    return reader is not None and short_name.startswith(f"{reader.name}-")
+
+
+def may_see_machine_details(reader: Actor | None, short_name: str) -> bool:
+    """Whether the reader may see a machine's private details: its owner and approvers may."""
+    return owns_machine(reader, short_name) or (reader is not None and reader.approver)
+
+
 def without_sources(run: Run) -> Run:
     """The run without the commits of its sides and their messages. Its info is left out, too, where
     it repeats such a message."""

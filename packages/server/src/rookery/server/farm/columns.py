@@ -6,14 +6,12 @@ replaced.
 """
 
 from collections.abc import Mapping
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from rookery.core.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
-from rookery.core.stats.sprt import Sprt, SprtState
-from rookery.core.stats.spsa import Issued, ParameterSample, Tune
-from rookery.core.stats.spsa_parameters import GainSchedule, Parameter
+from rookery.core.model.kinds import KINDS
+from rookery.core.model.task import Ticket
 from rookery.server.db.pool import clean
 from rookery.server.db.target import Problem
 
@@ -54,23 +52,12 @@ def _cleaned(value: object) -> object:
     return value
 
 
-# How each kind of run is stored: its fixed rules, its present state, and its history (the trail).
-#
-# A new kind defines its parts here and needs no new columns. The rules are written once, the state
-# with every result, and the trail is only appended to.
+# How a kind of run is stored: its fixed rules are written once, its present state with every
+# result, and its history (the trail) is only added to. The kinds say which types these have.
 
 
 class UnknownKind(Problem):
     """A run is of the kind {kind}, which this version of Rookery does not know."""
-
-
-class Parts(NamedTuple):
-    """A kind of run split into the values of its columns."""
-
-    name: str
-    rules: object = ()
-    progress: object = ()
-    trail: tuple[object, ...] = ()
 
 
 class PartColumns(NamedTuple):
@@ -81,15 +68,8 @@ class PartColumns(NamedTuple):
     entry: Json[Any]
 
 
-_NOTHING: Json[Any] = Json(tuple[()])
 _COLUMNS: Mapping[str, PartColumns] = {
-    "fixed": PartColumns(_NOTHING, _NOTHING, _NOTHING),
-    "sprt": PartColumns(Json(Sprt), Json(SprtState), _NOTHING),
-    "spsa": PartColumns(
-        Json(tuple[GainSchedule, tuple[Parameter, ...]]),
-        Json(tuple[tuple[float, ...], int]),
-        Json(tuple[ParameterSample, ...]),
-    ),
+    name: PartColumns(*map(Json, kind.stored)) for name, kind in KINDS.items()
 }
 
 
@@ -99,37 +79,13 @@ def part_columns(name: str) -> PartColumns:
     return _COLUMNS[name]
 
 
-def split_kind(kind: Kind) -> Parts:
-    match kind:
-        case SprtTest():
-            return Parts(kind.name, kind.spec, kind.state)
-        case SpsaTuning(tune):
-            rules, progress = (tune.schedule, tune.parameters), (tune.thetas, tune.iteration)
-            return Parts(kind.name, rules, progress, tune.history)
-        case Fixed():
-            return Parts(kind.name)
-    raise UnknownKind(kind=kind.name)
+_TICKET: Json[Ticket] = Json(Ticket)
 
 
-def join_kind(name: str, rules: Any, progress: Any, trail: tuple[Any, ...] = ()) -> Kind:
-    match name:
-        case "sprt":
-            return SprtTest(rules, progress)
-        case "spsa":
-            (schedule, parameters), (thetas, iteration) = rules, progress
-            return SpsaTuning(Tune(schedule, parameters, thetas, iteration, trail))
-        case "fixed":
-            return Fixed()
-    raise UnknownKind(kind=name)
-
-
-_TICKET: Json[tuple[Issued, ...]] = Json(tuple[Issued, ...])
-
-
-def ticket_text(ticket: object | None) -> str | None:
+def ticket_text(ticket: Ticket | None) -> str | None:
     """The stored form of the parameter values that a task was given; only tunes give any."""
-    return None if ticket is None else _TICKET.text(cast("tuple[Issued, ...]", ticket))
+    return None if ticket is None else _TICKET.text(ticket)
 
 
-def ticket_of(text: str | None) -> tuple[Issued, ...] | None:
+def ticket_of(text: str | None) -> Ticket | None:
     return None if text is None else _TICKET.value(text)

@@ -4,20 +4,26 @@ An answer leaves when everything that it depends on is committed; only a sign of
 task waits for nothing. People's commands are in `commands` and `purges`, reads in `views`.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-
-from msgspec.structs import asdict
-from msgspec.structs import replace as with_fields
+from typing import TypeVar
 
 from rookery.core.clock import Chance, Clock, SystemChance
 from rookery.core.model.events import Action, about_task, about_worker
-from rookery.core.model.kinds import Report, SpsaTuning, ticket_of
+from rookery.core.model.kinds import Report, ticket_of
 from rookery.core.model.machine import Machine
 from rookery.core.model.run import Run, RunFault
-from rookery.core.model.task import PlayedBatch, Provenance, TaskKey
-from rookery.core.stats.spsa import Perturbation, PerturbationDraw, Tune, packed_size
+from rookery.core.model.task import TaskKey
+from rookery.core.stats.spsa import (
+    Perturbation,
+    PerturbationDraw,
+    Tune,
+    packed_size,
+    perturb,
+    perturb_final,
+)
 from rookery.server.caches import ExpiringCache
 from rookery.server.farm.commands import RunCommands
 from rookery.server.farm.primary import KeyedLocks, Primary, always
@@ -37,7 +43,7 @@ from rookery.server.farm.rules.answers import (
 )
 from rookery.server.farm.rules.eligibility import STANDARD_POLICY, Policy
 from rookery.server.farm.rules.reception import answer_after_end
-from rookery.server.farm.terms import Act, PrimaryTerm, Store
+from rookery.server.farm.terms import PrimaryTerm, Store
 from rookery.server.farm.views import FleetActivity, FleetViews, UnknownRun, UnknownTask
 from rookery.server.logs import Log
 
@@ -46,6 +52,9 @@ class NoTune(RunFault):
     """the run tunes no parameters"""
 
 
+A = TypeVar("A")
+Pending = tuple[A, asyncio.Future[bool] | None]
+"""An answer, and the commit to wait for before it is sent; None if it may be sent at once."""
 MOST_RUNS_REMEMBERED = 10_000
 RUN_SECONDS = 60.0
 
@@ -90,7 +99,11 @@ class Fleet:
     async def request_task(self, machine: Machine, *, limit: int) -> Grant | NoTask | Refusal:
         """Gives the machine a task, if there is one; its user may hold at most `limit` at a
         time."""
-        return await self.primary.answer(task_request_act(machine, limit))
+        return await self.primary.answer(lambda term, now: term.request_task(now, machine, limit))
+
+    def request_at_once(self, machine: Machine, limit: int) -> Pending[Grant | NoTask | Refusal]:
+        """As `request_task`, without awaiting anything."""
+        return self.primary.decide(PrimaryTerm.request_task, machine, limit)
 
     async def beat(self, call: HeldTask) -> TaskVerdict:
         """Notes a sign of life and answers whether the task is still active."""
@@ -114,16 +127,20 @@ class Fleet:
         working.last_seen.note(key, self.primary.clock.now())
         return True
 
-    async def update_task(
-        self, call: HeldTask, report: Report, provenance: Provenance | None = None
-    ) -> TaskVerdict:
-        """Takes the task's results so far, with the provenance of the latest batch."""
+    async def update_task(self, call: HeldTask, report: Report) -> TaskVerdict:
+        """Takes the task's results so far."""
         await self._check_exists(call)
-        act = task_update_act(call, report, provenance, self.activity)
-        verdict = await self.primary.answer(act)
+        verdict = await self.primary.answer(
+            lambda term, now: term.update_task(now, call, report, self._find_nps)
+        )
         if verdict is not OVER:
             return verdict
         return answer_after_end(await self.views.task(call.run, call.task), call, report)
+
+    def update_at_once(self, call: HeldTask, report: Report) -> Pending[TaskVerdict]:
+        """As `update_task` for an active task, without awaiting anything; for any other, it changes
+        nothing and answers OVER."""
+        return self.primary.decide(PrimaryTerm.update_task, call, report, self._find_nps)
 
     async def request_spsa(self, call: HeldTask, *, slots: int = 0) -> DrawnValues | TaskVerdict:
         """Gives values for the next batch of a tune: one final set per slot if slots are asked
@@ -171,6 +188,10 @@ class Fleet:
 
         await self.primary.answer(noted)
 
+    def _find_nps(self, run_id: str) -> float:
+        """The speed of a run as the last minute's job measured it."""
+        return self.activity.speed(run_id).nps
+
     async def _check_exists(self, call: HeldTask) -> None:
         """Raises UnknownRun, or UnknownTask for a number that the run never gave out; the number of
         tasks is remembered for runs that have left memory."""
@@ -200,61 +221,21 @@ class Fleet:
         run = term.working.runs().get(call.run)
         if run is None:
             return Decision(OVER)
-        if not isinstance(run.kind, SpsaTuning):
+        if run.kind.tune is None:
             raise NoTune
-        drawn = self._draw(run, run.kind, call.machine, slots)
+        drawn = self._draw(run, run.kind.tune, call.machine, slots)
         outcome = term.reception.issue(call, ticket_of(drawn.perturbations), now)
         answer = drawn if outcome.answer.alive else outcome.answer
         return Decision(answer, outcome.changes)
 
-    def _draw(self, run: Run, kind: SpsaTuning, machine: Machine, slots: int) -> DrawnValues:
-        count = len(kind.tune.parameters)
+    def _draw(self, run: Run, tune: Tune, machine: Machine, slots: int) -> DrawnValues:
+        count = len(tune.parameters)
         size = packed_size(count)
         if not slots:
-            return DrawnValues(kind.tune, (kind.perturbed(self._chance.flips(size)),), final=False)
+            return DrawnValues(tune, (perturb(tune, self._chance.flips(size)),), final=False)
         most = max(1, run.demands.slots(machine.cores))
         draws = [
             PerturbationDraw(self._chance.flips(size), self._chance.numbers(count))
             for _ in range(min(slots, most))
         ]
-        return DrawnValues(kind.tune, kind.draw_final_perturbations(draws), final=True)
-
-
-def task_request_act(machine: Machine, limit: int) -> Act[Grant | NoTask | Refusal]:
-    return lambda term, now: term.scheduler.request(machine, now, limit=limit)
-
-
-def task_update_act(
-    call: HeldTask, report: Report, provenance: Provenance | None, activity: FleetActivity
-) -> Act[TaskVerdict]:
-    """The act of an update. If a chart point is due, it gets the speed that the last minute's job
-    measured."""
-    nps = activity.speed(call.run).nps
-    return lambda term, now: _update_task(term, call, report, provenance, nps, now)
-
-
-def _update_task(
-    term: PrimaryTerm,
-    call: HeldTask,
-    report: Report,
-    provenance: Provenance | None,
-    nps: float,
-    now: datetime,
-) -> Decision[TaskVerdict]:
-    before = term.working.task((call.run, call.task))
-    done = term.reception.update(call, report, now)
-    changes = done.changes
-    if before is None or not changes.runs:
-        return done
-    origins: tuple[PlayedBatch, ...] = ()
-    played = report.results.games - before.results.games
-    if provenance and played > 0 and not done.answer.error and not changes.bad:
-        origins = (_batch(call, now, played, provenance),)
-    samples = term.sampling.take_due_points(changes.runs[-1], now, nps)
-    if not origins and not samples:
-        return done
-    return Decision(done.answer, with_fields(changes, samples=samples, provenance=origins))
-
-
-def _batch(call: HeldTask, now: datetime, games: int, how: Provenance) -> PlayedBatch:
-    return PlayedBatch(run=call.run, task=call.task, at=now, games=games, **asdict(how))
+        return DrawnValues(tune, perturb_final(tune, draws), final=True)

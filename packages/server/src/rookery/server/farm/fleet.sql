@@ -1,125 +1,30 @@
 -- name: runs_put
 -- Adds or replaces runs that are new, or whose fixed part may have changed. A part of a round, like
--- all queries that read `pass`.
-INSERT INTO runs (
-    id, created, owner, engines, tc_base, plan, demands, kind, rules, reference_nps,
-    rescheduled_from, updated, sequence, progress, approver, finished, failed, deleted,
-    failures, flag, sole, workers, cores, committed, total, tasks, wins, losses, draws, crashes,
-    time_losses, p0, p1, p2, p3, p4, closed_below, newcomers
-) SELECT
-    id, created, owner, engines::text[], tc_base, plan::jsonb, demands::jsonb, kind,
-    rules::jsonb, reference_nps, rescheduled_from, updated, sequence, progress::jsonb, approver,
-    finished, failed, deleted, failures, flag, sole, workers, cores, committed, total, tasks, wins,
-    losses, draws, crashes, time_losses, p0, p1, p2, p3, p4, closed_below, newcomers
-FROM pass, unnest(
-    $1::text::text[], $2::text::timestamptz[], $3::text::text[], $4::text::text[],
-    $5::text::float8[], $6::text::text[], $7::text::text[], $8::text::text[], $9::text::text[],
-    $10::text::float8[], $11::text::text[], $12::text::timestamptz[], $13::text::bigint[],
-    $14::text::text[], $15::text::text[], $16::text::boolean[], $17::text::boolean[],
-    $18::text::boolean[], $19::text::integer[], $20::text::text[], $21::text::text[],
-    $22::text::integer[], $23::text::integer[], $24::text::bigint[], $25::text::bigint[],
-    $26::text::integer[], $27::text::bigint[], $28::text::bigint[], $29::text::bigint[],
-    $30::text::bigint[], $31::text::bigint[], $32::text::bigint[], $33::text::bigint[],
-    $34::text::bigint[], $35::text::bigint[], $36::text::bigint[], $37::text::integer[],
-    $38::text::boolean[]
-) AS r (
-    id, created, owner, engines, tc_base, plan, demands, kind, rules, reference_nps,
-    rescheduled_from, updated, sequence, progress, approver, finished, failed, deleted,
-    failures, flag, sole, workers, cores, committed, total, tasks, wins, losses, draws, crashes,
-    time_losses, p0, p1, p2, p3, p4, closed_below, newcomers
-)
-ON CONFLICT (id) DO UPDATE SET
-    owner = excluded.owner, engines = excluded.engines, tc_base = excluded.tc_base,
-    plan = excluded.plan, demands = excluded.demands, kind = excluded.kind,
-    rules = excluded.rules, reference_nps = excluded.reference_nps,
-    rescheduled_from = excluded.rescheduled_from, updated = excluded.updated,
-    sequence = excluded.sequence, progress = excluded.progress, approver = excluded.approver,
-    finished = excluded.finished, failed = excluded.failed, deleted = excluded.deleted,
-    failures = excluded.failures, flag = excluded.flag, sole = excluded.sole,
-    workers = excluded.workers,
-    cores = excluded.cores, committed = excluded.committed, total = excluded.total,
-    tasks = excluded.tasks, wins = excluded.wins, losses = excluded.losses,
-    draws = excluded.draws, crashes = excluded.crashes, time_losses = excluded.time_losses,
-    p0 = excluded.p0, p1 = excluded.p1, p2 = excluded.p2, p3 = excluded.p3, p4 = excluded.p4,
-    closed_below = greatest(runs.closed_below, excluded.closed_below),
-    newcomers = excluded.newcomers;
+-- all queries that read `pass`. Its columns are declared in row_types.py.
+INSERT INTO runs (/* names */) SELECT /* values */
+FROM pass, unnest(/* arrays */) AS r (/* names */)
+ON CONFLICT (id) DO UPDATE SET /* replaced */;
 
 -- name: runs_move
 -- Updates runs whose fixed part is stored already.
-UPDATE runs SET
-    updated = m.updated, sequence = m.sequence, progress = m.progress::jsonb,
-    approver = m.approver, finished = m.finished, failed = m.failed, deleted = m.deleted,
-    failures = m.failures, flag = m.flag, sole = m.sole, workers = m.workers, cores = m.cores,
-    committed = m.committed, total = m.total, tasks = m.tasks, wins = m.wins, losses = m.losses,
-    draws = m.draws, crashes = m.crashes, time_losses = m.time_losses, p0 = m.p0, p1 = m.p1,
-    p2 = m.p2, p3 = m.p3, p4 = m.p4, closed_below = greatest(runs.closed_below, m.closed_below),
-    newcomers = m.newcomers
+UPDATE runs SET /* moved */
 FROM pass, jsonb_array_elements($1::text::jsonb) AS r
-CROSS JOIN LATERAL (
-    SELECT
-        (r ->> 0) AS id, (r ->> 1)::timestamptz AS updated, (r ->> 2)::bigint AS sequence,
-        (r ->> 3) AS progress, (r ->> 4) AS approver, (r ->> 5)::boolean AS finished,
-        (r ->> 6)::boolean AS failed, (r ->> 7)::boolean AS deleted,
-        (r ->> 8)::integer AS failures, (r ->> 9) AS flag, (r ->> 10) AS sole,
-        (r ->> 11)::integer AS workers, (r ->> 12)::integer AS cores,
-        (r ->> 13)::bigint AS committed, (r ->> 14)::bigint AS total, (r ->> 15)::integer AS tasks,
-        (r ->> 16)::bigint AS wins, (r ->> 17)::bigint AS losses, (r ->> 18)::bigint AS draws,
-        (r ->> 19)::bigint AS crashes, (r ->> 20)::bigint AS time_losses, (r ->> 21)::bigint AS p0,
-        (r ->> 22)::bigint AS p1, (r ->> 23)::bigint AS p2, (r ->> 24)::bigint AS p3,
-        (r ->> 25)::bigint AS p4, (r ->> 26)::integer AS closed_below,
-        (r ->> 27)::boolean AS newcomers
-    OFFSET 0
-) AS m
+CROSS JOIN LATERAL (SELECT /* entries */ OFFSET 0) AS m
 WHERE runs.id = m.id
 RETURNING 1;
 
 -- name: tasks_put
 -- Adds or replaces tasks that are new, or whose machine describes itself anew.
-INSERT INTO tasks (
-    run, id, start, games, machine, created, reported, wins, losses, draws, crashes,
-    time_losses, p0, p1, p2, p3, p4, ticket, active, bad, too_fast
-)
-SELECT
-    run, id, start, games, machine::jsonb, created, reported, wins, losses, draws, crashes,
-    time_losses, p0, p1, p2, p3, p4, ticket::jsonb, active, bad, too_fast
+INSERT INTO tasks (/* names */) SELECT /* values */
 FROM pass, jsonb_array_elements($1::text::jsonb) AS r
-CROSS JOIN LATERAL (
-    SELECT
-        (r ->> 0) AS run, (r ->> 1)::integer AS id, (r ->> 2)::bigint AS start,
-        (r ->> 3)::integer AS games, (r ->> 4) AS machine, (r ->> 5)::timestamptz AS created,
-        (r ->> 6)::timestamptz AS reported, (r ->> 7)::integer AS wins,
-        (r ->> 8)::integer AS losses, (r ->> 9)::integer AS draws, (r ->> 10)::integer AS crashes,
-        (r ->> 11)::integer AS time_losses, (r ->> 12)::integer AS p0, (r ->> 13)::integer AS p1,
-        (r ->> 14)::integer AS p2, (r ->> 15)::integer AS p3, (r ->> 16)::integer AS p4,
-        (r ->> 17) AS ticket, (r ->> 18)::boolean AS active, (r ->> 19)::boolean AS bad,
-        (r ->> 20)::boolean AS too_fast
-    OFFSET 0
-) AS t
-ON CONFLICT (run, id) DO UPDATE SET
-    machine = excluded.machine, reported = excluded.reported, wins = excluded.wins,
-    losses = excluded.losses, draws = excluded.draws, crashes = excluded.crashes,
-    time_losses = excluded.time_losses, p0 = excluded.p0, p1 = excluded.p1, p2 = excluded.p2,
-    p3 = excluded.p3, p4 = excluded.p4, ticket = excluded.ticket, active = excluded.active,
-    bad = excluded.bad, too_fast = excluded.too_fast;
+CROSS JOIN LATERAL (SELECT /* entries */ OFFSET 0) AS t
+ON CONFLICT (run, id) DO UPDATE SET /* replaced */;
 
 -- name: tasks_move
 -- Updates tasks whose fixed part is stored already.
-UPDATE tasks SET
-    reported = m.reported, wins = m.wins, losses = m.losses, draws = m.draws,
-    crashes = m.crashes, time_losses = m.time_losses, p0 = m.p0, p1 = m.p1, p2 = m.p2,
-    p3 = m.p3, p4 = m.p4, ticket = m.ticket::jsonb, active = m.active, bad = m.bad,
-    too_fast = m.too_fast
+UPDATE tasks SET /* moved */
 FROM pass, jsonb_array_elements($1::text::jsonb) AS r
-CROSS JOIN LATERAL (
-    SELECT
-        (r ->> 0) AS run, (r ->> 1)::integer AS id, (r ->> 2)::timestamptz AS reported,
-        (r ->> 3)::integer AS wins, (r ->> 4)::integer AS losses, (r ->> 5)::integer AS draws,
-        (r ->> 6)::integer AS crashes, (r ->> 7)::integer AS time_losses, (r ->> 8)::integer AS p0,
-        (r ->> 9)::integer AS p1, (r ->> 10)::integer AS p2, (r ->> 11)::integer AS p3,
-        (r ->> 12)::integer AS p4, (r ->> 13) AS ticket, (r ->> 14)::boolean AS active,
-        (r ->> 15)::boolean AS bad, (r ->> 16)::boolean AS too_fast
-    OFFSET 0
-) AS m
+CROSS JOIN LATERAL (SELECT /* entries */ OFFSET 0) AS m
 WHERE tasks.run = m.run AND tasks.id = m.id
 RETURNING 1;
 

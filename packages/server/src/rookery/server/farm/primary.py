@@ -17,18 +17,20 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from datetime import datetime
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
 from rookery.core.clock import Clock
+from rookery.core.errors import StateAway
 from rookery.core.model.run import Run, RunFault
 from rookery.server.db.lease import LeaseHeld
 from rookery.server.farm.command_keys import KeyReused, clear_key, current_key
 from rookery.server.farm.commits import CommitStats, QueueFull, StateLost
 from rookery.server.farm.read_values import Snapshot
-from rookery.server.farm.rules.answers import Changes, DoneCommand
+from rookery.server.farm.rules.answers import Changes, Decision, DoneCommand
 from rookery.server.farm.rules.eligibility import STANDARD_POLICY, Policy
 from rookery.server.farm.rules.observations import LogBound
 from rookery.server.farm.rules.purge import Purging
@@ -37,11 +39,12 @@ from rookery.server.farm.terms import Act, Opened, PrimaryTerm, StartPurge, Stor
 from rookery.server.logs import Log
 
 
-class Rebuilding(Exception):
+class Rebuilding(StateAway):
     """The fleet is being read from the database; nothing can be told until that is done."""
 
 
 A = TypeVar("A")
+P = ParamSpec("P")
 FindStanding = Callable[[Sequence[str]], Awaitable[AbstractSet[str]]]
 """Finds those of some users whose accounts are old enough, and whose machines have contributed
 enough, that a verdict may rest on their games."""
@@ -253,17 +256,24 @@ class Primary:
             term.note_done(done)
         return term
 
-    def decide(self, act: Act[A]) -> tuple[A, asyncio.Future[bool] | None]:
+    def decide(
+        self,
+        act: Callable[Concatenate[PrimaryTerm, datetime, P], Decision[A]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> tuple[A, asyncio.Future[bool] | None]:
         """Carries out an act in memory and puts its changes. The answer may leave once the future
         gives true, or at once if it is None; a RunFault may leave once the term is committed."""
-        term = self.term()
+        term = self._term
+        if term is None or not self._is_held():
+            raise Rebuilding
         try:
             term.check_capacity()
         except StateLost:
             self._lose(term)
             raise
         try:
-            done = act(term, self.clock.now())
+            done = act(term, self.clock.now(), *args, **kwargs)
         except RunFault:
             raise
         except BaseException:
@@ -352,7 +362,7 @@ class Primary:
         primary."""
         pause, primary = FIRST_PAUSE_SECONDS, ""
         while True:
-            while self.clock.seconds() < self._held_back_until:  # noqa: ASYNC110 - time ends it, too
+            while self.clock.seconds() < self._held_back_until:  # noqa: ASYNC110 - it may be shortened
                 await asyncio.sleep(HELD_BACK_LOOK_SECONDS)
             if held is not None:
                 primary = await self._stand_by(held, primary)

@@ -1,12 +1,13 @@
 """Converts runs and tasks to rows and back without loss.
 
-Some columns are fixed once a row exists, others change with every result; their order is that of
-the queries in sql/queries/fleet.sql.
+Some columns of runs and tasks are fixed once a row exists, others change with every result; the
+order of the other rows is that of the queries in sql/queries/fleet.sql.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
+from rookery.core.model.kinds import KINDS, Kind, StoredParts
 from rookery.core.model.machine import Machine, long_name
 from rookery.core.model.plan import Demands, Plan
 from rookery.core.model.run import DecidedBy, Run, Status
@@ -15,17 +16,15 @@ from rookery.core.model.timecontrol import base_seconds
 from rookery.core.stats.residuals import Colour
 from rookery.core.stats.sprt import Flag
 from rookery.server.db.pool import clean
-from rookery.server.farm.columns import (
-    Json,
-    Parts,
-    join_kind,
-    part_columns,
-    split_kind,
-    ticket_of,
-    ticket_text,
-)
+from rookery.server.farm.columns import Json, part_columns, ticket_of, ticket_text
 from rookery.server.farm.packing import array_text
 from rookery.server.farm.read_values import Contribution, Grouping, WorkerResults
+from rookery.server.farm.row_types import (
+    ChangingRunRow,
+    ChangingTaskRow,
+    FixedRunRow,
+    FixedTaskRow,
+)
 from rookery.server.farm.rules.answers import ChartPoint, MachineBlock, MachineHistory
 from rookery.server.farm.rules.observations import chart_place
 from rookery.server.farm.rules.purge import BadTask, PurgedTotals, PurgeTarget, Purging
@@ -46,67 +45,61 @@ _MACHINE: Json[Machine] = Json(Machine)
 
 def all_run_columns(run: Run, sequence: int, closed_below: int) -> Columns:
     """All columns of a run."""
-    parts = split_kind(run.kind)
-    return (
-        fixed_run_columns(run, parts) + changing_run_columns(run, parts, sequence, closed_below)[1:]
+    return fixed_run_row(run) + changing_run_row(run, sequence, closed_below)[1:]
+
+
+def fixed_run_row(run: Run) -> FixedRunRow:
+    return FixedRunRow(
+        id=run.id,
+        created=run.created,
+        owner=clean(run.plan.owner),
+        engines=array_text(sorted({clean(side.engine) for side in run.plan.sides})),
+        tc_base=base_seconds(run.plan.time_control),
+        plan=_PLAN.text(run.plan),
+        demands=_DEMANDS.text(run.demands),
+        kind=run.kind.name,
+        rules=part_columns(run.kind.name).rules.text(run.kind.parts.rules),
+        reference_nps=run.reference_nps,
+        rescheduled_from=run.rescheduled_from,
     )
 
 
-def fixed_run_columns(run: Run, parts: Parts) -> Columns:
-    """The columns that are fixed when a run is created; only a modification by somebody changes
-    them."""
-    return (
-        run.id,
-        run.created,
-        clean(run.plan.owner),
-        array_text(sorted({clean(side.engine) for side in run.plan.sides})),
-        base_seconds(run.plan.time_control),
-        _PLAN.text(run.plan),
-        _DEMANDS.text(run.demands),
-        parts.name,
-        part_columns(parts.name).rules.text(parts.rules),
-        run.reference_nps,
-        run.rescheduled_from,
-    )
-
-
-def changing_run_columns(run: Run, parts: Parts, sequence: int, closed_below: int) -> Columns:
-    """The id of a run, and the columns that change with its state."""
+def changing_run_row(run: Run, sequence: int, closed_below: int) -> ChangingRunRow:
     status, tally = run.status, run.tally
-    return (
-        run.id,
-        run.updated,
-        sequence,
-        part_columns(parts.name).progress.text(parts.progress),
-        clean(status.approver),
-        status.finished,
-        status.failed,
-        status.deleted,
-        status.failures,
-        status.flag.value,
-        "" if status.decided_by is DecidedBy.NEWCOMERS else status.decided_by.value,
-        tally.workers,
-        tally.cores,
-        tally.committed,
-        tally.total,
-        tally.tasks,
-        *counts(tally.results),
-        closed_below,
+    newcomers = status.decided_by is DecidedBy.NEWCOMERS
+    return ChangingRunRow(
+        id=run.id,
+        updated=run.updated,
+        sequence=sequence,
+        progress=part_columns(run.kind.name).progress.text(run.kind.parts.progress),
+        approver=clean(status.approver),
+        finished=status.finished,
+        failed=status.failed,
+        deleted=status.deleted,
+        failures=status.failures,
+        flag=status.flag.value,
         # Servers of an earlier version know no such value in the column of the others.
-        status.decided_by is DecidedBy.NEWCOMERS,
+        sole="" if newcomers else status.decided_by.value,
+        newcomers=newcomers,
+        workers=tally.workers,
+        cores=tally.cores,
+        committed=tally.committed,
+        total=tally.total,
+        tasks=tally.tasks,
+        **counts(tally.results),
+        closed_below=closed_below,
     )
 
 
-def history_of(parts: Parts, known: int = 0) -> Iterator[tuple[int, str]]:
+def history_of(kind: Kind, known: int = 0) -> Iterator[tuple[int, str]]:
     """The entries of a kind's trail with their positions, from position `known` on."""
-    entry = part_columns(parts.name).entry
-    return ((place, entry.text(parts.trail[place])) for place in range(known, len(parts.trail)))
+    entry, trail = part_columns(kind.name).entry, kind.parts.trail
+    return ((place, entry.text(trail[place])) for place in range(known, len(trail)))
 
 
 def run_of(row: Row, history: Iterable[str] = ()) -> Run:
     columns = part_columns(row["kind"])
-    kind = join_kind(
-        row["kind"],
+    parts = StoredParts(
         columns.rules.value(row["rules"]),
         columns.progress.value(row["progress"]),
         tuple(map(columns.entry.value, history)),
@@ -114,7 +107,7 @@ def run_of(row: Row, history: Iterable[str] = ()) -> Run:
     return Run(
         id=row["id"],
         plan=_PLAN.value(row["plan"]),
-        kind=kind,
+        kind=KINDS[row["kind"]].joined(parts),
         demands=_DEMANDS.value(row["demands"]),
         created=row["created"],
         updated=row["updated"],
@@ -148,30 +141,29 @@ def _tally(row: Row) -> Tally:
     )
 
 
-def fixed_task_columns(task: Task) -> Columns:
-    """The columns that are fixed when a task is given out, unless its machine describes itself
-    anew."""
-    return (
-        task.run,
-        task.id,
-        task.start,
-        task.games,
-        _MACHINE.text(task.machine),
-        task.created,
+def all_task_columns(task: Task) -> Columns:
+    """All columns of a task."""
+    fixed = FixedTaskRow(
+        run=task.run,
+        id=task.id,
+        start=task.start,
+        games=task.games,
+        machine=_MACHINE.text(task.machine),
+        created=task.created,
     )
+    return fixed + changing_task_row(task)[2:]
 
 
-def changing_task_columns(task: Task) -> Columns:
-    """The key of a task, and the columns that change with its results."""
-    return (
-        task.run,
-        task.id,
-        task.reported,
-        *counts(task.results),
-        ticket_text(task.ticket),
-        task.active,
-        task.bad,
-        task.too_fast,
+def changing_task_row(task: Task) -> ChangingTaskRow:
+    return ChangingTaskRow(
+        run=task.run,
+        id=task.id,
+        reported=task.reported,
+        **counts(task.results),
+        ticket=ticket_text(task.ticket),
+        active=task.active,
+        bad=task.bad,
+        too_fast=task.too_fast,
     )
 
 
@@ -195,22 +187,28 @@ def task_of(row: Row) -> Task:
 def bad_task(each: BadTask) -> Columns:
     """The columns of struck-out results and the reason; the rest is in the task's row."""
     task = each.task
-    return (task.run, task.id, *counts(task.results), each.residual, each.colour.value)
+    return (task.run, task.id, *counts(task.results).values(), each.residual, each.colour.value)
 
 
 def bad_task_of(row: Row) -> BadTask:
     return BadTask(task_of(row), row["residual"], Colour(row["colour"]))
 
 
-def counts(results: Results) -> tuple[int, ...]:
-    return (
-        results.wins,
-        results.losses,
-        results.draws,
-        results.crashes,
-        results.time_losses,
-        *results.pentanomial,
-    )
+def counts(results: Results) -> dict[str, int]:
+    """The columns of results by name."""
+    p0, p1, p2, p3, p4 = results.pentanomial
+    return {
+        "wins": results.wins,
+        "losses": results.losses,
+        "draws": results.draws,
+        "crashes": results.crashes,
+        "time_losses": results.time_losses,
+        "p0": p0,
+        "p1": p1,
+        "p2": p2,
+        "p3": p3,
+        "p4": p4,
+    }
 
 
 def results_of(row: Row) -> Results:

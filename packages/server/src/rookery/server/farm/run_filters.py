@@ -4,7 +4,7 @@ query's text: fields are looked up in tables, and values are numbered parameters
 
 from dataclasses import dataclass
 
-from rookery.core.protocol.user_queries import LTC_SECONDS
+from rookery.core.model.timecontrol import LONG_SECONDS
 from rookery.server.db.pool import clean, escape_pattern
 from rookery.server.farm.read_values import FinishedRunsQuery, may_begin_commit
 
@@ -75,7 +75,7 @@ def _finished_conditions(wanted: FinishedRunsQuery, given: Parameters) -> str:
     if wanted.ltc_only:
         # The number must be in the text, as in the index runs_long; a parameter would not use that
         # index.
-        conditions.append(f"tc_base >= {LTC_SECONDS:g}")
+        conditions.append(f"tc_base >= {LONG_SECONDS:g}")
     if wanted.since is not None:
         conditions.append(f"{ended} >= {given.add(wanted.since, 'timestamptz')}")
     if wanted.until is not None:

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 
 from rookery.server.db.pool import Queries
 from rookery.server.farm.packing import packed
+from rookery.server.farm.row_types import fill_places
 from rookery.server.farm.rows import Columns
 
 RoundRows = Mapping[str, Sequence[Columns]]
@@ -41,6 +42,7 @@ class Statements:
 
     def __init__(self, queries: Queries) -> None:
         self._queries = queries
+        self._texts: dict[str, str] = {}
         self._made: dict[tuple[str, ...], str] = {}
 
     def joined(self, rows: RoundRows) -> tuple[str, list[object]]:
@@ -51,7 +53,7 @@ class Statements:
             sql = self._made[parts] = self._join(parts)
         columns: list[object] = []
         for part, some in rows.items():
-            columns += packed(self._queries[part], some)
+            columns += packed(self._text(part), some)
         return sql, columns
 
     def _join(self, parts: Sequence[str]) -> str:
@@ -69,7 +71,10 @@ class Statements:
         return f"WITH {', '.join(steps)} SELECT {checked} FROM pass"  # noqa: S608 - all of it
 
     def _text(self, name: str) -> str:
-        return self._queries[name].rstrip(";")
+        found = self._texts.get(name)
+        if found is None:
+            found = self._texts[name] = fill_places(name, self._queries[name]).rstrip(";")
+        return found
 
 
 def _shifted(sql: str, by: int) -> str:

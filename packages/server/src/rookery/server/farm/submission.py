@@ -8,17 +8,16 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from rookery.core.model.engine import BUNDLED, STANDARD, STOCKFISH, Catalogue, source_address
-from rookery.core.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
+from rookery.core.model.kinds import Kind
 from rookery.core.model.plan import Plan, Scaling, Side, demands_of
 from rookery.core.model.run import STOCKFISH_NPS, Run, create
 from rookery.core.protocol.codec import refuse, require
-from rookery.core.protocol.runs import PREFIXES, SpsaSettings, Submission
+from rookery.core.protocol.runs import PREFIXES, Submission
 from rookery.core.stats.sprt import Sprt
-from rookery.core.stats.spsa import Tune, new_tune
-from rookery.core.stats.spsa_parameters import SpsaFault
 from rookery.core.stats.walk import pace_of
 from rookery.server.farm import submission_fields
-from rookery.server.farm.rules.assignment import BatchFacts, batch_size, length_ratio
+from rookery.server.farm.rules.assignment import LONG_RATIO, BatchFacts, batch_size, length_ratio
+from rookery.server.farm.rules.lifecycle import MOST_GAMES
 from rookery.server.farm.rules.patterns import BadPattern, check, is_found
 from rookery.server.farm.submission_fields import KNOWN_ARCHITECTURES, sides_of
 from rookery.server.people.profiles import parse_repository
@@ -81,11 +80,7 @@ class SubmissionContext:
     """The submission's book; None if it is unknown here."""
 
 
-# Which kind of run a submission asks for: a sequential test, a tune, or fixed games.
-
-MOST_GAMES = 3_200_000
-SPRT_GAMES = 800_000
-MOST_BATCH_PAIRS = 100_000
+# How many games a submission asks for, and in what steps they are reported.
 
 
 def games_of(asked: Submission) -> int:
@@ -93,29 +88,11 @@ def games_of(asked: Submission) -> int:
     maximum."""
     games = asked.plan.games
     if not games:
-        require(asked.sprt is not None, "num_games", "is missing")
-        return SPRT_GAMES
+        require(bool(asked.kind.usual_games), "num_games", "is missing")
+        return asked.kind.usual_games
     good = games % 2 == 0 and 2 <= games <= MOST_GAMES
     require(good, "num_games", f"expected an even number from 2 to {MOST_GAMES}")
     return games
-
-
-def kind_of(asked: Submission, plan: Plan, context: SubmissionContext) -> Kind:
-    if asked.sprt is not None and asked.spsa is not None:
-        refuse("spsa", "a run is a sequential test or a tune, not both")
-    if asked.sprt is not None:
-        return SprtTest(_sprt(asked.sprt, plan, context, given=asked.chooses_batch))
-    if asked.spsa is not None:
-        return SpsaTuning(_tune(asked.spsa, plan.games))
-    return Fixed()
-
-
-def _sprt(spec: Sprt, plan: Plan, context: SubmissionContext, *, given: bool) -> Sprt:
-    if not given:
-        return replace(spec, batch_size=_batch(spec, plan, context))
-    good = spec.batch_size <= MOST_BATCH_PAIRS
-    require(good, "sprt.batch_size", f"expected 1 to {MOST_BATCH_PAIRS} pairs")
-    return spec
 
 
 def _batch(spec: Sprt, plan: Plan, context: SubmissionContext) -> int:
@@ -143,23 +120,9 @@ def known_nps(engine: str, context: SubmissionContext) -> float:
     return context.catalogue.record(engine).speed.reference or context.speed_of(engine)
 
 
-def _tune(asked: SpsaSettings, games: int) -> Tune:
-    pairs = games / 2
-    # Half a pair is added so that a whole number survives the division unchanged.
-    ratio = asked.stability if asked.stability < 1 else (int(asked.stability) + 0.5) / pairs
-    try:
-        return new_tune(
-            asked.raw_params, games, a_ratio=ratio, alpha=asked.alpha, gamma=asked.gamma
-        )
-    except SpsaFault as fault:
-        refuse("spsa", str(fault))
-
-
 # The plan and the kind of a submission.
 
 FETCHED_BY_WORKERS = frozenset({"http", "https"})
-LONG_RATIO = 4.0
-"""A sequential test is called long when its games take this many times as long as short ones."""
 LONG_PREFIX = "LTC: "
 LEAST_THROUGHPUT, MOST_THROUGHPUT = 1, 1000
 MOST_PRIORITY = 1000
@@ -193,7 +156,7 @@ def planned(
         scaling=_scaling(asked, plan, context),
         info=_info(asked, plan, context),
     )
-    return plan, kind_of(asked, plan, context)
+    return plan, asked.kind.make(plan, lambda spec: _batch(spec, plan, context))
 
 
 def _master_repo(given: Plan) -> str:
@@ -281,7 +244,7 @@ def _info(asked: Submission, plan: Plan, context: SubmissionContext) -> str:
     """The submitter's info, else the commit's message; long sequential tests are marked."""
     text = asked.plan.info.strip() or submission_fields.without_bench(asked.side("new").message)
     ratio = length_ratio(plan.time_control, plan.threads, reference_nps(plan, context))
-    long = asked.sprt is not None and ratio > LONG_RATIO
+    long = asked.kind.is_marked_long and ratio > LONG_RATIO
     return LONG_PREFIX + text if long and not text.startswith("LTC") else text
 
 

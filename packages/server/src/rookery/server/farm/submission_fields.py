@@ -143,7 +143,7 @@ def _side(asked: Submission, prefix: str, tc: str, catalogue: Catalogue) -> Side
         tag=_tag(key("tag"), side.tag),
         commit=commit(key("commit"), side.commit or side.binary[:COMMIT_DIGITS]),
         message=_first_line(side.message),
-        signature=_signature(asked, "new" if asked.spsa else prefix),
+        signature=_signature(asked, prefix if asked.kind.kind.compares else "new"),
         options=options(key("options"), side.options),
         uci=_uci(key("uci"), side.uci),
         nets=_nets(key("nets"), side.nets, engine, catalogue),
@@ -157,7 +157,7 @@ def _side(asked: Submission, prefix: str, tc: str, catalogue: Catalogue) -> Side
 def _program(asked: Submission, prefix: str) -> Side:
     """The given side; in a tune both sides play the program of the first one."""
     side = asked.side(prefix)
-    return replace(side, binary=asked.side("new").binary) if asked.spsa else side
+    return side if asked.kind.kind.compares else replace(side, binary=asked.side("new").binary)
 
 
 def _signature(asked: Submission, prefix: str) -> str:

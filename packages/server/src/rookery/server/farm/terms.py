@@ -6,10 +6,23 @@ from collections.abc import Callable, Coroutine
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
+from msgspec.structs import replace as with_fields
+
+from rookery.core.model.kinds import Report
+from rookery.core.model.machine import Machine
 from rookery.server.farm.command_keys import current_key
 from rookery.server.farm.commits import CommitQueue, CommitStats
 from rookery.server.farm.reads import FleetReads
-from rookery.server.farm.rules.answers import Changes, Decision, DoneCommand
+from rookery.server.farm.rules.answers import (
+    Changes,
+    Decision,
+    DoneCommand,
+    Grant,
+    HeldTask,
+    NoTask,
+    Refusal,
+    TaskVerdict,
+)
 from rookery.server.farm.rules.assignment import Scheduler
 from rookery.server.farm.rules.eligibility import Policy
 from rookery.server.farm.rules.observations import ChartSampling
@@ -34,6 +47,24 @@ class PrimaryTerm:
         self._commits = commits
         self._put = 0
         self._done: dict[str, DoneCommand] = {}
+
+    def request_task(
+        self, now: datetime, machine: Machine, limit: int
+    ) -> Decision[Grant | NoTask | Refusal]:
+        """An act: gives the machine a task, if there is one."""
+        return self.scheduler.request(machine, now, limit=limit)
+
+    def update_task(
+        self, now: datetime, call: HeldTask, report: Report, find_nps: Callable[[str], float]
+    ) -> Decision[TaskVerdict]:
+        """An act: takes a report. If a chart point is due, it gets the speed of the run."""
+        done = self.reception.update(call, report, now)
+        if not done.changes.runs:
+            return done
+        samples = self.sampling.take_due_points(done.changes.runs[-1], now, find_nps)
+        if not samples:
+            return done
+        return Decision(done.answer, with_fields(done.changes, samples=samples))
 
     def seals(self) -> set[str]:
         """The seals of the credentials with which the active tasks were taken."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from rookery.core.errors import NotThere
 from rookery.core.model.machine import Machine
 from rookery.core.model.run import ForeignTask, Run, RunFault
 from rookery.core.model.task import Task, TaskKey
@@ -22,15 +23,15 @@ from rookery.server.farm.rules.working_set import WorkingSet
 MACHINES_AT_ONCE = 500
 
 
-class UnknownRun(RunFault):
+class UnknownRun(NotThere, RunFault):
     """there is no run {run}"""
 
 
-class UnknownTask(RunFault):
+class UnknownTask(NotThere, RunFault):
     """run {run} has no task {task}"""
 
 
-class UnknownMachine(RunFault):
+class UnknownMachine(NotThere, RunFault):
     """there is no machine {machine}"""
 
 
@@ -102,8 +103,9 @@ class FleetViews:
 
     def present(self, run_id: str) -> Run | None:
         """An unfinished run as it is in memory, perhaps not committed yet: for answers that wait
-        for their commit anyway."""
-        return self._primary.term().working.runs().get(run_id)
+        for their commit anyway. None also in a process that is not primary."""
+        term = self._primary.present_term()
+        return None if term is None else term.working.runs().get(run_id)
 
     async def run(self, run_id: str) -> Run | None:
         term, found = self._primary.present_term(), None

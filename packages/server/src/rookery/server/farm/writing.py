@@ -14,6 +14,7 @@ from typing import NamedTuple
 import asyncpg
 
 from rookery.core.model.events import Event
+from rookery.core.model.kinds import StoredParts
 from rookery.core.model.machine import Machine
 from rookery.core.model.plan import Demands, Plan
 from rookery.core.model.run import Run
@@ -23,16 +24,15 @@ from rookery.server.db.pool import Connection, Queries, clean
 from rookery.server.db.table import clean_columns
 from rookery.server.db.target import Problem
 from rookery.server.farm.action_log import action_columns
-from rookery.server.farm.columns import Parts, split_kind
 from rookery.server.farm.packing import packed
 from rookery.server.farm.rows import (
     Columns,
     all_run_columns,
+    all_task_columns,
     bad_task,
     block_columns,
-    changing_run_columns,
-    changing_task_columns,
-    fixed_task_columns,
+    changing_run_row,
+    changing_task_row,
     history_of,
     provenance_columns,
     purging_columns,
@@ -242,20 +242,20 @@ class Writer:
         moved: list[Columns] = []
         trail: list[Columns] = []
         for run in gathered.runs.values():
-            parts, below = split_kind(run.kind), gathered.closed_below.get(run.id, 0)
+            parts, below = run.kind.parts, gathered.closed_below.get(run.id, 0)
             if self._is_fixed(run, parts):
-                moved.append(changing_run_columns(run, parts, sequence, below))
+                moved.append(changing_run_row(run, sequence, below))
             else:
                 new.append(all_run_columns(run, sequence, below))
             known = self._trails.get(run.id, 0)
             if len(parts.trail) > known:
-                trail += ((run.id, *entry) for entry in history_of(parts, known))
+                trail += ((run.id, *entry) for entry in history_of(run.kind, known))
             self._keep(run, parts)
         yield "runs_put", new
         yield "run_history_put", trail
         yield "runs_move", moved
 
-    def _is_fixed(self, run: Run, parts: Parts) -> bool:
+    def _is_fixed(self, run: Run, parts: StoredParts) -> bool:
         known = self._known.get(run.id)
         return (
             known is not None
@@ -264,7 +264,7 @@ class Writer:
             and known.rules == parts.rules
         )
 
-    def _keep(self, run: Run, parts: Parts) -> None:
+    def _keep(self, run: Run, parts: StoredParts) -> None:
         if run.status.finished:
             self._known.pop(run.id, None)
             self._trails.pop(run.id, None)
@@ -283,9 +283,9 @@ class Writer:
             purged = key in gathered.bad and not task.too_fast
             machine = self._machines.get(key)
             if purged or machine is task.machine or machine == task.machine:
-                moved.append(changing_task_columns(task))
+                moved.append(changing_task_row(task))
             else:
-                new.append(fixed_task_columns(task) + changing_task_columns(task)[2:])
+                new.append(all_task_columns(task))
             if task.active:
                 self._machines[key] = task.machine
             else:

@@ -15,7 +15,7 @@ from rookery.core import books
 from rookery.core.books import OfficialBook
 from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
-from rookery.core.model.plan import BOOK_NAME
+from rookery.core.model.plan import BOOK_NAME, is_book_of_chess960
 from rookery.core.model.run import Run, RunFault
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.files.blobs import Blobs
@@ -163,10 +163,6 @@ LONGEST_LINE = 10_000
 _GAME = re.compile(r'^\[Event "', re.MULTILINE)
 
 
-def is_960(name: str) -> bool:
-    return "FRC" in name.upper() or "960" in name
-
-
 class BookReader:
     """Counts and checks the openings of a book piece by piece, with only one line in memory."""
 
@@ -223,7 +219,7 @@ def _check_position(line: str, number: int, name: str) -> None:
 
     fields = line.lstrip("\ufeff").split()[:4]
     try:
-        board = chess.Board(" ".join([*fields, "0", "1"]), chess960=is_960(name))
+        board = chess.Board(" ".join([*fields, "0", "1"]), chess960=is_book_of_chess960(name))
         good = len(fields) == 4 and board.is_valid()
     except ValueError:
         good = False

@@ -14,15 +14,15 @@ from starlette.responses import RedirectResponse, Response
 from rookery.core.boundary.offload import stream
 from rookery.core.protocol.user_queries import parse_net_hash, parse_pgn_name, parse_run_pgns_name
 from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
+from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.files.blobs import Blobs
 from rookery.server.files.engine_files import StoredNet
 from rookery.server.files.games import GameUpload
-from rookery.server.http.answers import site_of
 from rookery.server.http.bodies import IncompleteFile, StreamedAnswer
-from rookery.server.http.callers import fetcher_name, find_fetcher, translated_errors, viewer_name
+from rookery.server.http.endpoint import STREAM, Endpoints
 from rookery.server.http.faults import NotFound, Unavailable
-from rookery.server.http.scope import header
+from rookery.server.http.scope import SOURCES_PREFIX, header
+from rookery.server.people.bearers import Caller, actor_of, name_of_caller
 from rookery.server.sources.commits import Archive, SourceError, mirrored_side
 
 # Streams files: pieces are read chunk by chunk in threads.
@@ -132,68 +132,68 @@ FOR_EVER = "public, max-age=31536000, immutable"
 FOR_EVER_HERE = "private, max-age=31536000, immutable"
 
 
+PIECE_BY_PIECE = "a file is read piece by piece in threads"
+PACKED = "fetched and packed in a thread, then read piece by piece in threads"
+
+api = Endpoints(documented=False)
+
+
 # The existence of every file is checked in a thread before the answer begins.
 
 
-@runs(Domain.STREAM, "a file is read piece by piece in threads")
-async def get_pgn(request: Request) -> Response:
-    site = site_of(request)
-    named = str(request.path_params["name"])
-    with translated_errors():
-        name = parse_pgn_name(named)
-    await _check_seen(request, name.run_id)
-    uploads = await site.games.rows.of_task(name.run_id, name.task_id)
-    if uploads and (elsewhere := await _find_signed(request, site.games.blobs, uploads[0].blob)):
+@api("GET /api/pgn/{name}", STREAM, PIECE_BY_PIECE)
+async def get_pgn(site: Site, caller: Caller | None, name: str, request: Request) -> Response:
+    """The games of a task."""
+    task = parse_pgn_name(name)
+    await _check_seen(site, task.run_id, caller)
+    uploads = await site.games.rows.of_task(task.run_id, task.task_id)
+    if uploads and (
+        elsewhere := await _find_signed(site, request, site.games.blobs, uploads[0].blob)
+    ):
         return elsewhere
     pieces = await _read_uploads(site, uploads[:1])
-    headers = {**_attachment(named), "content-encoding": "gzip"}
+    headers = {**_attachment(name), "content-encoding": "gzip"}
     return sent(pieces, site, GZIP, headers)
 
 
-@runs(Domain.STREAM, "files are read piece by piece in threads")
-async def get_run_pgns(request: Request) -> Response:
-    site = site_of(request)
-    named = str(request.path_params["name"])
-    with translated_errors():
-        run_id = parse_run_pgns_name(named)
-    await _check_seen(request, run_id)
+@api("GET /api/run_pgns/{name}", STREAM, "files are read piece by piece in threads")
+async def get_run_pgns(site: Site, caller: Caller | None, name: str) -> Response:
+    """All games of a run."""
+    run_id = parse_run_pgns_name(name)
+    await _check_seen(site, run_id, caller)
     pieces = await _read_uploads(site, await site.games.rows.of_run(run_id))
-    return sent(pieces, site, GZIP, _attachment(named))
+    return sent(pieces, site, GZIP, _attachment(name))
 
 
-@runs(Domain.STREAM, "a file is read piece by piece in threads")
-async def get_net(request: Request) -> Response:
-    site = site_of(request)
-    name = str(request.path_params["name"])
-    net = await _find_net(site, name, await fetcher_name(request, site))
+@api("GET /api/nn/{name}", STREAM, PIECE_BY_PIECE, for_workers=True)
+async def get_net(site: Site, caller: Caller | None, name: str, request: Request) -> Response:
+    """A net."""
+    net = await _find_net(site, name, name_of_caller(caller))
     if header(request.scope, b"if-none-match") == _etag(net):
         return Response(status_code=304, headers=_cache_headers(site, net))
     site.nets.note_download(name)
     if site.settings.nets_url:
         return RedirectResponse(f"{site.settings.nets_url}/nn/{name}", 302)
-    blobs = site.nets.blobs
     takes_gzip = "gzip" in header(request.scope, b"accept-encoding").lower()
-    if takes_gzip and (elsewhere := await _find_signed(request, blobs, net.blob)):
+    if takes_gzip and (elsewhere := await _find_signed(site, request, site.nets.blobs, net.blob)):
         return elsewhere
-    if not await site.threads.files(blobs.has, net.blob):
+    if not await site.threads.files(site.nets.blobs.has, net.blob):
         raise NotFound(NO_NET)
-    return _send_net(request, net, blob_piece(site.nets.blobs, net.blob, net.size))
+    return _send_net(site, request, net, blob_piece(site.nets.blobs, net.blob, net.size))
 
 
-async def _find_signed(request: Request, blobs: Blobs, blob: str) -> Response | None:
+async def _find_signed(site: Site, request: Request, blobs: Blobs, blob: str) -> Response | None:
     """A redirect to a signed address, if the operator wants it and the storage supports it. It
     expires soon and must not be cached, because it opens the file for anybody."""
-    site = site_of(request)
     if not site.settings.files_redirect or request.method != "GET":
         return None
     address = await site.threads.files(blobs.sign, blob, SIGNED_SECONDS)
     return RedirectResponse(address, 302, {"cache-control": "no-store"}) if address else None
 
 
-def _send_net(request: Request, net: StoredNet, whole: Piece) -> Response:
+def _send_net(site: Site, request: Request, net: StoredNet, whole: Piece) -> Response:
     """The net as it is stored, or a range of it; decompressed for clients that do not accept
     gzip."""
-    site = site_of(request)
     if "gzip" not in header(request.scope, b"accept-encoding").lower():
         return unpacked(whole, site, {"vary": "accept-encoding", **_cache_headers(site, net)})
     headers = {
@@ -218,19 +218,17 @@ def _cache_headers(site: Site, net: StoredNet) -> dict[str, str]:
 
 
 async def _find_net(site: Site, name: str, fetcher: str | None) -> StoredNet:
-    with translated_errors():
-        parse_net_hash(name)
+    parse_net_hash(name)
     net = await site.nets.rows.get(name)
     if net is None or not site.file_access.may_see(fetcher, name):
         raise NotFound(NO_NET)
     return net
 
 
-async def _check_seen(request: Request, run_id: str) -> None:
-    """Raise NotFound if the viewer may not see the run. The run is not read if nothing is
+async def _check_seen(site: Site, run_id: str, caller: Caller | None) -> None:
+    """Raise NotFound if the caller may not see the run. The run is not read if nothing is
     hidden."""
-    site = site_of(request)
-    viewer = await viewer_name(request, site.bearers)
+    viewer = name_of_caller(caller)
     if site.privacy.hidden(viewer):
         run = await site.fleet.views.run(run_id)
         if run is not None and not site.privacy.may_see(viewer, run):
@@ -284,41 +282,33 @@ class _Wanted:
 # Each file has a hash, so that clients which have it need not fetch it again.
 
 
-@runs(Domain.STREAM, "a file is read piece by piece in threads")
-async def get_binary(request: Request) -> Response:
-    site = site_of(request)
-    sha256, store = str(request.path_params["sha256"]), site.programs
+@api("GET /api/binary/{sha256}", STREAM, PIECE_BY_PIECE, for_workers=True)
+async def get_binary(site: Site, caller: Caller | None, sha256: str, request: Request) -> Response:
+    """An uploaded program."""
+    store = site.programs
     found = await store.rows.get(sha256) if _SHA256.fullmatch(sha256) else None
-    if found is None or not await _is_for(request, sha256):
+    if found is None or not site.file_access.may_see(name_of_caller(caller), sha256):
         raise NotFound("There is no such program.")
     headers = {"etag": f'"{sha256}"', "cache-control": NEVER_CHANGES}
     whole = blob_piece(store.blobs, found.blob, found.size)
-    return await _send_file(request, store.blobs, found.blob, whole, headers)
+    return await _send_file(site, request, store.blobs, found.blob, whole, headers)
 
 
-@runs(Domain.STREAM, "a file is read piece by piece in threads")
-async def get_book(request: Request) -> Response:
-    site = site_of(request)
-    name, store = str(request.path_params["name"]), site.books
-    found = await store.by_name(name)
-    if found is None or not await _is_for(request, name):
+@api("GET /api/book/{name}", STREAM, PIECE_BY_PIECE, for_workers=True)
+async def get_book(site: Site, caller: Caller | None, name: str, request: Request) -> Response:
+    """A book."""
+    found = await site.books.by_name(name)
+    if found is None or not site.file_access.may_see(name_of_caller(caller), name):
         raise NotFound("There is no such book.")
     headers = {"etag": f'"{found.sha256}"', "cache-control": ASK_AGAIN}
-    whole = Piece(partial(store.open, found), 0, found.size)
-    return await _send_file(request, store.blobs, found.blob, whole, headers)
+    whole = Piece(partial(site.books.open, found), 0, found.size)
+    return await _send_file(site, request, site.books.blobs, found.blob, whole, headers)
 
 
-async def _is_for(request: Request, file: str) -> bool:
-    site = site_of(request)
-    fetcher = await fetcher_name(request, site)
-    return site.file_access.may_see(fetcher, file)
-
-
-@runs(Domain.STREAM, "fetched and packed in a thread, then read piece by piece in threads")
-async def get_archive(request: Request) -> Response:
-    site = site_of(request)
-    sha = str(request.path_params["sha"])
-    found = await _find_side(request, str(request.path_params["name"]), sha)
+@api(f"GET {SOURCES_PREFIX}{{name}}/zipball/{{sha}}", STREAM, PACKED, for_workers=True)
+async def get_archive(site: Site, caller: Caller | None, name: str, sha: str) -> Response:
+    """The source of one side of a run."""
+    found = await _find_side(site, actor_of(caller), name, sha)
     if found is None:
         raise NotFound("No unfinished run needs this source.")
     known = site.repositories.list_granted(found.owner)
@@ -328,20 +318,15 @@ async def get_archive(request: Request) -> Response:
         raise Unavailable(f"The source can't be fetched: {why}.") from None
     size = await site.threads.io(lambda: archive.file.stat().st_size)
     headers = {"etag": f'"{sha}"', "cache-control": NEVER_CHANGES, **_lacking(archive)}
-    return sent(
-        [Piece(partial(open_file, archive.file), 0, size)], site, "application/zip", headers
-    )
+    piece = Piece(partial(open_file, archive.file), 0, size)
+    return sent([piece], site, "application/zip", headers)
 
 
-async def _find_side(request: Request, name: str, sha: str) -> "_Wanted | None":
+async def _find_side(site: Site, fetcher: Actor | None, name: str, sha: str) -> _Wanted | None:
     """Find the repository of a requested source. Only sources of active runs are served: to
     everybody once the run is approved, and only to the run's people before that or if it is
     private."""
-    site = site_of(request)
-    fetcher = await find_fetcher(request, site)
-    with translated_errors():
-        active = await site.fleet.views.active()
-    for run in active:
+    for run in await site.fleet.views.active():
         side = mirrored_side(run.plan, name, sha)
         if side is not None and site.privacy.may_read_sources(fetcher, run):
             return _Wanted(side.repository, run.plan.owner)
@@ -349,13 +334,17 @@ async def _find_side(request: Request, name: str, sha: str) -> "_Wanted | None":
 
 
 async def _send_file(
-    request: Request, blobs: Blobs, blob: str, whole: Piece, headers: dict[str, str]
+    site: Site,
+    request: Request,
+    blobs: Blobs,
+    blob: str,
+    whole: Piece,
+    headers: dict[str, str],
 ) -> Response:
     """Send a whole file. A book without a blob comes with the package."""
-    site = site_of(request)
     if header(request.scope, b"if-none-match") == headers["etag"]:
         return Response(status_code=304, headers=headers)
-    if blob and (elsewhere := await _find_signed(request, blobs, blob)):
+    if blob and (elsewhere := await _find_signed(site, request, blobs, blob)):
         return elsewhere
     if blob and not await site.threads.files(blobs.has, blob):
         raise NotFound

@@ -2,15 +2,10 @@
 
 from dataclasses import dataclass
 
-from starlette.requests import Request
-
 from rookery.server.app.site import Site
 from rookery.server.engines.engines import TEAM_MARK
 from rookery.server.files.access import RepeatedUpload
-from rookery.server.http.callers import require_bearer, translated_errors
 from rookery.server.http.faults import BadRequest, Forbidden
-from rookery.server.http.queries import read_name
-from rookery.server.people.users import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +16,10 @@ class Uploader:
     engine: str
 
 
-async def require_uploader(request: Request, site: Site) -> Uploader:
-    """The uploader of a request. Raises Unauthorized or Forbidden, and NotFound for an engine that
-    the user may not see."""
-    user = (await require_bearer(request, site.bearers, Scope.SUBMIT)).user.name
-    with translated_errors():
-        engine = read_name(request.query_params, "engine")
-        site.file_access.check_engine(user, engine)
+def find_uploader(site: Site, user: str, engine: str) -> Uploader:
+    """The uploader of a file for an engine. Raises UnknownEngine for one that the user may not
+    see."""
+    site.file_access.check_engine(user, engine)
     return Uploader(user, engine)
 
 
@@ -35,12 +27,11 @@ async def note_repeat(
     site: Site, uploader: Uploader, file: str, size: int
 ) -> RepeatedUpload | None:
     """Store another upload of a known file for an uploader who can't see the first one; raises
-    BodyTooLarge as for a new file. Returns the uploader's own upload, or None if they see the first
-    one."""
+    QuotaExceeded as for a new file. Returns the uploader's own upload, or None if they see the
+    first one."""
     if not site.file_access.may_see(uploader.user, file):
         repeat = RepeatedUpload(file, uploader.engine, uploader.user, site.clock.now(), size)
-        with translated_errors():
-            await site.file_access.add_repeat(repeat, limit=site.upload_quota)
+        await site.file_access.add_repeat(repeat, limit=site.upload_quota)
     return site.file_access.visible_repeat(uploader.user, file)
 
 

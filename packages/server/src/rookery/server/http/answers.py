@@ -11,29 +11,29 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import Scope
 
 from rookery.core.boundary.errors import Overloaded
+from rookery.core.errors import StateAway
 from rookery.core.protocol.codec import encode_timed
 from rookery.core.protocol.worker_answers import OFFICIAL_VERSION, VersionAnswer, WorkerAnswer
 from rookery.server.app.site import Site
-from rookery.server.farm.commits import StateLost
-from rookery.server.farm.primary import Rebuilding
 from rookery.server.files.blobs import StorageAway
 from rookery.server.files.disk import DiskSpace
-from rookery.server.http.faults import (
+from rookery.server.http.error_table import (
     MISTAKE,
-    RETRIED_AT_NEXT_PRIMARY,
     UNEXPECTED,
+    ErrorBody,
+    ErrorShape,
+    fault_in,
+    shape_of,
+    text_of,
+)
+from rookery.server.http.faults import (
+    RETRIED_AT_NEXT_PRIMARY,
     ClientLeft,
     CsrfRefused,
     DatabaseAway,
     DiskFull,
-    ErrorBody,
-    ErrorShape,
     FilesAway,
-    NotFound,
     NotPrimary,
-    fault_in,
-    shape_of,
-    text_of,
 )
 from rookery.server.http.internal_calls import AGAIN, OUR_TIME
 from rookery.server.http.rendering import frame_of, theme_in
@@ -116,7 +116,7 @@ async def answer_error(error: Exception, scope: Scope, site: Site) -> Response:
 
 def is_database_away(error: Exception, site: Site) -> bool:
     """Whether the database is unavailable, or its content is being read again into memory."""
-    return isinstance(error, StateLost | Rebuilding) or site.is_outage(error)
+    return isinstance(error, StateAway) or site.is_outage(error)
 
 
 def stopping_answer() -> Response:
@@ -189,7 +189,7 @@ def _json(
     body = ErrorBody(
         error=f"{path[:_LONGEST_PATH_SHOWN]}: {text}",
         duration=max(0.0, site.clock.seconds() - info.started),
-        detail="Not Found" if isinstance(fault, NotFound) else "",
+        detail="Not Found" if shape.status == 404 else "",
     )
     content = msgspec.json.encode(body)
     return Response(content, shape.status, {**shape.headers, **headers}, "application/json")

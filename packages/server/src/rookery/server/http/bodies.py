@@ -127,6 +127,10 @@ class LargeBodies:
         return self._holders.total() < self._most and self._holders[user] < share
 
 
+class UploadPlaces(LargeBodies):
+    """The places for files that people upload."""
+
+
 class Replayed:
     """An ASGI `receive` that first returns messages that were read before, then the following
     ones."""
@@ -207,12 +211,6 @@ def check_connected(message: Message) -> Message:
 async def decode_body(body: bytes, decode: Callable[[bytes], T], threads: Threads) -> T:
     """Decode a body, in a thread if it is large."""
     return decode(body) if len(body) <= LARGE else await threads.cpu(decode, body)
-
-
-def json_answer(
-    value: object, status: int = 200, headers: dict[str, str] | None = None
-) -> Response:
-    return Response(msgspec.json.encode(value), status, headers, "application/json")
 
 
 # Answers without an end, and the registry that ends them.

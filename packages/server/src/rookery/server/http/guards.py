@@ -13,7 +13,7 @@ from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.http.answers import stopping_answer
 from rookery.server.http.bodies import Replayed, decode_body, read_body
-from rookery.server.http.callers import find_bearer
+from rookery.server.http.callers import find_caller
 from rookery.server.http.faults import (
     BadHost,
     BadPath,
@@ -194,8 +194,8 @@ class ClosedSite:
     async def _is_known(self, scope: Scope) -> bool:
         if session_of(scope).user:
             return True
-        bearer = await find_bearer(Request(scope), self._bearers)
-        return bearer is not None and bearer.scopes != {TokenScope.WORKER}
+        caller = await find_caller(Request(scope), self._bearers)
+        return caller is not None and caller.scopes != {TokenScope.WORKER}
 
 
 def _is_open(scope: Scope) -> bool:

@@ -35,9 +35,17 @@ def list_parts(
         (
             *(("route", name, endpoint_of(route)) for name, route in named_routes(routes)),
             *(("middleware", layer.__name__, layer) for layer in middleware),
-            *(("error handler", error.__name__, part) for error, part in handlers.items()),
+            *(("error handler", name, part) for name, part in _name_handlers(handlers)),
         )
     )
+
+
+def _name_handlers(handlers: Mapping[type[Exception], object]) -> Iterator[tuple[str, object]]:
+    """Each error handler once, with the first error that it handles."""
+    named: dict[int, tuple[str, object]] = {}
+    for error, part in handlers.items():
+        named.setdefault(id(part), (error.__name__, part))
+    yield from named.values()
 
 
 def list_steps(steps: Iterable[Step]) -> tuple[Entry, ...]:

@@ -8,14 +8,10 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 import msgspec
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rookery.core import __version__
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.http.answers import site_of
-from rookery.server.http.faults import ErrorBody
+from rookery.server.http.error_table import ErrorBody
 from rookery.server.http.session import COOKIE
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -166,12 +162,3 @@ def _parameter(name: str, place: str, kind: type) -> dict[str, object]:
 def _schema(kind: type) -> dict[str, Any]:
     (schema,), _ = msgspec.json.schema_components([kind], ref_template=_REFERENCE)
     return schema
-
-
-# Serves /openapi.json.
-
-
-@runs(Domain.THREAD, "the document is made for the first who asks")
-async def openapi(request: Request) -> Response:
-    document = await site_of(request).threads.cpu(request.app.state.make_openapi)
-    return Response(document, media_type="application/json")

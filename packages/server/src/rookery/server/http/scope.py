@@ -156,6 +156,7 @@ Headers = list[tuple[bytes, bytes]]
 
 _REQUEST_INFO = "rookery.request_info"
 _SESSION = "rookery.session"
+_KNOWN_CALL = "rookery.known_call"
 
 
 @dataclass(slots=True)
@@ -282,6 +283,15 @@ def request_info_of(scope: Scope) -> RequestInfo:
 
 def set_request_info(scope: Scope, info: RequestInfo) -> None:
     scope[_REQUEST_INFO] = info
+
+
+def known_call_of(scope: Scope) -> object | None:
+    """What the HTTP server has found out about a worker's call before it made this scope."""
+    return scope.get(_KNOWN_CALL)
+
+
+def set_known_call(scope: MutableMapping[str, Any], known: object) -> None:
+    scope[_KNOWN_CALL] = known
 
 
 def session_of(scope: Scope) -> Session:

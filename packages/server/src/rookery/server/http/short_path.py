@@ -4,16 +4,24 @@ Workers have no sessions, cookies or forms, and call more often than all other c
 Their nine paths are looked up in a table, and the checks that layers of middleware make for other
 requests are made here in one place.
 
-    begin --all that is asked is known--> waiting for the commit, if for anything --> finish
-      \--anything unusual------------------------------------\---> the long path
+    uvicorn, bytes -----\
+    uvicorn, ASGI -------> begin --at once----> the commit ---> finish --> answer
+    rookery-asgi, ASGI -/       |--passed on--> the primary --/   |
+                                |                                 | nothing was decided
+                                \--what is known--> long path <---/
+                                                    here or at the primary --> answer
 
-Theory of operation. Nearly all calls arrive complete in one piece, from a known worker, about an
-active task. `begin` carries these out in memory without a coroutine, and returns the commit that
-the answer must wait for. In any unusual case (an unknown password, a refusal, a large body, a stop,
-an error) `begin` or `finish` returns None, and the call is carried out from its beginning on the
-long path, which handles every case (`web/long_path.py`). This does not do anything twice: `begin`
-has changed nothing if it returns None. If `finish` does, memory was dropped with the failed commit,
-and the repetition is what the worker itself would do next.
+Theory of operation. There are three kinds of path. *At once*: nearly all calls arrive complete in
+one piece, from a known worker, about an active task. `begin` carries these out in memory without a
+coroutine, and returns the commit that the answer must wait for. *Passed on*: in a process that is
+not primary, `begin` sends the call to the one that is, unread. *Long*: in any other case (a call
+that is not `at_once`, an unknown password, a refusal, a large body, a stop, an error) a coroutine
+carries it out (`web/long_path.py`). What was decoded and verified goes along as a `KnownCall`, so
+that on every path a body is decoded once and its sender verified once.
+
+The long path does nothing twice: what `begin` could not finish has changed nothing, except that a
+machine which is to wait for a task has already asked once. If `finish` gives nothing, memory was
+dropped with the failed commit, and the repetition is what the worker itself would do next.
 
 Every HTTP server can use the ASGI app. A server whose connection class is Rookery's own, as with
 uvicorn, may call `parse_whole_request`, `begin` and `finish` itself, which saves parser callbacks,
@@ -23,23 +31,30 @@ the task and the ASGI messages.
 import asyncio
 from collections.abc import Iterator, Sequence
 from copy import copy
-from functools import partial
-from typing import NamedTuple
+from typing import Any, cast
 
+from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.core.model.run import RunFault
-from rookery.core.protocol.codec import WireFault, encode_timed
+from rookery.core.protocol.codec import encode_timed
 from rookery.core.protocol.worker_answers import WorkerAnswer
 from rookery.core.protocol.worker_heads import HEAD_BYTES
+from rookery.core.protocol.worker_requests import Credentials, TaskRequest
 from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.commits import QueueFull, StateLost
 from rookery.server.farm.primary import Rebuilding
-from rookery.server.farm.worker_api.call import WorkerCall, send_json
-from rookery.server.farm.worker_api.incoming import VerifiedCaller, country_code
+from rookery.server.farm.worker_api.call import (
+    ArrivedCall,
+    KnownCall,
+    Unreadable,
+    WorkerCall,
+    send_json,
+)
+from rookery.server.farm.worker_api.incoming import Origin, VerifiedCaller, make_caller
 from rookery.server.http.bodies import CheckedBody, Replayed
 from rookery.server.http.forwarding import COUNTRY, OutgoingCall
 from rookery.server.http.guards import HostCheck
@@ -52,6 +67,7 @@ from rookery.server.http.scope import (
     body_in,
     has_more,
     is_http,
+    known_call_of,
     method_of,
     path_of,
     peer_of,
@@ -62,10 +78,10 @@ from rookery.server.http.scope import (
 from rookery.server.http.whole_requests import WholeRequest
 from rookery.server.people.login import LoginRefused
 
-_UNUSUAL = (WireFault, LoginRefused, RunFault, QueueFull, Rebuilding, StateLost)
+_UNUSUAL = (LoginRefused, RunFault, QueueFull, Rebuilding, StateLost)
 
 
-class ShortCall(NamedTuple):
+class ShortCall(Struct, frozen=True):
     """A call carried out in memory. Its answer may be sent once `committed` is true, at once if
     that is None. For a call sent to the primary, the future holds the primary's answer."""
 
@@ -75,6 +91,7 @@ class ShortCall(NamedTuple):
     client: str
     answer: WorkerAnswer | None
     committed: "asyncio.Future[bool] | asyncio.Future[Reply] | None"
+    known: KnownCall[Any] | None = None
 
 
 @runs(Domain.LOOP, "one look into a table; a call that is like most is answered at once")
@@ -91,50 +108,64 @@ class ShortPath:
         self._hosts = HostCheck(site)
         self._long = LongPath(site, self._hosts)
 
-    def begin(self, request: WholeRequest, peer: str, scheme: str) -> ShortCall | None:
-        """Carry out a usual request in memory. None for an unusual one, and then nothing has
-        changed."""
-        endpoint, site = self._endpoints.get(request.path), self._site
+    def begin(
+        self, request: WholeRequest, peer: str, scheme: str
+    ) -> ShortCall | KnownCall[Any] | None:
+        """Carry out a call at once, or send it to the primary. If that is not possible, what has
+        been found out about it, which must go along when it is carried out; None if it was not even
+        decoded."""
+        endpoint = self._endpoints.get(request.path)
         if endpoint is None or not self._is_usual(request):
             return None
-        if not site.is_primary():
+        if not self._site.is_primary():
             return self._begin_elsewhere(endpoint, request, peer, scheme)
-        began = site.clock.seconds()
-        forwarded = self._identifier.verify(request.path.encode(), request.headers, request.body)
-        if forwarded is None:
-            client, proxied = self._identifier.client(peer, request.headers.get(b"x-forwarded-for"))
-        elif forwarded.seconds_late:
-            return None
-        else:
-            client, proxied = forwarded.client, True
-            scheme = "https" if forwarded.secure else "http"
+        origin = self._find_origin(request, peer, scheme) if endpoint.call.at_once else None
+        return None if origin is None else self._begin_here(endpoint, request, origin)
+
+    def _begin_here(
+        self, endpoint: Endpoint, request: WholeRequest, origin: Origin
+    ) -> ShortCall | KnownCall[Any]:
+        began, call = self._site.clock.seconds(), endpoint.call
+        content = call.decode(request.body)
+        if isinstance(content, Unreadable):
+            return KnownCall(content)
+        caller = pending = None
         try:
-            decoded = endpoint.call.reader.read(request.body)
-            known = site.credentials.find_verified(decoded.worker_info.user, decoded.password)
-            if known is None:
-                return None
-            country = request.headers.get(b"x-country-code") if proxied else None
-            caller = VerifiedCaller(
-                known.seal,
-                known.user.machine_limit,
-                client,
-                country_code(country),
-                known.user,
-                site.teams.of(known.user.name),
-                partial(self._server, request, scheme, proxied),
-            )
-            pending = endpoint.call.act_at_once(decoded, caller)
+            caller = self._find_caller(content, origin)
+            pending = caller and call.act_at_once(content, caller)
         except _UNUSUAL:
-            return None
+            pass  # it is raised again where it is answered
         except Exception as error:
-            site.log.error("short_call_failed", path=endpoint.route.path, exc_info=error)
-            return None
+            self._site.log.error("short_call_failed", path=endpoint.route.path, exc_info=error)
+        known: KnownCall[Any] = KnownCall(content, caller)
         if pending is None:
-            return None
+            return known
         self._request_log.add_arrival()
-        site.meter.add(endpoint.name, site.clock.seconds() - began)
-        request_id = forwarded.request_id if forwarded else self._identifier.next_id()
-        return ShortCall(endpoint, request_id, began, client, *pending)
+        self._site.meter.add(endpoint.name, self._site.clock.seconds() - began)
+        request_id = origin.request_id or self._identifier.next_id()
+        return ShortCall(endpoint, request_id, began, origin.client, *pending, known)
+
+    def _find_caller(
+        self, content: TaskRequest | Credentials, origin: Origin
+    ) -> VerifiedCaller | None:
+        """The sender, if memory knows the credentials. Raises LoginRefused."""
+        name, password = content.worker_info.user, content.password
+        found = self._site.credentials.find_verified(name, password)
+        return make_caller(found, origin, self._site.teams.of) if found else None
+
+    def _find_origin(self, request: WholeRequest, peer: str, scheme: str) -> Origin | None:
+        """None for a call whose header of another instance is outdated."""
+        headers = request.headers
+        forwarded = self._identifier.verify(request.path.encode(), headers, request.body)
+        host, country = headers[b"host"], headers.get(COUNTRY)
+        if forwarded is None:
+            client, proxied = self._identifier.client(peer, headers.get(b"x-forwarded-for"))
+            if not proxied:
+                return Origin(client, host, scheme == "https")
+            return Origin(client, host, _is_secure(headers, scheme), country)
+        if forwarded.seconds_late:
+            return None
+        return Origin(forwarded.client, host, forwarded.secure, country, forwarded.request_id)
 
     def _is_usual(self, request: WholeRequest) -> bool:
         return (
@@ -147,23 +178,22 @@ class ShortPath:
         self, endpoint: Endpoint, request: WholeRequest, peer: str, scheme: str
     ) -> ShortCall | None:
         """Send a usual request to the process that is primary. None if it can't be sent at once."""
-        headers, forwarder = request.headers, self._site.forwarder
-        if not endpoint.call.needs_primary or forwarder.is_ready() or FORWARDED in headers:
+        forwarder = self._site.forwarder
+        if not endpoint.call.needs_primary or forwarder.is_ready() or FORWARDED in request.headers:
             return None
-        if endpoint.may_be_held(request.body):
+        origin = self._find_origin(request, peer, scheme)
+        if origin is None or endpoint.may_be_held(request.body):
             return None
         began, request_id = self._site.clock.seconds(), self._identifier.next_id()
-        client, proxied = self._identifier.client(peer, headers.get(b"x-forwarded-for"))
-        who = ForwardedCall(request_id, client, self._is_secure(headers, scheme, proxied))
-        country = headers.get(COUNTRY) if proxied else None
-        lines = b"%b: %b\r\n" % (COUNTRY, country) if country else b""
-        target, host = request.path.encode(), headers[b"host"]
-        call = OutgoingCall("POST", target, host, lines, request.body, who, CALL_SECONDS)
+        who = ForwardedCall(request_id, origin.client, origin.secure)
+        lines = b"%b: %b\r\n" % (COUNTRY, origin.country) if origin.country else b""
+        target = request.path.encode()
+        call = OutgoingCall("POST", target, origin.host, lines, request.body, who, CALL_SECONDS)
         answer = forwarder.ask_at_once(call)
         if answer is None:
             return None
         self._request_log.add_arrival()
-        return ShortCall(endpoint, request_id, began, client, None, answer)
+        return ShortCall(endpoint, request_id, began, origin.client, None, answer)
 
     def finish(self, call: ShortCall) -> bytes | Reply | None:
         """The body of the response once the call is committed, or the answer of another process
@@ -195,10 +225,18 @@ class ShortPath:
             await self.app(scope, receive, send)
             return
         message = await receive()
-        if not await self._answer_at_once(scope, message, send):
-            await self._answer_long(endpoint, scope, Replayed([message], receive), send)
+        known = cast("KnownCall[Any] | None", known_call_of(scope))
+        begun = known or self._begin(scope, message)
+        if not isinstance(begun, ShortCall):
+            known = begun
+        elif await self._answer_at_once(begun, send):
+            return
+        else:
+            known = begun.known
+        again = Replayed([message], receive)
+        await self._answer_long(endpoint, ArrivedCall(scope, again, known), send)
 
-    async def _answer_at_once(self, scope: Scope, message: Message, send: Send) -> bool:
+    def _begin(self, scope: Scope, message: Message) -> ShortCall | KnownCall[Any] | None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         if (
             message["type"] != "http.request"
@@ -206,11 +244,12 @@ class ShortPath:
             or method_of(scope) != "POST"
             or len(headers) != len(scope["headers"])
         ):
-            return False
+            return None
         request = WholeRequest(path_of(scope), headers, body_in(message))
-        call = self.begin(request, peer_of(scope), scheme_of(scope))
-        if call is None:
-            return False
+        return self.begin(request, peer_of(scope), scheme_of(scope))
+
+    async def _answer_at_once(self, call: ShortCall, send: Send) -> bool:
+        """Send the answer once the call is committed. False if it can't be given."""
         try:
             if call.committed is not None:
                 await call.committed
@@ -229,29 +268,18 @@ class ShortPath:
             await send_json(send, 200, body, id_header)
         return body is not None
 
-    async def _answer_long(
-        self, endpoint: Endpoint, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        info, status = self._identifier.identify(scope), BROKEN_OFF
+    async def _answer_long(self, endpoint: Endpoint, call: ArrivedCall[Any], send: Send) -> None:
+        scope, status = call.scope, BROKEN_OFF
+        info = self._identifier.identify(scope)
         set_request_info(scope, info)
         set_route(scope, endpoint.route)
         self._request_log.add_arrival()
         if info.forwarded is not None:
-            receive = CheckedBody(info.forwarded, receive)
+            call.receive = CheckedBody(info.forwarded, call.receive)
         try:
-            status = await self._long.answer(endpoint, info, scope, receive, send)
+            status = await self._long.answer(endpoint, call, send)
         finally:
             self._request_log.add_request(scope, info, status)
-
-    def _server(self, request: WholeRequest, scheme: str, proxied: bool) -> str:
-        """This server's address by the host header, which has been checked before."""
-        secure = self._is_secure(request.headers, scheme, proxied)
-        return f"{'https' if secure else 'http'}://{request.headers[b'host'].decode('latin-1')}"
-
-    def _is_secure(self, headers: dict[bytes, bytes], scheme: str, proxied: bool) -> bool:
-        forwarded = headers.get(b"x-forwarded-proto") if proxied else None
-        said = forwarded.decode("latin-1") if forwarded else scheme
-        return said.strip().lower() == "https"
 
 
 def outermost_short_path(app: Starlette) -> ShortPath:
@@ -269,6 +297,13 @@ def short_path_of(app: Starlette) -> ShortPath:
     while not isinstance(layer, ShortPath):
         layer = layer.app  # type: ignore[attr-defined]  # as every layer has it
     return layer
+
+
+def _is_secure(headers: dict[bytes, bytes], scheme: str) -> bool:
+    """Whether a client that calls through a trusted proxy uses HTTPS."""
+    forwarded = headers.get(b"x-forwarded-proto")
+    said = forwarded.decode("latin-1") if forwarded else scheme
+    return said.strip().lower() == "https"
 
 
 def _endpoints(routes: Sequence[Route]) -> Iterator[Endpoint]:

@@ -21,15 +21,10 @@ from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, declaration_of, runs
 from rookery.server.farm.command_keys import CommandKey, KeyReused, command_key_scope
 from rookery.server.http.answers import site_of
+from rookery.server.http.at_primary import carry_out_at_primary
 from rookery.server.http.bodies import KeptBody, Replayed, next_message, read_pieces
-from rookery.server.http.callers import find_bearer
-from rookery.server.http.faults import (
-    RETRIED_AT_NEXT_PRIMARY,
-    BadRequest,
-    BodyTooLarge,
-    NotPrimary,
-    OtherBody,
-)
+from rookery.server.http.callers import find_caller
+from rookery.server.http.faults import BadRequest, BodyTooLarge, NotPrimary, OtherBody
 from rookery.server.http.forwarding import OutgoingCall, encode_headers
 from rookery.server.http.internal_calls import (
     AGAIN,
@@ -62,9 +57,6 @@ from rookery.server.http.session import CookieRefused, cookie_in
 
 COMMAND_SECONDS = 75.0
 """How long the primary may take for a command. A submission may ask GitHub for up to 45 seconds."""
-MOST_ATTEMPTS = 8
-"""How often this process tries one request. An attempt fails when the process stops being primary
-or loses its memory."""
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _NOT_PASSED_ON = frozenset(
     {
@@ -130,7 +122,6 @@ class Forwarding:
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
         self._site = site
-        self._clock = site.clock
         self._forwarder = site.forwarder
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -142,39 +133,48 @@ class Forwarding:
         ):
             await self.app(scope, receive, send)
         elif request_info_of(scope).forwarded is None:
-            await self._carry_out_at_primary(scope, KeptBody(receive), _NotingSend(send))
+            command = _Command(self.app, self._site, scope, KeptBody(receive), _NotingSend(send))
+            await carry_out_at_primary(command, self._site)
         elif self._forwarder.is_ready():
             await self.app(scope, receive, send)
         else:
             raise NotPrimary
 
-    async def _carry_out_at_primary(
-        self, scope: Scope, kept: KeptBody, send: "_NotingSend"
+
+class _Command:
+    """A command of a person or a program. Its outcome is that it was answered."""
+
+    def __init__(
+        self, app: ASGIApp, site: Site, scope: Scope, kept: KeptBody, send: "_NotingSend"
     ) -> None:
-        """Have a command carried out by the process that is primary, even if another one becomes
-        primary meanwhile."""
-        info, spent, failed = request_info_of(scope), 0.0, Exception()
-        command = CommandKey(secrets.token_hex(16))
-        for _ in range(MOST_ATTEMPTS):
-            if not self._forwarder.is_ready():
-                body = await _read_whole(scope, kept.again(), self._site)
-                call = make_outgoing(scope, body, info, seconds=COMMAND_SECONDS, command=command)
-                reply, command.repeated = await self._forwarder.ask(call.after(spent))
-                if reply is not None:
-                    await _send(reply, send)
-                    return
-            info.command, began = command, self._clock.seconds()
-            try:
-                await self.app(scope, kept.again(), send)
-            except RETRIED_AT_NEXT_PRIMARY as error:
-                if send.begun:
-                    raise
-                failed = error
-            else:
-                return
-            spent += self._clock.seconds() - began
-            command = CommandKey(command.text, repeated=True)
-        raise failed
+        self.info = request_info_of(scope)
+        self._app = app
+        self._site = site
+        self._scope = scope
+        self._kept = kept
+        self._send = send
+        self._key = CommandKey(secrets.token_hex(16))
+
+    async def do_here(self) -> bool:
+        self.info.command = self._key
+        try:
+            await self._app(self._scope, self._kept.again(), self._send)
+        finally:
+            self._key = CommandKey(self._key.text, repeated=True)
+        return True
+
+    async def ask_primary(self, spent: float) -> bool | None:
+        scope, key = self._scope, self._key
+        body = await _read_whole(scope, self._kept.again(), self._site)
+        call = make_outgoing(scope, body, self.info, seconds=COMMAND_SECONDS, command=key)
+        reply, key.repeated = await self._site.forwarder.ask(call.after(spent))
+        if reply is None:
+            return None
+        await _send(reply, self._send)
+        return True
+
+    def may_repeat(self) -> bool:
+        return not self._send.begun
 
 
 class _NotingSend:
@@ -273,8 +273,8 @@ async def _read_whole(scope: Scope, receive: Receive, site: Site) -> bytes:
 async def _find_sender(scope: Scope, site: Site) -> str:
     """The user that a token or a cookie is of; raises what the endpoint would, or BodyTooLarge."""
     if header(scope, b"authorization"):
-        bearer = await find_bearer(Request(scope), site.bearers)
-        return bearer.user.name if bearer else ""
+        caller = await find_caller(Request(scope), site.bearers)
+        return caller.user.name if caller else ""
     with contextlib.suppress(CookieRefused):
         cookie = cookie_in(header(scope, b"cookie"))
         if cookie and (user := site.cookies.open(cookie).data.user):

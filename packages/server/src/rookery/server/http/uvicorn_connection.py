@@ -20,11 +20,12 @@ from rookery.server.http.primary_link import Reply
 from rookery.server.http.request_policy import (
     HEAD_TOO_LARGE,
     UNREADABLE,
-    Refusal,
+    RefusedRequest,
     RequestRefused,
     encode_refusal,
     why_refused,
 )
+from rookery.server.http.scope import set_known_call
 from rookery.server.http.serving import HEAD_BYTES
 from rookery.server.http.short_path import ShortCall, ShortPath
 from rookery.server.http.to_primary import list_passed_on
@@ -57,6 +58,8 @@ class LimitedHttp(HttpToolsProtocol):
     _cached_head: tuple[object, bytes] = (None, b"")
     _active_at = 0.0
     _waiting: ShortCall | None = None
+    _known: object = None
+    """What was found out about the call that the parser is given next."""
     _later = b""
     _pieces: MessagePieces
     _flow: ConnectionFlow
@@ -176,6 +179,9 @@ class LimitedHttp(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         self._in_body = self._is_whole = False
         super().on_message_begin()
+        if self._known is not None:
+            set_known_call(cast("dict[str, object]", self.scope), self._known)
+            self._known = None
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Add a header. Trailers are dropped: nobody asks for them, and they would pass for headers
@@ -203,7 +209,7 @@ class LimitedHttp(HttpToolsProtocol):
         length = next((value for name, value in self.headers if name == b"content-length"), b"0")
         self._pieces.expect(int(length))
 
-    def _end_parsing(self, refusal: Refusal) -> NoReturn:
+    def _end_parsing(self, refusal: RefusedRequest) -> NoReturn:
         """Leave a callback of the parser, which takes no more data after that."""
         self._refusal = refusal
         raise RequestRefused
@@ -243,7 +249,8 @@ class LimitedHttp(HttpToolsProtocol):
         request = parse_whole_request(data)
         peer = self.client[0] if self.client else ""
         call = request and self.short.begin(request, peer, self.scheme or "http")
-        if not call:
+        if not isinstance(call, ShortCall):
+            self._known = call
             return False
         self._stop_timer()
         self._unset_keepalive_if_required()
@@ -268,6 +275,7 @@ class LimitedHttp(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if body is None:
+            self._known = call.known
             self._feed(data)
         elif isinstance(body, Reply):
             self._write_short(call.request_id, body.body, self._reply_head(body))
@@ -344,7 +352,7 @@ class LimitedHttp(HttpToolsProtocol):
             self.discard_rest_of_body()
             self.flow.resume_reading()
 
-    def _refuse(self, refusal: Refusal) -> None:
+    def _refuse(self, refusal: RefusedRequest) -> None:
         """Answer a request that can't be read, as the last one of this connection. What follows is
         read and dropped: closing with unread data could lose the answer."""
         self._refused, self._later = True, b""

@@ -1,52 +1,63 @@
 """The log of actions: who did what to runs, machines and accounts."""
 
-from collections.abc import Collection, Mapping
-
-from starlette.requests import Request
-from starlette.responses import Response
+from collections.abc import Collection
+from datetime import UTC, datetime
 
 from rookery.core.model.bounds import RunId
 from rookery.core.protocol import v1
 from rookery.core.protocol.actions import All, Among, Compare, Expression, Order
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.http import queries
-from rookery.server.http.answers import site_of
-from rookery.server.http.bodies import json_answer
-from rookery.server.http.callers import find_reader, translated_errors
-from rookery.server.http.openapi import Operation, described
-from rookery.server.runs.api import PAGING
+from rookery.core.protocol.codec import BadParameter
+from rookery.server.engines.privacy import Privacy
+from rookery.server.farm.reads import FleetReads
+from rookery.server.http.endpoint import LOOP, Endpoints
+from rookery.server.http.query_values import Paging, Query
+from rookery.server.people.bearers import Caller, actor_of
+
+api = Endpoints("/api/v1")
 
 
-@described(
-    Operation(
-        "The log of actions, newest first",
-        {200: v1.ActionList},
-        query={"action": v1.Name, "actor": v1.Name, "run": RunId, "before": str, **PAGING},
-    )
-)
-@runs(Domain.LOOP, "awaits one query")
-async def list_actions(request: Request) -> Response:
-    site = site_of(request)
-    query = request.query_params
-    sight = site.privacy.sight(await find_reader(request, site))
-    with translated_errors():
-        _, size = queries.read_page(query)
-        found = await site.reads.actions(_read_filter(query), limit=size, sight=sight)
-    return json_answer(v1.ActionList(actions=found))
+class ActionSearch(Query, frozen=True):
+    """Which actions are wanted; an empty text stands for all."""
+
+    action: v1.Name = ""
+    actor: v1.Name = ""
+    run: RunId = ""
+    before: str | None = None
 
 
-def _read_filter(query: Mapping[str, str]) -> Expression:
-    names = {"action": "action", "actor": "username", "run": "run_id"}
-    queries.read_run_id(query)
+@api("GET /actions", LOOP, "awaits one query")
+async def list_actions(
+    reads: FleetReads,
+    privacy: Privacy,
+    caller: Caller | None,
+    search: ActionSearch,
+    paging: Paging,
+) -> v1.ActionList:
+    """The log of actions, newest first."""
+    sight = privacy.sight(actor_of(caller))
+    found = await reads.actions(_make_filter(search), limit=paging.size, sight=sight)
+    return v1.ActionList(actions=found)
+
+
+def _make_filter(search: ActionSearch) -> Expression:
+    fields = {"action": search.action, "username": search.actor, "run_id": search.run}
     parts: list[Expression] = [
-        Compare(field, Order.EQUAL, queries.read_name(query, name))
-        for name, field in names.items()
-        if query.get(name)
+        Compare(field, Order.EQUAL, value) for field, value in fields.items() if value
     ]
-    before = queries.read_before(query)
-    if before is not None:
-        parts.append(Compare("time", Order.BELOW, before))
+    if search.before is not None:
+        parts.append(Compare("time", Order.BELOW, _read_moment(search.before)))
     return All(tuple(parts))
+
+
+def _read_moment(text: str) -> float:
+    """A time in ISO 8601, as UNIX seconds."""
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
+    except (ValueError, OverflowError):
+        raise BadParameter(
+            name="before", text="expected a time such as 2026-03-01T12:00Z"
+        ) from None
 
 
 def select_machine_actions(name: str, kinds: Collection[str] = ()) -> Expression:

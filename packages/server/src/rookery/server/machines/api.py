@@ -1,102 +1,89 @@
 """Machines: list, read, block and unblock."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
-from starlette.requests import Request
-from starlette.responses import Response
 
 from rookery.core.model.machine import SHORT_NAME, Machine
 from rookery.core.model.task import Task
 from rookery.core.protocol import v1
-from rookery.core.protocol.codec import Reader, to_finite
+from rookery.core.protocol.codec import to_finite
 from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.engines.privacy import name_of
+from rookery.server.engines.privacy import may_see_machine_details, name_of, owns_machine
+from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.views import UnknownMachine
-from rookery.server.http.answers import site_of
-from rookery.server.http.bodies import json_answer, read_body
-from rookery.server.http.callers import (
-    find_reader,
-    find_tasks_at_play,
-    may_see_machine_details,
-    owns_machine,
-    require_bearer,
-    translated_errors,
-)
-from rookery.server.http.openapi import Operation, described
+from rookery.server.farm.views import FleetViews, UnknownMachine
+from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.http.endpoint import LOOP, THREAD, Endpoints, Work
 from rookery.server.log.api import select_machine_actions
+from rookery.server.people.bearers import Caller, actor_of
 from rookery.server.people.users import Scope
 
-BLOCK = Reader(v1.BlockBody)
-BY_NAME = {"worker": v1.MachineName}
 BLOCKERS = (Scope.SUBMIT, Scope.APPROVE)
-DETAILS: dict[int, type | str] = {200: v1.WorkerDetails}
+CHANGE = "changes memory and awaits the commit"
 MOST_WORDS = 20
 LONGEST_CPU = 200
+
+api = Endpoints("/api/v1")
+commands = Endpoints("/api/v1", scope=BLOCKERS, needs_primary=True)
 
 
 # What a machine plays of a private engine is visible to the engine's team only.
 
 
-@described(Operation("Machines that are playing, and blocked ones", {200: v1.WorkerList}))
-@runs(Domain.THREAD, "the list is made in a thread")
-async def list_machines(request: Request) -> Response:
-    site = site_of(request)
-    reader = await find_reader(request, site)
-    with translated_errors():
-        tasks = await find_tasks_at_play(site, name_of(reader))
-        blocks = await site.fleet.views.blocks()
-    return await site.threads.cpu(_list_answer, tasks, blocks, reader)
+@api("GET /workers", THREAD, "the list is made in a thread")
+async def list_machines(
+    visible: VisibleRuns, views: FleetViews, caller: Caller | None
+) -> Work[v1.WorkerList]:
+    """Machines that are playing, and blocked ones."""
+    reader = actor_of(caller)
+    tasks, blocks = await visible.tasks_at_play(name_of(reader)), await views.blocks()
+    return partial(_make_list, tasks, blocks, reader)
 
 
-@described(Operation("A machine and its latest log entries", DETAILS, path=BY_NAME))
-@runs(Domain.LOOP, "awaits one query")
-async def get_machine(request: Request) -> Response:
-    site = site_of(request)
-    reader = await find_reader(request, site)
-    with translated_errors():
-        name = _name(request)
-        shown = await _load_details(site, name, reader)
-        if shown is None:
-            raise UnknownMachine(machine=name)
-    return json_answer(shown)
+@api("GET /workers/{worker}", LOOP, "awaits one query")
+async def get_machine(
+    site: Site, caller: Caller | None, worker: v1.MachineName
+) -> v1.WorkerDetails:
+    """A machine and its latest log entries."""
+    _check_name(worker)
+    shown = await _load_details(site, worker, actor_of(caller))
+    if shown is None:
+        raise UnknownMachine(machine=worker)
+    return shown
 
 
-@described(Operation("Block a machine", DETAILS, path=BY_NAME, body=v1.BlockBody, bearer=True))
-@runs(Domain.LOOP, "changes memory and awaits the commit", needs_primary=True)
-async def block_machine(request: Request) -> Response:
-    actor = await _require_blocker(request)
-    body = await read_body(request.receive)
-    with translated_errors():
-        return await _set_block(request, _name(request), BLOCK.read(body).message, actor)
+@commands("POST /workers/{worker}/block", LOOP, CHANGE)
+async def block_machine(
+    site: Site, fleet: Fleet, caller: Caller, worker: v1.MachineName, wish: v1.BlockBody
+) -> v1.WorkerDetails:
+    """Block a machine."""
+    _check_name(worker)
+    await fleet.commands.block(worker, wish.message, caller.actor)
+    return await _load_details(site, worker, caller.actor) or _unseen(worker)
 
 
-@described(Operation("Unblock a machine", DETAILS, path=BY_NAME, bearer=True))
-@runs(Domain.LOOP, "changes memory and awaits the commit", needs_primary=True)
-async def unblock_machine(request: Request) -> Response:
-    actor = await _require_blocker(request)
-    with translated_errors():
-        return await _set_block(request, _name(request), None, actor)
+@commands("POST /workers/{worker}/unblock", LOOP, CHANGE)
+async def unblock_machine(
+    site: Site, fleet: Fleet, caller: Caller, worker: v1.MachineName
+) -> v1.WorkerDetails:
+    """Unblock a machine."""
+    _check_name(worker)
+    await fleet.commands.block(worker, None, caller.actor)
+    return await _load_details(site, worker, caller.actor) or _unseen(worker)
 
 
-async def _set_block(request: Request, name: str, message: str | None, actor: Actor) -> Response:
-    site = site_of(request)
-    await site.fleet.commands.block(name, message, actor)
-    return json_answer(await _load_details(site, name, actor) or _unseen(name))
-
-
-async def _require_blocker(request: Request) -> Actor:
-    site = site_of(request)
-    return (await require_bearer(request, site.bearers, *BLOCKERS)).actor
+def _check_name(name: str) -> None:
+    if not SHORT_NAME.fullmatch(name):
+        raise UnknownMachine(machine=name[:100])
 
 
 async def _load_details(site: Site, name: str, reader: Actor | None) -> v1.WorkerDetails | None:
     """The details of a machine; None if it is unknown or the reader may not see it."""
     blocks, known = await site.fleet.views.blocks(), await site.fleet.views.machine(name)
-    at_play = await find_tasks_at_play(site, name_of(reader))
+    at_play = await site.visible_runs.tasks_at_play(name_of(reader))
     tasks = [task for task in at_play if task.machine.short_name == name]
     concerned = may_see_machine_details(reader, name)
     if not (tasks or name in blocks or (known and concerned)):
@@ -114,13 +101,6 @@ async def _load_details(site: Site, name: str, reader: Actor | None) -> v1.Worke
     )
 
 
-def _name(request: Request) -> str:
-    name = str(request.path_params["worker"])
-    if not SHORT_NAME.fullmatch(name):
-        raise UnknownMachine(machine=name[:100])
-    return name
-
-
 def make_worker_entries(
     tasks: Iterable[Task], blocks: Mapping[str, str], reader: Actor | None
 ) -> Iterator[v1.WorkerEntry]:
@@ -135,10 +115,10 @@ def make_worker_entries(
         yield entry
 
 
-def _list_answer(
+def _make_list(
     tasks: Iterable[Task], blocks: Mapping[str, str], reader: Actor | None
-) -> Response:
-    return json_answer(v1.WorkerList(workers=tuple(make_worker_entries(tasks, blocks, reader))))
+) -> v1.WorkerList:
+    return v1.WorkerList(workers=tuple(make_worker_entries(tasks, blocks, reader)))
 
 
 def _away(name: str) -> v1.WorkerEntry:

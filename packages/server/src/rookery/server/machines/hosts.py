@@ -141,7 +141,7 @@ class FleetSnapshot:
 
     def _words_of(self, each: KnownMachine) -> str:
         machine, run = each.machine, self.runs.get(each.run)
-        claimed, tag = machine.claimed, run.plan.sides[0].tag if run else ""
+        claimed, tag = machine.claimed, run.plan.new.tag if run else ""
         told = f"{claimed.host} {claimed.cpu} {machine.arch} {machine.uname}"
         return f"{machine.short_name} {told} {tag}"
 

@@ -4,19 +4,17 @@ from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import asdict
-from starlette.requests import Request
-from starlette.responses import Response
 
+from rookery.core.model.bounds import RunId
 from rookery.core.protocol import people, v1
-from rookery.core.protocol.codec import BadField, Reader
-from rookery.server.boundary.domains import Domain, runs
+from rookery.core.protocol.codec import BadField
+from rookery.server.app.site import Site
+from rookery.server.engines.privacy import Privacy
 from rookery.server.farm.rules.notifications import NotificationKind
-from rookery.server.http.answers import site_of
-from rookery.server.http.bodies import json_answer, read_body
-from rookery.server.http.callers import find_run, require_bearer, translated_errors
+from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.http.endpoint import LOOP, THREAD, UNSEEN, Endpoints
 from rookery.server.http.faults import NotFound
-from rookery.server.http.openapi import Operation, described
-from rookery.server.http.queries import read_page
+from rookery.server.http.query_values import Paging
 from rookery.server.notify.channels import (
     WEBHOOKS,
     check_webhook,
@@ -24,15 +22,22 @@ from rookery.server.notify.channels import (
     list_open_kinds,
     make_channel,
 )
-from rookery.server.notify.outbox import ChannelForm, LoggedDelivery, NotificationChannel
+from rookery.server.notify.outbox import (
+    ChannelForm,
+    Channels,
+    LoggedDelivery,
+    NotificationChannel,
+    Outbox,
+    Subscriptions,
+)
 from rookery.server.notify.wording import describe_notification
-from rookery.server.people.bearers import Bearer
+from rookery.server.people.bearers import Caller
 from rookery.server.people.links import LinkPurpose
 from rookery.server.people.users import Scope
-from rookery.server.runs.api import BY_ID, PAGING
 
-NEW_WEBHOOK = Reader(people.NewWebhook)
-UNSEEN = {"cache-control": "no-store"}
+FOLLOWERS = (Scope.SUBMIT, Scope.APPROVE)
+
+api = Endpoints("/api/v1")
 
 
 class Unsubscribed(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,108 +46,90 @@ class Unsubscribed(msgspec.Struct, frozen=True, kw_only=True):
     unsubscribed: bool = True
 
 
-@described(
-    Operation(
-        "Unsubscribe from mail, by the link in a mail's header (RFC 8058)",
-        {200: Unsubscribed},
-        query={"token": str},
-    )
-)
-@runs(Domain.LOOP, "awaits one write")
-async def unsubscribe_at_once(request: Request) -> Response:
-    """Unsubscribe by the token of a link in a mail; no login is needed."""
-    token = request.query_params.get("token", "")
-    user = await find_linked_user(request, LinkPurpose.UNSUBSCRIBE, token)
-    await site_of(request).channels.silence_mail(user.name)
-    return json_answer(Unsubscribed())
+@api("POST /unsubscribe", LOOP, "awaits one write")
+async def unsubscribe_at_once(site: Site, token: str = "") -> Unsubscribed:
+    """Unsubscribe from mail, by the link in a mail's header (RFC 8058).
+
+    The token of the link is enough; no login is needed."""
+    user = await find_linked_user(site, LinkPurpose.UNSUBSCRIBE, token)
+    await site.channels.silence_mail(user.name)
+    return Unsubscribed()
 
 
 # Following a run, for users who may see it.
 
 
-@described(
-    Operation(
-        "Follow a run, and be told when it ends", {200: people.FollowedRun}, path=BY_ID, bearer=True
-    )
-)
-@runs(Domain.LOOP, "awaits one write")
-async def follow_run(request: Request) -> Response:
-    return await _set_following(request, following=True)
+@api("POST /runs/{run_id}/follow", LOOP, "awaits one write", scope=FOLLOWERS)
+async def follow_run(
+    visible: VisibleRuns, subscriptions: Subscriptions, caller: Caller, run_id: RunId
+) -> people.FollowedRun:
+    """Follow a run, and be told when it ends."""
+    run = await visible.find(run_id, caller.user.name)
+    await subscriptions.put(run.id, caller.user.name, following=True)
+    return people.FollowedRun(run=run.id, following=True)
 
 
-@described(Operation("Stop following a run", {200: people.FollowedRun}, path=BY_ID, bearer=True))
-@runs(Domain.LOOP, "awaits one write")
-async def unfollow_run(request: Request) -> Response:
-    return await _set_following(request, following=False)
-
-
-async def _set_following(request: Request, *, following: bool) -> Response:
-    site = site_of(request)
-    bearer = await require_bearer(request, site.bearers, Scope.SUBMIT, Scope.APPROVE)
-    with translated_errors():
-        run = await find_run(site, str(request.path_params["run_id"]), bearer.user.name)
-        await site.subscriptions.put(run.id, bearer.user.name, following=following)
-    return json_answer(people.FollowedRun(run=run.id, following=following))
+@api("POST /runs/{run_id}/unfollow", LOOP, "awaits one write", scope=FOLLOWERS)
+async def unfollow_run(
+    visible: VisibleRuns, subscriptions: Subscriptions, caller: Caller, run_id: RunId
+) -> people.FollowedRun:
+    """Stop following a run."""
+    run = await visible.find(run_id, caller.user.name)
+    await subscriptions.put(run.id, caller.user.name, following=False)
+    return people.FollowedRun(run=run.id, following=False)
 
 
 # Channels. Mail is chosen in the profile, since its address has to be confirmed there.
 
 
-@described(Operation("Your notification channels", {200: people.ChannelList}, bearer=True))
-@runs(Domain.LOOP, "awaits one query")
-async def list_channels(request: Request) -> Response:
-    site, bearer = site_of(request), await _reader(request)
-    found = await site.channels.of(bearer.user.name)
-    shown = tuple(map(_show_channel, found))
-    return json_answer(people.ChannelList(channels=shown), headers=UNSEEN)
+@api("GET /notifications/channels", LOOP, "awaits one query", scope=Scope.READ, headers=UNSEEN)
+async def list_channels(channels: Channels, caller: Caller) -> people.ChannelList:
+    """Your notification channels."""
+    found = await channels.of(caller.user.name)
+    return people.ChannelList(channels=tuple(map(_show_channel, found)))
 
 
-@described(
-    Operation(
-        "Add a webhook; its secret is shown only once",
-        {201: people.MadeWebhook},
-        body=people.NewWebhook,
-        bearer=True,
-    )
+@api(
+    "POST /notifications/channels",
+    THREAD,
+    "the address is looked up in an io thread",
+    scope=Scope.SUBMIT,
+    status=201,
+    headers=UNSEEN,
 )
-@runs(Domain.THREAD, "the address is looked up in an io thread")
-async def add_channel(request: Request) -> Response:
-    site = site_of(request)
-    bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
-    body = await read_body(request.receive)
-    with translated_errors():
-        wish = NEW_WEBHOOK.read(body)
-        kinds = frozenset(map(NotificationKind, wish.kinds)) & list_open_kinds(bearer.user)
-        errors = await check_webhook(site, bearer.user, wish.form, wish.address.strip(), kinds)
-        for field, text in errors.items():
-            raise BadField(field="kinds" if field == "kind" else field, text=text)
-        form = ChannelForm(wish.form)
-        made = make_channel(site, bearer.user, form, wish.address.strip(), kinds)
-        number = await site.channels.add(made)
+async def add_channel(site: Site, caller: Caller, wish: people.NewWebhook) -> people.MadeWebhook:
+    """Add a webhook; its secret is shown only once."""
+    user, address = caller.user, wish.address.strip()
+    kinds = frozenset(map(NotificationKind, wish.kinds)) & list_open_kinds(user)
+    errors = await check_webhook(site, user, wish.form, address, kinds)
+    for field, text in errors.items():
+        raise BadField(field="kinds" if field == "kind" else field, text=text)
+    made = make_channel(site, user, ChannelForm(wish.form), address, kinds)
+    number = await site.channels.add(made)
     entry = people.ChannelEntry(**{**asdict(_show_channel(made)), "id": number})
-    return json_answer(people.MadeWebhook(secret=made.secret, channel=entry), 201, UNSEEN)
+    return people.MadeWebhook(secret=made.secret, channel=entry)
 
 
-@described(
-    Operation(
-        "Remove a webhook",
-        {200: people.ChannelList},
-        path={"channel_id": v1.Sequence},
-        bearer=True,
-    )
+@api(
+    "DELETE /notifications/channels/{channel_id:int}",
+    LOOP,
+    "awaits one write",
+    scope=Scope.SUBMIT,
+    headers=UNSEEN,
 )
-@runs(Domain.LOOP, "awaits one write")
-async def remove_channel(request: Request) -> Response:
-    """Remove a channel and return the remaining ones."""
-    site = site_of(request)
-    bearer = await require_bearer(request, site.bearers, Scope.SUBMIT)
-    name, number = bearer.user.name, int(request.path_params["channel_id"])
-    own = await site.channels.of(name)
-    if not any(each.id == number and each.form in WEBHOOKS for each in own):
+async def remove_channel(
+    channels: Channels, caller: Caller, channel_id: v1.Sequence
+) -> people.ChannelList:
+    """Remove a webhook.
+
+    The answer has the remaining channels."""
+    name = caller.user.name
+    own = await channels.of(name)
+    if not any(each.id == channel_id and each.form in WEBHOOKS for each in own):
         raise NotFound("You have no such webhook.")
-    await site.channels.remove(number, name)
-    left = tuple(_show_channel(each) for each in own if each.id != number)
-    return json_answer(people.ChannelList(channels=left), headers=UNSEEN)
+    await channels.remove(channel_id, name)
+    left = (_show_channel(each) for each in own if each.id != channel_id)
+    return people.ChannelList(channels=tuple(left))
 
 
 def _show_channel(channel: NotificationChannel) -> people.ChannelEntry:
@@ -160,23 +147,16 @@ def _show_channel(channel: NotificationChannel) -> people.ChannelEntry:
 # The log of messages.
 
 
-@described(
-    Operation(
-        "Your notifications, and whether they were delivered",
-        {200: people.ToldList},
-        query=PAGING,
-        bearer=True,
-    )
-)
-@runs(Domain.LOOP, "awaits one query")
-async def list_told(request: Request) -> Response:
-    site, bearer = site_of(request), await _reader(request)
-    with translated_errors():
-        page, size = read_page(request.query_params)
-    found = await site.outbox.page(bearer.user.name, (page - 1) * size, size + 1)
-    hidden = site.privacy.hidden(bearer.user.name)
-    told = tuple(_show_told(each) for each in found[:size] if not each.engines & hidden)
-    return json_answer(people.ToldList(told=told, page=page, more=len(found) > size))
+@api("GET /notifications", LOOP, "awaits one query", scope=Scope.READ)
+async def list_told(
+    outbox: Outbox, privacy: Privacy, caller: Caller, paging: Paging
+) -> people.ToldList:
+    """Your notifications, and whether they were delivered."""
+    name = caller.user.name
+    found, more = paging.cut(await outbox.page(name, paging.first, paging.size + 1))
+    hidden = privacy.hidden(name)
+    told = tuple(_show_told(each) for each in found if not each.engines & hidden)
+    return people.ToldList(told=told, page=paging.page, more=more)
 
 
 def _show_told(logged: LoggedDelivery) -> people.ToldEntry:
@@ -193,7 +173,3 @@ def _show_told(logged: LoggedDelivery) -> people.ToldEntry:
         error=logged.error,
         ended=logged.ended,
     )
-
-
-async def _reader(request: Request) -> Bearer:
-    return await require_bearer(request, site_of(request).bearers, Scope.READ)

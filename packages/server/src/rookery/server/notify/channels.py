@@ -3,16 +3,12 @@ webhooks, and the user whom a link from a mail belongs to."""
 
 import secrets
 
-from starlette.requests import Request
-
 from rookery.core.errors import make_sentence
 from rookery.server.app.site import Site
 from rookery.server.farm.rules.notifications import FOR_APPROVERS, NotificationKind
-from rookery.server.http.answers import site_of
-from rookery.server.http.faults import NotFound
 from rookery.server.notify.outbox import ChannelForm, NotificationChannel
 from rookery.server.notify.webhooks import LONGEST_ADDRESS, WebhookRefused
-from rookery.server.people.links import LinkPurpose, LinkRefused
+from rookery.server.people.links import LinkPurpose
 from rookery.server.people.login import Throttled
 from rookery.server.people.users import User, is_approver
 
@@ -59,12 +55,7 @@ def make_channel(
     return NotificationChannel(0, user.name, form, address, secret, kinds, bool(kinds), now, 0, now)
 
 
-async def find_linked_user(request: Request, purpose: LinkPurpose, token: str) -> User:
-    """The user whom a link from a mail belongs to. Raises NotFound with a text that says what to
-    do."""
-    site = site_of(request)
-    try:
-        user = await site.users.by_name(site.links.read_name(purpose, token))
-        return site.links.check(purpose, token, user)
-    except LinkRefused as refused:
-        raise NotFound(str(refused)) from None
+async def find_linked_user(site: Site, purpose: LinkPurpose, token: str) -> User:
+    """The user whom a link from a mail belongs to. Raises LinkRefused, which says what to do."""
+    user = await site.users.by_name(site.links.read_name(purpose, token))
+    return site.links.check(purpose, token, user)

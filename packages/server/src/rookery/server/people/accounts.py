@@ -11,6 +11,7 @@ from msgspec.structs import asdict
 
 from rookery.core.clock import Clock
 from rookery.core.model.events import LINK_MADE, SYSTEM, Action, about_user
+from rookery.core.model.machine import MACHINE_LIMIT
 from rookery.core.protocol.people import UserChange
 from rookery.server.people.links import LinkRefused
 from rookery.server.people.passwords import Passwords
@@ -32,7 +33,6 @@ from rookery.server.people.users import (
     mint,
 )
 
-MACHINE_LIMIT = 16
 NAME = re.compile(r"[A-Za-z0-9]{2,50}", re.ASCII)
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from rookery.core.clock import Clock
-from rookery.core.errors import message_in_docstring
+from rookery.core.errors import LoginNeeded, NotAllowed, message_in_docstring
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.caches import ExpiringCache, Refresher
 from rookery.server.db.listening import ChangeNotices, Channel
@@ -35,19 +35,19 @@ IN_PERSON = frozenset(Scope) - {Scope.WORKER}
 do."""
 
 
-class TokenRefused(Exception):
+class TokenRefused(LoginNeeded):
     """This token is not known here, or it was revoked or has expired."""
 
     def __str__(self) -> str:
         return super().__str__() or message_in_docstring(type(self))
 
 
-class OwnerRefused(TokenRefused):
+class OwnerRefused(NotAllowed, TokenRefused):
     """The owner of this token is blocked or still waits for approval."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bearer:
+class Caller:
     """The user who makes a request and the scopes they have; `token_id` is empty after a login."""
 
     user: User
@@ -59,6 +59,14 @@ class Bearer:
         """The actor for the rules: an approver only with the scope to approve."""
         may_approve = is_approver(self.user) and Scope.APPROVE in self.scopes
         return Actor(self.user.name, approver=may_approve)
+
+
+def actor_of(caller: Caller | None) -> Actor | None:
+    return None if caller is None else caller.actor
+
+
+def name_of_caller(caller: Caller | None) -> str | None:
+    return None if caller is None else caller.user.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +87,17 @@ class Bearers:
         self._found: ExpiringCache[bytes, _Found] = ExpiringCache(clock, MOST_BEARERS)
         self._uses: dict[str, datetime] = {}
 
-    async def find_bearer(self, secret: str) -> Bearer:
+    async def find_bearer(self, secret: str) -> Caller:
         """The user of a token; raises TokenRefused."""
         token, user = await self._find_valid(secret)
-        return Bearer(user, token.scopes, token.id)
+        return Caller(user, token.scopes, token.id)
 
-    async def find_logged_in(self, name: str) -> Bearer:
+    async def find_logged_in(self, name: str) -> Caller:
         """A user who has logged in by password; raises OwnerRefused."""
         user = await self._users.by_name(name)
         if user is None or user.blocked or user.pending:
             raise OwnerRefused
-        return Bearer(user, IN_PERSON)
+        return Caller(user, IN_PERSON)
 
     async def find_worker_token(self, secret: str) -> Token | None:
         """A worker's token; None where it is refused or not for workers."""

@@ -11,11 +11,10 @@ from rookery.core.errors import Complaint
 from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.http.answers import site_of
-from rookery.server.http.faults import NotFound
 from rookery.server.http.pages.page import redirect_to, render_page
 from rookery.server.http.scope import request_info_of, session_of
 from rookery.server.notify.channels import find_linked_user
-from rookery.server.people.links import LinkPurpose, LinkRefused
+from rookery.server.people.links import LinkPurpose
 from rookery.server.people.login import Throttled
 from rookery.server.people.users import User
 
@@ -88,7 +87,7 @@ async def choose_password(request: Request) -> Response:
     site, session = site_of(request), session_of(request.scope)
     form = request_info_of(request.scope).form
     token = form.text("token") or request.query_params.get("token", "")
-    user = await find_linked_user(request, LinkPurpose.RESET, token)
+    user = await find_linked_user(site_of(request), LinkPurpose.RESET, token)
     password, error, error2 = form.text("password")[:LONGEST_PASSWORD], "", ""
     if request.method == "POST":
         if password != form.text("password2"):
@@ -143,10 +142,7 @@ async def confirm_address(request: Request) -> Response:
     """Confirm a mail address: only its reader has the link."""
     token, user = await _read_link(request, LinkPurpose.CONFIRM)
     if request.method == "POST":
-        try:
-            await site_of(request).accounts.confirm_email(user.name, user.email)
-        except LinkRefused as refused:
-            raise NotFound(str(refused)) from None
+        await site_of(request).accounts.confirm_email(user.name, user.email)
         session_of(request.scope).flash("Your e-mail address is confirmed.")
         return redirect_to("/")
     text = f"{user.email} is the address of the account {user.name}."
@@ -169,7 +165,7 @@ async def unsubscribe(request: Request) -> Response:
 async def _read_link(request: Request, purpose: LinkPurpose) -> tuple[str, User]:
     form = request_info_of(request.scope).form
     token = form.text("token") or request.query_params.get("token", "")
-    return token, await find_linked_user(request, purpose, token)
+    return token, await find_linked_user(site_of(request), purpose, token)
 
 
 async def _ask(

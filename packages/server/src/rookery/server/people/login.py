@@ -10,14 +10,21 @@ from typing import NamedTuple
 
 from rookery.core.boundary.errors import Overloaded
 from rookery.core.clock import Clock
-from rookery.core.errors import Complaint, message_in_docstring
+from rookery.core.errors import LoginNeeded, TooOften, message_in_docstring
 from rookery.core.protocol.people import Application
 from rookery.server.people.accounts import Accounts, NewUser
 from rookery.server.people.passwords import NOBODYS_HASH, Passwords
-from rookery.server.people.users import Malformed, NotPermitted, User, UserExists, Users
+from rookery.server.people.users import (
+    AccountRefused,
+    Malformed,
+    NotPermitted,
+    User,
+    UserExists,
+    Users,
+)
 
 
-class LoginRefused(Exception):
+class LoginRefused(LoginNeeded):
     """The login was refused."""
 
     def __str__(self) -> str:
@@ -36,7 +43,7 @@ class AccountBlocked(LoginRefused):
     """This account is blocked."""
 
 
-class Throttled(LoginRefused):
+class Throttled(TooOften, LoginRefused):
     """Too many attempts. Wait a few minutes and try again."""
 
 
@@ -200,7 +207,8 @@ class SignUp:
         self._per_origin = Throttle(*SIGN_UPS_PER_ADDRESS)
 
     async def apply(self, applicant: Application, client: str) -> User:
-        """Creates a pending account; raises a Complaint that says why not, or Throttled."""
+        """Creates a pending account; raises AccountRefused, NotPermitted or
+        Throttled."""
         if not self.is_open:
             raise NotPermitted("Sign-up is closed: ask the operators of this site for an account.")
         if not EMAIL.fullmatch(applicant.email):
@@ -216,19 +224,19 @@ class SignUp:
             self._per_origin.refund(origin_of(client), now)
             raise
         except UserExists:
-            raise Complaint(NAME_TAKEN) from None
+            raise AccountRefused(NAME_TAKEN) from None
 
 
 async def _check_free(applicant: Application, users: Users) -> None:
-    """Raises Complaint where the name or the address is taken, regardless of case, or too many
+    """Raises AccountRefused where the name or the address is taken, regardless of case, or too many
     accounts are pending."""
     everyone = await users.list_all()
     names = {user.name.lower() for user in everyone}
     emails = {user.email.lower() for user in everyone if user.email}
     if applicant.name.lower() in names or applicant.email.lower() in emails:
-        raise Complaint(NAME_TAKEN)
+        raise AccountRefused(NAME_TAKEN)
     if sum(user.pending for user in everyone) >= MOST_WAITING:
-        raise Complaint("Too many accounts wait for approval; try again in a few days.")
+        raise AccountRefused("Too many accounts wait for approval; try again in a few days.")
 
 
 class PasswordResets:

@@ -12,9 +12,9 @@ import argon2
 from rookery.core.boundary.errors import Overloaded
 from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
-from rookery.core.errors import Complaint, message_in_docstring
+from rookery.core.errors import message_in_docstring
 from rookery.server.caches import ExpiringCache, SharedWork
-from rookery.server.people.users import Malformed
+from rookery.server.people.users import AccountRefused, Malformed
 
 # Which passwords are allowed.
 #
@@ -37,7 +37,7 @@ Judge = Callable[[str, Sequence[str]], int]
 """Scores a password from 0 (weakest) to 4, given words that others know about the user."""
 
 
-class WeakPassword(Complaint):
+class WeakPassword(AccountRefused):
     """The password is too easy to guess: use a longer one, such as four random words."""
 
     exit_code = 2

@@ -12,13 +12,13 @@ from urllib.parse import SplitResult, urlsplit
 
 from msgspec import UNSET
 
-from rookery.core.errors import Complaint
+from rookery.core.errors import NotThere
 from rookery.core.model.engine import Catalogue, source_address
 from rookery.core.model.events import Action, about_user
 from rookery.core.protocol.codec import BadField, refuse, require
 from rookery.core.protocol.people import MeChange
 from rookery.server.people.accounts import Accounts
-from rookery.server.people.bearers import Bearer
+from rookery.server.people.bearers import Caller
 from rookery.server.people.login import (
     BAD_EMAIL,
     EMAIL,
@@ -31,12 +31,12 @@ from rookery.server.people.login import (
 from rookery.server.people.users import (
     ORDINARY,
     AccountConflict,
+    AccountRefused,
     Malformed,
     NotPermitted,
     Scope,
     Token,
     TokenWithSecret,
-    UnknownToken,
     UnknownUser,
     User,
 )
@@ -63,7 +63,8 @@ class Profiles:
 
     async def change(self, name: str, wanted: MeChange, client: str, catalogue: Catalogue) -> User:
         """Changes an account and returns the changed user. `catalogue` has the engines that the
-        user may see. Raises a Complaint, WireFault or Throttled, and changes nothing then."""
+        user may see. Raises AccountRefused, NotPermitted,
+        WireFault or Throttled, and changes nothing then."""
         passwords, hashed = self._accounts.passwords, ""
         repositories = _check_repositories(wanted.repositories or {}, catalogue)
         user = await self._load_user(name)
@@ -106,8 +107,8 @@ class Profiles:
             user.name, scopes or ORDINARY, lasting=lasting, note=note, by=user.name
         )
 
-    async def revoke(self, bearer: Bearer, token_id: str) -> Token:
-        """Revokes a token of the bearer; raises UnknownToken, also for tokens of others, or
+    async def revoke(self, bearer: Caller, token_id: str) -> Token:
+        """Revokes a token of the bearer; raises NotThere, also for tokens of others, or
         NotPermitted."""
         name = bearer.user.name
         if token_id != bearer.token_id and not bearer.scopes & REVOKERS:
@@ -117,7 +118,7 @@ class Profiles:
             )
         owned = {token.id: token for token in await self._accounts.tokens.of(name)}
         if token_id not in owned:
-            raise UnknownToken(token_id)
+            raise NotThere("You have no such token.")
         if owned[token_id].revoked is not None:
             return owned[token_id]
         return replace(owned[token_id], revoked=await self._accounts.revoke(token_id, by=name))
@@ -144,14 +145,14 @@ class Profiles:
         self._attempts.refund(client, user.name)
 
     async def _check_address(self, user: User, email: str) -> None:
-        """Raises Complaint where the address is taken; limited, because that tells who has an
+        """Raises AccountRefused where the address is taken; limited, because that tells who has an
         account."""
         if not EMAIL.fullmatch(email):
             raise Malformed(BAD_EMAIL)
         self._new_addresses.charge(user.name, self._accounts.clock.seconds())
         others = [each for each in await self._accounts.users.list_all() if each.name != user.name]
         if email.lower() in {each.email.lower() for each in others}:
-            raise Complaint(NAME_TAKEN)
+            raise AccountRefused(NAME_TAKEN)
 
     async def _write_audit(self, before: User, after: User) -> None:
         accounts, name = self._accounts, before.name

@@ -10,7 +10,7 @@ from rookery.server.boundary.domains import Domain, runs
 from rookery.server.caches import ExpiringCache, SharedWork
 from rookery.server.people.login import LoginAttempts, WrongCredentials, check_active
 from rookery.server.people.passwords import LONGEST_PASSWORD, NOBODYS_HASH, Passwords
-from rookery.server.people.users import Token, User, Users
+from rookery.server.people.users import WORKER_PREFIX, Token, User, Users
 from rookery.server.people.worker_tokens import WorkerTokens, is_worker_token
 
 SEAL_BYTES = 16
@@ -60,7 +60,9 @@ class WorkerCredentials:
         if seal is None:
             return None
         self._called.add(name)
-        return VerifiedUser(check_active(user), seal)
+        if user.blocked or user.pending:
+            check_active(user)  # raises what fits
+        return VerifiedUser(user, seal)
 
     async def check(self, name: str, password: str, client: str) -> VerifiedUser:
         """The user; raises LoginRefused. Equal checks at the same time are made once."""
@@ -157,7 +159,7 @@ class WorkerCredentials:
 
     def _find_seal(self, user: User, password: str) -> str | None:
         """As `_check_secret`, from memory alone."""
-        if is_worker_token(password):
+        if password.startswith(WORKER_PREFIX):
             return "" if self.tokens.holds(password, user) else None
         seal = self._seal(user.name, password, user.password_hash)
         return seal if seal in self._right else None

@@ -1,16 +1,15 @@
 """Runs: list, read, and summarise."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
 
+from rookery.core.boundary.offload import Threads
 from rookery.core.model.bounds import IdPrefix, RunId
 from rookery.core.model.engine import EngineRecord
 from rookery.core.model.events import run_name
-from rookery.core.model.kinds import SprtTest, SpsaTuning
 from rookery.core.model.plan import Side
 from rookery.core.model.run import Run
 from rookery.core.protocol import v1
@@ -18,113 +17,95 @@ from rookery.core.protocol.codec import to_finite
 from rookery.core.protocol.user_documents import args_document
 from rookery.core.protocol.user_queries import FixedElo
 from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
 from rookery.server.engines.engines import records_digest, submitted_record
-from rookery.server.engines.privacy import name_of
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.summaries import summary
-from rookery.server.farm.views import RunSpeed
-from rookery.server.http import queries
-from rookery.server.http.answers import site_of
-from rookery.server.http.bodies import json_answer
-from rookery.server.http.callers import find_reader, find_shown_run, translated_errors
-from rookery.server.http.openapi import Operation, described
+from rookery.server.farm.views import FleetActivity, RunSpeed
+from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.http.endpoint import THREAD, Endpoints, Work
+from rookery.server.http.query_values import Paging, Query
+from rookery.server.people.bearers import Caller, actor_of, name_of_caller
 from rookery.server.runs.documents import fixed_elo, live_elo_of
 
-BY_ID = {"run_id": RunId}
-PAGING = {"page": v1.Page, "size": v1.PageSize}
+api = Endpoints("/api/v1")
 
 
-@described(
-    Operation(
-        "List runs, unfinished ones unless asked otherwise",
-        {200: v1.RunList},
-        query={"state": v1.ListedState, "owner": v1.Name, "prefix": IdPrefix, **PAGING},
-    )
-)
-@runs(Domain.THREAD, "a page is shown in a thread, its rows are awaited")
-async def list_runs(request: Request) -> Response:
-    site = site_of(request)
-    query = request.query_params
-    reader = await find_reader(request, site)
-    viewer = name_of(reader)
-    hidden = site.privacy.hidden(viewer)
-    with translated_errors():
-        state = queries.read_choice(query, "state", v1.ListedState)
-        owner = queries.read_name(query, "owner")
-        prefix = queries.read_prefix(query)
-        page, size = queries.read_page(query)
-        if prefix:
-            found, more = await _list_by_prefix(site, prefix, viewer, owner, size), False
-        elif state is v1.ListedState.FINISHED:
-            wanted = FinishedRunsQuery(page=page, page_size=size, owner=owner, hidden=hidden)
-            found = await site.reads.finished(wanted)
-            more = len(found) == size
-        else:
-            active = await site.fleet.views.active()
-            seen = [run for run in active if site.privacy.may_see(viewer, run)]
-            listed = _listed(seen, state, owner)
-            first = (page - 1) * size
-            found, more = tuple(listed[first : first + size]), len(listed) > first + size
+class RunSearch(Query, frozen=True):
+    """Which runs are listed."""
+
+    state: v1.ListedState = v1.ListedState.UNFINISHED
+    owner: v1.Name = ""
+    prefix: IdPrefix = ""
+
+
+@api("GET /runs", THREAD, "a page is shown in a thread, its rows are awaited")
+async def list_runs(
+    site: Site, caller: Caller | None, search: RunSearch, paging: Paging
+) -> Work[v1.RunList]:
+    """List runs, unfinished ones unless asked otherwise."""
+    found, more = await _find_runs(site, name_of_caller(caller), search, paging)
+    reader = actor_of(caller)
     shown = tuple(site.privacy.visible_part(reader, run) for run in found)
-    return await site.threads.cpu(_list_answer, shown, page, more=more)
+    return partial(_make_list, shown, paging.page, more=more)
 
 
-async def _list_by_prefix(
-    site: Site, prefix: str, viewer: str | None, owner: str, size: int
-) -> tuple[Run, ...]:
-    """Runs of any state whose id starts with the prefix."""
-    ids = await site.reads.ids_from(prefix, size, site.privacy.hidden(viewer))
-    found = [await site.fleet.views.run(run_id) for run_id in ids]
-    return tuple(run for run in found if run and owner in ("", run.plan.owner))
+async def _find_runs(
+    site: Site, viewer: str | None, search: RunSearch, paging: Paging
+) -> tuple[Sequence[Run], bool]:
+    """A page of the runs that the viewer may see, and whether there are more."""
+    hidden = site.privacy.hidden(viewer)
+    if search.prefix:
+        # Runs of any state whose id starts with the prefix.
+        ids = await site.reads.ids_from(search.prefix, paging.size, hidden)
+        runs = [await site.fleet.views.run(run_id) for run_id in ids]
+        return [run for run in runs if run and search.owner in ("", run.plan.owner)], False
+    if search.state is v1.ListedState.FINISHED:
+        wanted = FinishedRunsQuery(
+            page=paging.page, page_size=paging.size, owner=search.owner, hidden=hidden
+        )
+        found = await site.reads.finished(wanted)
+        return found, len(found) == paging.size
+    listed = _listed(await site.visible_runs.list_active(viewer), search)
+    return listed[paging.first : paging.end], len(listed) > paging.end
 
 
-@described(Operation("Everything about a run", {200: v1.RunDetails}, path=BY_ID))
-@runs(Domain.THREAD, "Elo is estimated in a thread")
-async def get_run(request: Request) -> Response:
-    site = site_of(request)
-    run = await _load_run(request)
-    speed = site.fleet.activity.speed(run.id)
-    return await site.threads.cpu(lambda: json_answer(make_details(run, speed)))
+@api("GET /runs/{run_id}", THREAD, "Elo is estimated in a thread")
+async def get_run(
+    visible: VisibleRuns, activity: FleetActivity, caller: Caller | None, run_id: RunId
+) -> Work[v1.RunDetails]:
+    """Everything about a run.
+
+    Deleted runs are hidden from lists, but not from callers who know their id."""
+    run = await visible.find_part(run_id, actor_of(caller))
+    return partial(make_details, run, activity.speed(run.id))
 
 
-@described(
-    Operation(
-        "The result as a text to paste",
-        {200: "text/plain; charset=utf-8"},
-        path=BY_ID,
-        query={"style": v1.SummaryStyle},
-    )
-)
-@runs(Domain.THREAD, "Elo is estimated in a thread")
-async def summarize_run(request: Request) -> Response:
-    site = site_of(request)
-    with translated_errors():
-        style = queries.read_choice(request.query_params, "style", v1.SummaryStyle)
-    run = await _load_run(request)
-    return PlainTextResponse(await site.threads.cpu(summary, run, style))
+@api("GET /runs/{run_id}/summary.txt", THREAD, "Elo is estimated in a thread")
+async def summarize_run(
+    visible: VisibleRuns,
+    threads: Threads,
+    caller: Caller | None,
+    run_id: RunId,
+    style: v1.SummaryStyle = v1.SummaryStyle.FISHTEST,
+) -> str:
+    """The result as a text to paste."""
+    run = await visible.find_part(run_id, actor_of(caller))
+    return await threads.cpu(summary, run, style)
 
 
-async def _load_run(request: Request) -> Run:
-    """A run that the caller may see. Deleted runs are hidden from lists, but not from callers who
-    know their id."""
-    site = site_of(request)
-    reader = await find_reader(request, site)
-    return await find_shown_run(site, str(request.path_params["run_id"]), reader)
-
-
-def _listed(found: Iterable[Run], state: v1.ListedState, owner: str) -> list[Run]:
+def _listed(found: Iterable[Run], search: RunSearch) -> list[Run]:
     """The runs of this state and owner, newest first."""
     chosen = [
         run
         for run in found
-        if state.value in ("unfinished", run.display.value) and owner in ("", run.plan.owner)
+        if search.state.value in ("unfinished", run.display.value)
+        and search.owner in ("", run.plan.owner)
     ]
     return sorted(chosen, key=lambda run: run.id, reverse=True)
 
 
-def _list_answer(found: tuple[Run, ...], page: int, *, more: bool) -> Response:
-    return json_answer(v1.RunList(runs=tuple(map(make_summary, found)), page=page, more=more))
+def _make_list(found: tuple[Run, ...], page: int, *, more: bool) -> v1.RunList:
+    return v1.RunList(runs=tuple(map(make_summary, found)), page=page, more=more)
 
 
 # Runs as the JSON API shows them: without mail addresses, network addresses and workers' keys.
@@ -144,8 +125,8 @@ def make_summary(run: Run) -> v1.RunSummary:
         approver=status.approver,
         created=run.created,
         updated=run.updated,
-        new_tag=plan.sides[0].tag,
-        base_tag=plan.sides[1].tag,
+        new_tag=plan.new.tag,
+        base_tag=plan.base.tag,
         tc=plan.tc,
         threads=plan.threads,
         priority=plan.priority,
@@ -154,7 +135,7 @@ def make_summary(run: Run) -> v1.RunSummary:
         workers=tally.workers,
         cores=tally.cores,
         results=tally.results,
-        llr=to_finite(kind.state.llr) if isinstance(kind, SprtTest) else UNSET,
+        llr=UNSET if kind.llr is None else to_finite(kind.llr),
         decided_by=status.decided_by or UNSET,
         info=plan.info,
     )
@@ -176,8 +157,8 @@ def make_details(run: Run, speed: RunSpeed) -> v1.RunDetails:
         elo=_elo(run),
         live_elo=live_elo_of(run) or UNSET,
         rescheduled_from=run.rescheduled_from or UNSET,
-        new_record=_record(run.plan.sides[0]),
-        base_record=_record(run.plan.sides[1]),
+        new_record=_record(run.plan.new),
+        base_record=_record(run.plan.base),
         records=records_digest(run),
     )
 
@@ -188,6 +169,6 @@ def _record(side: Side) -> EngineRecord | UnsetType:
 
 def _elo(run: Run) -> FixedElo | UnsetType:
     results = run.tally.results
-    if isinstance(run.kind, SpsaTuning) or not results.games:
+    if not (run.kind.compares and results.games):
         return UNSET
     return fixed_elo(results.pentanomial)

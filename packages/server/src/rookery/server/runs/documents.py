@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from msgspec import UNSET, UnsetType
 
-from rookery.core.model.kinds import SprtTest
 from rookery.core.model.run import Run
 from rookery.core.model.task import Task
 from rookery.core.model.timecontrol import base_seconds
@@ -21,7 +20,6 @@ from rookery.core.protocol.user_documents import (
 from rookery.core.protocol.user_queries import EloQuery, FixedElo, LiveElo
 from rookery.core.stats.elo import estimate_elo, live_elo
 from rookery.core.stats.sprt import Flag, Sprt
-from rookery.core.stats.spsa import Issued
 from rookery.server.farm.rules.purge import BadTask
 from rookery.server.farm.views import NO_SPEED, RunSpeed
 
@@ -82,10 +80,7 @@ def task_document(task: Task, bad: BadTask | None = None) -> TaskDocument:
 
 
 def _issued(task: Task) -> IssuedDocument | UnsetType:
-    ticket = task.ticket
-    if not isinstance(ticket, tuple) or not ticket or not isinstance(ticket[0], Issued):
-        return UNSET
-    return issued_document(ticket[0])
+    return issued_document(task.ticket[0]) if task.ticket else UNSET
 
 
 # Elo estimates as answers carry them. Each takes some hundred microseconds: call in a thread.
@@ -124,7 +119,7 @@ def sequential_elo(
 def live_elo_of(run: Run) -> LiveElo | None:
     """The estimate of a sequential test, also before its first game; None for other kinds of
     runs."""
-    if not isinstance(run.kind, SprtTest):
+    if run.kind.hypotheses is None:
         return None
     results = run.tally.results
-    return sequential_elo(run.kind.spec, results.pentanomial, results.trinomial)
+    return sequential_elo(run.kind.hypotheses, results.pentanomial, results.trinomial)

@@ -12,18 +12,16 @@ import secrets
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import cast
 
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Receive, Send
+from starlette.types import Scope as AsgiScope
 
 from rookery.core.boundary.offload import Threads
 from rookery.core.model.bounds import RunId
 from rookery.core.model.run import Run
 from rookery.core.protocol import v1
 from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
 from rookery.server.caches import SharedWork
 from rookery.server.engines.privacy import without_sources
 from rookery.server.farm.commits import QueueFull, StateLost
@@ -31,12 +29,15 @@ from rookery.server.farm.events import FROM_THE_START, Bus, Notice, Subscription
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.primary import Rebuilding
 from rookery.server.farm.views import RunSpeed
-from rookery.server.http import queries
 from rookery.server.http.bodies import StreamedAnswer, encode_event
-from rookery.server.http.callers import translated_errors, viewer_name
-from rookery.server.http.faults import HttpFault, NotFound
-from rookery.server.http.openapi import Operation, described
+from rookery.server.http.callers import find_caller
+from rookery.server.http.endpoint import STREAM, Endpoints
+from rookery.server.http.error_table import REFUSALS
+from rookery.server.http.faults import NotFound
+from rookery.server.http.query_values import LARGEST, Query
 from rookery.server.http.scope import header, request_info_of, session_of
+from rookery.server.people.bearers import Caller, name_of_caller
+from rookery.server.people.users import Scope
 from rookery.server.runs.api import make_details
 
 # Runs as server-sent events, each encoded once for all readers.
@@ -44,6 +45,8 @@ from rookery.server.runs.api import make_details
 MOST_BYTES = 16 * 1024 * 1024
 RUN_BYTES = 4096
 """The approximate memory that a run takes."""
+
+api = Endpoints("/api/v1")
 
 Encode = Callable[[Run, RunSpeed], Awaitable[bytes]]
 
@@ -162,20 +165,23 @@ class EventStream(StreamedAnswer):
         )
         self._places = site.event_places
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         with self._places.enter(request_info_of(scope).client):
             await super().__call__(scope, receive, send)
 
 
 async def is_welcome(site: Site, request: Request, viewer: str | None) -> bool:
     """Whether a reader may continue: a token may be revoked, or a user blocked, while a stream is
-    open."""
+    open. A session costs no query of its own."""
     session = session_of(request.scope).data
     try:
-        if viewer != await viewer_name(request, site.bearers):
-            return False
-        return not session.user or await site.sessions.holds(session)
-    except HttpFault:
+        if not header(request.scope, b"authorization"):
+            return viewer == (session.user or None) and (
+                not session.user or await site.sessions.holds(session)
+            )
+        caller = await find_caller(request, site.bearers)
+        return viewer == (caller.user.name if caller and Scope.READ in caller.scopes else None)
+    except REFUSALS:
         return False
     except Exception as error:
         if not site.is_outage(error):
@@ -193,25 +199,13 @@ class EventFeed:
         self._brief = EncodedRuns(site.fleet, site.bus, in_brief)
         self._keep_alive = keep_alive
 
-    async def open_stream(self, request: Request) -> Response:
-        reader = await self._reader(request)
-        return EventStream(self._lines(reader), self._site)
-
-    async def _reader(self, request: Request) -> EventReader:
-        """The reader of a request. Raises NotFound for a run that does not exist or that they may
+    async def open_stream(self, reader: EventReader) -> EventStream:
+        """The stream of a reader. Raises NotFound for a run that does not exist or that they may
         not see."""
-        viewer = await viewer_name(request, self._site.bearers)
-        with translated_errors():
-            query = request.query_params
-            run_id, user = queries.read_run_id(query), queries.read_name(query, "user")
-            after = queries.read_after(query, header(request.scope, b"last-event-id"))
-            brief = queries.read_switch(query, "brief")
-            run = await self._site.fleet.views.run(run_id) if run_id else None
-        if run_id and (run is None or not self._site.privacy.may_see(viewer, run)):
+        run = await self._site.fleet.views.run(reader.run) if reader.run else None
+        if reader.run and (run is None or not self._site.privacy.may_see(reader.viewer, run)):
             raise NotFound
-        return EventReader(
-            viewer, run_id, user, after, brief, lambda: is_welcome(self._site, request, viewer)
-        )
+        return EventStream(self._lines(reader), self._site)
 
     async def _lines(self, reader: EventReader) -> AsyncIterator[bytes]:
         bus, looked = self._site.bus, _now()
@@ -273,16 +267,45 @@ def choose_retry() -> bytes:
     return b"retry: %d\n" % (RETRY_MILLISECONDS + RETRY_STEP * secrets.token_bytes(1)[0])
 
 
-@described(
-    Operation(
-        "Runs as they change, as server-sent events",
-        {200: MEDIA_TYPE},
-        query={"run": RunId, "user": v1.Name, "after": v1.Sequence, "brief": bool},
-    )
+class WantedEvents(Query, frozen=True):
+    """The runs whose changes a reader wants, and where they continue."""
+
+    run: RunId = ""
+    user: v1.Name = ""
+    after: v1.Sequence | None = None
+    brief: bool = False
+
+
+@api(
+    "GET /events",
+    STREAM,
+    "waits for the bus; an event is encoded once, in a thread",
+    media=MEDIA_TYPE,
 )
-@runs(Domain.STREAM, "waits for the bus; an event is encoded once, in a thread")
-async def stream_events(request: Request) -> Response:
-    return await cast("EventFeed", request.app.state.event_feed).open_stream(request)
+async def stream_events(
+    site: Site, feed: EventFeed, caller: Caller | None, wanted: WantedEvents, request: Request
+) -> EventStream:
+    """Runs as they change, as server-sent events."""
+    viewer = name_of_caller(caller)
+    after = read_last_seen(header(request.scope, b"last-event-id"), wanted.after)
+    return await feed.open_stream(
+        EventReader(
+            viewer,
+            wanted.run,
+            wanted.user,
+            after,
+            wanted.brief,
+            lambda: is_welcome(site, request, viewer),
+        )
+    )
+
+
+def read_last_seen(text: str, after: int | None) -> int | None:
+    """The position after which a stream continues: `Last-Event-ID` of a reconnecting reader, or
+    else `after`."""
+    if text.isdecimal() and text.isascii():
+        return min(int(text[:20]), LARGEST)
+    return after
 
 
 def _numbered(sequence: int) -> bytes:

@@ -2,129 +2,140 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+import msgspec
+from starlette.datastructures import QueryParams
 
+from rookery.core.model.bounds import RunId
 from rookery.core.model.run import Run
 from rookery.core.model.task import Task
 from rookery.core.protocol.actions import document_of, parse_action_filter
 from rookery.core.protocol.codec import encode
+from rookery.core.protocol.user_documents import QuotaDocument, RunDocument, TaskDocument
 from rookery.core.protocol.user_queries import (
     PAGE_SIZE,
     FinishedQuery,
+    FixedElo,
+    LiveElo,
     parse_elo_query,
     parse_finished_query,
     parse_task_name,
 )
 from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.engines.privacy import name_of
+from rookery.server.engines.privacy import Privacy, name_of
 from rookery.server.farm import read_values
+from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.purge import BadTask
-from rookery.server.farm.views import NO_SPEED, RunSpeed
-from rookery.server.files import fishtest_api as files
-from rookery.server.http.answers import site_of
-from rookery.server.http.bodies import read_body
-from rookery.server.http.callers import find_reader, translated_errors
+from rookery.server.farm.views import NO_SPEED, RunSpeed, UnknownRun
+from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.http.endpoint import LOOP, THREAD, Endpoints, Work
 from rookery.server.http.faults import NotFound
-from rookery.server.http.scope import SOURCES_PREFIX
+from rookery.server.http.turns import SearchPlaces
+from rookery.server.people.bearers import Caller, actor_of
 from rookery.server.runs.documents import elo_of_query, live_elo_of, run_document, task_document
 
 OPEN_TO_ALL = {
     "access-control-allow-origin": "*",
     "access-control-allow-headers": "content-type",
 }
-JSON = "application/json"
+Documents = dict[str, RunDocument]
+
+# Answers have no nulls. Numbers that JSON lacks become the nearest ones that it has.
+api = Endpoints("/api", encode=encode, documented=False)
+open_api = Endpoints("/api", encode=encode, documented=False, headers=OPEN_TO_ALL)
+
+
+class NoElo(msgspec.Struct, frozen=True):
+    """The estimate of a run that is no sequential test."""
 
 
 # Documents are made and encoded in threads; their data is awaited before.
 
 
-@runs(Domain.LOOP, "a few numbers")
-async def get_rate_limit(_request: Request) -> Response:
-    site = site_of(_request)
-    return _answer(site.github_quota())
+@api("GET /rate_limit", LOOP, "a few numbers")
+async def get_rate_limit(site: Site) -> QuotaDocument:
+    """What is left of the calls to GitHub."""
+    return site.github_quota()
 
 
-@runs(Domain.THREAD, "documents of all unfinished runs are made in a thread")
-async def list_active_runs(request: Request) -> Response:
-    site = site_of(request)
-    reader = await find_reader(request, site)
-    seen = [
-        run for run in await site.fleet.views.active() if site.privacy.may_see(name_of(reader), run)
-    ]
-    found = [site.privacy.visible_part(reader, run) for run in seen]
-    speeds = [site.fleet.activity.speed(run.id) for run in found]
-    return await site.threads.cpu(_listed_answer, found, speeds)
+@api("GET /active_runs", THREAD, "documents of all unfinished runs are made in a thread")
+async def list_active_runs(
+    visible: VisibleRuns, fleet: Fleet, privacy: Privacy, caller: Caller | None
+) -> Work[Documents]:
+    """All unfinished runs."""
+    reader = actor_of(caller)
+    seen = await visible.list_active(name_of(reader))
+    speeds = [fleet.activity.speed(run.id) for run in seen]
+    return partial(_make_documents, [privacy.visible_part(reader, run) for run in seen], speeds)
 
 
-@runs(Domain.THREAD, "documents of a page of runs are made in a thread")
-async def list_finished_runs(request: Request) -> Response:
-    site = site_of(request)
-    reader = await find_reader(request, site)
-    hidden = site.privacy.hidden(name_of(reader))
-    with translated_errors():
-        query = parse_finished_query(request.query_params)
-    rows = await site.reads.finished(replace(_rows(query), hidden=hidden))
-    found = [site.privacy.visible_part(reader, run) for run in rows]
-    return await site.threads.cpu(_listed_answer, found, [NO_SPEED] * len(found))
+@api("GET /finished_runs", THREAD, "documents of a page of runs are made in a thread")
+async def list_finished_runs(
+    reads: FleetReads, privacy: Privacy, caller: Caller | None, query: QueryParams
+) -> Work[Documents]:
+    """A page of the finished runs."""
+    reader, wanted = actor_of(caller), _rows(parse_finished_query(query))
+    rows = await reads.finished(replace(wanted, hidden=privacy.hidden(name_of(reader))))
+    found = [privacy.visible_part(reader, run) for run in rows]
+    return partial(_make_documents, found, [NO_SPEED] * len(found))
 
 
-@runs(Domain.LOOP, "awaits one query; a filter is small")
-async def list_actions(request: Request) -> Response:
-    site = site_of(request)
-    sight = site.privacy.sight(await find_reader(request, site))
-    body = await read_body(request.receive)
-    with translated_errors():
-        wanted = parse_action_filter(body)
-    async with site.search_places.enter():
-        found = await site.reads.actions(wanted, sight=sight)
-    return _answer([*map(document_of, found)], OPEN_TO_ALL)
+@open_api("POST /actions", LOOP, "awaits one query; a filter is small")
+async def list_actions(
+    reads: FleetReads,
+    privacy: Privacy,
+    places: SearchPlaces,
+    caller: Caller | None,
+    body: bytes,
+) -> list[object]:
+    """The actions that a filter in the manner of MongoDB selects."""
+    wanted, sight = parse_action_filter(body), privacy.sight(actor_of(caller))
+    async with places.enter():
+        found = await reads.actions(wanted, sight=sight)
+    return [*map(document_of, found)]
 
 
-@runs(Domain.THREAD, "the document is made in a thread")
-async def get_run(request: Request) -> Response:
-    site = site_of(request)
-    run, speed = await _load_run(request)
-    return await site.threads.cpu(
-        lambda: _answer(run_document(run, speed, alone=True), OPEN_TO_ALL)
-    )
+@open_api("GET /get_run/{run_id}", THREAD, "the document is made in a thread")
+async def get_run(
+    visible: VisibleRuns, fleet: Fleet, caller: Caller | None, run_id: RunId
+) -> Work[RunDocument]:
+    """A run."""
+    run = await _find_run(visible, run_id, caller)
+    return partial(run_document, run, fleet.activity.speed(run.id), alone=True)
 
 
-@runs(Domain.THREAD, "the document is made in a thread")
-async def get_task(request: Request) -> Response:
-    site = site_of(request)
-    run, _ = await _load_run(request)
-    with translated_errors():
-        name = parse_task_name(request.path_params["task_id"])
+@api("GET /get_task/{run_id}/{task_id}", THREAD, "the document is made in a thread")
+async def get_task(
+    visible: VisibleRuns, site: Site, caller: Caller | None, run_id: RunId, task_id: str
+) -> Work[TaskDocument]:
+    """A task of a run, or one that was removed."""
+    run, name = await _find_run(visible, run_id, caller), parse_task_name(task_id)
     task, bad = await _load_task(site, run.id, name.number, bad=name.bad)
-    return await site.threads.cpu(lambda: _answer(task_document(task, bad)))
+    return partial(task_document, task, bad)
 
 
-@runs(Domain.THREAD, "Elo is estimated in a thread")
-async def get_elo(request: Request) -> Response:
-    site = site_of(request)
-    run, speed = await _load_run(request)
-    return await site.threads.cpu(_elo_answer, run, speed)
+@open_api("GET /get_elo/{run_id}", THREAD, "Elo is estimated in a thread")
+async def get_elo(
+    visible: VisibleRuns, fleet: Fleet, caller: Caller | None, run_id: RunId
+) -> Work[RunDocument | NoElo]:
+    """A sequential test with its estimate; nothing for other runs."""
+    run = await _find_run(visible, run_id, caller)
+    return partial(_make_elo, run, fleet.activity.speed(run.id))
 
 
-@runs(Domain.THREAD, "Elo is estimated in a thread")
-async def calc_elo(request: Request) -> Response:
-    site = site_of(request)
-    with translated_errors():
-        query = parse_elo_query(request.query_params)
-    return await site.threads.cpu(lambda: _answer(elo_of_query(query)))
+@api("GET /calc_elo", THREAD, "Elo is estimated in a thread")
+async def calc_elo(query: QueryParams) -> Work[FixedElo | LiveElo]:
+    """The estimate for given results."""
+    return partial(elo_of_query, parse_elo_query(query))
 
 
-async def _load_run(request: Request) -> tuple[Run, RunSpeed]:
-    site = site_of(request)
-    reader = await find_reader(request, site)
-    run = await site.fleet.views.run(request.path_params["run_id"])
-    if run is None or not site.privacy.may_see(name_of(reader), run):
-        raise NotFound("There is no such run.")
-    return site.privacy.visible_part(reader, run), site.fleet.activity.speed(run.id)
+async def _find_run(visible: VisibleRuns, run_id: str, caller: Caller | None) -> Run:
+    try:
+        return await visible.find_part(run_id, actor_of(caller))
+    except UnknownRun:
+        raise NotFound("There is no such run.") from None
 
 
 async def _load_task(
@@ -152,40 +163,10 @@ def _rows(query: FinishedQuery) -> read_values.FinishedRunsQuery:
     )
 
 
-def _listed_answer(found: Sequence[Run], speeds: Sequence[RunSpeed]) -> Response:
-    documents = map(run_document, found, speeds)
-    return _answer({run.id: run for run in documents})
+def _make_documents(found: Sequence[Run], speeds: Sequence[RunSpeed]) -> Documents:
+    return {run.id: run for run in map(run_document, found, speeds)}
 
 
-def _elo_answer(run: Run, speed: RunSpeed) -> Response:
+def _make_elo(run: Run, speed: RunSpeed) -> RunDocument | NoElo:
     elo = live_elo_of(run)
-    if elo is None:
-        return Response(b"{}", media_type=JSON, headers=OPEN_TO_ALL)
-    return _answer(run_document(run, speed, alone=True, elo=elo), OPEN_TO_ALL)
-
-
-def _answer(value: object, headers: dict[str, str] | None = None) -> Response:
-    """An answer without nulls. Numbers that JSON lacks become the nearest ones that it has."""
-    return Response(encode(value), headers=headers, media_type=JSON)
-
-
-# The addresses of the user API.
-
-
-def user_routes() -> list[BaseRoute]:
-    return [
-        Route("/api/rate_limit", get_rate_limit, methods=["GET"]),
-        Route("/api/active_runs", list_active_runs, methods=["GET"]),
-        Route("/api/finished_runs", list_finished_runs, methods=["GET"]),
-        Route("/api/actions", list_actions, methods=["POST"]),
-        Route("/api/get_run/{run_id}", get_run, methods=["GET"]),
-        Route("/api/get_task/{run_id}/{task_id}", get_task, methods=["GET"]),
-        Route("/api/get_elo/{run_id}", get_elo, methods=["GET"]),
-        Route("/api/calc_elo", calc_elo, methods=["GET"]),
-        Route("/api/pgn/{name}", files.get_pgn, methods=["GET"]),
-        Route("/api/run_pgns/{name}", files.get_run_pgns, methods=["GET"]),
-        Route("/api/nn/{name}", files.get_net, methods=["GET"]),
-        Route("/api/book/{name}", files.get_book, methods=["GET"]),
-        Route(f"{SOURCES_PREFIX}{{name}}/zipball/{{sha}}", files.get_archive, methods=["GET"]),
-        Route("/api/binary/{sha256}", files.get_binary, methods=["GET"]),
-    ]
+    return NoElo() if elo is None else run_document(run, speed, alone=True, elo=elo)

@@ -18,8 +18,7 @@ from rookery.server.boundary.domains import Domain, runs
 from rookery.server.files.api import keep_net
 from rookery.server.files.uploaders import Uploader
 from rookery.server.http.answers import site_of
-from rookery.server.http.callers import find_shown_run, translated_errors
-from rookery.server.http.faults import HttpFault
+from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.multipart import read_file_form
 from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
 from rookery.server.http.scope import UPLOAD_PATH, Form, request_info_of, session_of
@@ -127,12 +126,12 @@ async def press_button(request: Request) -> Response:
     form, session = request_info_of(request.scope).form, session_of(request.scope)
     run_id = form.text("run") if name == "modify" else form.text("run-id")
     try:
-        run = await find_shown_run(site_of(request), run_id, actor)
-    except HttpFault:
+        run = await site_of(request).visible_runs.find_part(run_id, actor)
+    except REFUSALS:
         session.flash(NO_RUN, "error")
         return redirect_to(LIST)
     if refused := await carry_out(request, BUTTONS[name], run, actor):
-        session.flash(str(refused), "error")
+        session.flash(text_of(refused), "error")
     return redirect_to(LIST)
 
 
@@ -166,8 +165,10 @@ async def upload_form(request: Request) -> Response:
         return await render_page(request, "upload.html", view)
     try:
         kept = await _keep_posted_net(request, bearer.user.name)
-    except HttpFault as refused:
-        return await render_page(request, "upload.html", replace(view, refusal=str(refused)), 422)
+    except REFUSALS as refused:
+        return await render_page(
+            request, "upload.html", replace(view, refusal=text_of(refused)), 422
+        )
     session_of(request.scope).flash(f"{kept.name} is uploaded.")
     return redirect_to(NETS)
 
@@ -181,8 +182,7 @@ async def _keep_posted_net(request: Request, user: str) -> NetEntry:
     """Store the posted net. Raises BadRequest, NotFound or BodyTooLarge."""
     site, form = site_of(request), await read_file_form(request, NET_FIELD)
     engine = form.fields.get("engine", "")
-    with translated_errors():
-        site.file_access.check_engine(user, engine)
+    site.file_access.check_engine(user, engine)
     return await keep_net(site, Uploader(user, engine), form.file_name, form.pieces)
 
 

@@ -1,161 +1,42 @@
 """What is known about a run besides its results: why it does not progress, which workers deviate,
 its course, removed tasks, and how its games were played and ended."""
 
-from collections.abc import Callable
-from typing import TypeVar, cast
+from functools import partial
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 from starlette.requests import Request
-from starlette.responses import Response
 
-from rookery.core.model.kinds import SprtTest, SpsaTuning
+from rookery.core.model.bounds import RunId
 from rookery.core.model.run import Run
 from rookery.core.model.task import PlayedBatch
 from rookery.core.protocol import v1_insights
 from rookery.core.protocol.codec import to_finite
-from rookery.core.stats.elo import EloEstimate, SequentialElo, estimate_elo, live_elo_on_chart
 from rookery.core.stats.residuals import WorkerTest
 from rookery.core.stats.spsa import Tune, sampling_period
 from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
 from rookery.server.caches import ExpiringCache, SharedWork
 from rookery.server.farm.read_values import WorkerResults
+from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.rules.diagnosis import AHEAD, RunDiagnosis
 from rookery.server.farm.rules.purge import BadTask
-from rookery.server.files.games import IndexedGame
-from rookery.server.http import queries
-from rookery.server.http.answers import site_of
-from rookery.server.http.bodies import json_answer
-from rookery.server.http.callers import find_run, translated_errors, viewer_name
+from rookery.server.farm.views import FleetViews
+from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.files.games import GameStore, IndexedGame
+from rookery.server.http.endpoint import LOOP, LOOP_CPU, THREAD, Endpoints, Work
 from rookery.server.http.faults import NotFound
-from rookery.server.http.openapi import Operation, described
-from rookery.server.runs.api import BY_ID, PAGING
+from rookery.server.http.query_values import Paging
+from rookery.server.people.bearers import Caller, name_of_caller
 from rookery.server.runs.tasks_api import make_game_entry, make_task_entry
 
-T = TypeVar("T")
-E = TypeVar("E")
 MOST_WORKERS = 5_000
 """The most workers that are judged. In a larger run, those with the most games are."""
 REMEMBERED_SECONDS = 10.0
 MOST_REMEMBERED = 200
 Judged = tuple[WorkerTest | None, tuple[v1_insights.ResidualEntry, ...]]
 
-
-# Open to everybody who may see the run.
-
-
-@described(Operation("Why a run is not moving", {200: v1_insights.Diagnosis}, path=BY_ID))
-@runs(Domain.LOOP_CPU, "asks a bounded part of the fleet in memory")
-async def diagnose_run(request: Request) -> Response:
-    site = site_of(request)
-    run = await _load_run(request)
-    viewer = await viewer_name(request, site.bearers)
-    with translated_errors():
-        found = await site.fleet.views.diagnosis(run.id)
-        active = await site.fleet.views.active()
-    seen = {each.id for each in active if site.privacy.may_see(viewer, each)}
-    return json_answer(_diagnosis(found, seen))
-
-
-@described(
-    Operation(
-        "How far the results of each worker differ, worst first",
-        {200: v1_insights.ResidualList},
-        path=BY_ID,
-        query=PAGING,
-    )
-)
-@runs(Domain.THREAD, "sums over tasks are awaited, judged in a thread and kept for a moment")
-async def list_residuals(request: Request) -> Response:
-    run, (first, size) = await _load_run(request), _read_range(request)
-    test, entries = await residuals_of(request).judge(run)
-    return json_answer(
-        v1_insights.ResidualList(
-            workers=entries[first : first + size],
-            chi_square=UNSET if test is None else to_finite(test.chi_square),
-            degrees=UNSET if test is None else test.degrees,
-            p_value=UNSET if test is None else to_finite(test.p_value),
-            page=first // size + 1,
-            more=len(entries) > first + size,
-        )
-    )
-
-
-@described(Operation("The points of a run's chart", {200: v1_insights.SampleList}, path=BY_ID))
-@runs(Domain.THREAD, "awaits one query; Elo is estimated in a thread")
-async def list_samples(request: Request) -> Response:
-    site = site_of(request)
-    run = await _load_run(request)
-    found = await site.reads.samples(run.id)
-    return await site.threads.cpu(_samples_answer, run, found)
-
-
-@described(Operation("How the values of a tune moved", {200: v1_insights.TuneCourse}, path=BY_ID))
-@runs(Domain.THREAD, "a tune of many parameters is shown in a thread")
-async def get_tune(request: Request) -> Response:
-    run = await _load_run(request)
-    if not isinstance(run.kind, SpsaTuning):
-        raise NotFound("This run is not a tune.")
-    return await site_of(request).threads.cpu(_tune_answer, run.kind.tune)
-
-
-@described(
-    Operation(
-        "Purged tasks, as they were before",
-        {200: v1_insights.BadTaskList},
-        path=BY_ID,
-        query=PAGING,
-    )
-)
-@runs(Domain.LOOP, "awaits one query")
-async def list_bad_tasks(request: Request) -> Response:
-    site = site_of(request)
-    run, (first, size) = await _load_run(request), _read_range(request)
-    found = await site.reads.bad_tasks(run.id, first, size + 1)
-    shown, more = _cut_page(found, size, _bad_task)
-    return json_answer(v1_insights.BadTaskList(tasks=shown, page=first // size + 1, more=more))
-
-
-@described(
-    Operation(
-        "How the games of a run were played, batch by batch",
-        {200: v1_insights.ProvenanceList},
-        path=BY_ID,
-        query=PAGING,
-    )
-)
-@runs(Domain.LOOP, "awaits one query")
-async def list_provenance(request: Request) -> Response:
-    site = site_of(request)
-    run, (first, size) = await _load_run(request), _read_range(request)
-    found = await site.reads.provenance(run.id, first, size + 1)
-    shown, more = _cut_page(found, size, _batch)
-    return json_answer(v1_insights.ProvenanceList(batches=shown, page=first // size + 1, more=more))
-
-
-@described(
-    Operation(
-        "The games of a run: task, outcome, ending, half moves and opening",
-        {200: v1_insights.RunGameList},
-        path=BY_ID,
-        query=PAGING,
-    )
-)
-@runs(Domain.LOOP, "awaits one query")
-async def list_run_games(request: Request) -> Response:
-    site = site_of(request)
-    run, (first, size) = await _load_run(request), _read_range(request)
-    found = await site.games.rows.list_run_games(run.id, first, size + 1)
-    shown, more = _cut_page(found, size, _game)
-    return json_answer(v1_insights.RunGameList(games=shown, page=first // size + 1, more=more))
-
-
-async def _load_run(request: Request) -> Run:
-    site = site_of(request)
-    viewer = await viewer_name(request, site.bearers)
-    return await find_run(site, str(request.path_params["run_id"]), viewer)
+api = Endpoints("/api/v1")
 
 
 class Residuals:
@@ -180,22 +61,101 @@ class Residuals:
         return judged
 
 
+# Open to everybody who may see the run.
+
+
+@api("GET /runs/{run_id}/diagnosis", LOOP_CPU, "asks a bounded part of the fleet in memory")
+async def diagnose_run(
+    visible: VisibleRuns, views: FleetViews, caller: Caller | None, run_id: RunId
+) -> v1_insights.Diagnosis:
+    """Why a run is not moving."""
+    viewer = name_of_caller(caller)
+    run = await visible.find(run_id, viewer)
+    found, active = await views.diagnosis(run.id), await visible.list_active(viewer)
+    return _diagnosis(found, {each.id for each in active})
+
+
+@api(
+    "GET /runs/{run_id}/residuals",
+    THREAD,
+    "sums over tasks are awaited, judged in a thread and kept for a moment",
+)
+async def list_residuals(
+    visible: VisibleRuns,
+    residuals: Residuals,
+    caller: Caller | None,
+    run_id: RunId,
+    paging: Paging,
+) -> v1_insights.ResidualList:
+    """How far the results of each worker differ, worst first."""
+    test, entries = await residuals.judge(await visible.find(run_id, name_of_caller(caller)))
+    return v1_insights.ResidualList(
+        workers=entries[paging.first : paging.end],
+        chi_square=UNSET if test is None else to_finite(test.chi_square),
+        degrees=UNSET if test is None else test.degrees,
+        p_value=UNSET if test is None else to_finite(test.p_value),
+        page=paging.page,
+        more=len(entries) > paging.end,
+    )
+
+
+@api("GET /runs/{run_id}/samples", THREAD, "awaits one query; Elo is estimated in a thread")
+async def list_samples(
+    visible: VisibleRuns, reads: FleetReads, caller: Caller | None, run_id: RunId
+) -> Work[v1_insights.SampleList]:
+    """The points of a run's chart."""
+    run = await visible.find(run_id, name_of_caller(caller))
+    return partial(_make_samples, run, await reads.samples(run.id))
+
+
+@api("GET /runs/{run_id}/tune", THREAD, "a tune of many parameters is shown in a thread")
+async def get_tune(
+    visible: VisibleRuns, caller: Caller | None, run_id: RunId
+) -> Work[v1_insights.TuneCourse]:
+    """How the values of a tune moved."""
+    run = await visible.find(run_id, name_of_caller(caller))
+    if run.kind.tune is None:
+        raise NotFound("This run is not a tune.")
+    return partial(_make_course, run.kind.tune)
+
+
+@api("GET /runs/{run_id}/bad_tasks", LOOP, "awaits one query")
+async def list_bad_tasks(
+    visible: VisibleRuns, reads: FleetReads, caller: Caller | None, run_id: RunId, paging: Paging
+) -> v1_insights.BadTaskList:
+    """Purged tasks, as they were before."""
+    run = await visible.find(run_id, name_of_caller(caller))
+    found, more = paging.cut(await reads.bad_tasks(run.id, paging.first, paging.size + 1))
+    shown = tuple(map(_bad_task, found))
+    return v1_insights.BadTaskList(tasks=shown, page=paging.page, more=more)
+
+
+@api("GET /runs/{run_id}/provenance", LOOP, "awaits one query")
+async def list_provenance(
+    visible: VisibleRuns, reads: FleetReads, caller: Caller | None, run_id: RunId, paging: Paging
+) -> v1_insights.ProvenanceList:
+    """How the games of a run were played, batch by batch."""
+    run = await visible.find(run_id, name_of_caller(caller))
+    found, more = paging.cut(await reads.provenance(run.id, paging.first, paging.size + 1))
+    shown = tuple(map(_batch, found))
+    return v1_insights.ProvenanceList(batches=shown, page=paging.page, more=more)
+
+
+@api("GET /runs/{run_id}/games", LOOP, "awaits one query")
+async def list_run_games(
+    visible: VisibleRuns, games: GameStore, caller: Caller | None, run_id: RunId, paging: Paging
+) -> v1_insights.RunGameList:
+    """The games of a run: task, outcome, ending, half moves and opening."""
+    run = await visible.find(run_id, name_of_caller(caller))
+    rows = await games.rows.list_run_games(run.id, paging.first, paging.size + 1)
+    found, more = paging.cut(rows)
+    shown = tuple(map(_game, found))
+    return v1_insights.RunGameList(games=shown, page=paging.page, more=more)
+
+
 def residuals_of(request: Request) -> Residuals:
-    return cast("Residuals", request.app.state.residuals)
-
-
-def _read_range(request: Request) -> tuple[int, int]:
-    """The number of entries to skip, and the number to show."""
-    with translated_errors():
-        page, size = queries.read_page(request.query_params)
-    return (page - 1) * size, size
-
-
-def _cut_page(
-    found: tuple[T, ...], size: int, show: Callable[[T], E]
-) -> tuple[tuple[E, ...], bool]:
-    """One page of entries, and whether there are more."""
-    return tuple(map(show, found[:size])), len(found) > size
+    residuals: Residuals = request.app.state.features(Residuals)
+    return residuals
 
 
 def _diagnosis(found: RunDiagnosis, seen: set[str]) -> v1_insights.Diagnosis:
@@ -234,12 +194,12 @@ def _residual(each: WorkerResults, test: WorkerTest | None) -> v1_insights.Resid
     )
 
 
-def _samples_answer(run: Run, found: tuple[ChartPoint, ...]) -> Response:
+def _make_samples(run: Run, found: tuple[ChartPoint, ...]) -> v1_insights.SampleList:
     samples = tuple(_sample(run, point) for point in found)
-    return json_answer(v1_insights.SampleList(samples=samples))
+    return v1_insights.SampleList(samples=samples)
 
 
-def _tune_answer(tune: Tune) -> Response:
+def _make_course(tune: Tune) -> v1_insights.TuneCourse:
     period = sampling_period(tune)
     noted = (round(period * number) for number in range(1, len(tune.history) + 1))
     parameters = (
@@ -253,10 +213,8 @@ def _tune_answer(tune: Tune) -> Response:
         )
         for place, parameter in enumerate(tune.parameters)
     )
-    return json_answer(
-        v1_insights.TuneCourse(
-            iteration=tune.iteration, iterations=tuple(noted), parameters=tuple(parameters)
-        )
+    return v1_insights.TuneCourse(
+        iteration=tune.iteration, iterations=tuple(noted), parameters=tuple(parameters)
     )
 
 
@@ -265,11 +223,7 @@ def _estimate(run: Run, point: ChartPoint) -> tuple[float, float, float] | Unset
     there."""
     if not sum(point.pentanomial):
         return UNSET
-    found: EloEstimate | SequentialElo
-    if isinstance(run.kind, SprtTest):
-        found = live_elo_on_chart(run.kind.spec, point.pentanomial)
-    else:
-        found = estimate_elo(point.pentanomial)
+    found = run.kind.estimate_at(point.pentanomial)
     return to_finite(found.elo), to_finite(found.low), to_finite(found.high)
 
 

@@ -21,13 +21,10 @@ from rookery.core.protocol.user_documents import args_document
 from rookery.server.app.site import Site
 from rookery.server.farm.submission import SubmissionContext, created, planned
 from rookery.server.files.access import FileAccess
-from rookery.server.http.callers import find_tasks_at_play
-from rookery.server.people.bearers import Bearer
+from rookery.server.people.bearers import Caller
 from rookery.server.people.users import User
 from rookery.server.sources.submission_checks import (
     SubmissionLookup,
-    expected_games,
-    expected_lengths,
     fill_placeholders,
     find_able_machines,
     list_remarks,
@@ -35,7 +32,7 @@ from rookery.server.sources.submission_checks import (
 )
 
 
-async def submit_run(site: Site, body: bytes, bearer: Bearer) -> v1.CreatedRun:
+async def submit_run(site: Site, body: bytes, bearer: Caller) -> v1.CreatedRun:
     """Create a run, for a form or an API call. Raises WireFault."""
     made = await prepare_run(site, body, bearer)
     run, approver = made.run, _approver_of(site, bearer)
@@ -46,12 +43,12 @@ async def submit_run(site: Site, body: bytes, bearer: Bearer) -> v1.CreatedRun:
 
 async def list_machines_now(site: Site, viewer: str) -> tuple[Machine, ...]:
     """The machines that play runs visible to the viewer, and those that wait for work."""
-    playing = await find_tasks_at_play(site, viewer)
+    playing = await site.visible_runs.tasks_at_play(viewer)
     waiting = await site.fleet.views.waiting_machines()
     return (*(task.machine for task in playing), *waiting)
 
 
-def _approver_of(site: Site, bearer: Bearer) -> str:
+def _approver_of(site: Site, bearer: Caller) -> str:
     """The name of the approver of a new run. An approver's own run is approved at once, unless the
     settings require another approver."""
     own = bearer.actor.approver and not site.settings.cross_approval
@@ -64,7 +61,7 @@ def _approver_of(site: Site, bearer: Bearer) -> str:
 def make_preview(run: Run, warnings: tuple[str, ...], machines: Iterable[Machine]) -> v1.Preview:
     """The preview of a run on the machines that play or wait now. It computes, so call it in a
     thread."""
-    games = expected_games(run)
+    games = run.kind.expected_games(run.plan.games)
     return v1.Preview(
         name=run_name(run),
         kind=run.kind.name,
@@ -79,7 +76,7 @@ def make_preview(run: Run, warnings: tuple[str, ...], machines: Iterable[Machine
 
 
 def _lengths(run: Run) -> Iterator[v1.ExpectedLength]:
-    for length in expected_lengths(run):
+    for length in run.kind.expected_lengths(run.plan.games):
         yield v1.ExpectedLength(
             elo=length.elo,
             pass_chance=length.pass_chance,
@@ -117,7 +114,7 @@ class MadeRun:
 # Lookups are awaited; the rest is quick or done in a thread.
 
 
-async def prepare_run(site: Site, body: bytes, bearer: Bearer) -> MadeRun:
+async def prepare_run(site: Site, body: bytes, bearer: Caller) -> MadeRun:
     """Make a run for submission. Raises WireFault."""
     lookup = _prepare_for(site, bearer)
     made = await _prepare(site, lookup, body, bearer.user)
@@ -129,7 +126,7 @@ async def prepare_run(site: Site, body: bytes, bearer: Bearer) -> MadeRun:
 
 
 async def prepare_preview(
-    site: Site, body: bytes, bearer: Bearer, *, ask_outside: bool = True
+    site: Site, body: bytes, bearer: Caller, *, ask_outside: bool = True
 ) -> MadeRun:
     """Make a run for a preview: programs need not be uploaded, and sources are not fetched. Without
     `ask_outside` branches are not looked up either, for a form that is still being filled in."""
@@ -137,7 +134,7 @@ async def prepare_preview(
     return await _prepare(site, lookup, body, bearer.user, ask_outside=ask_outside)
 
 
-def _prepare_for(site: Site, bearer: Bearer) -> SubmissionLookup:
+def _prepare_for(site: Site, bearer: Caller) -> SubmissionLookup:
     name = bearer.user.name
     granted = site.repositories.list_granted(name)
     return SubmissionLookup(
@@ -215,7 +212,9 @@ def _from_own_repository(asked: Submission, user: User) -> Submission:
     if not own or new.repository or new.binary:
         return asked
     asked = asked.with_side("new", repository=own)
-    return asked.with_side("base", repository=base.repository or own) if asked.spsa else asked
+    if asked.kind.kind.compares:
+        return asked
+    return asked.with_side("base", repository=base.repository or own)
 
 
 def _check_seen(plan: Plan, owner: str, file_access: FileAccess) -> None:

@@ -2,70 +2,53 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 
 from msgspec import UNSET
 from msgspec.structs import replace
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse
 
 from rookery.core.model.bounds import Count, RunId
 from rookery.core.model.run import Run
 from rookery.core.model.task import Results, Task
 from rookery.core.protocol import v1, v1_insights
 from rookery.core.protocol.games import Game
-from rookery.core.protocol.user_queries import parse_integer
 from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.rules.lifecycle import require_owner
+from rookery.server.farm.views import UnknownRun
+from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.files.blobs import UnknownBlob
-from rookery.server.files.worker_logs import StoredLog
-from rookery.server.http import queries
-from rookery.server.http.answers import site_of
-from rookery.server.http.bodies import json_answer
-from rookery.server.http.callers import (
-    find_run,
-    find_tasks_at_play,
-    require_bearer,
-    translated_errors,
-    viewer_name,
-)
+from rookery.server.files.games import GameStore
+from rookery.server.files.worker_logs import LogStore, StoredLog
+from rookery.server.http.endpoint import LOOP, TEXT, THREAD, Endpoints, Work
 from rookery.server.http.faults import NotFound
-from rookery.server.http.openapi import Operation, described
+from rookery.server.http.query_values import Paging
+from rookery.server.people.bearers import Caller, name_of_caller
 from rookery.server.people.users import Scope
-from rookery.server.runs.api import PAGING
 
 MOST_APART = 1_000
 """How many tasks with separately kept results a list of a run considers, the latest ones."""
-MOST_TASKS = 10_000_000
-TEXT = "text/plain; charset=utf-8"
+
+UNPACKED = "a file is read and unpacked in a thread"
+
+api = Endpoints("/api/v1")
 
 
-@described(
-    Operation(
-        "The tasks of a run, or those being played in all runs",
-        {200: v1.TaskList},
-        query={"run": RunId, **PAGING},
-    )
-)
-@runs(Domain.THREAD, "a page is shown in a thread, its rows are awaited")
-async def list_tasks(request: Request) -> Response:
-    site = site_of(request)
-    query = request.query_params
-    viewer = await viewer_name(request, site.bearers)
-    with translated_errors():
-        run_id, (page, size) = queries.read_run_id(query), queries.read_page(query)
-        first, end = (page - 1) * size, page * size
-        if run_id:
-            run = await find_run(site, run_id, viewer)
-            found, count = await _load_tasks(site, run, first, end)
-        else:
-            at_play = await find_tasks_at_play(site, viewer)
-            found, count = at_play[first:end], len(at_play)
-    apart, seen_at = (
-        await _load_results_apart(site, found),
-        await _load_last_seen(site, run_id, found),
-    )
-    return await site.threads.cpu(_tasks_answer, found, apart, seen_at, page, more=count > end)
+@api("GET /tasks", THREAD, "a page is shown in a thread, its rows are awaited")
+async def list_tasks(
+    site: Site, caller: Caller | None, paging: Paging, run: RunId = ""
+) -> Work[v1.TaskList]:
+    """The tasks of a run, or those being played in all runs."""
+    viewer = name_of_caller(caller)
+    if run:
+        of_run = await site.visible_runs.find(run, viewer)
+        found, count = await _load_tasks(site, of_run, paging.first, paging.end)
+    else:
+        at_play = await site.visible_runs.tasks_at_play(viewer)
+        found, count = at_play[paging.first : paging.end], len(at_play)
+    apart = await _load_results_apart(site, found)
+    seen_at = await _load_last_seen(site, run, found)
+    return partial(_make_list, found, apart, seen_at, paging.page, more=count > paging.end)
 
 
 async def _load_last_seen(
@@ -98,17 +81,17 @@ async def _load_tasks(site: Site, run: Run, first: int, end: int) -> tuple[tuple
     return await site.fleet.views.task_page(run.id, first, min(end, count) - first), count
 
 
-def _tasks_answer(
+def _make_list(
     found: tuple[Task, ...],
     apart: Mapping[int, Results],
     seen_at: Mapping[tuple[str, int], datetime],
     page: int,
     *,
     more: bool,
-) -> Response:
+) -> v1.TaskList:
     shown = ((make_task_entry(task, apart), seen_at.get((task.run, task.id))) for task in found)
     tasks = tuple(replace(entry, seen=at) if at else entry for entry, at in shown)
-    return json_answer(v1.TaskList(tasks=tasks, page=page, more=more))
+    return v1.TaskList(tasks=tasks, page=page, more=more)
 
 
 def make_task_entry(task: Task, apart: Mapping[int, Results]) -> v1.TaskEntry:
@@ -133,80 +116,49 @@ def make_task_entry(task: Task, apart: Mapping[int, Results]) -> v1.TaskEntry:
 # that only the run's owner and approvers may read them.
 
 
-@described(
-    Operation(
-        "The games of a task: outcome, ending, half moves and opening",
-        {200: v1_insights.GameList},
-        query={"run": RunId, "task": Count, **PAGING},
-    )
-)
-@runs(Domain.LOOP, "awaits one query")
-async def list_games(request: Request) -> Response:
-    site = site_of(request)
-    query = request.query_params
-    viewer = await viewer_name(request, site.bearers)
-    with translated_errors():
-        run_id = queries.read_run_id(query)
-        task_id = parse_integer({"task": "0", **query}, "task", least=0, most=MOST_TASKS)
-        page, size = queries.read_page(query)
-        await find_run(site, run_id, viewer)
-    found = await site.games.rows.list_games(run_id, task_id)
-    first = (page - 1) * size
-    shown = tuple(
-        make_game_entry(number, game)
-        for number, game in enumerate(found[first : first + size], first)
-    )
-    more = len(found) > first + size
-    return json_answer(v1_insights.GameList(games=shown, page=page, more=more))
+@api("GET /games", LOOP, "awaits one query")
+async def list_games(
+    visible: VisibleRuns,
+    games: GameStore,
+    caller: Caller | None,
+    paging: Paging,
+    run: RunId = "",
+    task: Count = 0,
+) -> v1_insights.GameList:
+    """The games of a task: outcome, ending, half moves and opening."""
+    await visible.find(run, name_of_caller(caller))
+    found = await games.rows.list_games(run, task)
+    chosen = enumerate(found[paging.first : paging.end], paging.first)
+    shown = tuple(make_game_entry(number, game) for number, game in chosen)
+    more = len(found) > paging.end
+    return v1_insights.GameList(games=shown, page=paging.page, more=more)
 
 
-@described(
-    Operation(
-        "Logs that workers sent, by run",
-        {200: v1_insights.LogList},
-        query={"run": RunId, **PAGING},
-        bearer=True,
-    )
-)
-@runs(Domain.LOOP, "awaits one query")
-async def list_logs(request: Request) -> Response:
-    site = site_of(request)
-    query = request.query_params
-    with translated_errors():
-        run_id, (page, size) = queries.read_run_id(query), queries.read_page(query)
-    await _check_may_read_logs(request, run_id)
-    found = await site.logs.rows.of_run(run_id, (page - 1) * size, size + 1)
-    shown = tuple(map(_make_log_entry, found[:size]))
-    return json_answer(v1_insights.LogList(logs=shown, page=page, more=len(found) > size))
+@api("GET /logs", LOOP, "awaits one query", scope=Scope.READ)
+async def list_logs(
+    visible: VisibleRuns, logs: LogStore, caller: Caller, paging: Paging, run: RunId = ""
+) -> v1_insights.LogList:
+    """Logs that workers sent, by run."""
+    require_owner(await visible.find(run, caller.user.name), caller.actor)
+    found, more = paging.cut(await logs.rows.of_run(run, paging.first, paging.size + 1))
+    shown = tuple(map(_make_log_entry, found))
+    return v1_insights.LogList(logs=shown, page=paging.page, more=more)
 
 
-@described(Operation("The text of a log", {200: TEXT}, path={"log_id": Count}, bearer=True))
-@runs(Domain.THREAD, "a file is read and unpacked in a thread")
-async def get_log(request: Request) -> Response:
-    site = site_of(request)
-    await require_bearer(request, site.bearers, Scope.READ)
-    number = int(request.path_params["log_id"])
-    log = await site.logs.rows.get(number) if number < 2**63 else None
+@api("GET /logs/{log_id:int}", THREAD, UNPACKED, scope=Scope.READ, media=TEXT)
+async def get_log(
+    visible: VisibleRuns, logs: LogStore, caller: Caller, log_id: Count
+) -> PlainTextResponse:
+    """The text of a log."""
+    log = await logs.rows.get(log_id) if log_id < 2**63 else None
     if log is None:
         raise NotFound
     try:
-        await _check_may_read_logs(request, log.run)
-    except NotFound:
-        # Raise another NotFound without details: the caller did not name the run that the original
-        # error is about.
+        require_owner(await visible.find(log.run, caller.user.name), caller.actor)
+        return PlainTextResponse(await logs.read_text(log))
+    except (UnknownRun, UnknownBlob):
+        # The caller did not name the run that the original error is about.
         raise NotFound from None
-    try:
-        return PlainTextResponse(await site.logs.read_text(log))
-    except UnknownBlob:
-        raise NotFound from None
-
-
-async def _check_may_read_logs(request: Request, run_id: str) -> None:
-    """Raise an error unless the caller is the run's owner or an approver."""
-    site = site_of(request)
-    bearer = await require_bearer(request, site.bearers, Scope.READ)
-    with translated_errors():
-        require_owner(await find_run(site, run_id, bearer.user.name), bearer.actor)
 
 
 def make_game_entry(number: int, game: Game) -> v1_insights.GameEntry:

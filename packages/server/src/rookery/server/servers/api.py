@@ -1,30 +1,35 @@
-"""The condition of a server, for approvers and for `rookery doctor`."""
+"""The condition of a server, for approvers and `rookery doctor`, and the document of its API."""
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rookery.core.boundary.offload import Threads
 from rookery.core.protocol import v1
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.http.answers import site_of
-from rookery.server.http.bodies import json_answer
-from rookery.server.http.callers import require_bearer
+from rookery.server.app.site import Site
+from rookery.server.http.endpoint import LOOP, THREAD, UNSEEN, Endpoints
 from rookery.server.http.faults import Forbidden
-from rookery.server.http.openapi import Operation, described
+from rookery.server.people.bearers import Caller
 from rookery.server.people.users import Scope
 
-UNSEEN = {"cache-control": "no-store"}
+api = Endpoints("/api/v1")
+itself = Endpoints(documented=False)
 
 
-@described(Operation("The state of the server", {200: v1.ServerEntry}, bearer=True))
-@runs(Domain.LOOP, "awaits one query at most every fifteen seconds")
-async def get_server(request: Request) -> Response:
-    """The figures of the answering instance, and the site's backup age and sign-up setting."""
-    site = site_of(request)
-    bearer = await require_bearer(request, site.bearers, Scope.READ)
-    if not bearer.actor.approver:
+@api(
+    "GET /server",
+    LOOP,
+    "awaits one query at most every fifteen seconds",
+    scope=Scope.READ,
+    headers=UNSEEN,
+)
+async def get_server(site: Site, caller: Caller) -> v1.ServerEntry:
+    """The state of the server.
+
+    The figures are those of the answering instance; backup age and sign-up are the site's."""
+    if not caller.actor.approver:
         raise Forbidden("Only an approver may see this.")
     rows = (await site.figures.read()).rows
-    entry = v1.ServerEntry(
+    return v1.ServerEntry(
         version=site.version,
         role=site.role,
         time=site.clock.now(),
@@ -35,4 +40,10 @@ async def get_server(request: Request) -> Response:
         database_up=rows is not None,
         backup_age_seconds=rows.backup_seconds if rows is not None else None,
     )
-    return json_answer(entry, headers=UNSEEN)
+
+
+@itself("GET /openapi.json", THREAD, "the document is made for the first who asks")
+async def get_openapi(request: Request, threads: Threads) -> Response:
+    """The document of the API."""
+    document = await threads.cpu(request.app.state.make_openapi)
+    return Response(document, media_type="application/json")

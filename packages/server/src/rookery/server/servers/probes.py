@@ -10,17 +10,19 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rookery.core.clock import Clock
 from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
 from rookery.server.db.pool import AWAY
-from rookery.server.http.answers import site_of
-from rookery.server.http.bodies import json_answer
-from rookery.server.http.callers import find_reader
-from rookery.server.http.faults import HttpFault
+from rookery.server.http.callers import find_caller
+from rookery.server.http.endpoint import LOOP, THREAD, UNSEEN, Answer, Endpoints
+from rookery.server.http.error_table import REFUSALS
 from rookery.server.http.metrics import MetricsSnapshot, render_metrics
-from rookery.server.http.openapi import Operation, described
-from rookery.server.http.scope import header, request_info_of
+from rookery.server.http.scope import RequestInfo, header
+from rookery.server.people.users import Scope
 from rookery.server.servers.farm_metrics import FarmCollector
+
+api = Endpoints(headers=UNSEEN)
+figures = Endpoints(documented=False)
 
 
 class Alive(msgspec.Struct):
@@ -41,7 +43,7 @@ class Ready(msgspec.Struct, omit_defaults=True):
     """The version with its build, for callers with an approver's token."""
 
 
-class Caller(msgspec.Struct):
+class SeenCaller(msgspec.Struct):
     """A caller as this server sees it, and the server's time. `proxied` tells whether a trusted
     proxy has said who the caller is."""
 
@@ -52,24 +54,22 @@ class Caller(msgspec.Struct):
     time: datetime
 
 
-@described(Operation("Whether the process is alive", {200: Alive}))
-@runs(Domain.LOOP, "a constant")
-async def healthz(_request: Request) -> Response:
-    return json_answer(Alive(alive=True), headers={"cache-control": "no-store"})
+@api("GET /healthz", LOOP, "a constant")
+async def healthz() -> Alive:
+    """Whether the process is alive."""
+    return Alive(alive=True)
 
 
-@described(Operation("Whether the process is ready for requests", {200: Ready, 503: Ready}))
-@runs(Domain.LOOP, "awaits one query at most every half second")
-async def readyz(request: Request) -> Response:
-    site = site_of(request)
+@api("GET /readyz", LOOP, "awaits one query at most every half second", status=(200, 503))
+async def readyz(site: Site, request: Request) -> Answer[Ready]:
+    """Whether the process is ready for requests."""
     readiness, role = site.readiness, site.role
     reason = await readiness.reason_against()
     status = 503 if reason else 200
-    headers = {"cache-control": "no-store", "x-rookery-role": role}
     warning = "" if reason else readiness.warning
     version = "" if reason else await _find_version(request, site)
     answer = Ready(not reason, role, reason, warning, version)
-    return json_answer(answer, status, headers)
+    return Answer(answer, status, {"x-rookery-role": role})
 
 
 async def _find_version(request: Request, site: Site) -> str:
@@ -77,33 +77,33 @@ async def _find_version(request: Request, site: Site) -> str:
     answered too."""
     if not header(request.scope, b"authorization"):
         return ""
-    with contextlib.suppress(HttpFault, *AWAY):
-        reader = await find_reader(request, site)
-        return site.version if reader is not None and reader.approver else ""
+    with contextlib.suppress(*REFUSALS, *AWAY):
+        caller = await find_caller(request, site.bearers)
+        may_read = caller is not None and Scope.READ in caller.scopes and caller.actor.approver
+        return site.version if may_read else ""
     return ""
 
 
-@described(Operation("How the server sees the caller: address, scheme and host", {200: Caller}))
-@runs(Domain.LOOP, "a few fields of this very request")
-async def callerz(request: Request) -> Response:
-    """Tell the caller about itself only: how its request looks after any proxies in between."""
-    info = request_info_of(request.scope)
-    seen = Caller(
+@api("GET /callerz", LOOP, "a few fields of this very request")
+async def callerz(clock: Clock, info: RequestInfo, request: Request) -> SeenCaller:
+    """How the server sees the caller: address, scheme and host.
+
+    The caller is told about itself only: how its request looks after any proxies in between."""
+    return SeenCaller(
         address=info.client,
         scheme="https" if info.secure else "http",
         host=header(request.scope, b"host"),
         proxied=info.proxied,
-        time=site_of(request).clock.now(),
+        time=clock.now(),
     )
-    return json_answer(seen, headers={"cache-control": "no-store"})
 
 
 # Serves /metrics: the figures of this process for Prometheus.
 
 
-@runs(Domain.THREAD, "a snapshot on the loop, one query at times, the text in a thread")
-async def metrics(request: Request) -> Response:
-    site = site_of(request)
+@figures("GET /metrics", THREAD, "a snapshot on the loop, one query at times, the text in a thread")
+async def metrics(site: Site) -> Response:
+    """The figures of this process."""
     farm = FarmCollector(await site.figures.read(), site.disk)
     text = await site.threads.cpu(render_metrics, take_snapshot(site), farm)
     return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})

@@ -112,7 +112,7 @@ class Reviews:
         granted = self.repositories.list_granted(run.plan.owner)
         places = [
             _place(side, granted)
-            for side in run.plan.sides[:2]
+            for side in run.plan.sides
             if is_built(side, self.engines.catalogue.record(side.engine))
         ]
         if len(places) < 2:
@@ -130,12 +130,12 @@ class Reviews:
     async def _add_nets(self, run: Run, facts: SourceFacts) -> SourceFacts:
         """Adds the nets that are missing here, private, or not in a side's own list. The owner of
         the run reads this too, so a private net of another team counts as missing."""
-        sides = run.plan.sides[:2]
+        sides = run.plan.sides
         listed = [net for side in sides for net in side.nets]
         named = dict.fromkeys((*facts.all_nets, *listed))
         unlisted = [
             name
-            for side, nets in zip(sides, (facts.nets, facts.base_nets), strict=False)
+            for side, nets in zip(sides, (facts.nets, facts.base_nets), strict=True)
             for name in nets
             if side.nets and name not in side.nets
         ]

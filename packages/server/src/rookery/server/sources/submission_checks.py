@@ -5,35 +5,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rookery.core.model.engine import Catalogue
-from rookery.core.model.kinds import SprtTest, SpsaTuning
 from rookery.core.model.machine import OFFICIAL, Machine
 from rookery.core.model.plan import Need, NeedWord, first_missing
 from rookery.core.model.run import Run
 from rookery.core.protocol.codec import refuse, require
 from rookery.core.protocol.runs import PREFIXES, Submission, side_key
-from rookery.core.stats.spsa_parameters import remarks
-from rookery.core.stats.walk import TestLength, length_at, pace_of
 from rookery.server.farm.rules.eligibility import mismatch
 from rookery.server.farm.submission import KnownBook
 from rookery.server.farm.submission_fields import repository_of
 from rookery.server.files.books import BookStore
 from rookery.server.files.engine_files import ProgramStore
 from rookery.server.sources.commits import Archives, Commit, Commits, SourceError
-
-# How many games a new run will take.
-
-EDGES = (0.0, 0.5, 1.0)
-"""The true Elo values for which lengths are computed, between the bounds: the lower one, the
-middle, the upper one."""
-
-
-def expected_lengths(run: Run) -> tuple[TestLength, ...]:
-    """The expected lengths of a sequential test; takes milliseconds."""
-    if not isinstance(run.kind, SprtTest):
-        return ()
-    spec, most = run.kind.spec, float(run.plan.games)
-    pace, width = pace_of(spec), spec.elo1 - spec.elo0
-    return tuple(length_at(pace, spec.elo0 + width * edge, max_games=most) for edge in EDGES)
 
 
 def find_able_machines(run: Run, machines: Iterable[Machine]) -> list[Machine]:
@@ -44,15 +26,6 @@ def find_able_machines(run: Run, machines: Iterable[Machine]) -> list[Machine]:
         if mismatch(run.demands, machine.profile) is None
     }
     return list(able.values())
-
-
-def expected_games(run: Run) -> float:
-    """The mean length of a sequential test at the middle of its bounds, where it is longest."""
-    most = float(run.plan.games)
-    if not isinstance(run.kind, SprtTest):
-        return most
-    spec = run.kind.spec
-    return min(most, pace_of(spec).walk((spec.elo0 + spec.elo1) / 2).mean_time())
 
 
 # Warnings about a run that is legal but probably not what its submitter meant.
@@ -84,15 +57,14 @@ def _make_remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
     if book is None and missing is not None and not run.plan.book_sri:
         yield f"book: {run.plan.book} is neither kept here nor known as an official one"
     yield from _make_book_remarks(run, book)
-    if isinstance(run.kind, SpsaTuning):
-        yield from (remark.text for remark in remarks(run.kind.tune.parameters))
+    yield from run.kind.remarks()
 
 
 def _make_book_remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
     """Warnings about the size of the book, if it is known."""
     if book is None:
         return
-    needed = expected_games(run) / 2
+    needed = run.kind.expected_games(run.plan.games) / 2
     if needed > LARGE_PART * book.openings:
         yield (
             f"book: about {needed:,.0f} openings are needed, and {run.plan.book} has"
@@ -126,7 +98,7 @@ class SubmissionLookup:
 
     async def check_binaries(self, run: Run) -> None:
         """Raises WireFault unless every program was uploaded."""
-        for prefix, side in zip(PREFIXES, run.plan.sides, strict=False):
+        for prefix, side in zip(PREFIXES, run.plan.sides, strict=True):
             if side.binary:
                 known = await self.programs.rows.get(side.binary) is not None
                 key = side_key("binary", prefix)
@@ -160,7 +132,7 @@ class SubmissionLookup:
         side = asked.side(prefix)
         if side.commit or side.binary:
             return asked
-        if asked.spsa and prefix == "base" and self._is_one_program(asked):
+        if not asked.kind.kind.compares and prefix == "base" and self._is_one_program(asked):
             new = asked.side("new")
             return asked.with_side("base", commit=new.commit, message=new.message)
         repository = repository_of(asked, prefix, self.catalogue)

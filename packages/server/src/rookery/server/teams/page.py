@@ -13,8 +13,8 @@ from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.answers import site_of
-from rookery.server.http.callers import translated_errors
-from rookery.server.http.faults import HttpFault, NotFound
+from rookery.server.http.error_table import REFUSALS, text_of
+from rookery.server.http.faults import NotFound
 from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
 from rookery.server.http.scope import Form, request_info_of, session_of
 from rookery.server.teams.teams import NAME, TeamExists
@@ -80,8 +80,7 @@ async def show_team(request: Request) -> Response:
 
 async def _show_team(request: Request, viewer: Actor, typed: str = "", error: str = "") -> Response:
     site = site_of(request)
-    with translated_errors():
-        team = site.teams.by_name(str(request.path_params["team"]), viewer)
+    team = site.teams.by_name(str(request.path_params["team"]), viewer)
     shown = site.privacy.catalogue(viewer.name).engines.values()
     view = TeamView(
         team=team,
@@ -119,16 +118,14 @@ async def change_team(request: Request) -> Response:
         raise NotFound
     if viewer is None:
         return redirect_to(LOGIN)
-    with translated_errors():
-        site_of(request).teams.by_name(name, viewer)
+    site_of(request).teams.by_name(name, viewer)
     form = request_info_of(request.scope).form
     try:
-        with translated_errors():
-            session.flash(await command(site_of(request), name, viewer, form))
-    except HttpFault as refused:
+        session.flash(await command(site_of(request), name, viewer, form))
+    except REFUSALS as refused:
         if command is _add:
-            return await _show_team(request, viewer, _user_in(form), str(refused))
-        session.flash(str(refused), "error")
+            return await _show_team(request, viewer, _user_in(form), text_of(refused))
+        session.flash(text_of(refused), "error")
         return redirect_to(f"{HERE}/{name}")
     return redirect_to(HERE if command is _leave and not viewer.approver else f"{HERE}/{name}")
 

@@ -11,8 +11,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rookery.core.protocol.ask import LONGEST_QUESTION, LONGEST_TITLE, ChatMessage, ChatSession
-from rookery.server.ask.answers import make_asker, translated_ask_errors
-from rookery.server.ask.api import ask_answers_of, charge_visitor, clean_question
+from rookery.server.ask.answers import ask_answers_of, clean_question
 from rookery.server.ask.chat import Question
 from rookery.server.ask.page.view import (
     FIELDS,
@@ -27,7 +26,8 @@ from rookery.server.ask.passages import Asker
 from rookery.server.ask.sessions import ChatSessions
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.http.answers import site_of
-from rookery.server.http.faults import HttpFault, NotFound, shape_of
+from rookery.server.http.error_table import REFUSALS, describe_refusal
+from rookery.server.http.faults import NotFound
 from rookery.server.http.pages.page import redirect_to, render_page_in_thread
 from rookery.server.http.scope import Form, request_info_of, session_of
 
@@ -54,10 +54,8 @@ async def chat_page(request: Request) -> Response:
     asker = _asker(request)
     if not asker.name:
         return redirect_to(f"/login?next={request.url.path}")
-    with translated_ask_errors():
-        session, messages = await site_of(request).ask.chats.history(
-            str(request.path_params["session"]), asker
-        )
+    chat = str(request.path_params["session"])
+    session, messages = await site_of(request).ask.chats.history(chat, asker)
     view = await _load(request, asker, AskForm(session=session.id), session=session)
     return await _render(request, view, messages)
 
@@ -65,6 +63,7 @@ async def chat_page(request: Request) -> Response:
 async def _answer(request: Request) -> Response:
     """The page with the answer in it, or with an error."""
     asker, info = _asker(request), request_info_of(request.scope)
+    answers = ask_answers_of(request)
     form = read_form(info.form)
     if form.errors:
         return await _render(request, await _load(request, asker, form), status=422)
@@ -76,13 +75,14 @@ async def _answer(request: Request) -> Response:
         temporary=False,
     )
     try:
-        charge_visitor(request, asker)
-        answer = await ask_answers_of(request).answer(question, info.client, request.receive)
-    except NotFound:
-        raise
-    except HttpFault as fault:
-        view = await _load(request, asker, form, problem=str(fault))
-        return await _render(request, view, status=shape_of(fault).status)
+        answers.charge_visitor(asker.name, info.client)
+        answer = await answers.answer(question, info.client, request.receive)
+    except REFUSALS as error:
+        refusal = describe_refusal(error)
+        if refusal.status == 404:
+            raise
+        view = await _load(request, asker, form, problem=refusal.text)
+        return await _render(request, view, status=refusal.status)
     now = site_of(request).clock.now()
     said = (
         ChatMessage(role="user", text=question.text, at=now),
@@ -124,7 +124,7 @@ async def _render(
 
 
 def _asker(request: Request) -> Asker:
-    return make_asker(site_of(request), session_of(request.scope).user)
+    return ask_answers_of(request).make_asker(session_of(request.scope).user)
 
 
 # Commands on conversations.
@@ -141,8 +141,7 @@ async def change_chat(request: Request) -> Response:
     if not asker.name:
         return redirect_to(f"/login?next={HERE}")
     form = request_info_of(request.scope).form
-    with translated_ask_errors():
-        told = await command(site_of(request).ask.chats, chat, asker.name, form)
+    told = await command(site_of(request).ask.chats, chat, asker.name, form)
     session_of(request.scope).flash(told)
     return redirect_to(HERE if command in (_delete, _archive) else f"{HERE}/{chat}")
 

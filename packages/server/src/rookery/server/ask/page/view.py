@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from rookery.core.protocol.ask import LONGEST_QUESTION, LONGEST_TITLE, ChatMessage, ChatSession
-from rookery.server.ask.api import clean_question
+from rookery.server.ask.answers import clean_question
 from rookery.server.ask.passages import FoundPassage, PassageFilter, PassageKind
 from rookery.server.ask.words import MARK, UNMARK
 from rookery.server.http.pages.formatting import Moment, format_ago

@@ -64,16 +64,13 @@ START_SECONDS = 300.0  # recovery after a crash may read much of the log again
 STOP_SECONDS = 15.0
 FAILED_SUPERVISORS = 5
 LOOK_AGAIN_SECONDS = 0.1
+SERVER = str(Path(__file__).parents[4])
+CORE = str(Path(rookery.core.__path__[0]).parents[1])
+"""The folders of the packages that the supervisor imports: the same one unless in a checkout."""
 BOOT = (
-    "import os, sys; sys.path += sys.argv.pop(1).split(os.pathsep); "
+    "import sys; sys.path += [sys.argv.pop(1), sys.argv.pop(1)]; "
     "from rookery.server.db.embedded.supervisor import main; sys.exit(main())"
 )
-
-
-def _list_sources() -> str:
-    """The folders that the supervisor imports from: in a source tree each package has its own."""
-    folders = (Path(__file__).parents[4], Path(rookery.core.__file__).parents[2])
-    return os.pathsep.join(dict.fromkeys(map(str, folders)))
 
 
 @asynccontextmanager
@@ -205,8 +202,7 @@ class EmbeddedServer:
         """Runs a supervisor until it ends; returns whether its database became ready."""
         process = self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", "-c", BOOT),
-            *(_list_sources(), str(self._binaries)),
-            *(str(self._data), str(os.getpid())),
+            *(SERVER, CORE, str(self._binaries), str(self._data), str(os.getpid())),
             stdin=PIPE,
             stdout=PIPE,
             stderr=STDOUT,

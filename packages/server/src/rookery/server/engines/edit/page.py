@@ -16,7 +16,6 @@ from starlette.routing import BaseRoute, Route
 from rookery.core.books import DEMO
 from rookery.core.boundary.errors import GateFull
 from rookery.core.model.engine import EngineRecord
-from rookery.core.model.run import RunFault
 from rookery.core.protocol.codec import WireFault
 from rookery.core.protocol.v1 import CreatedRun
 from rookery.server.app.site import Site
@@ -33,8 +32,9 @@ from rookery.server.engines.edit.form import (
 from rookery.server.engines.engines import UnknownEngine
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.answers import site_of
-from rookery.server.http.callers import find_bearer, translated_errors
-from rookery.server.http.faults import Forbidden, HttpFault
+from rookery.server.http.callers import find_caller
+from rookery.server.http.error_table import REFUSALS, text_of
+from rookery.server.http.faults import Forbidden
 from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
 from rookery.server.http.scope import request_info_of, session_of
 from rookery.server.runs.submissions import submit_run
@@ -96,10 +96,9 @@ async def edit_engine(request: Request) -> Response:
     here, back = f"/engines/{quote(name)}/edit", f"/engines/{quote(name)}"
     if actor is None:
         return redirect_to(f"/login?next={quote(here)}")
-    with translated_errors():
-        if not site.privacy.may_see_engine(actor.name, name):
-            raise UnknownEngine(name=name)
-        record = await site.engines.by_name(name)
+    if not site.privacy.may_see_engine(actor.name, name):
+        raise UnknownEngine(name=name)
+    record = await site.engines.by_name(name)
     if not site.engines.may_write(actor, record):
         raise Forbidden("Only members of the engine's team and approvers can edit its record.")
     teams = tuple(dict.fromkeys((*_list_teams(request, actor), record.team)))
@@ -130,12 +129,11 @@ async def _save(
     if read.record is None:
         return await _show(request, replace(view, errors=read.errors), 422)
     try:
-        with translated_errors():
-            await _put(site, read.record, actor, before)
+        await _put(site, read.record, actor, before)
     except _Refused as refused:
         return await _show(request, replace(view, errors=refused.errors), 422)
-    except HttpFault as refused:
-        return await _show(request, replace(view, errors={"": str(refused)}), 422)
+    except REFUSALS as refused:
+        return await _show(request, replace(view, errors={"": text_of(refused)}), 422)
     session.flash(f"{read.record.name} is saved.")
     if view.text("do") == "try":
         return await _try(request, view, read.record)
@@ -160,16 +158,15 @@ async def _put(site: Site, record: EngineRecord, actor: Actor, before: EngineRec
 async def _try(request: Request, view: EngineFormView, record: EngineRecord) -> Response:
     """Submit a trial: a few games of the engine against itself. Its run shows the outcome."""
     site, session = site_of(request), session_of(request.scope)
-    bearer = await find_bearer(request, site.bearers)
+    bearer = await find_caller(request, site.bearers)
     if bearer is None:
         return redirect_to("/login")
     fields = _make_trial(record, view.text("ref").strip(), view.text("nodes").strip())
     body = msgspec.json.encode(fields)
     try:
-        with translated_errors():
-            made: CreatedRun = await submit_run(site, body, bearer)
-    except (HttpFault, WireFault, RunFault) as refused:
-        return await _edit_again(request, view, record, str(refused))
+        made: CreatedRun = await submit_run(site, body, bearer)
+    except REFUSALS as refused:
+        return await _edit_again(request, view, record, text_of(refused))
     except GateFull:
         return await _edit_again(request, view, record, BUSY)
     waits = " An approver has to approve it." if made.state == "pending" else ""

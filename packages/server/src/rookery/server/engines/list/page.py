@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from rookery.core.http_places import is_web_address
 from rookery.core.model.engine import EngineRecord, PresetRecord
+from rookery.core.model.kinds import CHOSEN
 from rookery.core.model.presets import list_presets, read_value
 from rookery.core.model.run import Run
 from rookery.core.protocol.v1 import EngineVersion
@@ -29,11 +30,11 @@ from rookery.server.engines.engines import BUILT_IN_NAMES, UnknownEngine
 from rookery.server.engines.privacy import name_of
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.farm.show.kinds import FORM_PAGES
 from rookery.server.farm.show.run_paces import NO_PACES, RunPaces, load_paces
 from rookery.server.farm.show.run_row import RunRow
 from rookery.server.http.answers import site_of
-from rookery.server.http.callers import translated_errors
-from rookery.server.http.faults import HttpFault
+from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.pages.filters import read_search
 from rookery.server.http.pages.formatting import format_count
 from rookery.server.http.pages.page import (
@@ -88,10 +89,9 @@ class EngineListView:
 @runs(Domain.THREAD, "records are in memory, rendered in a thread")
 async def engine_list(request: Request) -> Response:
     site, viewer = site_of(request), await viewer_of(request)
-    with translated_errors():
-        hidden = site.privacy.hidden(name_of(viewer))
-        records = [each for each in await site.engines.list() if each.name not in hidden]
-        active = await site.fleet.views.active()
+    hidden = site.privacy.hidden(name_of(viewer))
+    records = [each for each in await site.engines.list() if each.name not in hidden]
+    active = await site.fleet.views.active()
     playing = Counter(side for run in active for side in {each.engine for each in run.plan.sides})
     text = read_search(request.query_params)
     found = [each for each in records if text.casefold() in f"{each.name} {each.source}".casefold()]
@@ -172,14 +172,13 @@ class EngineView:
 async def engine_page(request: Request) -> Response:
     site, viewer = site_of(request), await viewer_of(request)
     now, show = site.clock.now(), partial(site.privacy.visible_part, viewer)
-    with translated_errors():
-        record = await find_engine(site, request, viewer)
-        name, active = record.name, await site.fleet.views.active()
-        versions = await site.engines.versions(name, name_of(viewer))
-        query = FinishedRunsQuery(
-            page_size=MOST_TESTS, engine=name, hidden=site.privacy.hidden(name_of(viewer))
-        )
-        finished = await site.reads.finished(query)
+    record = await find_engine(site, request, viewer)
+    name, active = record.name, await site.fleet.views.active()
+    versions = await site.engines.versions(name, name_of(viewer))
+    query = FinishedRunsQuery(
+        page_size=MOST_TESTS, engine=name, hidden=site.privacy.hidden(name_of(viewer))
+    )
+    finished = await site.reads.finished(query)
     present = [r for r in active if plays_engine(r, {name}) and _sees(site, viewer, r)]
     present = sorted(present, key=lambda run: run.created, reverse=True)[:MOST_TESTS]
     data = EngineData(
@@ -276,11 +275,8 @@ def _describe_preset(preset: PresetRecord) -> Iterator[tuple[str, str]]:
         settings.pop("base_options", None)
     for name, text in settings.items():
         value = read_value(text)
-        if name == "sprt" and isinstance(value, dict):
-            bounds = (str(value.get(each, "–")).removesuffix(".0") for each in ("elo0", "elo1"))
-            yield "bounds", f"[{', '.join(bounds)}]"
-        elif name == "spsa" and isinstance(value, dict):
-            yield "tune", ", ".join(f"{part} {number}" for part, number in value.items())
+        if name in CHOSEN and isinstance(value, dict):
+            yield FORM_PAGES[name].describe_preset(value)
         elif text:
             shown = ("no", "yes")[value] if isinstance(value, bool) else text
             yield PRESET_WORDS.get(name, name.replace("_", " ")), shown
@@ -333,12 +329,11 @@ async def _command(request: Request, work: EngineCommand) -> Response:
     if actor is None:
         return redirect_to(f"/login?next={quote(here)}")
     try:
-        with translated_errors():
-            if not site.privacy.may_see_engine(actor.name, name):
-                raise UnknownEngine(name=name)
-            session.flash(await work(site, name, actor))
-    except HttpFault as refused:
-        session.flash(str(refused), "error")
+        if not site.privacy.may_see_engine(actor.name, name):
+            raise UnknownEngine(name=name)
+        session.flash(await work(site, name, actor))
+    except REFUSALS as refused:
+        session.flash(text_of(refused), "error")
     known = {record.name for record in await site.engines.list()}
     return redirect_to(here if name in known else HERE)
 

@@ -15,8 +15,8 @@ from rookery.server.boundary.domains import Domain, runs
 from rookery.server.engines.grants import ALWAYS_GRANTED, EVERYBODY, LONGEST
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.answers import site_of
-from rookery.server.http.callers import translated_errors
-from rookery.server.http.faults import Forbidden, HttpFault
+from rookery.server.http.error_table import REFUSALS, text_of
+from rookery.server.http.faults import Forbidden
 from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
 from rookery.server.http.scope import request_info_of, session_of
 from rookery.server.teams.teams import UnknownTeam
@@ -77,11 +77,10 @@ async def revoke(request: Request) -> Response:
     _require_approver(viewer)
     repository, team = _read_typed(request)
     try:
-        with translated_errors():
-            await site_of(request).repositories.revoke(repository, team, viewer)
+        await site_of(request).repositories.revoke(repository, team, viewer)
         session.flash(f"{repository} is now read anonymously for {team or 'everybody'}.")
-    except HttpFault as refused:
-        session.flash(str(refused), "error")
+    except REFUSALS as refused:
+        session.flash(text_of(refused), "error")
     return redirect_to(HERE)
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from math import ceil
 
 from rookery.core.model.engine import time_factor
-from rookery.core.model.machine import OFFICIAL, Machine
+from rookery.core.model.machine import MACHINE_LIMIT, OFFICIAL, Machine
 from rookery.core.model.plan import Demands, first_missing
 from rookery.core.model.run import Run
 from rookery.core.model.task import Task
@@ -147,6 +147,8 @@ CROWD = 36
 LENGTH_EXPONENT = 0.774
 SETTLED_GAMES = 200_000
 REFERENCE = ClockControl(10, 0.1)
+LONG_RATIO = 4.0
+"""A test is long if its games take more than so many times as long as those of the reference."""
 
 
 def length_ratio(tc: TimeControl, threads: int, nps: float) -> float:
@@ -175,7 +177,6 @@ def shares(runs: Iterable[Run]) -> dict[str, float]:
     return {run.id: share(run, busy[run.plan.owner]) for run in runs}
 
 
-MACHINE_LIMIT = 16
 MOST_WASTED = 400
 """The most tasks without a game that may end within an hour, for a user with the ordinary machine
 limit."""

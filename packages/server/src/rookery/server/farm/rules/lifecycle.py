@@ -42,6 +42,7 @@ from rookery.core.model.run import (
     TooOld,
     WrongStage,
 )
+from rookery.core.stats.sprt import Flag
 
 OLDEST = timedelta(days=30)
 
@@ -171,6 +172,10 @@ def stop(run: Run, actor: Actor, now: datetime, message: str = "") -> Transition
     return _move_and_log(run, stopped(run), Action.STOP_RUN, actor, now, message)
 
 
+def _flag(run: Run) -> Flag:
+    return run.kind.outcome(run.tally.results).flag
+
+
 def fail(run: Run, event: Event) -> TransitionResult:
     """Stops a run that a worker found to be broken; `event` is the log entry."""
     moved = move(
@@ -181,7 +186,7 @@ def fail(run: Run, event: Event) -> TransitionResult:
             finished=True,
             failed=True,
             failures=status.failures + 1,
-            flag=run.kind.flag(run.tally.results),
+            flag=_flag(run),
         ),
     )
     return unmoved(run) if moved is run else TransitionResult(_at_rest(moved), (event,))
@@ -229,7 +234,7 @@ def stopped(run: Run) -> Run:
     moved = move(
         run,
         Transition.STOP,
-        lambda status: replace(status, finished=True, flag=run.kind.flag(run.tally.results)),
+        lambda status: replace(status, finished=True, flag=_flag(run)),
     )
     return _at_rest(moved)
 

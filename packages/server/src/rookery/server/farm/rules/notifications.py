@@ -7,9 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rookery.core.model.events import Action, Event, is_by_worker
-from rookery.core.model.kinds import SprtTest
 from rookery.core.model.run import Run
-from rookery.core.stats.sprt import Verdict
 from rookery.server.farm.rules.lifecycle import APPROVAL_WITHDRAWN, OPEN_AGAIN
 
 
@@ -81,8 +79,8 @@ def _about(
 
 
 def _describe(run: Run, kind: NotificationKind, actor: str, message: str) -> Notification:
-    first, second = run.plan.sides[0], run.plan.sides[-1]
-    title = f"{first.tag} against {second.tag}" if first.tag != second.tag else first.tag
+    new, base = run.plan.sides
+    title = f"{new.tag} against {base.tag}" if new.tag != base.tag else new.tag
     return Notification(
         at=run.updated, kind=kind, actor=actor, run=run.id, title=title, message=message[:_LONGEST]
     )
@@ -93,11 +91,10 @@ def describe_end(run: Run) -> str:
     LLR 2.95."""
     results, kind = run.tally.results, run.kind
     word, ratio = "finished", ""
-    if isinstance(kind, SprtTest):
-        word = {Verdict.ACCEPTED: "passed", Verdict.REJECTED: "failed"}.get(
-            kind.state.verdict, "undecided"
-        )
-        ratio = f", LLR {kind.state.llr:.2f}"
+    if kind.llr is not None:
+        outcome = kind.outcome(results)
+        word = "passed" if outcome.is_pass else "failed" if outcome else "undecided"
+        ratio = f", LLR {kind.llr:.2f}"
     counts = f"{results.wins:,} won, {results.losses:,} lost, {results.draws:,} drawn"
     return f"{word} after {results.games:,} games: {counts}{ratio}"
 

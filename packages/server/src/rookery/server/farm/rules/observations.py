@@ -10,7 +10,7 @@ All of this is part of the working set, with the same single writer.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -18,7 +18,6 @@ from itertools import islice
 from msgspec.structs import replace
 
 from rookery.core.model.events import Event, is_by_worker
-from rookery.core.model.kinds import SprtTest
 from rookery.core.model.machine import Machine
 from rookery.core.model.run import Run
 from rookery.core.model.task import TaskKey
@@ -213,14 +212,16 @@ class ChartSampling:
         """Begins sampling a run; its points so far are in the database."""
         self._set_next(run)
 
-    def take_due_points(self, run: Run, now: datetime, nps: float) -> tuple[ChartPoint, ...]:
+    def take_due_points(
+        self, run: Run, now: datetime, find_nps: Callable[[str], float]
+    ) -> tuple[ChartPoint, ...]:
         """The chart point of a run if one is due: after enough games since the last one, or at the
-        run's end. `nps` is the run's last known speed; 0 if unknown."""
+        run's end. `find_nps` gives the last known speed of a run; 0 if unknown."""
         games = run.tally.results.games
         if games < self._due.get(run.id, 0) and not run.status.finished:
             return ()
         self._set_next(run)
-        return (chart_point(run, now, nps),)
+        return (chart_point(run, now, find_nps(run.id)),)
 
     def _set_next(self, run: Run) -> None:
         if run.status.finished:
@@ -232,7 +233,7 @@ class ChartSampling:
 def chart_point(run: Run, now: datetime, nps: float = 0.0) -> ChartPoint:
     """The chart point for a run's present results."""
     tally, results = run.tally, run.tally.results
-    llr = run.kind.state.llr if isinstance(run.kind, SprtTest) else 0.0
+    llr = run.kind.llr or 0.0
     return ChartPoint(
         run.id, now, results.games, results.pentanomial, llr, tally.cores, nps or None
     )

@@ -18,14 +18,10 @@ from math import hypot
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rookery.core.model.kinds import Fixed, SprtTest
 from rookery.core.model.plan import Plan, Side
 from rookery.core.model.run import Run, core_hours
-from rookery.core.stats.elo import estimate_elo, live_elo
-from rookery.core.stats.sprt import Verdict
-from rookery.server.farm.rules.assignment import length_ratio
+from rookery.server.farm.rules.assignment import LONG_RATIO, length_ratio
 
-LONG_RATIO = 4.0
 VERY_LONG_RATIO, VERY_LONG_SMP_RATIO = 12.0, 30.0
 LEAST_PAIRS = 50
 """The least number of pairs of a test that counts as a measurement."""
@@ -128,27 +124,27 @@ def time_class_of(run: Run) -> str:
 
 def summarise_test(run: Run, engine: str) -> CommitTest | None:
     """The result of a finished run as a comparison of an engine's commits; None if it is none."""
-    new, base = run.plan.sides[:2]
+    new, base = run.plan.sides
     results, kind = run.tally.results, run.kind
     of_engine = {side.engine for side in run.plan.sides} == {engine}
     built = not (new.binary or base.binary)
-    if not (of_engine and built and isinstance(kind, SprtTest | Fixed)):
+    if not (of_engine and built and kind.compares):
         return None
     if not _compares_commits(run.plan, new, base):
         return None
-    if results.pairs < LEAST_PAIRS:
+    if results.pairs < LEAST_PAIRS or (found := kind.estimate(results)) is None:
         return None
-    sequential = isinstance(kind, SprtTest)
+    sequential = kind.hypotheses is not None
     return CommitTest(
         run=run.id,
         name=new.tag,
         new=new.commit,
         base=base.commit,
         time_class=time_class_of(run),
-        measured=_measure(run),
+        measured=MeasuredElo(found.elo, found.half_width),
         games=results.games,
         core_hours=core_hours(run, results.games),
-        passed=isinstance(kind, SprtTest) and kind.state.verdict is Verdict.ACCEPTED,
+        passed=sequential and kind.outcome(results).is_pass,
         sequential=sequential,
         repository=new.repository,
     )
@@ -164,15 +160,6 @@ def _compares_commits(plan: Plan, new: Side, base: Side) -> bool:
         and {*new.options.split()} == {*base.options.split()}
         and {*new.uci} == {*base.uci}
     )
-
-
-def _measure(run: Run) -> MeasuredElo:
-    results = run.tally.results
-    if isinstance(run.kind, SprtTest):
-        found = live_elo(run.kind.spec, results.pentanomial, results.trinomial)
-        return MeasuredElo(found.elo, (found.high - found.low) / 2)
-    fixed = estimate_elo(results.pentanomial)
-    return MeasuredElo(fixed.elo, fixed.half_width)
 
 
 class _BranchPlaces:

@@ -191,7 +191,7 @@ def _judged(run: Run, *, revive: bool) -> Run:
     after = replace(run, kind=run.kind.rejudged(results))
     if revive and not after.decided:
         return lifecycle.reopened(after)
-    return replace(after, status=replace(after.status, flag=after.kind.flag(results)))
+    return replace(after, status=replace(after.status, flag=after.kind.outcome(results).flag))
 
 
 def _message(toll: PurgedTotals, *, revived: bool) -> str:

@@ -5,10 +5,13 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
+from msgspec.structs import asdict
+from msgspec.structs import replace as with_fields
+
 from rookery.core.model.events import MOST_CHARACTERS, NOT_AUTHORIZED, Action, about_task
 from rookery.core.model.kinds import Report
 from rookery.core.model.run import ForeignTask, Run
-from rookery.core.model.task import Task
+from rookery.core.model.task import PlayedBatch, Task, Ticket
 from rookery.core.model.timecontrol import is_timed
 from rookery.core.stats.residuals import EXCESS_RESIDUAL, Colour
 from rookery.server.farm.rules import lifecycle
@@ -106,7 +109,7 @@ class Reception:
                 return self._put_off(run, task, report, now)
         return self._fold(run, task, call, report, now)
 
-    def issue(self, call: HeldTask, ticket: object, now: datetime) -> Decision[TaskVerdict]:
+    def issue(self, call: HeldTask, ticket: Ticket, now: datetime) -> Decision[TaskVerdict]:
         """Stores what the task must remember until its next report, replacing the previous
         ticket."""
         task = self._active(call)
@@ -251,14 +254,16 @@ class Reception:
             after = after.described(call.machine)
         run = run.with_play(folded.kind, tally, now)
         self._working.report(run, after, now)
+        origins = _list_origins(task, report, now)
         if run.decided:
             # This row must not wait for those of the other tasks, because the run's sums include
             # it.
-            changes = Changes(tasks=(after.closed(),))
+            changes = Changes(tasks=(after.closed(),), provenance=origins)
             return Decision(DONE, changes + finish_decided(self._working, run, now))
         if after.results.games >= after.games:
-            return Decision(DONE, end_task(self._working, after, now))
-        return Decision(GO_ON, Changes(runs=(run,), tasks=(after,)))
+            changes = end_task(self._working, after, now)
+            return Decision(DONE, with_fields(changes, provenance=origins))
+        return Decision(GO_ON, Changes(runs=(run,), tasks=(after,), provenance=origins))
 
     def _is_too_fast(
         self, run: Run, task: Task, call: HeldTask, report: Report, now: datetime
@@ -327,3 +332,12 @@ class Reception:
             if task.machine.cores > BELIEVED_CORES:
                 boards = games * run.game_seconds / seconds
                 self._working.machines.note_delivered(task.machine, boards * run.demands.threads)
+
+
+def _list_origins(task: Task, report: Report, now: datetime) -> tuple[PlayedBatch, ...]:
+    """How the games were played that a report adds to its task, as far as its worker told."""
+    games = report.results.games - task.results.games
+    if report.provenance is None or games <= 0:
+        return ()
+    how = asdict(report.provenance)
+    return (PlayedBatch(run=task.run, task=task.id, at=now, games=games, **how),)

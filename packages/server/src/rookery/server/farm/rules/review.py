@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from msgspec import Struct, ValidationError, convert
 
 from rookery.core.model.engine import BUNDLED, EngineRecord
-from rookery.core.model.kinds import Fixed, SprtTest, SpsaTuning
 from rookery.core.model.plan import Plan, Side
 from rookery.core.model.presets import list_presets, read_preset
 from rookery.core.model.run import Run
@@ -26,8 +25,6 @@ USUAL_THROUGHPUT = 100
 MOST_NAMED = 6
 UNBUILT = ("installed", BUNDLED)
 """Recipes of engines that are not built from sources."""
-MOST_TRIAL_GAMES = 20
-"""A side against itself with at most this many games is a trial of whether it plays."""
 
 
 class Severity(enum.StrEnum):
@@ -126,9 +123,9 @@ def is_built(side: Side, record: EngineRecord) -> bool:
 
 
 def _review_sides(run: Run, record: EngineRecord) -> Iterator[Hint]:
-    if isinstance(run.kind, SpsaTuning):
+    if not run.kind.compares:
         return
-    new, base = run.plan.sides[:2]
+    new, base = run.plan.sides
     if _what_plays(run.plan, new) == _what_plays(run.plan, base):
         yield _review_twins(run)
     elif base.tag not in _name_main(record) and not base.binary:
@@ -148,7 +145,7 @@ def _name_main(record: EngineRecord) -> frozenset[str]:
 def _review_twins(run: Run) -> Hint:
     """The hint for a side against itself: with few games it is a trial of whether the engine
     plays."""
-    if isinstance(run.kind, Fixed) and run.plan.games <= MOST_TRIAL_GAMES:
+    if run.kind.is_trial(run.plan.games):
         return Hint(Severity.NOTE, "A trial: both sides are the same, and play a few games.")
     return Hint(Severity.WRONG, "Both sides are the same: the test can only measure chance.")
 
@@ -178,7 +175,7 @@ def _review_share(plan: Plan) -> Iterator[Hint]:
 
 
 def _review_options(run: Run) -> Iterator[Hint]:
-    new, base = run.plan.sides[:2]
+    new, base = run.plan.sides
     ours, theirs = _read_options(new), _read_options(base)
     differing = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
     for name in ("Hash", "Threads"):
@@ -224,8 +221,8 @@ def _review_presets(run: Run, record: EngineRecord) -> Iterator[Hint]:
     alike = [each for each in presets if _plays_alike(plan, each)]
     if not alike:
         yield Hint(Severity.LOOK, f"{conditions} is not among the engine's presets.")
-    if isinstance(run.kind, SprtTest):
-        yield from _review_bounds(run.kind.spec, presets, alike, conditions)
+    if run.kind.hypotheses is not None:
+        yield from _review_bounds(run.kind.hypotheses, presets, alike, conditions)
 
 
 def _plays_alike(plan: Plan, preset: Mapping[str, object]) -> bool:
@@ -275,8 +272,8 @@ def _has_bounds(known: Sprt, spec: Sprt) -> bool:
 
 
 def _review_bench(run: Run, sources: SourceFacts | None) -> Iterator[Hint]:
-    new, base = run.plan.sides[:2]
-    if isinstance(run.kind, SpsaTuning):
+    new, base = run.plan.sides
+    if not run.kind.compares:
         return
     told = (sources.message_bench, sources.base_message_bench) if sources else ("", "")
     for side, name, named in ((new, "new side", told[0]), (base, "base", told[1])):
@@ -302,7 +299,7 @@ def _review_person(run: Run, facts: ReviewFacts) -> Iterator[Hint]:
 
 def _review_unread(run: Run, record: EngineRecord) -> Iterator[Hint]:
     """The hint that sources are unread; not for finished runs, whose sources nobody will read."""
-    built = all(is_built(side, record) for side in run.plan.sides[:2])
+    built = all(is_built(side, record) for side in run.plan.sides)
     if built and not run.status.finished:
         yield UNREAD
 

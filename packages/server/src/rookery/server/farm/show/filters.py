@@ -27,13 +27,12 @@ from rookery.server.farm.show.run_description import (
     find_source_address,
     link_difference,
     list_needs,
-    name_scale,
     name_sides,
     name_source,
     name_test,
-    spell_bounds,
     spell_options,
 )
+from rookery.server.farm.show.run_parts import name_scale, spell_bounds
 from rookery.server.farm.show.run_row import (
     describe_time_left,
     find_share,

@@ -18,8 +18,8 @@ from rookery.server.app.site import Site
 from rookery.server.engines.privacy import name_of
 from rookery.server.farm.events import Wanted
 from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.farm.views import UnknownRun
 from rookery.server.http.answers import site_of
-from rookery.server.http.callers import find_run
 from rookery.server.http.faults import NotFound
 from rookery.server.http.fragments import RenderedPart
 from rookery.server.http.packing import GZIP_HEAD, pack_piece, takes_gzip
@@ -105,12 +105,12 @@ async def answer_live_run(
 
     async def find(viewer: Actor | None) -> RenderedPart:
         name, privacy = name_of(viewer), site.privacy
-        known = LoadedRun(partial(find_run, site, run_id, name), find_change)
+        known = LoadedRun(partial(site.visible_runs.find, run_id, name), find_change)
 
         async def find_seen() -> Run:
             run = await known.find()
             if not privacy.may_see(name, run):
-                raise NotFound
+                raise UnknownRun(run=run_id)
             return privacy.visible_part(viewer, run)
 
         async def find_key() -> Hashable:
@@ -188,7 +188,7 @@ class PartStream:
         no longer see the part."""
         try:
             part = await self._find(self._viewer)
-        except NotFound:
+        except (NotFound, UnknownRun):
             return None
         except Exception as error:
             if not (isinstance(error, NOT_NOW) or site.is_outage(error)):

@@ -3,20 +3,14 @@
 from collections.abc import Iterator
 
 from rookery.core.http_places import is_web_address
-from rookery.core.model.kinds import SprtTest, SpsaTuning
 from rookery.core.model.plan import Plan, Side
 from rookery.core.model.run import Run
-from rookery.core.stats.sprt import EloModel, Sprt
-from rookery.server.http.pages.formatting import (
-    format_decimal,
-    format_plural,
-    format_time_control,
-)
+from rookery.server.farm.show.kinds import page_of
+from rookery.server.http.pages.formatting import format_plural, format_time_control
 
 GITHUB = "https://github.com/"
 SHORT = 10
 LONGEST_OPTIONS = 60
-SCALES = {EloModel.NORMALISED: "nElo", EloModel.LOGISTIC: "Elo", EloModel.BAYES: "BayesElo"}
 
 
 # Names for the two sides. Their tags are often equal, as in a test of options or of a net.
@@ -24,8 +18,8 @@ SCALES = {EloModel.NORMALISED: "nElo", EloModel.LOGISTIC: "Elo", EloModel.BAYES:
 
 def name_sides(run: Run) -> tuple[str, str]:
     """Names that distinguish the sides. The second is empty for a tune, which has one side."""
-    new, base = run.plan.sides[:2]
-    if isinstance(run.kind, SpsaTuning):
+    new, base = run.plan.sides
+    if not run.kind.compares:
         return new.tag, ""
     if new.engine != base.engine:
         return f"{new.engine} {new.tag}", f"{base.engine} {base.tag}"
@@ -68,7 +62,7 @@ def _short(side: Side) -> str:
 
 def find_message(run: Run) -> str:
     """The commit message of the new side; empty if the submitter's description repeats it."""
-    message = cut_bench(run.plan.sides[0].message)
+    message = cut_bench(run.plan.new.message)
     return "" if message in run.plan.info.strip() else message
 
 
@@ -83,18 +77,7 @@ def cut_bench(message: str) -> str:
 
 def describe_question(run: Run) -> str:
     """What a test asks, short enough for a column."""
-    kind = run.kind
-    if isinstance(kind, SprtTest):
-        spec = kind.spec
-        what = "no regression" if spec.elo0 + spec.elo1 < 0 else "gain"
-        return f"{what} {spell_bounds(spec)}"
-    if isinstance(kind, SpsaTuning):
-        return f"tune of {format_plural(len(kind.tune.parameters), 'parameter')}"
-    return format_plural(run.plan.games, "game")
-
-
-def spell_bounds(spec: Sprt) -> str:
-    return f"[{format_decimal(spec.elo0)}, {format_decimal(spec.elo1)}]"
+    return page_of(run.kind).describe_question(run.plan.games)
 
 
 def describe_conditions(run: Run) -> str:
@@ -105,28 +88,14 @@ def describe_conditions(run: Run) -> str:
 
 def describe_run(run: Run) -> str:
     """A sentence for somebody who does not know the run."""
-    plan = run.plan
-    new, base = plan.sides[:2]
+    plan, (new, base) = run.plan, run.plan.sides
     other = base.tag if base.engine == new.engine else _name(base)
-    asked, tail = _asked(run, _name(new), other), "for at most"
-    if isinstance(run.kind, SpsaTuning):
-        number = len(run.kind.tune.parameters)
-        asked, tail = f"Tunes {format_plural(number, 'parameter')} of {_name(new)}", "over"
+    page = page_of(run.kind)
     return (
-        f"{asked} at {format_time_control(plan.time_control)} with"
+        f"{page.describe_aim(_name(new), other)} at {format_time_control(plan.time_control)} with"
         f" {format_plural(plan.threads, 'thread')} from {plan.book},"
-        f" {tail} {format_plural(plan.games, 'game')}."
+        f" {page.describe_length(plan.games)}."
     )
-
-
-def _asked(run: Run, new: str, base: str) -> str:
-    kind = run.kind
-    if not isinstance(kind, SprtTest):
-        return f"Measures {new} against {base}"
-    spec = kind.spec
-    low, high, scale = format_decimal(spec.elo0), format_decimal(spec.elo1), SCALES[spec.model]
-    claim = "no weaker" if spec.elo0 + spec.elo1 < 0 else "stronger"
-    return f"Tests whether {new} is {claim} than {base} (bounds {low} and {high} {scale})"
 
 
 def _name(side: Side) -> str:
@@ -135,7 +104,7 @@ def _name(side: Side) -> str:
 
 def find_diff_address(run: Run) -> str:
     """The address of the tested change at its host, or an empty text."""
-    new, base = run.plan.sides[:2]
+    new, base = run.plan.sides
     if new.commit == base.commit or not new.repository.startswith(GITHUB):
         return ""
     if new.repository == base.repository:
@@ -151,7 +120,7 @@ def link_difference(run: Run) -> str:
 
 def _has_sources(run: Run) -> bool:
     """Whether both sides are built from sources that may differ."""
-    new, base = run.plan.sides[:2]
+    new, base = run.plan.sides
     built = all(
         side.repository and side.commit.strip("0") and not side.binary for side in (new, base)
     )
@@ -176,10 +145,6 @@ def name_source(side: Side) -> str:
 def spell_options(side: Side) -> str:
     spaced = (f"{name}={value}" for name, value in side.uci)
     return " ".join(filter(None, (side.options, *spaced)))
-
-
-def name_scale(spec: Sprt) -> str:
-    return SCALES[spec.model]
 
 
 def list_needs(run: Run) -> tuple[str, ...]:

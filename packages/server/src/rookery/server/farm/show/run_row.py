@@ -4,10 +4,8 @@ import enum
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rookery.core.model.kinds import Fixed, SprtTest, SpsaTuning
+from rookery.core.model.kinds import Outcome
 from rookery.core.model.run import DisplayState, Run
-from rookery.core.stats.elo import estimate_elo
-from rookery.core.stats.sprt import Sprt, Style, Verdict, fixed_verdict, style
 from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.views import NO_SPEED, RunSpeed
 from rookery.server.http.pages.formatting import (
@@ -58,11 +56,13 @@ FINISHED = StatusLabel("finished", Tone.IDLE, "■")
 BROKEN = StatusLabel("stopped by an error", Tone.RED, "▲")
 DELETED = StatusLabel("deleted", Tone.IDLE, "×")
 
-_VERDICTS = {
-    Style.GREEN: StatusLabel("passed", Tone.GREEN, "✓"),
-    Style.BLUE: StatusLabel("passed, no regression", Tone.BLUE, "✓"),
-    Style.YELLOW: StatusLabel("failed, yet positive", Tone.YELLOW, "✗"),
-    Style.RED: StatusLabel("failed", Tone.RED, "✗"),
+_OUTCOMES = {
+    Outcome.OPEN: FINISHED,
+    Outcome.STOPPED: STOPPED,
+    Outcome.PASSED: StatusLabel("passed", Tone.GREEN, "✓"),
+    Outcome.HELD: StatusLabel("passed, no regression", Tone.BLUE, "✓"),
+    Outcome.POSITIVE: StatusLabel("failed, yet positive", Tone.YELLOW, "✗"),
+    Outcome.FAILED: StatusLabel("failed", Tone.RED, "✗"),
 }
 _OPEN = {
     DisplayState.PENDING: PENDING,
@@ -75,24 +75,11 @@ _OPEN = {
 def label_status(run: Run) -> StatusLabel:
     if run.status.deleted:
         return DELETED
-    if run.display is not DisplayState.FINISHED:
+    if run.display in _OPEN or run.outcome is None:
         return _OPEN[run.display]
-    results = run.tally.results
-    verdict, spec = _verdict(run)
-    found = _VERDICTS.get(style(verdict, wins=results.wins, losses=results.losses, spec=spec))
-    if found is None:
-        return FINISHED if run.decided else STOPPED
-    decided_by = run.status.decided_by
-    return replace(found, word=f"{found.word}, by {decided_by.words}") if decided_by else found
-
-
-def _verdict(run: Run) -> tuple[Verdict, Sprt | None]:
-    kind, results = run.kind, run.tally.results
-    if isinstance(kind, SprtTest):
-        return kind.state.verdict, kind.spec
-    if isinstance(kind, Fixed) and run.decided and results.pairs:
-        return fixed_verdict(estimate_elo(results.pentanomial).los), None
-    return Verdict.RUNNING, None
+    found, decided_by = _OUTCOMES[run.outcome], run.status.decided_by
+    doubted = decided_by and run.outcome not in (Outcome.OPEN, Outcome.STOPPED)
+    return replace(found, word=f"{found.word}, by {decided_by.words}") if doubted else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +116,10 @@ def make_run_row(known: ListedRun, now: datetime) -> RunRow:
 
 
 def draw_run_bar(known: ListedRun, now: datetime) -> LlrBar | None:
-    run = known.run
-    if not isinstance(run.kind, SprtTest):
+    spec, llr = known.run.kind.hypotheses, known.run.kind.llr
+    if spec is None or llr is None:
         return None
-    spec, before = run.kind.spec, find_earlier_llr(run, known.then, now)
-    return LlrBar(run.kind.state.llr, spec.lower, spec.upper, before)
+    return LlrBar(llr, spec.lower, spec.upper, find_earlier_llr(known.run, known.then, now))
 
 
 def find_share(run: Run) -> float:
@@ -142,7 +128,7 @@ def find_share(run: Run) -> float:
 
 
 def shows_pairs(run: Run) -> bool:
-    return run.tally.results.pairs > 0 and not isinstance(run.kind, SpsaTuning)
+    return run.tally.results.pairs > 0 and run.kind.compares
 
 
 def show_elo(found: ShownElo | None) -> str:

@@ -6,11 +6,12 @@ is one JSON object with a `duration`. Failures that are not the caller's mistake
 become a text that is not JSON, which a worker treats as a lost connection, so that it tries again.
 """
 
-import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
+from msgspec import Struct
 from starlette.types import Receive, Scope, Send
 
 from rookery.core.errors import message_in_docstring
@@ -21,13 +22,26 @@ from rookery.core.protocol.worker_heads import HEAD_BYTES, scan_head
 from rookery.core.protocol.worker_requests import CREDENTIALS, Credentials, TaskCall, TaskRequest
 from rookery.server.app.site import Site
 from rookery.server.boundary.domains import declaration_of
+from rookery.server.farm.fleet import Pending
 from rookery.server.farm.rules.answers import HeldTask
 from rookery.server.farm.views import UnknownRun
-from rookery.server.farm.worker_api.incoming import MachineCache, VerifiedCaller, verified_caller
+from rookery.server.farm.worker_api.incoming import (
+    MachineCache,
+    VerifiedCaller,
+    make_caller,
+    origin_in,
+)
 from rookery.server.farm.worker_api.outgoing import Payloads
 from rookery.server.http.bodies import check_connected, decode_body, next_message, read_pieces
 from rookery.server.http.faults import NotPrimary, TooManyRequests
-from rookery.server.http.scope import body_in, has_more, header, method_of, request_info_of
+from rookery.server.http.scope import (
+    RequestInfo,
+    body_in,
+    has_more,
+    header,
+    method_of,
+    request_info_of,
+)
 from rookery.server.people.login import LoginRefused, Throttled
 from rookery.server.people.worker_credentials import VerifiedUser
 
@@ -85,9 +99,38 @@ async def read_all(body: PartialBody, receive: Receive) -> bytes:
     return bytes(gathered)
 
 
-PendingAnswer = tuple[WorkerAnswer, "asyncio.Future[bool] | None"]
-"""An answer, and the commit to wait for before it is sent; None if it may be sent at once."""
+PendingAnswer = Pending[WorkerAnswer]
 R = TypeVar("R", bound=TaskRequest | Credentials)
+
+
+class Unreadable(NamedTuple):
+    """A body with a mistake. Only its credentials could be decoded, or not even those."""
+
+    credentials: Credentials | None
+    fault: WireFault
+
+
+class KnownCall(Struct, Generic[R], frozen=True):
+    """What is known of a call once its body is decoded. It goes along with the call, so that no
+    path decodes or verifies anything again."""
+
+    body: R | Unreadable
+    caller: VerifiedCaller | None = None
+    """None as long as memory does not know the caller, or refuses them."""
+
+
+@dataclass(slots=True)
+class ArrivedCall(Generic[R]):
+    """A call on its way through this process, which may be tried several times."""
+
+    scope: Scope
+    receive: Receive
+    known: KnownCall[R] | None = None
+
+    @property
+    def info(self) -> RequestInfo:
+        return request_info_of(self.scope)
+
 
 JSON_TYPE = (b"content-type", b"application/json")
 
@@ -122,9 +165,11 @@ _REFUSALS = tuple(STATUS)
 
 class WorkerCall(Generic[R]):
     """One endpoint of the worker API, as a bare ASGI app. A subclass declares its path and the type
-    of its body, and implements `act`."""
+    of its body, and implements `act`. One with `at_once` also implements `act_at_once`."""
 
     path: ClassVar[str]
+    at_once: ClassVar[bool] = False
+    """Whether most of these calls can be carried out without awaiting anything."""
     reader: Reader[R]
 
     def __init__(self, site: Site, machines: MachineCache, payloads: Payloads) -> None:
@@ -135,29 +180,28 @@ class WorkerCall(Generic[R]):
         self.needs_primary = declared is not None and declared.needs_primary
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        status, body = await self.answer(scope, receive)
+        status, body = await self.answer(ArrivedCall(scope, receive))
         await send_json(send, status, body)
 
-    async def answer(self, scope: Scope, receive: Receive) -> tuple[int, bytes]:
+    async def answer(self, call: ArrivedCall[R]) -> tuple[int, bytes]:
         """The status and body of the response. Raises errors that are not the caller's mistake."""
-        status, answer = await self._handle_or_refuse(scope, receive)
-        seconds = self.site.clock.seconds() - request_info_of(scope).started
-        body = encode_timed(answer, seconds=seconds)
+        status, answer = await self._handle_or_refuse(call)
+        body = encode_timed(answer, seconds=self.site.clock.seconds() - call.info.started)
         # The call may have waited for long, and this process may no longer be primary.
         if self.needs_primary and not self.site.is_primary():
             raise NotPrimary
         return status, body
 
-    async def read_unanswered(self, scope: Scope, receive: Receive) -> bytes | tuple[int, bytes]:
+    async def read_unanswered(self, call: ArrivedCall[R]) -> bytes | tuple[int, bytes]:
         """The whole body of a call that another process answers. If it is too large, or its sender
         is not known, the refusal instead."""
         try:
-            return await self._read_to_send_on(scope, receive)
+            return await self._read_to_send_on(call)
         except Throttled as error:
             raise TooManyRequests from error
         except _REFUSALS as error:
             status, answer = self._refuse(error)
-            seconds = self.site.clock.seconds() - request_info_of(scope).started
+            seconds = self.site.clock.seconds() - call.info.started
             return status, encode_timed(answer, seconds=seconds)
 
     async def act(self, request: R, caller: VerifiedCaller) -> WorkerAnswer:
@@ -165,11 +209,10 @@ class WorkerCall(Generic[R]):
         raise NotImplementedError
 
     def act_at_once(self, request: R, caller: VerifiedCaller) -> PendingAnswer | None:
-        """Carry out a request without awaiting anything, for the short path. If that is not
-        possible, it returns None or raises without having changed anything, and `act` is called
-        instead."""
-        del request, caller
-        return None
+        """Carry out a request without awaiting anything. If that is not possible, it returns None
+        or raises, and `act` is called instead; nothing has changed then that `act` would not change
+        as well."""
+        raise NotImplementedError
 
     def refusal_answer(self, error: Exception, why: str) -> WorkerAnswer:
         """The body of the response to a call that is refused."""
@@ -180,41 +223,48 @@ class WorkerCall(Generic[R]):
         """Verify credentials that are not in the cache: reads the user and hashes the password."""
         return await self.site.credentials.check(name, password, client)
 
-    async def handle(self, scope: Scope, receive: Receive) -> WorkerAnswer:
+    def decode(self, body: bytes) -> R | Unreadable:
+        """Decode a whole body. Wrong credentials must be reported before any other mistake, so the
+        mistake is returned beside them."""
+        try:
+            return self.reader.read(body)
+        except WireFault as fault:
+            return _find_credentials(body, fault)
+
+    async def handle(self, call: ArrivedCall[R]) -> WorkerAnswer:
         """Read, verify and carry out one request."""
-        body = await self._read_head(scope, receive)
+        body = await self._read_head(call)
         if body.is_small:
-            return await self.act(*await self.decode_request(scope, body.head))
-        # Nothing large is read from unverified senders, and little at a time from verified ones.
-        credentials = scan_head(body.head[:HEAD_BYTES]).read_credentials()
-        user = (await self._verify(credentials, request_info_of(scope).client)).user
-        async with self.site.worker_bodies.place(user.name):
-            return await self.handle_large_body(scope, receive, body)
+            return await self.act(*await self.decode_request(call, body.head))
+        async with self._place_for_large_body(call, body):
+            return await self.handle_large_body(call, body)
 
-    async def read_request(self, scope: Scope, receive: Receive) -> tuple[R, VerifiedCaller]:
+    async def read_request(self, call: ArrivedCall[R]) -> tuple[R, VerifiedCaller]:
         """The decoded request and its verified caller, for calls whose bodies are always small."""
-        body = await self._read_head(scope, receive)
-        return await self.decode_request(scope, body.head)
+        body = await self._read_head(call)
+        return await self.decode_request(call, body.head)
 
-    async def handle_large_body(
-        self, scope: Scope, receive: Receive, body: PartialBody
-    ) -> WorkerAnswer:
+    async def handle_large_body(self, call: ArrivedCall[R], body: PartialBody) -> WorkerAnswer:
         """Read the rest of a large body, whose sender is verified, and carry out the request."""
-        content = await read_all(body, receive)
-        return await self.act(*await self.decode_request(scope, content))
+        content = await read_all(body, call.receive)
+        return await self.act(*await self.decode_request(call, content))
 
-    async def decode_request(self, scope: Scope, body: bytes) -> tuple[R, VerifiedCaller]:
-        """Decode a whole body and verify its caller. Wrong credentials are reported before any
-        other mistake in the body."""
-        request = await decode_body(body, self._decode_body, self.site.threads)
-        verified = await self._verify(request, request_info_of(scope).client)
-        if isinstance(request, _Unreadable):
-            raise request.fault
-        return request, verified_caller(scope, verified, self.site.teams.of)
+    async def decode_request(self, call: ArrivedCall[R], body: bytes) -> tuple[R, VerifiedCaller]:
+        """Decode a whole body and verify its caller, unless both are known already."""
+        known = call.known or KnownCall(await decode_body(body, self.decode, self.site.threads))
+        content, caller = known.body, known.caller
+        if caller is None:
+            verified = await self._verify(content, call)
+            caller = make_caller(verified, origin_in(call.scope), self.site.teams.of)
+            call.known = KnownCall(content, caller)
+        if isinstance(content, Unreadable):
+            raise content.fault
+        return content, caller
 
     async def held_task(self, request: TaskCall, caller: VerifiedCaller) -> HeldTask:
         """The task that a request is about; raises UnknownRun as `check_sight` does."""
-        call = self.machines.call(request, caller)
+        machine = self.machines.machine(request.worker_info, caller)
+        call = HeldTask(request.run_id, request.task_id, machine)
         await self.check_sight(call, caller)
         return call
 
@@ -231,23 +281,32 @@ class WorkerCall(Generic[R]):
         if task is None or task.machine.user != user:
             raise UnknownRun(run=call.run)
 
-    async def _read_head(self, scope: Scope, receive: Receive) -> PartialBody:
-        if method_of(scope) != "POST":
+    async def _read_head(self, call: ArrivedCall[R]) -> PartialBody:
+        if method_of(call.scope) != "POST":
             raise WrongMethod
-        return await read_head(scope, receive, self.reader.most_bytes)
+        return await read_head(call.scope, call.receive, self.reader.most_bytes)
 
-    async def _read_to_send_on(self, scope: Scope, receive: Receive) -> bytes:
-        body = await self._read_head(scope, receive)
+    @asynccontextmanager
+    async def _place_for_large_body(
+        self, call: ArrivedCall[R], body: PartialBody
+    ) -> AsyncIterator[None]:
+        """Nothing large is read from unverified senders, and little at a time from verified
+        ones."""
+        credentials = scan_head(body.head[:HEAD_BYTES]).read_credentials()
+        sender = await self._verify(credentials, call)
+        async with self.site.worker_bodies.place(sender.user.name):
+            yield
+
+    async def _read_to_send_on(self, call: ArrivedCall[R]) -> bytes:
+        body = await self._read_head(call)
         if body.is_small:
             return body.head
-        credentials = scan_head(body.head[:HEAD_BYTES]).read_credentials()
-        user = (await self._verify(credentials, request_info_of(scope).client)).user
-        async with self.site.worker_bodies.place(user.name):
-            return await read_all(body, receive)
+        async with self._place_for_large_body(call, body):
+            return await read_all(body, call.receive)
 
-    async def _handle_or_refuse(self, scope: Scope, receive: Receive) -> tuple[int, WorkerAnswer]:
+    async def _handle_or_refuse(self, call: ArrivedCall[R]) -> tuple[int, WorkerAnswer]:
         try:
-            return 200, await self.handle(scope, receive)
+            return 200, await self.handle(call)
         except Throttled as error:
             raise TooManyRequests from error
         except _REFUSALS as error:
@@ -257,24 +316,20 @@ class WorkerCall(Generic[R]):
         status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
         return status, self.refusal_answer(error, f"{self.path}: {error}")
 
-    def _decode_body(self, body: bytes) -> "R | _Unreadable":
-        try:
-            return self.reader.read(body)
-        except WireFault as fault:
-            return _Unreadable(CREDENTIALS.read(body), fault)
+    async def _verify(
+        self, content: R | Credentials | Unreadable, call: ArrivedCall[R]
+    ) -> VerifiedUser:
+        if isinstance(content, Unreadable):
+            if content.credentials is None:
+                raise content.fault
+            content = content.credentials
+        name, password = content.worker_info.user, content.password
+        known = None if call.known else self.site.credentials.find_verified(name, password)
+        return known or await self.verify_unknown(name, password, call.info.client)
 
-    async def _verify(self, request: "R | Credentials | _Unreadable", client: str) -> VerifiedUser:
-        credentials = request.credentials if isinstance(request, _Unreadable) else request
-        name, password = credentials.worker_info.user, credentials.password
-        known = self.site.credentials.find_verified(name, password)
-        return known or await self.verify_unknown(name, password, client)
 
-
-class _Unreadable:
-    """A body of which only the credentials could be decoded, and the error in the rest."""
-
-    __slots__ = ("credentials", "fault")
-
-    def __init__(self, credentials: Credentials, fault: WireFault) -> None:
-        self.credentials = credentials
-        self.fault = fault
+def _find_credentials(body: bytes, fault: WireFault) -> Unreadable:
+    try:
+        return Unreadable(CREDENTIALS.read(body), fault)
+    except WireFault as no_credentials:
+        return Unreadable(None, no_credentials)

@@ -12,12 +12,11 @@ from typing import Any, ClassVar
 
 from msgspec import UNSET
 from starlette.routing import Route
-from starlette.types import Receive, Scope
+from starlette.types import Receive
 
 from rookery.core import __version__
 from rookery.core.boundary.errors import GateFull
 from rookery.core.model.kinds import Report
-from rookery.core.model.task import Provenance
 from rookery.core.protocol import worker_requests
 from rookery.core.protocol.worker_answers import (
     NOISE,
@@ -36,7 +35,6 @@ from rookery.core.protocol.worker_heads import begin_long_text
 from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.commits import QueueFull
-from rookery.server.farm.fleet import task_request_act, task_update_act
 from rookery.server.farm.rules.answers import (
     DONE,
     OVER,
@@ -49,6 +47,7 @@ from rookery.server.farm.rules.answers import (
 from rookery.server.farm.waiting import left_to_wait
 from rookery.server.farm.worker_api import incoming, outgoing
 from rookery.server.farm.worker_api.call import (
+    ArrivedCall,
     NotAllowed,
     PartialBody,
     PendingAnswer,
@@ -58,7 +57,6 @@ from rookery.server.farm.worker_api.call import (
 from rookery.server.farm.worker_api.incoming import MachineCache, VerifiedCaller
 from rookery.server.farm.worker_api.outgoing import Payloads
 from rookery.server.http.bodies import cancel_on_leave
-from rookery.server.http.scope import request_info_of
 from rookery.server.people.login import LoginRefused
 from rookery.server.people.worker_credentials import VerifiedUser
 from rookery.server.people.worker_tokens import is_worker_token
@@ -96,6 +94,7 @@ class RequestVersionCall(WorkerCall[worker_requests.Credentials]):
     only wrong credentials are answered by one."""
 
     path: ClassVar[str] = "/api/request_version"
+    at_once: ClassVar[bool] = True
     reader = worker_requests.REQUEST_VERSION
 
     def __init__(self, site: Site, machines: MachineCache, payloads: Payloads) -> None:
@@ -132,17 +131,19 @@ class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
     requests at a time may hash a password."""
 
     path: ClassVar[str] = "/api/request_task"
+    at_once: ClassVar[bool] = True
     reader = worker_requests.REQUEST_TASK
 
-    async def handle(self, scope: Scope, receive: Receive) -> WorkerAnswer:
+    async def handle(self, call: ArrivedCall[worker_requests.RequestTask]) -> WorkerAnswer:
         try:
-            request, caller = await self.read_request(scope, receive)
-            if request.rookery is UNSET or not request.rookery.wait:
+            request, caller = await self.read_request(call)
+            wish = _wished_wait(request)
+            if not wish:
                 return await self.act(request, caller)
-            info, began = request_info_of(scope), self.site.clock.seconds()
-            left = left_to_wait(request.rookery.wait, info.waited)
+            info, began = call.info, self.site.clock.seconds()
+            left = left_to_wait(wish, info.waited)
             try:
-                return await self._wait_for_task(request, caller, left, receive)
+                return await self._wait_for_task(request, caller, left, call.receive)
             finally:
                 info.add_wait(self.site.clock.seconds() - began)
         except (QueueFull, GateFull):
@@ -168,11 +169,10 @@ class RequestTaskCall(WorkerCall[worker_requests.RequestTask]):
     def act_at_once(
         self, request: worker_requests.RequestTask, caller: VerifiedCaller
     ) -> PendingAnswer | None:
-        if request.rookery is not UNSET and request.rookery.wait:
-            return None
         machine = self.machines.machine(request.worker_info, caller)
-        act = task_request_act(machine, caller.machine_limit)
-        answer, committed = self.site.fleet.primary.decide(act)
+        answer, committed = self.site.fleet.request_at_once(machine, caller.machine_limit)
+        if isinstance(answer, NoTask) and _wished_wait(request):
+            return None
         return outgoing.task_answer(answer, self.payloads, caller.server), committed
 
     async def _wait_for_task(
@@ -204,14 +204,15 @@ class UpdateTaskCall(WorkerCall[worker_requests.UpdateTask]):
     """Accepts the results of a task so far, and answers whether to play on."""
 
     path: ClassVar[str] = "/api/update_task"
+    at_once: ClassVar[bool] = True
     reader = worker_requests.UPDATE_TASK
 
     async def act(
         self, request: worker_requests.UpdateTask, caller: VerifiedCaller
     ) -> WorkerAnswer:
-        call = await self.held_task(request, caller)
-        report, provenance = self._read_report(request, call)
-        answer = await self.site.fleet.update_task(call, report, provenance)
+        call, report = await self.held_task(request, caller), incoming.report_of(request)
+        answer = await self.site.fleet.update_task(call, report)
+        self._note_speed(call, report)
         if answer is OVER and (games := await self.site.late_games.credit(call, report)):
             answer = replace(OVER, info=f"the run is over; {games} late games count as played")
         return outgoing.task_alive_answer(answer)
@@ -219,23 +220,19 @@ class UpdateTaskCall(WorkerCall[worker_requests.UpdateTask]):
     def act_at_once(
         self, request: worker_requests.UpdateTask, caller: VerifiedCaller
     ) -> PendingAnswer | None:
-        call = self.machines.call(request, caller)
-        fleet = self.site.fleet
-        report, provenance = self._read_report(request, call)
-        act = task_update_act(call, report, provenance, fleet.activity)
-        verdict, committed = fleet.primary.decide(act)
+        machine = self.machines.machine(request.worker_info, caller)
+        call = HeldTask(request.run_id, request.task_id, machine)
+        report = incoming.report_of(request)
+        verdict, committed = self.site.fleet.update_at_once(call, report)
         if verdict is OVER:
             return None  # nothing was changed; perhaps there are late games to credit
+        self._note_speed(call, report)
         return outgoing.task_alive_answer(verdict), committed
 
-    def _read_report(
-        self, request: worker_requests.UpdateTask, call: HeldTask
-    ) -> tuple[Report, Provenance | None]:
-        """The results of the request and their provenance; records the machine's speed."""
-        provenance = None if request.rookery is UNSET else request.rookery
-        if provenance is not None and (run := self.site.fleet.views.present(call.run)):
+    def _note_speed(self, call: HeldTask, report: Report) -> None:
+        """Record how fast a machine is that says how it plays."""
+        if report.provenance and (run := self.site.fleet.views.present(call.run)):
             self.site.speeds.note(run.plan, call.machine)
-        return incoming.report_of(request), provenance
 
     def refusal_answer(self, error: Exception, why: str) -> WorkerAnswer:
         return refuse_update(why)
@@ -250,6 +247,7 @@ class BeatCall(WorkerCall[worker_requests.TaskCall]):
     """Notes a sign of life of a task, and answers whether the task is still active."""
 
     path: ClassVar[str] = "/api/beat"
+    at_once: ClassVar[bool] = True
     reader = worker_requests.BEAT
 
     async def act(self, request: worker_requests.TaskCall, caller: VerifiedCaller) -> WorkerAnswer:
@@ -339,13 +337,13 @@ class UploadPgnCall(WorkerCall[worker_requests.UploadPgn]):
         return EndAnswer()
 
     async def handle_large_body(
-        self, scope: Scope, receive: Receive, body: PartialBody
+        self, call: ArrivedCall[worker_requests.UploadPgn], body: PartialBody
     ) -> WorkerAnswer:
         """Decode and store games piece by piece: a large upload is never whole in memory."""
         text, first = begin_long_text(body.head, "pgn", worker_requests.LARGEST_PGN)
-        pieces = _prepend(first, read_rest(body, receive))
+        pieces = _prepend(first, read_rest(body, call.receive))
         async with self.site.games.receive(pieces, text) as draft:
-            request, caller = await self.decode_request(scope, text.envelope())
+            request, caller = await self.decode_request(call, text.envelope())
             task = await self.site.fleet.views.own_task(await self.held_task(request, caller))
             await self.site.games.keep_received(task, draft, text.size)
         return EndAnswer()
@@ -368,6 +366,11 @@ class WorkerLogCall(WorkerCall[worker_requests.WorkerLog]):
         if call is not None:
             await self.site.logs.store(call, "worker_log", incoming.log_of(request.rookery))
         return EndAnswer()
+
+
+def _wished_wait(request: worker_requests.RequestTask) -> float:
+    """How many seconds a worker of ours would wait for a task."""
+    return 0.0 if request.rookery is UNSET else request.rookery.wait
 
 
 async def _prepend(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

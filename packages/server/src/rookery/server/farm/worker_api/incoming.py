@@ -2,19 +2,18 @@
 were played."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import asdict
 from starlette.types import Scope
 
-from rookery.core.model.kinds import Report
+from rookery.core.model.kinds import Batches, Report
 from rookery.core.model.machine import Machine, WorkerInfo
 from rookery.core.protocol import worker_requests
 from rookery.core.stats.spsa import TuneBatch
-from rookery.server.farm.rules.answers import HeldTask
-from rookery.server.http.scope import header, header_values, request_info_of
+from rookery.server.http.forwarding import COUNTRY
+from rookery.server.http.scope import header_values, request_info_of
 from rookery.server.people.users import User
 from rookery.server.people.worker_credentials import VerifiedUser
 
@@ -40,32 +39,50 @@ class VerifiedCaller(NamedTuple):
 TeamsOf = Callable[[str], frozenset[str]]
 
 
-def verified_caller(scope: Scope, verified: VerifiedUser, teams_of: TeamsOf) -> VerifiedCaller:
+class Origin(Struct, frozen=True):
+    """Where a call comes from, and how its sender has addressed this server."""
+
+    client: str
+    host: bytes
+    """The host header, which is checked before a call is carried out."""
+    secure: bool
+    country: bytes | None = None
+    """The header that a trusted proxy has added."""
+    request_id: str = ""
+    """The id that another instance has given to the call that it forwards; else empty."""
+
+    def server(self) -> str:
+        """This server's address as the caller wrote it."""
+        return f"{'https' if self.secure else 'http'}://{self.host.decode('latin-1')}"
+
+
+def origin_in(scope: Scope) -> Origin:
+    info, hosts = request_info_of(scope), header_values(scope, b"host")
+    countries = header_values(scope, COUNTRY) if info.proxied else []
+    host, country = hosts[0] if hosts else b"", countries[0] if countries else None
+    return Origin(info.client, host, info.secure, country)
+
+
+def make_caller(verified: VerifiedUser, origin: Origin, teams_of: TeamsOf) -> VerifiedCaller:
     """The caller of a request whose credentials were right."""
     user = verified.user
-    address, country = request_info_of(scope).client, country_code(_country_header(scope))
-    teams = teams_of(user.name)
-    server = partial(server_address, scope)
-    return VerifiedCaller(verified.seal, user.machine_limit, address, country, user, teams, server)
+    return VerifiedCaller(
+        verified.seal,
+        user.machine_limit,
+        origin.client,
+        country_code(origin.country) if origin.country else UNKNOWN_COUNTRY,
+        user,
+        teams_of(user.name),
+        origin.server,
+    )
 
 
-def server_address(scope: Scope) -> str:
-    """This server's address as the caller wrote it in its host header, which was checked before."""
-    scheme = "https" if request_info_of(scope).secure else "http"
-    return f"{scheme}://{header(scope, b'host')}"
-
-
-def country_code(header_value: bytes | None) -> str:
+def country_code(header_value: bytes) -> str:
     """The caller's country as two capital letters, from the header that a trusted proxy adds; else
     `?`."""
-    code = "" if header_value is None else header_value.decode("latin-1")
+    code = header_value.decode("latin-1")
     known = len(code) == 2 and code.isascii() and code.isalpha() and code.isupper()
     return code if known and code != _NOWHERE else UNKNOWN_COUNTRY
-
-
-def _country_header(scope: Scope) -> bytes | None:
-    found = header_values(scope, b"x-country-code") if request_info_of(scope).proxied else []
-    return found[0] if found else None
 
 
 MOST_KNOWN = 50_000
@@ -97,9 +114,6 @@ class MachineCache:
         """Gives the memory back; each worker's next call describes its machine again."""
         self._known.clear()
 
-    def call(self, request: worker_requests.TaskCall, caller: VerifiedCaller) -> HeldTask:
-        return HeldTask(request.run_id, request.task_id, self.machine(request.worker_info, caller))
-
 
 def machine_of(info: WorkerInfo, caller: VerifiedCaller, *, mind_quota: bool = True) -> Machine:
     """The machine as it describes itself, at the address it calls from."""
@@ -114,17 +128,18 @@ def machine_of(info: WorkerInfo, caller: VerifiedCaller, *, mind_quota: bool = T
 
 
 def report_of(request: worker_requests.UpdateTask) -> Report:
+    batches = () if request.spsa is UNSET else _batches(request.spsa)
     in_parts = request.worker_info.rookery is not UNSET
-    return Report(request.stats, _batches(request.spsa), in_parts)
+    return Report(
+        request.stats, batches, in_parts, None if request.rookery is UNSET else request.rookery
+    )
 
 
 def log_of(failure: worker_requests.Failure | UnsetType) -> str:
     return "" if failure is UNSET else failure.log
 
 
-def _batches(spsa: worker_requests.SpsaResult | UnsetType) -> tuple[TuneBatch, ...] | None:
+def _batches(spsa: worker_requests.SpsaResult) -> Batches:
     """One perturbation of an official worker, or those of all slots of Rookery's own worker."""
-    if spsa is UNSET:
-        return None
     parts: tuple[worker_requests.SlotResult, ...] = spsa.slots or (spsa,)
     return tuple(TuneBatch(part.num_games, part.wins, part.losses, part.sig) for part in parts)

@@ -70,7 +70,7 @@ class Payloads:
         return known[2]
 
     def _engine_records(self, plan: Plan) -> "EngineRecords":
-        return self._records(plan.sides[0]), self._records(plan.sides[1])
+        return self._records(plan.new), self._records(plan.base)
 
 
 EngineRecords = tuple[EngineRecord | None, EngineRecord | None]

@@ -23,8 +23,8 @@ from rookery.server.files.books import BookStore, StoredBook
 from rookery.server.files.engine_files import NetSearch, StoredNet, list_used_nets
 from rookery.server.files.uploaders import Uploader, check_name
 from rookery.server.http.answers import site_of
-from rookery.server.http.callers import translated_errors
-from rookery.server.http.faults import HttpFault, NotFound
+from rookery.server.http.error_table import REFUSALS, text_of
+from rookery.server.http.faults import NotFound
 from rookery.server.http.multipart import read_file_form
 from rookery.server.http.pages.filters import read_search, read_text
 from rookery.server.http.pages.listing import ListAddress, Pager, make_open_pager, read_page
@@ -98,8 +98,7 @@ async def nets_page(request: Request) -> Response:
     sight, user = site.file_access.see(name_of(viewer)), read_text(request.query_params, "user")
     search = NetSearch(text, user, sight.hidden, tuple(sight.repeats), (page - 1) * ROWS, ROWS + 1)
     nets = await site.nets.rows.find_page(search)
-    with translated_errors():
-        active = await site.fleet.views.active()
+    active = await site.fleet.views.active()
     seen = [run for run in active if site.privacy.may_see(name_of(viewer), run)]
     data = NetsData(
         now=site.clock.now(),
@@ -163,11 +162,10 @@ async def _remove(request: Request, kind: str, back: str, work: Removal) -> Resp
     if actor is None:
         return redirect_to(f"/login?next={back}")
     try:
-        with translated_errors():
-            await work(site_of(request), name, actor)
+        await work(site_of(request), name, actor)
         session.flash(f"The {kind} {name} is removed.")
-    except HttpFault as refused:
-        session.flash(str(refused), "error")
+    except REFUSALS as refused:
+        session.flash(text_of(refused), "error")
     return redirect_to(back)
 
 
@@ -227,13 +225,12 @@ async def books_page(request: Request) -> Response:
     site, name = site_of(request), form.fields.get("name", "").strip() or form.file_name
     uploader = Uploader(viewer.name, form.fields.get("engine", ""))
     try:
-        with translated_errors():
-            site.file_access.check_engine(viewer.name, uploader.engine)
-            check_name(site, uploader, name)
-            async with site.upload_bodies.place(viewer.name):
-                kept = await site.books.upload(form.pieces, name, viewer.name, uploader.engine)
-    except HttpFault as refused:
-        return await _show_books(request, viewer, str(refused), name)
+        site.file_access.check_engine(viewer.name, uploader.engine)
+        check_name(site, uploader, name)
+        async with site.upload_bodies.place(viewer.name):
+            kept = await site.books.upload(form.pieces, name, viewer.name, uploader.engine)
+    except REFUSALS as refused:
+        return await _show_books(request, viewer, text_of(refused), name)
     if kept.user == viewer.name:
         await site.file_access.add(kept.name, uploader.engine)
     session_of(request.scope).flash(f"{kept.name} is uploaded: {kept.openings:,} openings.")
@@ -246,8 +243,7 @@ async def _show_books(
     site = site_of(request)
     kept = await site.books.list_all()
     seen = tuple(each for each in kept if site.file_access.may_see(name_of(viewer), each.name))
-    with translated_errors():
-        active = await site.fleet.views.active()
+    active = await site.fleet.views.active()
     engines = site.privacy.catalogue(name_of(viewer)).engines if viewer else {}
     data = BooksData(
         now=site.clock.now(),

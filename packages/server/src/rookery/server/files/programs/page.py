@@ -13,8 +13,8 @@ from rookery.server.files.api import keep_program
 from rookery.server.files.engine_files import StoredProgram
 from rookery.server.files.uploaders import Uploader
 from rookery.server.http.answers import site_of
-from rookery.server.http.callers import translated_errors
-from rookery.server.http.faults import BadRequest, HttpFault
+from rookery.server.http.error_table import REFUSALS, text_of
+from rookery.server.http.faults import BadRequest
 from rookery.server.http.multipart import read_file_form
 from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
 from rookery.server.http.scope import PROGRAMS_PAGE, session_of
@@ -46,8 +46,8 @@ async def my_programs(request: Request) -> Response:
         return await show()
     try:
         name = await _keep_posted(request, viewer.name)
-    except HttpFault as refused:
-        return await show(str(refused), 422)
+    except REFUSALS as refused:
+        return await show(text_of(refused), 422)
     session_of(request.scope).flash(f"{name} is uploaded.")
     return redirect_to(PROGRAMS_PAGE)
 
@@ -66,8 +66,7 @@ async def _keep_posted(request: Request, user: str) -> str:
     name, engine = form.file_name.strip(), form.fields.get("engine", "")
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise BadRequest(NO_NAME)
-    with translated_errors():
-        site.file_access.check_engine(user, engine)
+    site.file_access.check_engine(user, engine)
     await keep_program(site, Uploader(user, engine), name, form.pieces)
     return name
 

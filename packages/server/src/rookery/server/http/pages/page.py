@@ -15,7 +15,6 @@ from rookery.server.app.site import Site
 from rookery.server.farm.rules.lifecycle import Actor, is_young, may_go_on
 from rookery.server.farm.rules.review import NO_FACTS, Hint, review_submission
 from rookery.server.http.answers import site_of
-from rookery.server.http.callers import find_shown_run
 from rookery.server.http.fragments import RenderedPart, make_part
 from rookery.server.http.packing import pack, takes_gzip
 from rookery.server.http.rendering import Frame, Templates, frame_of, theme_in
@@ -207,7 +206,7 @@ async def find_run_for(viewer: Actor | None, request: Request) -> Run:
     Deleted runs are hidden from lists, but not from people who know their id.
     """
     run_id = str(request.path_params["run_id"])
-    return await find_shown_run(site_of(request), run_id, viewer)
+    return await site_of(request).visible_runs.find_part(run_id, viewer)
 
 
 # What a person may do to a run, so that a page offers only that. The rules decide again when a

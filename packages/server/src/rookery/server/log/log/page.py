@@ -27,7 +27,6 @@ from rookery.server.http.pages.filters import (
 )
 from rookery.server.http.pages.listing import ListAddress
 from rookery.server.http.pages.page import render_page_in_thread, viewer_of
-from rookery.server.http.queries import read_moment_cursor
 from rookery.server.log.action_rows import ACTION_WORDS, ActionRow, list_readable, make_action_rows
 from rookery.server.log.api import select_machine_actions
 
@@ -128,7 +127,7 @@ def read_log_filters(query: Mapping[str, str]) -> LogFilters:
         since=f"{since:%Y-%m-%d}" if since else "",
         until=f"{until:%Y-%m-%d}" if until else "",
         text=read_search(query),
-        before=query.get("before", "") if read_moment_cursor(query.get("before", "")) else "",
+        before=query.get("before", "") if _read_moment_cursor(query.get("before", "")) else "",
     )
 
 
@@ -177,7 +176,7 @@ def _list_times(filters: LogFilters) -> Iterator[Expression]:
         yield Compare("time", Order.AT_LEAST, since.timestamp())
     if until := read_day(days, "until"):
         yield Compare("time", Order.BELOW, find_end_of_day(until).timestamp())
-    if cursor := read_moment_cursor(filters.before):
+    if cursor := _read_moment_cursor(filters.before):
         yield Older(*cursor)
 
 
@@ -198,6 +197,16 @@ def make_log_view(data: LogData) -> LogView:
 
 def _make_cursor(last: Event) -> str:
     return f"{last.at.astimezone(UTC).timestamp():.6f}-{last.id}"
+
+
+def _read_moment_cursor(text: str) -> tuple[float, int] | None:
+    """The end of a page of the log, given as `time-number`; None if it is malformed."""
+    seconds, mark, number = text[:40].partition("-")
+    whole, _, part = seconds.partition(".")
+    digits = (whole, part or "0", number)
+    if not mark or not all(each.isascii() and each.isdigit() for each in digits):
+        return None
+    return (float(seconds), int(number)) if len(whole) < 12 and len(number) < 18 else None
 
 
 def routes() -> list[BaseRoute]:

@@ -16,14 +16,13 @@ from rookery.core.model.run import Run
 from rookery.core.model.task import Task
 from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
-from rookery.server.engines.privacy import name_of
+from rookery.server.engines.privacy import may_see_machine_details, name_of
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.live import answer_live_list
 from rookery.server.farm.show.run_description import name_test
 from rookery.server.farm.show.run_row import StatusLabel
 from rookery.server.farm.views import KnownMachine
 from rookery.server.http.answers import site_of
-from rookery.server.http.callers import may_see_machine_details, translated_errors
 from rookery.server.http.pages.filters import Choice, read_search, read_text, read_word
 from rookery.server.http.pages.formatting import format_count, format_plural
 from rookery.server.http.pages.listing import ListAddress, Pager, make_pager, read_page
@@ -154,14 +153,13 @@ async def machine_list_live(request: Request) -> Response:
 
 
 async def _load(site: Site, viewer: Actor | None, filters: MachineFilters) -> MachineListData:
-    with translated_errors():
-        hidden = site.privacy.hidden(name_of(viewer))
-        active = await site.fleet.views.active()
-        runs = {run.id: run for run in active if not plays_engine(run, hidden)}
-        blocks = await site.fleet.views.blocks()
-        roster = await site.roster.load()
-        last = {each.last_run for each in roster.picture.known if each.last_run}
-        found = await site.reads.runs(sorted(last, reverse=True)[:MOST_PLAYED_BEFORE])
+    hidden = site.privacy.hidden(name_of(viewer))
+    active = await site.fleet.views.active()
+    runs = {run.id: run for run in active if not plays_engine(run, hidden)}
+    blocks = await site.fleet.views.blocks()
+    roster = await site.roster.load()
+    last = {each.last_run for each in roster.picture.known if each.last_run}
+    found = await site.reads.runs(sorted(last, reverse=True)[:MOST_PLAYED_BEFORE])
     played = {run.id: run for run in found if not plays_engine(run, hidden)}
     return MachineListData(site.clock.now(), viewer, filters, roster, runs, played, blocks)
 

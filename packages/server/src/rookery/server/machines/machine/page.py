@@ -15,7 +15,7 @@ from rookery.core.model.task import Task
 from rookery.core.stats.residuals import Colour
 from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
-from rookery.server.engines.privacy import name_of
+from rookery.server.engines.privacy import may_see_machine_details, name_of, owns_machine
 from rookery.server.farm.commands import LONGEST_BLOCK_MESSAGE
 from rookery.server.farm.rules.answers import MachineBlock
 from rookery.server.farm.rules.lifecycle import Actor
@@ -24,8 +24,7 @@ from rookery.server.farm.show.run_row import StatusLabel
 from rookery.server.farm.views import KnownMachine, UnknownMachine
 from rookery.server.files.worker_logs import StoredLog
 from rookery.server.http.answers import site_of
-from rookery.server.http.callers import may_see_machine_details, owns_machine, translated_errors
-from rookery.server.http.faults import HttpFault
+from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.pages.formatting import (
     Moment,
     format_ago,
@@ -126,14 +125,13 @@ async def _set_block(request: Request, message: str | None) -> Response:
     if actor is None:
         return redirect_to(f"/login?next={here}")
     try:
-        with translated_errors():
-            _check_name(name)
-            if message == "":
-                session.flash(NO_REASON, "error")
-                return redirect_to(here)
-            await site_of(request).fleet.commands.block(name, message, actor)
-    except HttpFault as refused:
-        session.flash(str(refused), "error")
+        _check_name(name)
+        if message == "":
+            session.flash(NO_REASON, "error")
+            return redirect_to(here)
+        await site_of(request).fleet.commands.block(name, message, actor)
+    except REFUSALS as refused:
+        session.flash(text_of(refused), "error")
         return redirect_to("/machines")
     session.flash(f"{name} is unblocked." if message is None else f"{name} is blocked.")
     return redirect_to(here)
@@ -150,22 +148,21 @@ async def _load(request: Request) -> MachineData:
         str(request.path_params["worker"]),
         await viewer_of(request),
     )
-    with translated_errors():
-        _check_name(name)
-        blocks = await site.fleet.views.whole_blocks()
-        known = await site.fleet.views.machine(name)
-        tasks = await site.reads.tasks_of_machine(name, MOST_TASKS)
-        sight = site.privacy.sight(viewer)
-        words = await site.reads.actions(
-            select_machine_actions(name, BY_WORKERS), limit=MOST_WORDS, sight=sight
-        )
-        runs = await _load_runs(
-            site, viewer, {task.run for task in tasks} | {word.run for word in words}, known
-        )
-        shown = _select_known(known, name, viewer, runs)
-        tasks = tuple(task for task in tasks if task.run in runs)
-        if not (tasks or shown or name in blocks):
-            raise UnknownMachine(machine=name)
+    _check_name(name)
+    blocks = await site.fleet.views.whole_blocks()
+    known = await site.fleet.views.machine(name)
+    tasks = await site.reads.tasks_of_machine(name, MOST_TASKS)
+    sight = site.privacy.sight(viewer)
+    words = await site.reads.actions(
+        select_machine_actions(name, BY_WORKERS), limit=MOST_WORDS, sight=sight
+    )
+    runs = await _load_runs(
+        site, viewer, {task.run for task in tasks} | {word.run for word in words}, known
+    )
+    shown = _select_known(known, name, viewer, runs)
+    tasks = tuple(task for task in tasks if task.run in runs)
+    if not (tasks or shown or name in blocks):
+        raise UnknownMachine(machine=name)
     task = shown.task if shown else None
     return MachineData(
         now=site.clock.now(),

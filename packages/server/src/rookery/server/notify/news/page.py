@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rookery.core.model.run import DisplayState, Run
+from rookery.core.protocol.user_queries import parse_integer
 from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.engines.privacy import name_of
@@ -25,9 +26,8 @@ from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.rules.notifications import Notification, account_waits, tell_state
 from rookery.server.http.answers import site_of
 from rookery.server.http.bodies import encode_event
-from rookery.server.http.callers import translated_errors
 from rookery.server.http.pages.page import viewer_of
-from rookery.server.http.queries import read_after, read_switch
+from rookery.server.http.query_values import LARGEST, read_switch
 from rookery.server.http.scope import header
 from rookery.server.notify.webhooks import NotificationBody
 from rookery.server.notify.wording import describe_notification, link_to
@@ -40,6 +40,7 @@ from rookery.server.runs.events_api import (
     choose_retry,
     is_welcome,
     next_notice,
+    read_last_seen,
 )
 
 HERE = "/live/news"
@@ -81,15 +82,15 @@ class NewsReader:
 @runs(Domain.STREAM, "waits for the bus; a few queries now and then")
 async def stream_news(request: Request) -> Response:
     query, viewer = request.query_params, await viewer_of(request)
-    with translated_errors():
-        accounts = query.get("accounts", "")
-        reader = NewsReader(
-            viewer,
-            frozenset(filter(_RUN_ID.fullmatch, query.getlist("run")[:MOST_CHOSEN])),
-            read_switch(query, "all"),
-            read_after(query, header(request.scope, b"last-event-id")),
-            int(accounts) if accounts.isdecimal() and len(accounts) < 10 else None,
-        )
+    accounts = query.get("accounts", "")
+    after = parse_integer(query, "after", least=0, most=LARGEST) if "after" in query else None
+    reader = NewsReader(
+        viewer,
+        frozenset(filter(_RUN_ID.fullmatch, query.getlist("run")[:MOST_CHOSEN])),
+        read_switch(query.get("all", "false"), "all"),
+        read_last_seen(header(request.scope, b"last-event-id"), after),
+        int(accounts) if accounts.isdecimal() and len(accounts) < 10 else None,
+    )
     return EventStream(NewsStream(request, reader).write(), site_of(request))
 
 

@@ -21,8 +21,8 @@ from rookery.server.farm.show.run_paces import NO_PACES, RunPaces, load_paces
 from rookery.server.farm.show.run_row import RunRow
 from rookery.server.farm.statistics_rows import Contributor, Period
 from rookery.server.http.answers import address_of, site_of
-from rookery.server.http.callers import find_tasks_at_play, translated_errors
-from rookery.server.http.faults import Forbidden, HttpFault, NotFound
+from rookery.server.http.error_table import REFUSALS, shape_of, text_of
+from rookery.server.http.faults import Forbidden, NotFound
 from rookery.server.http.pages.filters import read_search
 from rookery.server.http.pages.listing import ListAddress, Pager, make_open_pager, read_page
 from rookery.server.http.pages.page import account_of, redirect_to, render_page_in_thread
@@ -210,7 +210,7 @@ async def _show_user(request: Request, typed: TypedLimits | None) -> Response:
     )
     active = await site.fleet.views.active()
     own = [r for r in active if r.plan.owner == user.name and site.privacy.may_see(name, r)]
-    tasks = await find_tasks_at_play(site, name)
+    tasks = await site.visible_runs.tasks_at_play(name)
     data = UserData(
         user,
         actor,
@@ -301,11 +301,10 @@ async def act_on_account(request: Request, word: str) -> Response:
     if is_local(form.text("next")):
         place = form.text("next")
     try:
-        with translated_errors():
-            session.flash(await command(site_of(request), name, viewer.name, form))
-    except (HttpFault, Complaint) as refused:
-        session.flash(str(refused), "error")
-        if isinstance(refused, NotFound):
+        session.flash(await command(site_of(request), name, viewer.name, form))
+    except REFUSALS as refused:
+        session.flash(text_of(refused), "error")
+        if shape_of(refused).status == 404:
             place = HERE
     return redirect_to(place)
 

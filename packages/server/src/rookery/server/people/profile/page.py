@@ -93,7 +93,13 @@ async def apply_change(
     status = 400
     try:
         if not errors:
-            changed = await change_account(request, user.name, wanted)
+            changed = await change_account(
+                site_of(request),
+                session_of(request.scope),
+                request_info_of(request.scope),
+                user.name,
+                wanted,
+            )
             if changed.email != user.email:
                 await site_of(request).link_mails.post_confirmation(changed)
     except Throttled as refused:

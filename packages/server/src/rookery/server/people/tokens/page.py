@@ -12,10 +12,10 @@ from starlette.routing import BaseRoute, Route
 from rookery.core.errors import Complaint
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.http.answers import address_of, site_of
-from rookery.server.http.faults import HttpFault
+from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.pages.page import account_of, redirect_to, render_page
 from rookery.server.http.scope import Form, request_info_of, session_of
-from rookery.server.people.bearers import IN_PERSON, Bearer
+from rookery.server.people.bearers import IN_PERSON, Caller
 from rookery.server.people.me_api import revoke_own_token
 from rookery.server.people.users import ORDINARY, Scope, Token, User, is_approver
 
@@ -103,10 +103,10 @@ async def revoke_by_form(request: Request) -> Response:
         return redirect_to(LOGIN)
     try:
         token_id = str(request.path_params["token_id"])
-        token = await revoke_own_token(site_of(request), Bearer(user, IN_PERSON), token_id)
+        token = await revoke_own_token(site_of(request), Caller(user, IN_PERSON), token_id)
         session.flash(f"The token {token.note or token.id} is revoked.")
-    except HttpFault as refused:
-        session.flash(str(refused), "error")
+    except REFUSALS as refused:
+        session.flash(text_of(refused), "error")
     return redirect_to(HERE)
 
 

@@ -12,7 +12,7 @@ from rookery.core.stats.numbers import StatisticsFault
 from rookery.core.stats.sprt import EloModel, Sprt
 from rookery.core.stats.walk import ScoreSpread, TestLength, length_at, pace_of
 from rookery.server.boundary.domains import Domain, runs
-from rookery.server.farm.show.run_description import name_scale
+from rookery.server.farm.show.run_parts import name_scale
 from rookery.server.http.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
 from rookery.server.http.pages.formatting import format_decimal
 from rookery.server.http.pages.page import redirect_to, render_fixed_page, render_fixed_part

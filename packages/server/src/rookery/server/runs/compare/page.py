@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from rookery.core.model.kinds import SprtTest
 from rookery.core.model.run import Run
 from rookery.core.stats.numbers import Z95, StatisticsFault, cdf
 from rookery.core.stats.sprt import EloModel, Sprt
@@ -20,11 +19,10 @@ from rookery.server.engines.privacy import name_of
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.show.charts import WIDEST
-from rookery.server.farm.show.run_description import SCALES
+from rookery.server.farm.show.kinds.kind_page import WIDEST
+from rookery.server.farm.show.run_parts import SCALES
 from rookery.server.http.answers import site_of
-from rookery.server.http.callers import find_shown_run
-from rookery.server.http.faults import HttpFault
+from rookery.server.http.error_table import REFUSALS
 from rookery.server.http.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
 from rookery.server.http.pages.formatting import format_count, format_decimal
 from rookery.server.http.pages.page import (
@@ -81,8 +79,8 @@ async def compare_page(request: Request) -> Response:
     other = None
     if texts["with"]:
         try:
-            other = await find_shown_run(site, read_run_id(texts["with"]), viewer)
-        except HttpFault:
+            other = await site.visible_runs.find_part(read_run_id(texts["with"]), viewer)
+        except REFUSALS:
             errors["with"] = "There is no such test."
     spec = read_bounds(run, texts, errors)
     comparison = Comparison(
@@ -106,7 +104,7 @@ async def _find_related(site: Site, run: Run, viewer: Actor | None) -> tuple[Run
         page_size=LOOKED_THROUGH,
         owner=run.plan.owner,
         engine=run.plan.engine,
-        text=run.plan.sides[0].tag,
+        text=run.plan.new.tag,
         hidden=hidden,
     )
     at_play = [each for each in await site.fleet.views.active() if not plays_engine(each, hidden)]
@@ -117,7 +115,7 @@ async def _find_related(site: Site, run: Run, viewer: Actor | None) -> tuple[Run
 
 def is_related(run: Run, other: Run) -> bool:
     """Whether two runs test the same branch of a person or the same commit of an engine."""
-    ours, theirs = run.plan.sides[0], other.plan.sides[0]
+    ours, theirs = run.plan.new, other.plan.new
     same_branch = (run.plan.owner, ours.tag) == (other.plan.owner, theirs.tag)
     same_commit = bool(ours.commit.strip("0")) and ours.commit == theirs.commit
     return ours.engine == theirs.engine and (same_branch or same_commit)
@@ -138,7 +136,7 @@ def read_bounds(run: Run, texts: Mapping[str, str], errors: dict[str, str]) -> S
     low, high = found["elo0"], found["elo1"]
     if low is None or high is None:
         return None
-    own = run.kind.spec if isinstance(run.kind, SprtTest) else Sprt(0.0, 2.0)
+    own = run.kind.hypotheses or Sprt(0.0, 2.0)
     model = next((each for each in MODELS if each.value == texts["model"]), MODELS[0])
     try:
         return Sprt(low, high, model, own.alpha, own.beta)

@@ -49,7 +49,7 @@ async def _find_diff(site: Site, run: Run, viewer: Actor | None) -> FoundDiff:
     if not site.privacy.may_read_sources(viewer, run):
         return HIDDEN
     granted = site.repositories.list_granted(run.plan.owner)
-    new, base = (place_side(side, granted) for side in run.plan.sides[:2])
+    new, base = (place_side(side, granted) for side in run.plan.sides)
     if new is None or base is None:
         return NO_SOURCES
     if new.commit == base.commit:

@@ -1,22 +1,22 @@
 """The live Elo of a run: three large dials to watch, and below them the course so far."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from math import cos, pi, sin
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from rookery.core.model.kinds import SprtTest
 from rookery.core.model.run import Run
+from rookery.core.stats.sprt import Sprt
 from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.show.charts import draw_games_charts
+from rookery.server.farm.show.charts import Chart
+from rookery.server.farm.show.dials import Dial, draw_dial
 from rookery.server.farm.show.live import answer_live_run
+from rookery.server.farm.show.run_charts import draw_kind_charts
 from rookery.server.http.answers import site_of
 from rookery.server.http.pages.page import (
     find_run_for,
@@ -26,25 +26,12 @@ from rookery.server.http.pages.page import (
 )
 from rookery.server.runs.run.statistics import ShownElo, add_present, estimate_run_elo
 
-MIDDLE, RADIUS, WIDTH = 100.0, 80.0, 16.0
 LEAST_ELO = 4.0
 """The least range of the Elo dial to both sides."""
 
 
 LARGEST_ELO = 1000.0
 Loaded = tuple[Run, datetime, tuple[ChartPoint, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Dial:
-    """A half-circle with a hand, in a drawing of 200 by 110."""
-
-    arc: str
-    """The arc from zero to the value."""
-    band: str
-    """The arc of the 95 % interval, or empty."""
-    hand: tuple[float, float]
-    tone: str
 
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
@@ -77,23 +64,29 @@ async def _load(site: Site, run: Run) -> Loaded:
 def show_elo(loaded: Loaded) -> Mapping[str, object]:
     """The values of the page. It computes statistics, so call it in a thread."""
     run, now, samples = loaded
-    elo = estimate_run_elo(run)
+    elo, spec, llr = estimate_run_elo(run), run.kind.hypotheses, run.kind.llr
     reach = 0.0 if elo is None else find_reach(elo)
     return {
         "run": run,
         "now": now,
         "elo": elo,
         "reach": reach,
-        "llr_dial": draw_llr(run.kind) if isinstance(run.kind, SprtTest) else None,
+        "llr_dial": None if spec is None or llr is None else draw_llr(spec, llr),
         "los_dial": None if elo is None else draw_dial(elo.los, 0.5),
         "elo_dial": None if elo is None else draw_elo(elo, reach),
-        "charts": draw_games_charts(run, add_present(samples, run, now), elo),
+        "charts": draw_elo_charts(run, add_present(samples, run, now), elo),
     }
 
 
-def draw_llr(kind: SprtTest) -> Dial:
-    spec, width = kind.spec, kind.spec.upper - kind.spec.lower
-    return draw_dial((kind.state.llr - spec.lower) / width, -spec.lower / width)
+def draw_elo_charts(
+    run: Run, samples: tuple[ChartPoint, ...], elo: ShownElo | None
+) -> tuple[Chart, ...]:
+    return draw_kind_charts(run, samples, elo) if run.kind.compares else ()
+
+
+def draw_llr(spec: Sprt, llr: float) -> Dial:
+    width = spec.upper - spec.lower
+    return draw_dial((llr - spec.lower) / width, -spec.lower / width)
 
 
 def find_reach(elo: ShownElo) -> float:
@@ -105,31 +98,6 @@ def find_reach(elo: ShownElo) -> float:
 def draw_elo(elo: ShownElo, reach: float) -> Dial:
     middle, *band = ((value + reach) / (2 * reach) for value in (elo.middle, elo.low, elo.high))
     return draw_dial(middle, 0.5, (band[0], band[1]))
-
-
-def draw_dial(share: float, zero: float, band: tuple[float, float] | None = None) -> Dial:
-    """A dial. Shares run from 0 at its left end to 1 at its right one."""
-    here = _limit(share)
-    return Dial(
-        arc=_draw_arc(min(zero, here), max(zero, here)),
-        band="" if band is None else _draw_arc(*band),
-        hand=_place(here, RADIUS - WIDTH),
-        tone="up" if share >= zero else "down",
-    )
-
-
-def _draw_arc(start: float, end: float) -> str:
-    (x, y), (last_x, last_y) = (_place(_limit(each), RADIUS) for each in (start, end))
-    return f"M{x:.1f} {y:.1f}A{RADIUS:.0f} {RADIUS:.0f} 0 0 1 {last_x:.1f} {last_y:.1f}"
-
-
-def _limit(share: float) -> float:
-    return min(1.0, max(0.0, share))
-
-
-def _place(share: float, radius: float) -> tuple[float, float]:
-    angle = pi * (1.0 - share)
-    return MIDDLE + radius * cos(angle), MIDDLE - radius * sin(angle)
 
 
 def routes() -> list[BaseRoute]:

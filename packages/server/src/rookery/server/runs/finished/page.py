@@ -18,9 +18,9 @@ from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.live import answer_live_list
 from rookery.server.farm.show.run_paces import NO_PACES, RunPaces, load_paces
 from rookery.server.farm.show.run_row import RunRow
+from rookery.server.farm.views import UnknownRun
 from rookery.server.http.answers import site_of
-from rookery.server.http.callers import find_run
-from rookery.server.http.faults import NotFound, SearchTooSlow
+from rookery.server.http.faults import SearchTooSlow
 from rookery.server.http.pages.filters import (
     find_end_of_day,
     read_day,
@@ -125,7 +125,7 @@ class ListFilters:
 def _mentions(run: Run, text: str) -> bool:
     """Whether a run contains the text, by the same rule as in the database search for finished
     runs."""
-    sides, plan = run.plan.sides[:2], run.plan
+    sides, plan = run.plan.sides, run.plan
     names = (name for side in sides for name in (side.engine, side.tag))
     if text in " ".join((plan.owner, *names, plan.info)).lower():
         return True
@@ -298,8 +298,8 @@ async def _find_named_run(site: Site, viewer: Actor | None, text: str) -> str:
     if found is None:
         return ""
     try:
-        return (await find_run(site, found.group(), name_of(viewer))).id
-    except NotFound:
+        return (await site.visible_runs.find(found.group(), name_of(viewer))).id
+    except UnknownRun:
         return ""
 
 

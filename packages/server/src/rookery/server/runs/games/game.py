@@ -66,7 +66,7 @@ def show_game(
 ) -> Mapping[str, object]:
     """The values of the page: what was loaded, with the moves and scores in the text."""
     game = parse_game_text(text)
-    new, base = (side.tag for side in run.plan.sides[:2])
+    new, base = (side.tag for side in run.plan.sides)
     white, black = (new, base) if indexed.new_is_white else (base, new)
     return {
         **loaded,

@@ -8,7 +8,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from rookery.core.model.kinds import SprtTest
 from rookery.core.model.run import Run
 from rookery.core.model.task import Results
 from rookery.core.stats.elo import estimate_elo, live_elo, score_bounds
@@ -51,7 +50,7 @@ def show_figures(loaded: tuple[Run, datetime]) -> Mapping[str, object]:
     shown: dict[str, object] = {"run": run, "now": now}
     if not results.pairs:
         return shown
-    spec = run.kind.spec if isinstance(run.kind, SprtTest) else None
+    spec = run.kind.hypotheses
     return {
         **shown,
         "draw_elo": find_draw_elo(results),

@@ -5,13 +5,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rookery.core.model.run import Run
+from rookery.core.model.run import BadGameCount, GamesCannotChange, Run
+from rookery.core.protocol.codec import WireFault
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.answers import site_of
-from rookery.server.http.callers import translated_errors
-from rookery.server.http.faults import BadRequest, HttpFault, NotFound
+from rookery.server.http.error_table import REFUSALS, text_of
+from rookery.server.http.faults import NotFound
 from rookery.server.http.pages.page import find_run_for, list_rights, redirect_to, viewer_of
 from rookery.server.http.scope import Form, is_local, request_info_of, session_of
 from rookery.server.runs.run.changes import GAMES_FIELD, ChangeRefused, RefusedChange, read_change
@@ -42,21 +43,20 @@ async def change_run(request: Request) -> Response:
         typed = RefusedChange(form, refused.errors)
         return await show_run(request, run, actor, typed, status=400)
     if refused is not None:
-        session.flash(str(refused), "error")
+        session.flash(text_of(refused), "error")
     wanted = form.text("next")
     return redirect_to(wanted if wanted and is_local(wanted) else f"/runs/{run_id}")
 
 
-async def carry_out(request: Request, command: Command, run: Run, actor: Actor) -> HttpFault | None:
+async def carry_out(request: Request, command: Command, run: Run, actor: Actor) -> Exception | None:
     """Carry out a form's command and keep a message for the next page. Returns the reason if it was
     refused."""
     site, form = site_of(request), request_info_of(request.scope).form
     try:
-        with translated_errors():
-            if command is _approve:
-                site.engines.check_looked_at(run, form.text("records"))
-            session_of(request.scope).flash(await command(site.fleet, run.id, actor, form))
-    except HttpFault as refused:
+        if command is _approve:
+            site.engines.check_looked_at(run, form.text("records"))
+        session_of(request.scope).flash(await command(site.fleet, run.id, actor, form))
+    except REFUSALS as refused:
         return refused
     return None
 
@@ -69,28 +69,27 @@ def _has_form(request: Request, run: Run, actor: Actor) -> bool:
 
 async def _approve(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
     run = await fleet.commands.approve(run_id, actor)
-    return f"{run.plan.sides[0].tag} is approved."
+    return f"{run.plan.new.tag} is approved."
 
 
 async def _withdraw(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
     run = await fleet.commands.withdraw(run_id, actor)
-    return f"The approval of {run.plan.sides[0].tag} is withdrawn."
+    return f"The approval of {run.plan.new.tag} is withdrawn."
 
 
 async def _stop(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
     run = await fleet.commands.stop(run_id, actor, form.text("message")[:LONGEST_MESSAGE])
-    return f"{run.plan.sides[0].tag} is stopped."
+    return f"{run.plan.new.tag} is stopped."
 
 
 async def _modify(fleet: Fleet, run_id: str, actor: Actor, form: Form) -> str:
     change = read_change(form)
     try:
-        with translated_errors():
-            run = await fleet.commands.modify(run_id, actor, change)
-    except BadRequest as refused:
-        raise ChangeRefused({GAMES_FIELD: str(refused)}) from None
+        run = await fleet.commands.modify(run_id, actor, change)
+    except (WireFault, BadGameCount, GamesCannotChange) as refused:
+        raise ChangeRefused({GAMES_FIELD: text_of(refused)}) from None
     waits = "" if run.status.approved else " It has to be approved."
-    return f"{run.plan.sides[0].tag} is modified.{waits}"
+    return f"{run.plan.new.tag} is modified.{waits}"
 
 
 async def _purge(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
@@ -103,12 +102,12 @@ async def _purge(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
 
 async def _delete(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
     run = await fleet.commands.delete(run_id, actor)
-    return f"{run.plan.sides[0].tag} is deleted. You can restore it from its page."
+    return f"{run.plan.new.tag} is deleted. You can restore it from its page."
 
 
 async def _restore(fleet: Fleet, run_id: str, actor: Actor, _form: Form) -> str:
     run = await fleet.commands.restore(run_id, actor)
-    return f"{run.plan.sides[0].tag} is restored."
+    return f"{run.plan.new.tag} is restored."
 
 
 COMMANDS: Mapping[str, Command] = {

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rookery.core.errors import make_sentence
-from rookery.core.model.kinds import SprtTest, SpsaTuning
 from rookery.core.model.run import Run
 from rookery.core.model.task import Task
 from rookery.core.model.timecontrol import base_seconds
-from rookery.core.stats.sprt import Verdict
 from rookery.server.farm.rules.diagnosis import RunDiagnosis, RunFinding
+from rookery.server.farm.show.kinds import page_of
 from rookery.server.farm.show.run_row import StatusLabel, Tone, label_status
 from rookery.server.http.pages.formatting import format_duration, format_time_control
 
@@ -30,27 +29,26 @@ TABS = (
     ("stats", "Statistics"),
     ("compare", "What if"),
 )
-WITHOUT_TUNES = {"elo", "stats", "compare"}
 
 
 def list_run_tabs(run: Run, shown: str) -> Iterator[tuple[str, str, bool]]:
     """The pages of a run: address, label and whether it is the current one. `shown` is the last
     part of that one's address."""
-    here, is_tune = f"/runs/{run.id}", isinstance(run.kind, SpsaTuning)
+    here, hidden = f"/runs/{run.id}", page_of(run.kind).hidden_tabs
     for name, word in TABS:
-        if not (is_tune and name in WITHOUT_TUNES):
+        if name not in hidden:
             yield (f"{here}/{name}" if name else here), word, name == shown
 
 
 def describe_earlier(run: Run, earlier: Run) -> str:
     """How a run relates to the one that it was made from: it confirms a pass with longer games, for
     example."""
-    tag, tc = earlier.plan.sides[0].tag, earlier.plan.time_control
+    tag, tc = earlier.plan.new.tag, earlier.plan.time_control
     again = f"again after {tag}"
-    if not (isinstance(run.kind, SprtTest) and isinstance(earlier.kind, SprtTest)):
+    if run.kind.hypotheses is None or earlier.kind.hypotheses is None:
         return again
-    passed = earlier.kind.state.verdict is Verdict.ACCEPTED
-    same = run.plan.sides[0].commit == earlier.plan.sides[0].commit
+    passed = earlier.kind.outcome(earlier.tally.results).is_pass
+    same = run.plan.new.commit == earlier.plan.new.commit
     longer = base_seconds(run.plan.time_control) > base_seconds(tc)
     if not (passed and same and longer):
         return again

@@ -19,8 +19,7 @@ from rookery.server.farm.show.live import answer_live_run
 from rookery.server.farm.show.run_tables import address_task
 from rookery.server.farm.show.run_texts import LONG_PRESET, list_next_steps
 from rookery.server.http.answers import address_of, site_of
-from rookery.server.http.callers import find_shown_run
-from rookery.server.http.faults import HttpFault
+from rookery.server.http.error_table import REFUSALS
 from rookery.server.http.pages.page import (
     find_run_for,
     list_rights,
@@ -169,7 +168,7 @@ async def _load_names(site: Site, viewer: Actor | None) -> dict[str, str]:
     """The names of the unfinished runs that this person may see."""
     hidden = site.privacy.hidden(name_of(viewer))
     shown = (run for run in await site.fleet.views.active() if not plays_engine(run, hidden))
-    return {run.id: run.plan.sides[0].tag for run in shown}
+    return {run.id: run.plan.new.tag for run in shown}
 
 
 async def _load_recent(site: Site, run: Run) -> RecentRun:
@@ -192,8 +191,8 @@ async def _load_earlier(site: Site, run: Run, viewer: Actor | None) -> Run | Non
     if not run.rescheduled_from:
         return None
     try:
-        return await find_shown_run(site, run.rescheduled_from, viewer)
-    except HttpFault:
+        return await site.visible_runs.find_part(run.rescheduled_from, viewer)
+    except REFUSALS:
         return None
 
 

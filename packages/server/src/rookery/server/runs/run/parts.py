@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from rookery.core.model.events import Event
-from rookery.core.model.kinds import SprtTest, SpsaTuning
 from rookery.core.model.run import Run
 from rookery.core.model.task import Task
-from rookery.core.stats.sprt import Verdict
 from rookery.server.farm.read_values import Contribution
 from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.rules.diagnosis import AHEAD, RunDiagnosis, RunFinding
 from rookery.server.farm.rules.lifecycle import stage
 from rookery.server.farm.rules.purge import BadTask
 from rookery.server.farm.rules.review import Hint
-from rookery.server.farm.show.charts import Chart, PresentPace, draw_charts
+from rookery.server.farm.show.charts import Chart
+from rookery.server.farm.show.kinds import page_of
+from rookery.server.farm.show.run_charts import PresentPace, draw_charts
 from rookery.server.farm.show.run_row import ListedRun, RunRow, make_run_row
 from rookery.server.farm.show.run_texts import list_texts
 from rookery.server.farm.views import NO_SPEED, RunSpeed
@@ -58,7 +58,7 @@ def show_live(live: LiveRun) -> Mapping[str, object]:
         "row": row,
         "stage": describe_stage(run, live.diagnosis, live.playing, now),
         "evidence": tuple(list_evidence(live.diagnosis, live.names)),
-        "is_early": is_early(run),
+        "verdict_note": page_of(run.kind).verdict_note,
         "ahead": forecast_run(run),
         "charts": draw_live_charts(live, row),
         "playing": sorted(live.playing, key=lambda task: (-task.machine.cores, task.id)),
@@ -96,13 +96,6 @@ def find_point_hour_ago(live: LiveRun) -> ChartPoint | None:
     if before:
         return before[-1]
     return live.samples[0] if live.samples else None
-
-
-def is_early(run: Run) -> bool:
-    """Whether the verdict came before the shown ratio reached a bound."""
-    if not isinstance(run.kind, SprtTest) or run.kind.state.verdict is Verdict.RUNNING:
-        return False
-    return run.kind.spec.lower < run.kind.state.llr < run.kind.spec.upper
 
 
 def list_evidence(
@@ -144,6 +137,7 @@ def show_recent(recent: RecentRun) -> Mapping[str, object]:
         "now": recent.now,
         "groups": compare_groups(recent.run.kind, recent.contributions),
         "explained": EXPLAINED,
+        "groups_note": page_of(recent.run.kind).contributions_note,
         "apart": [each.task for each in recent.apart],
         "tasks": recent.tasks,
         "actions": recent.actions[:MOST_ACTIONS],
@@ -153,7 +147,7 @@ def show_recent(recent: RecentRun) -> Mapping[str, object]:
 
 def has_change(run: Run) -> bool:
     """Whether both sides are built from sources that differ."""
-    new, base = run.plan.sides[:2]
-    if isinstance(run.kind, SpsaTuning) or new.binary or base.binary:
+    new, base = run.plan.sides
+    if not run.kind.compares or new.binary or base.binary:
         return False
     return new.commit != base.commit and bool(new.repository and base.repository)

@@ -12,16 +12,16 @@ import msgspec
 from rookery.core.books import DEMO
 from rookery.core.boundary.errors import GateFull
 from rookery.core.errors import Fault
-from rookery.core.protocol.codec import WireFault
+from rookery.core.model.kinds import ONE_PROGRAM
 from rookery.server.app.site import Site
-from rookery.server.http.faults import HttpFault
+from rookery.server.http.error_table import REFUSALS
 from rookery.server.http.pages.field_words import say_plainly
-from rookery.server.people.bearers import Bearer
+from rookery.server.people.bearers import Caller
 from rookery.server.runs.submissions import prepare_preview
 from rookery.server.runs.submit.form import BASE_INPUTS, GROUPS, PLACES, ReadForm
 
 BUSY = "Too many branches are being looked up right now; try again in a moment."
-FAULTS = (WireFault, HttpFault, GateFull)
+FAULTS: tuple[type[Exception], ...] = (*REFUSALS, GateFull)
 """The errors that the use case raises for a form."""
 MOST_ERRORS = 12
 ENDING = frozenset({"", "new_engine", "base_engine", "new_binary", "base_binary"})
@@ -61,7 +61,7 @@ def place_fault(fault: Exception) -> dict[str, str]:
 
 
 async def list_errors(
-    site: Site, bearer: Bearer, read: ReadForm, found: Mapping[str, str]
+    site: Site, bearer: Caller, read: ReadForm, found: Mapping[str, str]
 ) -> Mapping[str, str]:
     """All errors of a form by input, including those already found."""
     errors = {**read.errors, **found}
@@ -86,7 +86,7 @@ def replace_wrong_values(fields: Mapping[str, object], wrong: Collection[str]) -
         name: dict(value) if isinstance(value, dict) else value for name, value in fields.items()
     }
     for name in wrong:
-        for place, value in _list_stand_ins(name, is_tune="spsa" in fields):
+        for place, value in _list_stand_ins(name, is_tune=bool(ONE_PROGRAM & fields.keys())):
             _put(laid, place, value)
     return laid
 

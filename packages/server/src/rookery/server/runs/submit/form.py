@@ -5,33 +5,22 @@ Empty inputs are left out. This module does not judge submissions; that is up to
 commands and scripts call too.
 """
 
-import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
 
 from rookery.core.model.engine import EngineRecord, PresetRecord
-from rookery.core.model.kinds import SprtTest, SpsaTuning
-from rookery.core.model.presets import KINDS, read_preset
+from rookery.core.model.kinds import CHOSEN, ONE_PROGRAM
+from rookery.core.model.presets import read_preset
 from rookery.core.model.run import Run
 from rookery.core.protocol.runs import PREFIXES, flatten
-from rookery.core.protocol.user_documents import raw_parameters
 from rookery.core.stats.spsa import Tune
+from rookery.server.farm.show.kinds import FORM_PAGES, page_of
+from rookery.server.farm.show.run_parts import Input
 
 Texts = Mapping[str, str]
 """The texts of the inputs by name. A ticked checkbox has `1`."""
-
-
-class Input(enum.Enum):
-    """How the text of an input becomes a value."""
-
-    TEXT = "text"
-    WHOLE = "whole"
-    NUMBER = "number"
-    TICK = "tick"
-    NAMES = "names"
-    PAIRS = "pairs"
 
 
 WHOLE_NUMBER = "expected a whole number"
@@ -47,57 +36,54 @@ INPUTS: Mapping[str, Input] = {
             *("new_signature", "base_signature", "new_options", "base_options", "info", "tc"),
             *("new_tc", "book", "book_sri", "new_binary", "base_binary", "new_engine"),
             *("base_engine", "arch_filter", "compiler", "variant", "scaling", "pgn_detail"),
-            *("master_repo", "rescheduled_from", "msg_new", "msg_base", "spsa.raw_params"),
+            *("master_repo", "rescheduled_from", "msg_new", "msg_base"),
         ),
         Input.TEXT,
     ),
     **dict.fromkeys(
         (
             *("num_games", "threads", "new_threads", "base_threads", "book_depth", "priority"),
-            *("throughput", "syzygy_men", "time_margin_ms", "sprt.batch_size", "resign.score"),
+            *("throughput", "syzygy_men", "time_margin_ms", "resign.score"),
             *("resign.moves", "draw.from_move", "draw.moves", "draw.score"),
         ),
         Input.WHOLE,
     ),
-    **dict.fromkeys(
-        (
-            *("sprt.elo0", "sprt.elo1", "sprt.alpha", "sprt.beta", "spsa.A", "spsa.alpha"),
-            *("spsa.gamma", "reference_nps"),
-        ),
-        Input.NUMBER,
-    ),
+    "reference_nps": Input.NUMBER,
     **dict.fromkeys(
         ("auto_purge", "adjudication", "mirrored", "strict_pv", "resign.two_sided"), Input.TICK
     ),
     **dict.fromkeys(("new_nets", "base_nets"), Input.NAMES),
     **dict.fromkeys(("new_uci", "base_uci"), Input.PAIRS),
+    **{name: kind for page in FORM_PAGES.values() for name, kind in page.form.inputs.items()},
 }
 UNSEEN = frozenset({"rescheduled_from", "msg_new", "msg_base"})
 """Inputs that the page does not show; only scripts send them."""
 USUAL_TEXTS: Texts = {"adjudication": TICKED, "scaling": "nps", "kind": "sprt"}
-GROUPS = ("sprt", "spsa", "resign", "draw")
+GROUPS = (*sorted(CHOSEN), "resign", "draw")
 TUNED_INPUTS = (
     *("new_tag", "resolved_new", "new_signature", "new_options", "new_nets", "new_uci"),
     *("new_engine", "new_binary", "msg_new"),
 )
 BASE_INPUTS = frozenset(name.replace("new", "base") for name in TUNED_INPUTS) | {"base_repo"}
 """Inputs of the base side. In a tune they equal those of the new side."""
-KIND_FIELDS = {"sprt": "sprt.", "spsa": "spsa."}
-"""The prefix of the group of inputs for each chosen kind of run. `games` has none."""
 FOLDED = frozenset(
     {
+        *(name for page in FORM_PAGES.values() for name in page.form.folded),
         *("resolved_new", "resolved_base", "base_repo", "base_engine", "new_tc", "new_threads"),
-        *("base_threads", "book_depth", "book_sri", "sprt.alpha", "sprt.beta", "sprt.batch_size"),
+        *("base_threads", "book_depth", "book_sri"),
         *("new_nets", "base_nets", "new_uci", "base_uci", "resign.score", "resign.moves"),
         *("draw.from_move", "draw.moves", "draw.score", "syzygy_men", "variant", "scaling"),
         *("time_margin_ms", "pgn_detail", "arch_filter", "compiler", "master_repo"),
-        *("reference_nps", "new_binary", "base_binary", "spsa.A", "spsa.alpha", "spsa.gamma"),
+        *("reference_nps", "new_binary", "base_binary"),
     }
 )
 """Inputs that most tests do not change."""
 KEPT_BY_ENGINES = ("new_tag", "info", "priority", "throughput")
 """Inputs about the test itself, which are kept when the engine is changed."""
-PLACES = {"sprt": "sprt.elo1", "spsa": "spsa.raw_params", "new_repo": "tests_repo"}
+PLACES = {
+    **{name: page.form.error_input for name, page in FORM_PAGES.items() if name in CHOSEN},
+    "new_repo": "tests_repo",
+}
 """The input beside which an error of a whole group is shown."""
 
 
@@ -127,8 +113,14 @@ def read_form(texts: Texts) -> ReadForm:
 
 def _list_used(texts: Texts) -> Iterator[tuple[str, Input]]:
     """The inputs that apply to the chosen kind of run."""
-    unused = tuple(prefix for kind, prefix in KIND_FIELDS.items() if kind != texts.get("kind"))
-    return ((name, kind) for name, kind in INPUTS.items() if not name.startswith(unused))
+    chosen = texts.get("kind")
+    unused = {
+        name
+        for page in FORM_PAGES.values()
+        if page.form.choice != chosen
+        for name in page.form.inputs
+    }
+    return ((name, kind) for name, kind in INPUTS.items() if name not in unused)
 
 
 def _read_value(text: str, kind: Input) -> object:
@@ -197,7 +189,7 @@ def _name_sides(given: dict[str, object]) -> dict[str, object]:
     """The base has the engine and the repository of the new side unless it names others."""
     if "new_engine" in given:
         given.setdefault("base_engine", given["new_engine"])
-    if "spsa" in given:
+    if ONE_PROGRAM & given.keys():
         return _tune_one_program(given)
     if "base_repo" in given and "tests_repo" in given:
         given["new_repo"] = given.pop("tests_repo")
@@ -216,7 +208,7 @@ def _tune_one_program(given: dict[str, object]) -> dict[str, object]:
 
 def spell_fields(fields: Mapping[str, object]) -> dict[str, str]:
     """The texts of inputs for these fields. Fields that the form does not have are left out."""
-    texts = {"kind": next((name for name in KINDS if name in fields), "games")}
+    texts = {"kind": next((name for name in CHOSEN if name in fields), "games")}
     for name, value in _flatten_groups(fields):
         place = PLACES.get(name, name)
         if place in INPUTS and value is not None:
@@ -251,7 +243,7 @@ def apply_preset(texts: Texts, preset: PresetRecord) -> dict[str, str]:
     of the new side, which belonged to another test."""
     fields = read_preset(preset)
     laid = spell_fields(fields)
-    if not fields.keys() & {*KINDS, "num_games"}:
+    if not fields.keys() & {*CHOSEN, "num_games"}:
         del laid["kind"]
     elif "num_games" not in fields:
         laid["num_games"] = ""
@@ -280,17 +272,8 @@ def spell_run(run: Run) -> dict[str, str]:
     fields = msgspec.to_builtins(flatten(run.plan))
     if fields["new_tc"] == fields["tc"]:
         del fields["new_tc"]
-    if isinstance(run.kind, SprtTest):
-        spec = run.kind.spec
-        fields["sprt"] = {name: getattr(spec, name) for name in ("elo0", "elo1", "alpha", "beta")}
-    if isinstance(run.kind, SpsaTuning):
-        schedule = run.kind.tune.schedule
-        fields["spsa"] = {
-            "A": schedule.stability / max(1, schedule.iterations),
-            "alpha": schedule.alpha,
-            "gamma": schedule.gamma,
-            "raw_params": raw_parameters(run.kind.tune),
-        }
+    if run.kind.settings:
+        fields[run.kind.settings] = page_of(run.kind).list_fields()
     unwanted = ("resolved_new", "resolved_base", "msg_new", "msg_base")
     texts = spell_fields({name: fields[name] for name in fields if name not in unwanted})
     return {"scaling": "nps", **texts, **_pins_of(run)}
@@ -312,7 +295,7 @@ def spell_tuned(run: Run, tune: Tune) -> dict[str, str]:
         "num_games": "",
         "base_options": options,
         "new_options": f"{options} {values}".strip(),
-        "info": f"Values of the tune {run.plan.sides[0].tag}",
+        "info": f"Values of the tune {run.plan.new.tag}",
     }
 
 
@@ -321,7 +304,7 @@ def _pins_of(run: Run) -> dict[str, str]:
     them."""
     return {
         f"{prefix}_pin": f"{side.commit} {side.signature or '-'} {side.tag}"
-        for prefix, side in zip(PREFIXES, run.plan.sides, strict=False)
+        for prefix, side in zip(PREFIXES, run.plan.sides, strict=True)
         if side.commit.strip("0") and not side.binary
     }
 

@@ -15,15 +15,14 @@ from starlette.routing import BaseRoute, Route
 
 from rookery.core.books import DEMO
 from rookery.core.model.engine import STOCKFISH, EngineRecord, PresetRecord
-from rookery.core.model.kinds import SpsaTuning
 from rookery.core.model.presets import find_preset, list_presets
 from rookery.core.protocol.v1 import CreatedRun
 from rookery.server.boundary.domains import Domain, runs
+from rookery.server.farm.show.kinds import FORM_PAGES
 from rookery.server.files.engine_files import StoredProgram
 from rookery.server.http.answers import site_of
-from rookery.server.http.callers import find_bearer, find_shown_run
+from rookery.server.http.callers import find_caller
 from rookery.server.http.faults import Forbidden
-from rookery.server.http.pages.formatting import format_count
 from rookery.server.http.pages.page import (
     redirect_to,
     render_fragment,
@@ -31,7 +30,7 @@ from rookery.server.http.pages.page import (
     render_page_in_thread,
 )
 from rookery.server.http.scope import NEW_TEST_PATH, query_of, request_info_of, session_of
-from rookery.server.people.bearers import Bearer
+from rookery.server.people.bearers import Caller
 from rookery.server.runs.submissions import list_machines_now, prepare_preview, submit_run
 from rookery.server.runs.submit.errors import FAULTS, list_errors, place_fault
 from rookery.server.runs.submit.form import (
@@ -110,6 +109,11 @@ class SubmitView:
         return next((name for name in INPUTS if name in self.form.errors), "")
 
     @property
+    def kinds(self) -> list[tuple[str, str]]:
+        """The kinds of test with their labels."""
+        return [(name, page.form.label) for name, page in FORM_PAGES.items()]
+
+    @property
     def engine_choices(self) -> list[tuple[str, str]]:
         return [(name, name) for name in self.form.engines]
 
@@ -167,10 +171,10 @@ async def preview_test(request: Request) -> Response:
 # Finds the submitter, and fills in the form for the first time.
 
 
-async def find_submitter(request: Request) -> Bearer | None:
+async def find_submitter(request: Request) -> Caller | None:
     """The logged-in user; None for a visitor."""
     return (
-        await find_bearer(request, site_of(request).bearers)
+        await find_caller(request, site_of(request).bearers)
         if session_of(request.scope).user
         else None
     )
@@ -182,15 +186,15 @@ def lead_to_login(request: Request) -> Response:
     return redirect_to(f"/login?next={quote(here)}")
 
 
-async def _begin(request: Request, bearer: Bearer) -> FormData:
+async def _begin(request: Request, bearer: Caller) -> FormData:
     """The form as it is first shown, filled in from another run if the address names one."""
     query = request.query_params
     origin = query.get("clone") or query.get("id") or query.get("spsa") or ""
     if not origin:
         texts = await _begin_empty(request, bearer, query.get("engine", STOCKFISH.name))
     else:
-        run = await find_shown_run(site_of(request), origin, bearer.actor)
-        if query.get("spsa") and isinstance(run.kind, SpsaTuning):
+        run = await site_of(request).visible_runs.find_part(origin, bearer.actor)
+        if query.get("spsa") and run.kind.tune is not None:
             texts = spell_tuned(run, run.kind.tune)
         else:
             texts = {**spell_run(run), "rescheduled_from": run.id}
@@ -200,7 +204,7 @@ async def _begin(request: Request, bearer: Bearer) -> FormData:
     return _apply_preset(data, preset)
 
 
-async def _switch_engine(request: Request, bearer: Bearer, texts: Texts) -> FormData:
+async def _switch_engine(request: Request, bearer: Caller, texts: Texts) -> FormData:
     """The form for another engine. What the test is about is kept."""
     begun = await _begin_empty(request, bearer, texts.get("new_engine", ""))
     kept = {name: texts[name] for name in KEPT_BY_ENGINES if texts.get(name)}
@@ -212,20 +216,20 @@ def _first_preset(record: EngineRecord) -> str:
     return list_presets(record)[0].name
 
 
-async def _begin_empty(request: Request, bearer: Bearer, engine: str) -> dict[str, str]:
+async def _begin_empty(request: Request, bearer: Caller, engine: str) -> dict[str, str]:
     record = _find_record(request, bearer, {"new_engine": engine})
     own = bearer.user.repositories.get(record.name, "")
     book = "UHO_Lichess_4852_v1.epd" if record.name == STOCKFISH.name else DEMO
     return begin_form(record, own, book)
 
 
-def _find_record(request: Request, bearer: Bearer, texts: Texts) -> EngineRecord:
+def _find_record(request: Request, bearer: Caller, texts: Texts) -> EngineRecord:
     """The chosen engine. One that the person may not see is treated as if it did not exist."""
     known = site_of(request).privacy.catalogue(bearer.user.name).engines
     return known.get(texts.get("new_engine", "")) or known[STOCKFISH.name]
 
 
-async def _gather(request: Request, bearer: Bearer, texts: Texts) -> FormData:
+async def _gather(request: Request, bearer: Caller, texts: Texts) -> FormData:
     """Load what the page offers to choose from, with a fixed number of queries."""
     site, name = site_of(request), bearer.user.name
     kept = [
@@ -243,7 +247,7 @@ async def _gather(request: Request, bearer: Bearer, texts: Texts) -> FormData:
     )
 
 
-async def _with_preset(request: Request, bearer: Bearer, texts: Texts, name: str) -> FormData:
+async def _with_preset(request: Request, bearer: Caller, texts: Texts, name: str) -> FormData:
     return _apply_preset(await _gather(request, bearer, texts), name)
 
 
@@ -264,7 +268,7 @@ def _read_texts(request: Request) -> dict[str, str]:
 # Submits the form, and shows each error beside its input.
 
 
-async def _submit(request: Request, bearer: Bearer, texts: Texts) -> Response:
+async def _submit(request: Request, bearer: Caller, texts: Texts) -> Response:
     made = await submit_fields(request, bearer, read_form(pin_commits(texts)))
     if not isinstance(made, CreatedRun):
         return await show_again(request, bearer, texts, made, 422)
@@ -272,7 +276,7 @@ async def _submit(request: Request, bearer: Bearer, texts: Texts) -> Response:
 
 
 async def submit_fields(
-    request: Request, bearer: Bearer, read: ReadForm
+    request: Request, bearer: Caller, read: ReadForm
 ) -> CreatedRun | Mapping[str, str]:
     """Submit a form. Returns the new run, which the next page announces, or the errors by input."""
     site = site_of(request)
@@ -290,7 +294,7 @@ async def submit_fields(
 
 
 async def show_again(
-    request: Request, bearer: Bearer, texts: Texts, errors: Mapping[str, str], status: int
+    request: Request, bearer: Caller, texts: Texts, errors: Mapping[str, str], status: int
 ) -> Response:
     """The form as it was typed, with its errors."""
     data = replace(await _gather(request, bearer, texts), errors=errors)
@@ -298,7 +302,7 @@ async def show_again(
 
 
 async def _show_kept(
-    request: Request, bearer: Bearer, texts: Texts, said: str, status: int = 200
+    request: Request, bearer: Caller, texts: Texts, said: str, status: int = 200
 ) -> Response:
     """The form as it was typed, with a new token and a message beside its button."""
     return await _show(request, replace(await _gather(request, bearer, texts), said=said), status)
@@ -312,7 +316,7 @@ def _body_of(read: ReadForm) -> bytes:
     return msgspec.json.encode(read.fields)
 
 
-async def _look(request: Request, bearer: Bearer, data: FormData, *, ask_outside: bool) -> FormData:
+async def _look(request: Request, bearer: Caller, data: FormData, *, ask_outside: bool) -> FormData:
     """The form with its preview, or with its errors."""
     site, read = site_of(request), read_form(pin_commits(data.texts))
     if read.errors:
@@ -366,22 +370,13 @@ def _make_choice(preset: PresetRecord, data: FormData) -> PresetChoice:
     )
 
 
-def _format_whole(text: str) -> str:
-    return format_count(int(text)) if text.isdecimal() else text
-
-
 def _summarise(texts: Texts) -> str:
     """A preset in a few words: 10+0.1, 8 threads, [0, 2]."""
     parts = [texts.get("tc", "")]
     if texts.get("threads", "1") != "1":
         parts.append(f"{texts['threads']} threads")
-    match texts.get("kind"):
-        case "sprt" if "sprt.elo0" in texts:
-            parts.append(f"[{texts['sprt.elo0']}, {texts['sprt.elo1']}]")
-        case "spsa":
-            parts.append("tune")
-        case "games" if texts.get("num_games"):
-            parts.append(f"{_format_whole(texts['num_games'])} games")
+    if page := FORM_PAGES.get(texts.get("kind", "")):
+        parts.append(page.summarise_fields(texts))
     return ", ".join(filter(None, parts))
 
 

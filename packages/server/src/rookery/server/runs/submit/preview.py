@@ -19,7 +19,8 @@ from rookery.server.farm.rules.review import (
     is_built,
     review_submission,
 )
-from rookery.server.farm.show.run_description import SCALES, describe_run
+from rookery.server.farm.show.run_description import describe_run
+from rookery.server.farm.show.run_parts import SCALES
 from rookery.server.http.pages.formatting import (
     format_count,
     format_decimal,
@@ -98,7 +99,7 @@ def view_preview(data: PreviewData) -> PreviewView:
         warnings=tuple(each[:1].upper() + each[1:] for each in preview.warnings),
         hints=review_submission(run, data.record, facts),
         looked_up=data.looked_up,
-        reads_sources=all(is_built(side, data.record) for side in run.plan.sides[:2]),
+        reads_sources=all(is_built(side, data.record) for side in run.plan.sides),
     )
 
 

@@ -1,0 +1,81 @@
+"""Which parts of a site endpoints may ask for, by type."""
+
+from collections.abc import Mapping
+
+from rookery.core.boundary.offload import Threads
+from rookery.core.clock import Clock
+from rookery.server.app.site import Site
+from rookery.server.ask.answers import AskAnswers
+from rookery.server.ask.ask import Ask
+from rookery.server.ask.sessions import ChatSessions
+from rookery.server.ask.uploads import Uploads
+from rookery.server.engines.engines import Engines
+from rookery.server.engines.grants import GrantedRepositories
+from rookery.server.engines.privacy import Privacy
+from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.reads import FleetReads
+from rookery.server.farm.statistics_rows import Statistics
+from rookery.server.farm.views import FleetActivity, FleetViews
+from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.files.access import FileAccess
+from rookery.server.files.books import BookStore
+from rookery.server.files.engine_files import NetStore
+from rookery.server.files.games import GameStore
+from rookery.server.files.worker_logs import LogStore
+from rookery.server.http.bodies import UploadPlaces
+from rookery.server.http.signatures import Features
+from rookery.server.http.turns import SearchPlaces
+from rookery.server.notify.outbox import Channels, Outbox, Subscriptions
+from rookery.server.people.accounts import Accounts
+from rookery.server.people.bearers import Bearers
+from rookery.server.people.login import SignUp
+from rookery.server.people.profiles import Profiles
+from rookery.server.people.users import Users
+from rookery.server.people.worker_credentials import WorkerCredentials
+from rookery.server.runs.events_api import EventFeed
+from rookery.server.runs.insights_api import Residuals
+from rookery.server.teams.teams import Teams
+
+FEATURES: Mapping[type, str] = {
+    Accounts: "accounts",
+    Ask: "ask",
+    Bearers: "bearers",
+    BookStore: "books",
+    Channels: "channels",
+    ChatSessions: "ask.chats",
+    Clock: "clock",
+    Engines: "engines",
+    FileAccess: "file_access",
+    Fleet: "fleet",
+    FleetActivity: "fleet.activity",
+    FleetReads: "reads",
+    FleetViews: "fleet.views",
+    GameStore: "games",
+    GrantedRepositories: "repositories",
+    LogStore: "logs",
+    NetStore: "nets",
+    Outbox: "outbox",
+    Privacy: "privacy",
+    Profiles: "profiles",
+    SearchPlaces: "search_places",
+    SignUp: "sign_up",
+    Statistics: "statistics",
+    Subscriptions: "subscriptions",
+    Teams: "teams",
+    Threads: "threads",
+    UploadPlaces: "upload_bodies",
+    Uploads: "documents",
+    Users: "users",
+    VisibleRuns: "visible_runs",
+    WorkerCredentials: "credentials",
+}
+"""Where each feature lies in a site."""
+
+
+def make_features(site: Site) -> Features:
+    features = Features(site, FEATURES)
+    features.add(Site, site)
+    features.add(EventFeed, EventFeed(site))
+    features.add(AskAnswers, AskAnswers(site))
+    features.add(Residuals, Residuals(site))
+    return features

@@ -1,0 +1,127 @@
+"""The one way to write a page: a typed function that returns what its template shows.
+
+    pages = Pages("/teams")
+
+    @pages("GET /teams", "teams are in memory")
+    async def list_own_teams(viewer: Actor, teams: Teams) -> Page:
+        return Page("teams.html", {"teams": teams.list_visible(viewer)})
+
+Parameters are filled as those of other endpoints are (`http/endpoint.py`), and besides:
+
+| parameter | gets |
+|---|---|
+| `Actor` | the viewer; who is not logged in is sent to the login |
+| `Actor or None` | the viewer; None for a visitor |
+| `Form` | what was posted |
+
+The domain is THREAD, since pages are rendered in threads. A Response is passed through, such as a
+redirect after a form; `Session` takes messages for the next page.
+"""
+
+import functools
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rookery.core.protocol.codec import ORDINARY_BYTES
+from rookery.server.boundary.domains import Domain, runs
+from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.http.endpoint import mark_features
+from rookery.server.http.pages.page import (
+    redirect_to,
+    render_fixed_page,
+    render_fragment,
+    render_page_in_thread,
+    viewer_of,
+)
+from rookery.server.http.signatures import Call, Features, Signature
+
+F = TypeVar("F", bound=Callable[..., Awaitable[object]])
+PageFunction = Callable[[Request], Awaitable[Response]]
+
+
+def keep(shown: Any) -> Any:
+    """Makes nothing: the template shows what was loaded."""
+    return shown
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A template and what it shows, under the name `view`."""
+
+    template: str
+    shown: Any = None
+    status: int = 200
+    make: Callable[[Any], object] = keep
+    """Computes in the thread what the template shows, where that is expensive."""
+    key: Hashable = None
+    """What the page depends on besides its frame, if visitors may share one rendering."""
+    is_part: bool = False
+    """Whether it is a part of a page, without a frame."""
+
+    async def answer(self, request: Request) -> Response:
+        if self.is_part:
+            return await render_fragment(request, self.template, self.make, self.shown)
+        if self.key is not None:
+            return await render_fixed_page(request, self.template, self.make, self.shown, self.key)
+        return await render_page_in_thread(
+            request, self.template, self.make, self.shown, self.status
+        )
+
+
+class Pages:
+    """The pages of a module, each a typed function."""
+
+    def __init__(self, back: str = "/") -> None:
+        """`back` is where a visitor goes on after the login."""
+        self._login = f"/login?next={back}"
+        self._found: list[tuple[list[str], str, PageFunction]] = []
+
+    def __call__(
+        self,
+        place: str,
+        why: str,
+        *,
+        where: Domain = Domain.THREAD,
+        needs_primary: bool = False,
+    ) -> Callable[[F], F]:
+        """Declare a function as the page of a method and a path, such as `GET /teams`, or of
+        several methods, such as `GET|POST /login`."""
+        methods, _, path = place.partition(" ")
+        mark = runs(where, why, needs_primary=needs_primary)
+
+        def declare(function: F) -> F:
+            signature = Signature(function, path, most_bytes=ORDINARY_BYTES, empty_body=False)
+            answer = self._make_endpoint(mark(function), signature)
+            self._found.append((methods.split("|"), path, answer))
+            return function
+
+        return declare
+
+    def make_routes(self) -> list[BaseRoute]:
+        """The routes of one app, in the order in which they were declared."""
+        return [Route(path, answer, methods=methods) for methods, path, answer in self._found]
+
+    def _make_endpoint(self, function: F, signature: Signature) -> PageFunction:
+        """The function as Starlette calls it."""
+        asked, takes, login = signature.caller, signature.takes, self._login
+        if signature.read_body is not None:
+            raise signature.refuse("a page takes a Form, not a body")
+
+        @functools.wraps(function)
+        async def answer(request: Request) -> Response:
+            viewer = None if asked is None else await viewer_of(request)
+            if viewer is None and asked is Actor:
+                return redirect_to(login)
+            features: Features = request.app.state.features
+            call = Call(request, features, viewer, None)
+            made: Any = await function(**{name: take(call) for name, take in takes})
+            answered: Response = await made.answer(request) if isinstance(made, Page) else made
+            return answered
+
+        mark_features(answer, signature)
+        return answer
