@@ -3,8 +3,12 @@
 import re
 from html import unescape
 
+import jinja2
+
 from rookery.server.app.routes import add_filters
-from rookery.server.http.rendering import Frame, Templates, read_assets
+from rookery.server.farm.show.filters import RUN_FILTERS
+from rookery.server.http.pages.formatting import FILTERS
+from rookery.server.http.rendering import Frame, Templates, read_assets, read_template
 
 _ASSETS = read_assets()
 
@@ -14,6 +18,18 @@ def render(template: str, view: object, frame: Frame = Frame()) -> str:  # noqa:
     templates = Templates(_ASSETS)
     add_filters(templates)
     return templates.render(template, frame, view)
+
+
+def render_macro(template: str, name: str, *values: object) -> str:
+    """What a macro shows of these values."""
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(read_template),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {**FILTERS, **RUN_FILTERS}
+    macro = getattr(environment.get_template(template).module, name)
+    return str(macro(*values))
 
 
 def read_words(html: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from rookery.server.app.docs.page import find_address, make_doc_view
+from rookery.server.app.docs.page import find_address, render_doc
 from rookery.server.ask.corpus import DocPage
 from tests.wire.apis import Api, open_api
 
@@ -36,14 +36,14 @@ async def test_a_page_of_our_docs_is_given_as_it_was_written(api: Api) -> None:
 
 def test_html_in_a_text_is_shown_as_text() -> None:
     text = "# A\n<script>x</script> [b](javascript:x) ![c](c.png) [d](../d.py)"
-    shown = make_doc_view((DocPage("a", text), PAGES)).body
+    shown = render_doc(DocPage("a", text), PAGES)[0]
     assert "&lt;script&gt;x&lt;/script&gt;" in shown
     assert "<a" not in shown
     assert "<img" not in shown
 
 
 def test_an_empty_corner_of_a_table_is_no_heading() -> None:
-    shown = make_doc_view((DocPage("a", "| | b |\n|---|---|\n| c | d |\n"), PAGES)).body
+    shown = render_doc(DocPage("a", "| | b |\n|---|---|\n| c | d |\n"), PAGES)[0]
     assert shown.count("<th>") == 1
 
 

@@ -68,6 +68,17 @@ async def test_what_concerns_one_person_is_in_nobody_elses_log() -> None:
         assert "secret matter" in (await api.visitor.get("/log?text=secret")).text
 
 
+async def test_what_somebody_did_to_themselves_names_them_once() -> None:
+    async with open_api() as api:
+        now = api.clock.now()
+        await api.site.audit.write(about_user(Action.BLOCK_USER, "sven", "olga", now, "blocked"))
+        await api.site.audit.write(about_user(Action.CHANGE_PASSWORD, "olga", "olga", now, ""))
+        await enter(api)
+        page = (await api.visitor.get("/log")).text
+        assert 'href="/users/sven"' in page
+        assert 'href="/users/olga"' not in page
+
+
 async def test_failures_that_differ_in_numbers_alone_are_one_error() -> None:
     async with open_api() as api:
         held = await play(api)

@@ -1,6 +1,7 @@
 """The list of machines and the page of one."""
 
 from dataclasses import replace
+from datetime import timedelta
 from html import escape
 
 import pytest
@@ -9,8 +10,11 @@ from rookery.core.model.machine import ClaimedAbilities
 from rookery.server.farm.rules.answers import HeldTask
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.run_tables import address_task
+from rookery.server.http.pages.page import render_part
+from rookery.server.machines.hosts import FleetSnapshot, Roster
+from rookery.server.machines.list.page import MachineFilters, MachineListData, list_machines
 from rookery.server.people.users import User
-from tests.makers import BOSS, make_machine
+from tests.makers import BOSS, NOW, make_machine
 from tests.pages.games import packed_games
 from tests.people import BORIS, OLGA
 from tests.wire.apis import Api, open_api
@@ -48,6 +52,15 @@ async def test_a_search_that_finds_nothing_says_so() -> None:
     async with open_api() as api:
         await play(api)
         assert "No matching machines" in (await api.visitor.get("/machines?text=zzz")).text
+
+
+async def test_how_old_it_is_is_told_where_another_server_told_it() -> None:
+    async with open_api() as api:
+        for since, words in ((NOW - timedelta(seconds=7), "As of 7 s ago."), (None, "As of")):
+            picture = FleetSnapshot(NOW, (), {}, {}, since)
+            data = MachineListData(NOW, None, MachineFilters(), Roster(picture, ()))
+            part = await render_part(api.site, "machine_list_live.html", list_machines, data)
+            assert (words in part.text) == (since is not None)
 
 
 async def test_an_approver_blocks_a_machine_with_a_reason_and_lets_it_back_in() -> None:

@@ -3,22 +3,17 @@
 from datetime import timedelta
 
 from rookery.core.model.task import Task
-from rookery.server.farm.show.run_paces import NO_PACES
 from rookery.server.farm.statistics_rows import Contributor, Period
-from rookery.server.people.list.page import UserData, UserView, make_user_view
+from rookery.server.people.list.page import find_last
 from tests.makers import NOW, make_machine
 from tests.people import OLGA
 
 COUNTED = NOW - timedelta(hours=2)
 
 
-def view(*tasks: Task) -> UserView:
-    given = {Period.ALL: Contributor(OLGA.name, 200, 1.5, 0, COUNTED)}
-    return make_user_view(UserData(OLGA, None, given, (), NO_PACES, (), tasks, NOW))
-
-
 def test_the_last_result_of_somebody_who_plays_is_not_that_of_the_last_finished_run() -> None:
     reported = NOW - timedelta(seconds=20)
     task = Task("run", 0, 0, 100, make_machine(), COUNTED, reported)
-    assert view(task).last == reported
-    assert view().last == COUNTED
+    given = {Period.ALL: Contributor(OLGA.name, 200, 1.5, 0, COUNTED)}
+    assert find_last(given, [task]) == reported
+    assert find_last(given, []) == COUNTED

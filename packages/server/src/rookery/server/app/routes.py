@@ -23,6 +23,7 @@ from rookery.server.app.jobs import JOBS
 from rookery.server.app.site import Site
 from rookery.server.app.steps import STEPS
 from rookery.server.ask.page import page as ask
+from rookery.server.ask.page.view import ASK_FILTERS
 from rookery.server.boundary.domains import Domain, Entry, inventory, runs
 from rookery.server.contributors import page as contributors
 from rookery.server.engines.edit.page import routes as engine_form_routes
@@ -51,6 +52,7 @@ from rookery.server.http.rendering import Templates
 from rookery.server.http.request_log import Measure, RequestState
 from rookery.server.http.short_path import ShortPath
 from rookery.server.http.to_primary import Forwarding, carry_out_keyed_commands_once
+from rookery.server.log.action_rows import LOG_FILTERS
 from rookery.server.log.errors.page import routes as error_routes
 from rookery.server.log.log.page import routes as log_routes
 from rookery.server.machines.add.page import add_machine
@@ -141,13 +143,13 @@ def page_routes() -> list[BaseRoute]:
     ]
 
 
-def add_filters(templates: Templates) -> None:
-    """Teach templates to show values: numbers and times, and runs."""
-    for filters in (FILTERS, RUN_FILTERS):
-        templates.add_filters(filters)
-
-
 # The app: routes, middleware from the outside in, and error handlers.
+
+
+def add_filters(templates: Templates) -> None:
+    """Teach templates to show values: numbers and times, runs, lines of the log, quoted texts."""
+    for filters in (FILTERS, RUN_FILTERS, LOG_FILTERS, ASK_FILTERS):
+        templates.add_filters(filters)
 
 
 def create_app(site: Site, extra_routes: Sequence[BaseRoute] = ()) -> Starlette:

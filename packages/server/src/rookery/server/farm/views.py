@@ -83,6 +83,12 @@ class KnownMachine(NamedTuple):
         """The run that it plays now; empty if none."""
         return self.task.run if self.task else ""
 
+    def activity(self, now: datetime) -> str:
+        """`playing`; else `waiting`, or `away` if it has given no sign of life recently."""
+        if self.task:
+            return "playing"
+        return "waiting" if self.heard >= now - STILL_THERE else "away"
+
 
 def _describe_known(working: WorkingSet, state: MachineState) -> KnownMachine:
     key = state.task

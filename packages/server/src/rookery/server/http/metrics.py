@@ -120,6 +120,11 @@ class MetricsSnapshot:
     activity_age: float = 0.0
     version: str = ""
 
+    @property
+    def server_errors(self) -> int:
+        """The answers since the start that were faults of the server."""
+        return sum(count for (_, _, status), count in self.answers.items() if status >= 500)
+
 
 def render_metrics(shown: MetricsSnapshot, *more: Collector) -> bytes:
     """The figures in Prometheus' text format. Takes about a millisecond, so call it in a thread."""

@@ -1,15 +1,12 @@
-"""Lines of the log of actions as text, with links to their subjects."""
+"""Actions in words, and who may read the worker logs that belong to them."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping
 
 from rookery.core.model.events import LINK_MADE, SYSTEM, Action, Event
 from rookery.core.model.run import Run
+from rookery.core.model.task import TaskKey
 from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.show.run_tables import address_task
 from rookery.server.files.worker_logs import StoredLog
-from rookery.server.http.pages.formatting import Moment, format_ago
 
 ACTION_WORDS: Mapping[str, str] = {
     Action.NEW_RUN: "submitted a test",
@@ -71,64 +68,32 @@ TOLD: Mapping[tuple[str, str], str] = {
 action itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionRow:
-    """One line of the log. Fields that do not apply are empty."""
+def index_logs(logs: Iterable[StoredLog]) -> Mapping[TaskKey, int]:
+    """The number of the newest worker log of each task."""
+    return {(log.run, log.task): log.id for log in sorted(logs, key=lambda one: one.id)}
 
-    id: str
-    when: Moment
-    who: str
+
+def describe_action(event: Event) -> str:
+    """What was done, in words."""
+    return _find_told(event) or name_action(event.action)
+
+
+def tell_message(event: Event) -> str:
+    """The message of an action; empty if its words say as much."""
+    return "" if _find_told(event) else _drop_blank_lines(event.message or "")
+
+
+def _find_told(event: Event) -> str | None:
+    return TOLD.get((event.action, event.message or ""))
+
+
+def name_actor(event: Event) -> str:
     """Who acted; empty for the server itself."""
-    what: str
-    is_fault: bool
-    message: str
-    run: str
-    run_name: str
-    task: int | None
-    task_link: str
-    machine: str
-    """The machine, by the name that it keeps across restarts."""
-    subject: str
-    """The user whom the action affected; empty if users acted on themselves."""
-    net: str
-    engine: str
-    team: str
-    log: str
-    """The address of the worker's log, for those who may read it."""
+    return "" if event.actor == SYSTEM else event.actor
 
 
-def make_action_rows(
-    events: Iterable[Event], logs: Collection[StoredLog], now: datetime
-) -> Iterator[ActionRow]:
-    """The rows for these events. `logs` are the worker logs that the reader may read."""
-    by_task = {(log.run, log.task): log.id for log in sorted(logs, key=lambda one: one.id)}
-    for event in events:
-        number = by_task.get((event.run, event.task)) if event.task is not None else None
-        message = event.message or ""
-        told = TOLD.get((event.action, message))
-        yield ActionRow(
-            id=event.id,
-            when=format_ago(event.at, now),
-            who="" if event.actor == SYSTEM else event.actor,
-            what=told or name_action(event.action),
-            is_fault=event.action in FAULTS,
-            message="" if told else _drop_blank_lines(message),
-            run=event.run,
-            run_name=event.run_name,
-            task=event.task,
-            task_link=_address_task(event),
-            machine=find_short_name(event.worker),
-            subject="" if event.subject == event.actor else event.subject,
-            net=event.nn,
-            engine=event.engine,
-            team=event.team,
-            log=f"/api/v1/logs/{number}" if number is not None else "",
-        )
-
-
-def _address_task(event: Event) -> str:
-    known = event.run and event.task is not None
-    return address_task(event.run, event.task or 0) if known else ""
+def is_failure(event: Event) -> bool:
+    return event.action in FAULTS
 
 
 def name_action(action: str) -> str:
@@ -165,3 +130,14 @@ def list_readable(
 
 def _drop_blank_lines(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if line.strip())
+
+
+LOG_FILTERS: Mapping[str, Callable[..., object]] = {
+    "action_message": tell_message,
+    "action_name": name_action,
+    "action_words": describe_action,
+    "actor": name_actor,
+    "is_failure": is_failure,
+    "machine_name": find_short_name,
+}
+"""The names of these functions in templates."""

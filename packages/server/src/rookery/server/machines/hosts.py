@@ -132,9 +132,9 @@ class FleetSnapshot:
         return ListedHost(host, host.user, self._states_of(host), host.cores_at_play, words)
 
     def _states_of(self, host: Host) -> tuple[str, ...]:
-        latest = host.latest
-        if latest.task is None:
-            return ("waiting",) if latest.heard >= self.now - STILL_THERE else ("away",)
+        activity = host.latest.activity(self.now)
+        if activity != "playing":
+            return (activity,)
         keys = ((each.task.run, each.task.id) for each in host.workers if each.task)
         differs = any(self.residual_colours.get(key) in DIFFERENT for key in keys)
         return ("playing", "different") if differs else ("playing",)

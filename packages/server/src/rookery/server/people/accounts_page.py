@@ -1,7 +1,5 @@
 """Logging in, logging out and signing up."""
 
-from dataclasses import dataclass
-
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -21,18 +19,6 @@ _LONGEST_NEXT = 500
 _LONGEST_NAME = 100
 
 
-@dataclass(frozen=True, slots=True)
-class LoginView:
-    """The login form. After a refusal it shows the name again, but never the password."""
-
-    csrf: str
-    next: str = ""
-    name: str = ""
-    keep: bool = False
-    refusal: str = ""
-    sign_up: bool = True
-
-
 @runs(Domain.THREAD, "the password is checked and the page rendered in threads")
 async def login(request: Request) -> Response:
     if request.method == "POST":
@@ -40,10 +26,7 @@ async def login(request: Request) -> Response:
     place = _safe_place(request.query_params.get("next", ""))
     if session_of(request.scope).user:
         return redirect_to(place or HOME)
-    open_to_new = site_of(request).sign_up.is_open
-    csrf = session_of(request.scope).csrf_token()
-    view = LoginView(csrf=csrf, next=place, sign_up=open_to_new)
-    return await render_page(request, "login.html", view)
+    return await _show_login(request, place)
 
 
 @runs(Domain.LOOP, "writes one row, so that the session ends in every process")
@@ -66,17 +49,32 @@ async def _enter(request: Request) -> Response:
         user = await site.login.check(name, form.text("password"), info.client)
     except LoginRefused as refusal:
         _write_down(site, refusal, request)
-        open_to_new = site.sign_up.is_open
-        view = LoginView(session.csrf_token(), place, name, keep, str(refusal), open_to_new)
-        return await render_page(request, "login.html", view, _status(refusal))
+        return await _show_login(request, place, name, refusal, keep=keep)
     session.sign_in(user.name, site.sessions.mark(user), keep=keep)
     session.flash(f"Welcome, {user.name}.")
     site.log.info("logged_in", user=user.name, client=info.client)
     return redirect_to(place or HOME)
 
 
-def _status(refusal: LoginRefused) -> int:
-    return 429 if isinstance(refusal, Throttled) else 401
+async def _show_login(
+    request: Request,
+    place: str,
+    name: str = "",
+    refusal: LoginRefused | None = None,
+    *,
+    keep: bool = False,
+) -> Response:
+    """The login form. After a refusal it shows the name again, but never the password."""
+    view = {
+        "csrf": session_of(request.scope).csrf_token(),
+        "next": place,
+        "name": name,
+        "keep": keep,
+        "refusal": refusal,
+        "sign_up": site_of(request).sign_up.is_open,
+    }
+    status = 200 if refusal is None else 429 if isinstance(refusal, Throttled) else 401
+    return await render_page(request, "login.html", view, status)
 
 
 def _safe_place(path: str) -> str:
@@ -100,16 +98,7 @@ LOGIN = "/login"
 DONE = "Thank you. You can log in once an approver has approved your account."
 DIFFERENT = "The passwords do not match."
 _LONGEST = 300
-
-
-@dataclass(frozen=True, slots=True)
-class SignUpView:
-    """The sign-up form. After a refusal it shows what was typed again, but never the passwords."""
-
-    csrf: str
-    name: str = ""
-    email: str = ""
-    refusal: str = ""
+NOBODY = Application(name="", password="", email="")
 
 
 @runs(Domain.THREAD, "the password is judged and hashed, the page rendered in threads")
@@ -121,7 +110,7 @@ async def sign_up(request: Request) -> Response:
         return redirect_to("/")
     if request.method == "POST":
         return await _apply(request)
-    return await render_page(request, "sign_up.html", SignUpView(session.csrf_token()))
+    return await _show_sign_up(request)
 
 
 async def _apply(request: Request) -> Response:
@@ -136,13 +125,21 @@ async def _apply(request: Request) -> Response:
             raise Complaint(DIFFERENT)
         user = await site.sign_up.apply(applicant, info.client)
     except (Complaint, Throttled) as refused:
-        view = SignUpView(session.csrf_token(), applicant.name, applicant.email, str(refused))
-        status = 429 if isinstance(refused, Throttled) else 400
-        return await render_page(request, "sign_up.html", view, status)
+        return await _show_sign_up(request, applicant, refused)
     await site.link_mails.post_confirmation(user)
     site.log.info("signed_up", user=user.name, client=info.client)
     session.flash(DONE)
     return redirect_to(LOGIN)
+
+
+async def _show_sign_up(
+    request: Request, typed: Application = NOBODY, refusal: Exception | None = None
+) -> Response:
+    """The sign-up form. After a refusal it shows what was typed again, but never the passwords."""
+    csrf = session_of(request.scope).csrf_token()
+    view = {"csrf": csrf, "name": typed.name, "email": typed.email, "refusal": refusal}
+    status = 200 if refusal is None else 429 if isinstance(refusal, Throttled) else 400
+    return await render_page(request, "sign_up.html", view, status)
 
 
 def _applicant(form: Form) -> Application:

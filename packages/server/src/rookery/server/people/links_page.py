@@ -1,7 +1,7 @@
 """The pages that links in mails lead to: a new password, confirming an address, unsubscribing."""
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -34,16 +34,6 @@ TOKENS_STAY = "Your tokens stay valid; log in to check them and revoke any you d
 # Asking for a link to a new password. The answer never tells whether the account exists.
 
 
-@dataclass(frozen=True, slots=True)
-class ResetView:
-    """The form that asks for a link. Without mail there is no form."""
-
-    csrf: str
-    has_mail: bool
-    text: str = ""
-    refusal: str = ""
-
-
 @runs(Domain.THREAD, "awaits one query; the page is rendered in a thread")
 async def ask_for_reset(request: Request) -> Response:
     site, session = site_of(request), session_of(request.scope)
@@ -59,25 +49,18 @@ async def ask_for_reset(request: Request) -> Response:
             return redirect_to("/login")
         except Throttled as refused:
             refusal = str(refused)
-    view = ResetView(session.csrf_token(), has_mail, text, refusal)
+    view = {
+        "csrf": session.csrf_token(),
+        "has_mail": has_mail,
+        "text": text,
+        "refusal": refusal,
+    }
     return await render_page(request, "reset.html", view, 429 if refusal else 200)
 
 
 async def _post_reset(site: Site, text: str, client: str) -> None:
     if user := await site.resets.find_user(text, client):
         await site.link_mails.post_reset(user)
-
-
-@dataclass(frozen=True, slots=True)
-class NewPasswordView:
-    """The form for a new password, for a valid link."""
-
-    csrf: str
-    token: str
-    name: str
-    error: str = ""
-    error2: str = ""
-    revoke_tokens: bool = False
 
 
 @runs(Domain.THREAD, "the password is judged and hashed, the page rendered in threads")
@@ -99,8 +82,14 @@ async def choose_password(request: Request) -> Response:
                 error = str(refused)
             else:
                 return await _end_all_sessions(request, user)
-    tokens = form.ticked("revoke_tokens")
-    view = NewPasswordView(session.csrf_token(), token, user.name, error, error2, tokens)
+    view = {
+        "csrf": session.csrf_token(),
+        "token": token,
+        "name": user.name,
+        "error": error,
+        "error2": error2,
+        "revoke_tokens": form.ticked("revoke_tokens"),
+    }
     answer = await render_page(request, "new_password.html", view, 400 if error or error2 else 200)
     answer.headers["cache-control"] = "no-store"
     return answer
@@ -125,18 +114,6 @@ async def _end_all_sessions(request: Request, user: User) -> Response:
 # Links to a page with one button.
 
 
-@dataclass(frozen=True, slots=True)
-class LinkView:
-    """A page that asks for confirmation, since programs open links in mails."""
-
-    csrf: str
-    token: str
-    action: str
-    title: str
-    text: str
-    word: str
-
-
 @runs(Domain.THREAD, "awaits one write; the page is rendered in a thread")
 async def confirm_address(request: Request) -> Response:
     """Confirm a mail address: only its reader has the link."""
@@ -146,7 +123,8 @@ async def confirm_address(request: Request) -> Response:
         session_of(request.scope).flash("Your e-mail address is confirmed.")
         return redirect_to("/")
     text = f"{user.email} is the address of the account {user.name}."
-    return await _ask(request, token, CONFIRM, "Confirm your address", text, "Confirm")
+    asked = {"action": CONFIRM, "title": "Confirm your address", "text": text, "word": "Confirm"}
+    return await _ask(request, token, asked)
 
 
 @runs(Domain.THREAD, "awaits one write; the page is rendered in a thread")
@@ -159,7 +137,8 @@ async def unsubscribe(request: Request) -> Response:
     text = (
         f"This stops notification mail to {user.name}. You can switch it on again in your profile."
     )
-    return await _ask(request, token, UNSUBSCRIBE, "Unsubscribe", text, "Unsubscribe")
+    asked = {"action": UNSUBSCRIBE, "title": "Unsubscribe", "text": text, "word": "Unsubscribe"}
+    return await _ask(request, token, asked)
 
 
 async def _read_link(request: Request, purpose: LinkPurpose) -> tuple[str, User]:
@@ -168,12 +147,10 @@ async def _read_link(request: Request, purpose: LinkPurpose) -> tuple[str, User]
     return token, await find_linked_user(site_of(request), purpose, token)
 
 
-async def _ask(
-    request: Request, token: str, action: str, title: str, text: str, word: str
-) -> Response:
+async def _ask(request: Request, token: str, asked: Mapping[str, str]) -> Response:
+    """A page with one button, since programs open links in mails."""
     csrf = session_of(request.scope).csrf_token()
-    view = LinkView(csrf, token, action, title, text, word)
-    return await render_page(request, "link.html", view)
+    return await render_page(request, "link.html", {**asked, "csrf": csrf, "token": token})
 
 
 def routes() -> list[BaseRoute]:

@@ -1,14 +1,12 @@
 """Teams: make, join and leave them, with their engines."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from rookery.core.model.engine import EngineRecord
-from rookery.core.protocol.people import Team
 from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.rules.lifecycle import Actor
@@ -23,31 +21,6 @@ HERE = "/teams"
 LOGIN = f"/login?next={HERE}"
 LONGEST_NAME = 100
 NAME_RULE = "A team's name has 2 to 50 letters, digits, - and _, and begins with a letter or digit."
-
-
-@dataclass(frozen=True, slots=True)
-class TeamsView:
-    """The teams that the viewer may see, and the form for a new one."""
-
-    teams: tuple[Team, ...]
-    user: str
-    engines: Mapping[str, int]
-    name: str = ""
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TeamView:
-    """One team. `engines` are those that the viewer may see."""
-
-    team: Team
-    user: str
-    may_lead: bool
-    is_member: bool
-    engines: tuple[EngineRecord, ...]
-    typed: str = ""
-    error: str = ""
-    """The error in the typed user name."""
 
 
 @runs(Domain.THREAD, "teams are in memory; the page is rendered in a thread")
@@ -82,15 +55,15 @@ async def _show_team(request: Request, viewer: Actor, typed: str = "", error: st
     site = site_of(request)
     team = site.teams.by_name(str(request.path_params["team"]), viewer)
     shown = site.privacy.catalogue(viewer.name).engines.values()
-    view = TeamView(
-        team=team,
-        user=viewer.name,
-        may_lead=viewer.approver or viewer.name in team.leads,
-        is_member=viewer.name in team.members,
-        engines=tuple(record for record in shown if record.team == team.name),
-        typed=typed,
-        error=error,
-    )
+    view = {
+        "team": team,
+        "user": viewer.name,
+        "may_lead": viewer.approver or viewer.name in team.leads,
+        "engines": [record for record in shown if record.team == team.name],
+        # The user name that was typed, and its error.
+        "typed": typed,
+        "error": error,
+    }
     return await render_page(request, "team.html", view, 400 if error else 200)
 
 
@@ -98,8 +71,13 @@ async def _show_list(request: Request, viewer: Actor, name: str = "", error: str
     site = site_of(request)
     teams = site.teams.list_visible(viewer)
     owners = [record.team for record in site.privacy.catalogue(viewer.name).engines.values()]
-    engines = {team.name: owners.count(team.name) for team in teams}
-    view = TeamsView(teams, viewer.name, engines, name, error)
+    view = {
+        "teams": teams,
+        "user": viewer.name,
+        "engines": Counter(owners),
+        "name": name,
+        "error": error,
+    }
     return await render_page(request, "teams.html", view, 400 if error else 200)
 
 

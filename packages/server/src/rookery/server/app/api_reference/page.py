@@ -62,79 +62,65 @@ class TypeWords:
     schema: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRow:
-    name: str
-    type: TypeWords
-    needed: bool
-    note: str
+Field = tuple[str, TypeWords, bool, str]
+"""A parameter or field: its name, its type, whether it is needed, and a note."""
 
 
 @dataclass(frozen=True, slots=True)
-class EndpointView:
+class Endpoint:
+    """An operation of the document in the words of the page."""
+
     id: str
     method: str
     path: str
     summary: str
     access: str
-    parameters: tuple[FieldRow, ...]
+    parameters: tuple[Field, ...]
     body: TypeWords | None
     answers: tuple[tuple[str, TypeWords], ...]
     curl: str
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaView:
-    name: str
-    text: str
-    fields: tuple[FieldRow, ...]
-    type: TypeWords
-
-
-@dataclass(frozen=True, slots=True)
-class ApiView:
-    address: str
-    groups: tuple[tuple[str, tuple[EndpointView, ...]], ...]
-    schemas: tuple[SchemaView, ...]
-    count: int
-
-
 @runs(Domain.THREAD, "the document is read and the page rendered in a thread")
 async def api_page(request: Request) -> Response:
     address = address_of(request)
-    data = (request.app.state.make_openapi, address)
-    return await render_fixed_page(request, "api.html", make_api_view, data, address)
+
+    def make(make_openapi: Callable[[], bytes]) -> Mapping[str, object]:
+        read: Schema = msgspec.json.decode(make_openapi())
+        components: Schema = read["components"]["schemas"]
+        groups = group_endpoints(read)
+        return {
+            "address": address,
+            "groups": groups,
+            "schemas": [describe_schema(name, components[name]) for name in sorted(components)],
+            "count": sum(len(endpoints) for _, endpoints in groups),
+        }
+
+    make_openapi = request.app.state.make_openapi
+    return await render_fixed_page(request, "api.html", make, make_openapi, address)
 
 
-def make_api_view(data: tuple[Callable[[], bytes], str]) -> ApiView:
-    make_document, address = data
-    read: Schema = msgspec.json.decode(make_document())
-    components: Schema = read["components"]["schemas"]
-    groups: defaultdict[str, list[EndpointView]] = defaultdict(list)
+def group_endpoints(read: Schema) -> Sequence[tuple[str, Sequence[Endpoint]]]:
+    """The operations of the document under the titles of the page."""
+    groups: defaultdict[str, list[Endpoint]] = defaultdict(list)
     for path, methods in read["paths"].items():
         for method, entry in methods.items():
-            title = _find_title(entry)
-            groups[title].append(_make_endpoint(method, path, entry, components))
+            found = _make_endpoint(method, path, entry, read["components"]["schemas"])
+            groups[_find_title(entry)].append(found)
     order = [*dict.fromkeys(TITLES.values()), "This server"]
-    named = sorted(groups.items(), key=lambda each: order.index(each[0]))
-    return ApiView(
-        address,
-        tuple((title, tuple(endpoints)) for title, endpoints in named),
-        tuple(_make_schema(name, components[name]) for name in sorted(components)),
-        sum(len(endpoints) for _, endpoints in named),
-    )
+    return sorted(groups.items(), key=lambda each: order.index(each[0]))
 
 
 def _find_title(entry: Schema) -> str:
     return TITLES.get(entry["tags"][0], "This server")
 
 
-def _make_endpoint(method: str, path: str, entry: Schema, components: Schema) -> EndpointView:
+def _make_endpoint(method: str, path: str, entry: Schema, components: Schema) -> Endpoint:
     content = entry.get("requestBody", {}).get("content", {})
     schema = content.get("application/json", {}).get("schema")
     raw = "application/octet-stream" in content
     body = _name_type(schema) if schema else TypeWords("the bytes of the file") if raw else None
-    return EndpointView(
+    return Endpoint(
         id=entry["operationId"],
         method=method.upper(),
         path=path,
@@ -153,10 +139,10 @@ def _describe_access(security: Sequence[Schema]) -> str:
     return "Requires your user name and password" if "password" in security[0] else TOKEN
 
 
-def _list_parameters(parameters: Sequence[Schema]) -> Iterator[FieldRow]:
+def _list_parameters(parameters: Sequence[Schema]) -> Iterator[Field]:
     for each in parameters:
         place = "in the path" if each["in"] == "path" else "in the query"
-        yield FieldRow(each["name"], _name_type(each["schema"]), each["required"], place)
+        yield each["name"], _name_type(each["schema"]), each["required"], place
 
 
 def _list_answers(responses: Schema) -> Iterator[tuple[str, TypeWords]]:
@@ -195,14 +181,15 @@ def _name_plain(schema: Schema) -> TypeWords:
     return TypeWords(word)
 
 
-def _make_schema(name: str, schema: Schema) -> SchemaView:
+def describe_schema(name: str, schema: Schema) -> tuple[str, str, Sequence[Field], TypeWords]:
+    """A type's name, its description, and its fields or, without fields, what it is."""
     needed = schema.get("required", ())
-    fields = tuple(
-        FieldRow(field, _name_type(each), field in needed, _describe_default(each))
+    fields = [
+        (field, _name_type(each), field in needed, _describe_default(each))
         for field, each in schema.get("properties", {}).items()
-    )
+    ]
     text = " ".join(str(schema.get("description", "")).split())
-    return SchemaView(name, text, fields, TypeWords("") if fields else _name_type(schema))
+    return name, text, fields, TypeWords("") if fields else _name_type(schema)
 
 
 def _describe_default(schema: Schema) -> str:

@@ -6,7 +6,6 @@ of the documentation are not shown as links.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -28,24 +27,6 @@ ELSEWHERE = ("http://", "https://", "mailto:", "#", "/")
 NO_SIGNS = re.compile(r"[^\w\- ]")
 
 
-@dataclass(frozen=True, slots=True)
-class DocSection:
-    """A heading of the page to link to."""
-
-    id: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class DocView:
-    name: str
-    title: str
-    body: Markup
-    sections: tuple[DocSection, ...]
-    pages: tuple[tuple[str, str], ...]
-    """All pages of the documentation: name and title."""
-
-
 @runs(Domain.THREAD, "the files are read once, in a thread; rendered in a thread")
 async def doc_page(request: Request) -> Response:
     name = str(request.path_params.get("name", FIRST[0]))
@@ -55,12 +36,25 @@ async def doc_page(request: Request) -> Response:
         raise NotFound("There is no such page.")
     if name.endswith(".md"):
         return PlainTextResponse(page.text)
-    data = (page, pages)
-    return await render_fixed_page(request, "docs.html", make_doc_view, data, (name, page.text))
+
+    def make(page: DocPage) -> Mapping[str, object]:
+        body, sections = render_doc(page, pages)
+        ordered = sorted(pages, key=lambda each: (_find_rank(each), each))
+        return {
+            "name": page.name,
+            "title": find_title(page),
+            "body": body,
+            "sections": sections,
+            "pages": [(each, find_title(pages[each])) for each in ordered],
+        }
+
+    return await render_fixed_page(request, "docs.html", make, page, (name, page.text))
 
 
-def make_doc_view(data: tuple[DocPage, Mapping[str, DocPage]]) -> DocView:
-    page, pages = data
+def render_doc(
+    page: DocPage, pages: Mapping[str, DocPage]
+) -> tuple[Markup, Sequence[tuple[str, str]]]:
+    """A page of the documentation as HTML, and the ids and titles of its sections."""
     markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     tokens = markdown.parse(page.text)
     sections = tuple(_name_headings(tokens))
@@ -71,14 +65,7 @@ def make_doc_view(data: tuple[DocPage, Mapping[str, DocPage]]) -> DocView:
             # A wide table can be scrolled, also by keyboard.
             token.attrSet("tabindex", "0")
     html = markdown.renderer.render(tokens, markdown.options, {})
-    ordered = sorted(pages, key=lambda each: (_find_rank(each), each))
-    return DocView(
-        name=page.name,
-        title=find_title(page),
-        body=Markup(html),  # noqa: S704 - HTML in the text was made text
-        sections=sections,
-        pages=tuple((each, find_title(pages[each])) for each in ordered),
-    )
+    return Markup(html), sections  # noqa: S704 - HTML in the text was made text
 
 
 def find_title(page: DocPage) -> str:
@@ -90,7 +77,7 @@ def _find_rank(name: str) -> int:
     return FIRST.index(name) if name in FIRST else len(FIRST)
 
 
-def _name_headings(tokens: Iterable[Token]) -> Iterator[DocSection]:
+def _name_headings(tokens: Iterable[Token]) -> Iterator[tuple[str, str]]:
     """Give headings the ids that links in Markdown use, and yield those of the second level."""
     opened: Token | None = None
     for token in tokens:
@@ -99,7 +86,7 @@ def _name_headings(tokens: Iterable[Token]) -> Iterator[DocSection]:
             name = NO_SIGNS.sub("", title.lower()).replace(" ", "-")
             opened.attrSet("id", name)
             if opened.tag == "h2":
-                yield DocSection(name, title)
+                yield name, title
         opened = token if token.type == "heading_open" else None
 
 

@@ -14,12 +14,14 @@ from rookery.core.protocol.ask import LONGEST_QUESTION, LONGEST_TITLE, ChatMessa
 from rookery.server.ask.answers import ask_answers_of, clean_question
 from rookery.server.ask.chat import Question
 from rookery.server.ask.page.view import (
+    EXAMPLES,
     FIELDS,
-    AskData,
+    KINDS,
+    OUTCOMES,
+    TIME_CLASSES,
     AskForm,
-    AskView,
-    make_ask_view,
     make_filter,
+    pair_turns,
     read_form,
 )
 from rookery.server.ask.passages import Asker
@@ -28,7 +30,7 @@ from rookery.server.boundary.domains import Domain, runs
 from rookery.server.http.answers import site_of
 from rookery.server.http.error_table import REFUSALS, describe_refusal
 from rookery.server.http.faults import NotFound
-from rookery.server.http.pages.page import redirect_to, render_page_in_thread
+from rookery.server.http.pages.page import redirect_to, render_page
 from rookery.server.http.scope import Form, request_info_of, session_of
 
 HERE = "/ask"
@@ -100,27 +102,36 @@ async def _load(
     session: ChatSession | None = None,
     problem: str = "",
     archived: bool = False,
-) -> AskView:
+) -> Mapping[str, object]:
     site = site_of(request)
     found = await site.ask.chats.of(asker.name, archived=archived) if asker.name else ()
     here = session or next((each for each in found if each.id == form.session), None)
-    return AskView(
-        csrf=session_of(request.scope).csrf_token(),
-        form=form,
-        sessions=found,
-        session=here,
-        engines=tuple(sorted(site.privacy.catalogue(asker.name or None).engines)),
-        problem=problem,
-        archived=archived,
-        asks_model=site.ask.answerer.asks_model and bool(asker.name),
-    )
+    return {
+        "csrf": session_of(request.scope).csrf_token(),
+        "form": form,
+        "sessions": found,
+        "session": here,
+        "engines": sorted(site.privacy.catalogue(asker.name or None).engines),
+        "problem": problem,
+        "archived": archived,
+        "asks_model": site.ask.answerer.asks_model and bool(asker.name),
+        "longest_question": LONGEST_QUESTION,
+        "longest_title": LONGEST_TITLE,
+        "time_classes": TIME_CLASSES,
+        "outcomes": OUTCOMES,
+        "kinds": KINDS,
+        "examples": EXAMPLES,
+    }
 
 
 async def _render(
-    request: Request, view: AskView, messages: Sequence[ChatMessage] = (), status: int = 200
+    request: Request,
+    view: Mapping[str, object],
+    messages: Sequence[ChatMessage] = (),
+    status: int = 200,
 ) -> Response:
-    data = AskData(view, messages, site_of(request).clock.now())
-    return await render_page_in_thread(request, "ask.html", make_ask_view, data, status)
+    shown = {**view, "turns": pair_turns(messages), "now": site_of(request).clock.now()}
+    return await render_page(request, "ask.html", shown, status)
 
 
 def _asker(request: Request) -> Asker:

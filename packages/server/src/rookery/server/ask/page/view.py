@@ -1,25 +1,23 @@
-"""The view of Ask's page: a form, questions and answers, and sources, all as text.
+"""What Ask's page shows: a form, questions and answers, and sources.
 
-Quoted texts come from strangers. They are split into pieces here, so that the template escapes each
+Quoted texts come from strangers. Filters split them into pieces, so that the template escapes each
 piece, and only addresses of pages become links.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from rookery.core.protocol.ask import LONGEST_QUESTION, LONGEST_TITLE, ChatMessage, ChatSession
+from rookery.core.protocol.ask import LONGEST_QUESTION, ChatMessage
 from rookery.server.ask.answers import clean_question
-from rookery.server.ask.passages import FoundPassage, PassageFilter, PassageKind
+from rookery.server.ask.passages import PassageFilter, PassageKind
 from rookery.server.ask.words import MARK, UNMARK
-from rookery.server.http.pages.formatting import Moment, format_ago
 from rookery.server.http.scope import Form
 
 NO_QUESTION = "Enter a question."
 TOO_LONG = f"A question has {LONGEST_QUESTION:,} characters at most."
 NO_DAY = "Enter a date such as 2026-03-01."
-TONES = {"passed": "green", "failed": "red", "positive": "yellow", "stopped": ""}
 TIME_CLASSES = (("", "Any"), ("stc", "STC"), ("ltc", "LTC"), ("vltc", "VLTC"))
 OUTCOMES = (
     ("", "Any"),
@@ -45,39 +43,7 @@ _CITATION = re.compile(r"(\[[0-9, ]{1,22}\])")
 FIELDS = ("engine", "user", "since", "until", "time_class", "outcome", "kind")
 
 
-# What the page shows.
-
-
-@dataclass(frozen=True, slots=True)
-class TextPart:
-    """A piece of text. A piece with a number links to that source; a marked one matches the
-    search."""
-
-    text: str
-    number: int = 0
-    marked: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SourceView:
-    """A source with its number, counted from 1. `address` is empty if there is no page to link
-    to."""
-
-    number: int
-    passage: FoundPassage
-    address: str
-    snippet: tuple[TextPart, ...]
-    tone: str
-    at: Moment | None
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A question with its answer."""
-
-    question: str
-    answer: tuple[TextPart, ...]
-    sources: tuple[SourceView, ...]
+# What the page shows; the template splits texts by these filters.
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,73 +60,26 @@ class AskForm:
         return any(self.texts.values())
 
 
-@dataclass(frozen=True, slots=True)
-class AskView:
-    """The whole page."""
-
-    csrf: str
-    form: AskForm
-    turns: tuple[Turn, ...] = ()
-    sessions: tuple[ChatSession, ...] = ()
-    session: ChatSession | None = None
-    engines: tuple[str, ...] = ()
-    problem: str = ""
-    archived: bool = False
-    asks_model: bool = False
-    longest_question: int = LONGEST_QUESTION
-    longest_title: int = LONGEST_TITLE
-    time_classes: Sequence[tuple[str, str]] = TIME_CLASSES
-    outcomes: Sequence[tuple[str, str]] = OUTCOMES
-    kinds: Sequence[tuple[str, str]] = KINDS
-    examples: Sequence[str] = EXAMPLES
-
-
-@dataclass(frozen=True, slots=True)
-class AskData:
-    """The data loaded on the loop. A thread makes the view from it."""
-
-    view: AskView
-    messages: Sequence[ChatMessage]
-    now: datetime
-
-
-def make_ask_view(data: AskData) -> AskView:
+def pair_turns(messages: Iterable[ChatMessage]) -> list[tuple[str, ChatMessage]]:
+    """The questions of a conversation, each with its answer."""
     asked = ""
-    turns: list[Turn] = []
-    for message in data.messages:
+    turns = []
+    for message in messages:
         if message.role == "user":
             asked = message.text
         else:
-            turns.append(make_turn(asked, message.text, message.sources, data.now))
-    return replace(data.view, turns=tuple(turns))
+            turns.append((asked, message))
+    return turns
 
 
-def make_turn(question: str, answer: str, sources: Sequence[FoundPassage], now: datetime) -> Turn:
-    shown = tuple(make_source(*each, now) for each in enumerate(sources, 1))
-    return Turn(question, split_citations(answer), shown)
-
-
-def split_citations(answer: str) -> tuple[TextPart, ...]:
-    """Split an answer into texts and citation numbers, which link to their sources."""
-    parts: list[TextPart] = []
+def split_citations(answer: str) -> Iterator[tuple[str, int]]:
+    """The pieces of an answer, each with the number of the source that it links to, or 0."""
     for text in _CITATION.split(answer):
         if not _CITATION.fullmatch(text):
-            parts += [TextPart(text)] if text else []
+            yield text, 0
             continue
-        numbers = text.strip("[]").replace(",", " ").split()
-        parts += [TextPart(f"[{number}]", int(number)) for number in numbers]
-    return tuple(parts)
-
-
-def make_source(number: int, passage: FoundPassage, now: datetime) -> SourceView:
-    return SourceView(
-        number,
-        passage,
-        passage.url if is_followable(passage.url) else "",
-        split_marks(passage.snippet),
-        TONES.get(passage.outcome, ""),
-        format_ago(passage.time, now) if passage.time else None,
-    )
+        for number in text.strip("[]").replace(",", " ").split():
+            yield f"[{number}]", int(number)
 
 
 def is_followable(address: str) -> bool:
@@ -170,15 +89,21 @@ def is_followable(address: str) -> bool:
     return local or address.startswith(("https://", "http://"))
 
 
-def split_marks(snippet: str) -> tuple[TextPart, ...]:
-    parts: list[TextPart] = []
+def split_marks(snippet: str) -> Iterator[tuple[str, bool]]:
+    """The pieces of a text that was found, and whether each matches the search."""
     for piece in snippet.split(MARK):
         marked, found, rest = piece.partition(UNMARK)
         if found:
-            parts.append(TextPart(marked, marked=True))
-        plain = rest if found else marked
-        parts += [TextPart(plain)] if plain else []
-    return tuple(parts)
+            yield marked, True
+        yield rest if found else marked, False
+
+
+ASK_FILTERS: Mapping[str, Callable[..., object]] = {
+    "citations": split_citations,
+    "is_followable": is_followable,
+    "marks": split_marks,
+}
+"""The names of these functions in templates."""
 
 
 # Reads the form.

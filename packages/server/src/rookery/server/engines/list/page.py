@@ -1,17 +1,15 @@
 """Engines: the list, and the page of an engine with its record, presets and history."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import zip_longest
 from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from rookery.core.http_places import is_web_address
 from rookery.core.model.engine import EngineRecord, PresetRecord
 from rookery.core.model.kinds import CHOSEN
 from rookery.core.model.presets import list_presets, read_value
@@ -31,8 +29,7 @@ from rookery.server.engines.privacy import name_of
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.kinds import FORM_PAGES
-from rookery.server.farm.show.run_paces import NO_PACES, RunPaces, load_paces
-from rookery.server.farm.show.run_row import RunRow
+from rookery.server.farm.show.run_paces import NO_PACES, load_paces
 from rookery.server.http.answers import site_of
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.pages.filters import read_search
@@ -40,7 +37,7 @@ from rookery.server.http.pages.formatting import format_count
 from rookery.server.http.pages.page import (
     plays_engine,
     redirect_to,
-    render_page_in_thread,
+    render_page,
     viewer_of,
 )
 from rookery.server.http.scope import request_info_of, session_of
@@ -66,26 +63,6 @@ NETS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class EngineRow:
-    record: EngineRecord
-    recipe: str
-    nets: str
-    link: str
-    """The link to its source, if that is a web page."""
-    presets: int
-    tests: int
-    """The number of its unfinished tests."""
-
-
-@dataclass(frozen=True, slots=True)
-class EngineListView:
-    text: str
-    rows: tuple[EngineRow, ...]
-    is_empty: bool
-    may_add: bool
-
-
 @runs(Domain.THREAD, "records are in memory, rendered in a thread")
 async def engine_list(request: Request) -> Response:
     site, viewer = site_of(request), await viewer_of(request)
@@ -95,77 +72,19 @@ async def engine_list(request: Request) -> Response:
     playing = Counter(side for run in active for side in {each.engine for each in run.plan.sides})
     text = read_search(request.query_params)
     found = [each for each in records if text.casefold() in f"{each.name} {each.source}".casefold()]
-    rows = tuple(_make_engine_row(each, playing[each.name]) for each in found)
-    view = EngineListView(text, rows, not records, viewer is not None)
-    return await render_page_in_thread(request, "engines.html", lambda made: made, view)
-
-
-def _make_engine_row(record: EngineRecord, playing: int) -> EngineRow:
-    return EngineRow(
-        record,
-        RECIPES[record.recipe.kind],
-        NETS[record.nets.use],
-        record.source if is_web_address(record.source) else "",
-        len(list_presets(record)),
-        playing,
-    )
+    view = {
+        "text": text,
+        "engines": found,
+        "presets": {each.name: len(list_presets(each)) for each in found},
+        "unfinished": playing,
+        "recipes": RECIPES,
+        "nets": NETS,
+        "may_add": viewer is not None,
+    }
+    return await render_page(request, "engines.html", view)
 
 
 # The page of one engine.
-
-
-@dataclass(frozen=True, slots=True)
-class EngineData:
-    """The data for an engine's page. The visitor may see all of it."""
-
-    now: datetime
-    record: EngineRecord
-    versions: tuple[EngineVersion, ...]
-    open_runs: tuple[Run, ...]
-    paces: RunPaces
-    finished: tuple[Run, ...]
-    may_write: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PresetRow:
-    name: str
-    address: str
-    """The address of the form for a new test of this engine."""
-    settings: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class VersionRow:
-    """A version of the record, and its changes."""
-
-    number: int
-    who: str
-    when: datetime
-    removed: bool
-    changes: tuple[FieldChange, ...]
-    is_present: bool
-
-
-@dataclass(frozen=True, slots=True)
-class EngineView:
-    name: str
-    path: str
-    source: str
-    link: str
-    """The link to the source, if that is a web page."""
-    summary: str
-    team: str
-    private: bool
-    built_in: bool
-    groups: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-    presets: tuple[PresetRow, ...]
-    versions: tuple[VersionRow, ...]
-    open_runs: tuple[RunRow, ...]
-    finished: tuple[RunRow, ...]
-    may_write: bool
-    may_remove: bool
-    now: datetime
 
 
 @runs(Domain.THREAD, "awaits two queries, rendered in a thread")
@@ -181,16 +100,24 @@ async def engine_page(request: Request) -> Response:
     finished = await site.reads.finished(query)
     present = [r for r in active if plays_engine(r, {name}) and _sees(site, viewer, r)]
     present = sorted(present, key=lambda run: run.created, reverse=True)[:MOST_TESTS]
-    data = EngineData(
-        now,
-        record,
-        versions,
-        tuple(map(show, present)),
-        await load_paces(site, present, now),
-        tuple(map(show, finished)),
-        viewer is not None and site.engines.may_write(viewer, record),
-    )
-    return await render_page_in_thread(request, "engine.html", make_engine_view, data)
+    may_write = viewer is not None and site.engines.may_write(viewer, record)
+    view = {
+        "now": now,
+        "engine": record,
+        "recipe": RECIPES[record.recipe.kind],
+        "nets": NETS[record.nets.use],
+        "built_in": name in BUILT_IN_NAMES,
+        "groups": _list_groups(record),
+        "presets": [(preset.name, describe_preset(preset)) for preset in list_presets(record)],
+        "versions": list_versions(versions),
+        "open_runs": [show(run) for run in present],
+        "paces": await load_paces(site, present, now),
+        "finished": [show(run) for run in finished],
+        "no_paces": NO_PACES,
+        "may_write": may_write,
+        "may_remove": may_write and bool(versions) and not versions[-1].removed,
+    }
+    return await render_page(request, "engine.html", view)
 
 
 async def find_engine(site: Site, request: Request, viewer: Actor | None) -> EngineRecord:
@@ -204,28 +131,6 @@ async def find_engine(site: Site, request: Request, viewer: Actor | None) -> Eng
 
 def _sees(site: Site, viewer: Actor | None, run: Run) -> bool:
     return site.privacy.may_see(name_of(viewer), run)
-
-
-def make_engine_view(data: EngineData) -> EngineView:
-    record = data.record
-    return EngineView(
-        name=record.name,
-        path=f"{HERE}/{quote(record.name)}",
-        source=record.source,
-        link=record.source if is_web_address(record.source) else "",
-        summary=f"Build: {RECIPES[record.recipe.kind]}; {NETS[record.nets.use]}.",
-        team=record.team,
-        private=record.private,
-        built_in=record.name in BUILT_IN_NAMES,
-        groups=tuple(_list_groups(record)),
-        presets=tuple(_list_presets(record)),
-        versions=tuple(_list_versions(data)),
-        open_runs=data.paces.make_rows(data.open_runs, data.now),
-        finished=NO_PACES.make_rows(data.finished, data.now),
-        may_write=data.may_write,
-        may_remove=data.may_write and bool(data.versions) and not data.versions[-1].removed,
-        now=data.now,
-    )
 
 
 def _list_groups(record: EngineRecord) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
@@ -249,12 +154,6 @@ def _describe(text: str, kind: InputKind, words: Mapping[str, str]) -> str:
     return words.get(text, text)
 
 
-def _list_presets(record: EngineRecord) -> Iterator[PresetRow]:
-    for preset in list_presets(record):
-        address = f"/tests/new?engine={quote(record.name)}&preset={quote(preset.name)}"
-        yield PresetRow(preset.name, address, tuple(_describe_preset(preset)))
-
-
 PRESET_WORDS = {
     "tc": "time control",
     "new_options": "options, new",
@@ -267,7 +166,7 @@ PRESET_WORDS = {
 """The labels of a submission's fields. Fields without one are shown by their names."""
 
 
-def _describe_preset(preset: PresetRecord) -> Iterator[tuple[str, str]]:
+def describe_preset(preset: PresetRecord) -> Iterator[tuple[str, str]]:
     """The settings of a preset in words, without defaults."""
     settings = dict(preset.settings)
     if settings.get("new_options") == settings.get("base_options"):
@@ -282,19 +181,15 @@ def _describe_preset(preset: PresetRecord) -> Iterator[tuple[str, str]]:
             yield PRESET_WORDS.get(name, name.replace("_", " ")), shown
 
 
-def _list_versions(data: EngineData) -> Iterator[VersionRow]:
-    """The versions, newest first, each with its changes."""
-    shown = data.versions[-MOST_VERSIONS:]
-    for place in range(len(shown) - 1, -1, -1):
-        each, before = shown[place], shown[place - 1].record if place else None
-        yield VersionRow(
-            number=each.version,
-            who=each.changed_by,
-            when=each.changed,
-            removed=each.removed,
-            changes=() if each.removed else list_changes(before, each.record),
-            is_present=place == len(shown) - 1,
-        )
+def list_versions(
+    versions: Sequence[EngineVersion],
+) -> Iterator[tuple[EngineVersion, Sequence[FieldChange]]]:
+    """The versions, newest first, each with its changes. They are compared where the page is
+    rendered, in a thread."""
+    shown = versions[-MOST_VERSIONS:]
+    for each, before in zip_longest(reversed(shown), shown[-2::-1]):
+        record = before.record if before else None
+        yield each, () if each.removed else list_changes(record, each.record)
 
 
 # Commands on an engine, for members of its team and approvers.

@@ -2,15 +2,12 @@
 approvers, the form and button to add and revoke them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rookery.core.protocol.codec import BadField
-from rookery.core.protocol.people import GrantedRepository
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.engines.grants import ALWAYS_GRANTED, EVERYBODY, LONGEST
 from rookery.server.farm.rules.lifecycle import Actor
@@ -28,21 +25,6 @@ ONLY_APPROVERS = "Only an approver may do this."
 NO_ADDRESS = "Enter an address such as https://host/path, without spaces."
 NO_TEAM = "This team no longer exists."
 NOTHING_TYPED = ("", "")
-
-
-@dataclass(frozen=True, slots=True)
-class RepositoriesView:
-    """The grants that the viewer may see. The form is for approvers, with what was typed if it was
-    refused."""
-
-    grants: tuple[GrantedRepository, ...]
-    always: tuple[str, ...]
-    may_grant: bool
-    teams: tuple[tuple[str, str], ...]
-    now: datetime
-    repository: str
-    team: str
-    errors: Mapping[str, str]
 
 
 @runs(Domain.THREAD, "grants are in memory; the page is rendered in a thread")
@@ -104,16 +86,16 @@ async def _show(
 ) -> Response:
     site = site_of(request)
     teams = (team.name for team in site.teams.list_visible(viewer))
-    view = RepositoriesView(
-        grants=site.repositories.list_visible(viewer),
-        always=tuple(sorted(ALWAYS_GRANTED)),
-        may_grant=viewer.approver,
-        teams=((EVERYBODY, "everybody who may submit tests"), *((name, name) for name in teams)),
-        now=site.clock.now(),
-        repository=typed[0],
-        team=typed[1],
-        errors=errors or {},
-    )
+    view = {
+        "grants": site.repositories.list_visible(viewer),
+        "always": sorted(ALWAYS_GRANTED),
+        "may_grant": viewer.approver,
+        "teams": ((EVERYBODY, "everybody who may submit tests"), *((name, name) for name in teams)),
+        "now": site.clock.now(),
+        "repository": typed[0],
+        "team": typed[1],
+        "errors": errors or {},
+    }
     return await render_page(request, "repositories.html", view, 400 if errors else 200)
 
 

@@ -13,6 +13,7 @@ is compared with the chain between its two commits.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from math import hypot
 
 from msgspec import Struct
@@ -71,6 +72,10 @@ class BranchCommit(Struct, frozen=True, omit_defaults=True):
     tree: str = ""
     runs: tuple[str, ...] = ()
 
+    @property
+    def at(self) -> datetime:
+        return datetime.fromtimestamp(self.time, UTC)
+
 
 class AcceptedCommit(Struct, frozen=True):
     """An accepted commit with the results of its tests and the chain up to it, by time class."""
@@ -102,6 +107,10 @@ class EngineProgress(Struct, frozen=True):
     tests: int = 0
     branch: int = 0
     """The number of commits of the main branch."""
+
+    def count_commits(self, time_class: str) -> int:
+        """How many commits were accepted at this time class."""
+        return sum(time_class in each.measured for each in self.accepted)
 
     def hours_per_elo(self, time_class: str) -> float | None:
         """The core hours per Elo gained so far; None if nothing was gained."""

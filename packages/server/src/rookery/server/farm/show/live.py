@@ -23,7 +23,7 @@ from rookery.server.http.answers import site_of
 from rookery.server.http.faults import NotFound
 from rookery.server.http.fragments import RenderedPart
 from rookery.server.http.packing import GZIP_HEAD, pack_piece, takes_gzip
-from rookery.server.http.pages.page import answer_part, render_part, viewer_of
+from rookery.server.http.pages.page import answer_part, keep, render_part, viewer_of
 from rookery.server.runs.events_api import (
     AGAIN_SECONDS,
     FAREWELL,
@@ -69,13 +69,14 @@ async def answer_live(
 async def answer_live_list(
     request: Request,
     template: str,
-    make: Callable[[M], object],
     load: Callable[[Actor | None], Awaitable[M]],
     sight: Callable[[Actor | None], Hashable],
     *,
     pause: float,
+    make: Callable[[M], object] = keep,
 ) -> Response:
-    """A part that any run may change, rendered once for all viewers with equal `sight`."""
+    """A part that any run may change, rendered once for all viewers with equal `sight`. `make`
+    computes in the thread what is expensive."""
     site = site_of(request)
 
     async def find(viewer: Actor | None) -> RenderedPart:

@@ -1,7 +1,5 @@
 """Uploaded programs: list them, upload one, and use one in a new test."""
 
-from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 
 from starlette.requests import Request
@@ -10,7 +8,6 @@ from starlette.routing import BaseRoute, Route
 
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.files.api import keep_program
-from rookery.server.files.engine_files import StoredProgram
 from rookery.server.files.uploaders import Uploader
 from rookery.server.http.answers import site_of
 from rookery.server.http.error_table import REFUSALS, text_of
@@ -23,16 +20,6 @@ MOST_PROGRAMS = 200
 FILE = "program"
 LONGEST_NAME = 100
 NO_NAME = "The file needs a name of at most 100 printable characters."
-
-
-@dataclass(frozen=True, slots=True)
-class ProgramsView:
-    """The page. `refusal` says why the last upload was not accepted."""
-
-    programs: tuple[StoredProgram, ...]
-    engines: tuple[str, ...]
-    now: datetime
-    refusal: str = ""
 
 
 @runs(Domain.THREAD, "one query; pieces of a file are written and digested in threads")
@@ -54,9 +41,13 @@ async def my_programs(request: Request) -> Response:
 
 async def _show(request: Request, user: str, refusal: str = "", status: int = 200) -> Response:
     site = site_of(request)
-    programs = await site.programs.rows.list_of_user(user, MOST_PROGRAMS)
-    engines = tuple(sorted(site.privacy.catalogue(user).engines))
-    view = ProgramsView(programs, engines, site.clock.now(), refusal)
+    view = {
+        "programs": await site.programs.rows.list_of_user(user, MOST_PROGRAMS),
+        "engines": sorted(site.privacy.catalogue(user).engines),
+        "now": site.clock.now(),
+        # Why the last upload was not accepted.
+        "refusal": refusal,
+    }
     return await render_page(request, "programs.html", view, status)
 
 

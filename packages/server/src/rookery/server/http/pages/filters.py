@@ -2,7 +2,6 @@
 ignored."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 LONGEST_TEXT = 100
@@ -36,13 +35,3 @@ def read_day(query: Mapping[str, str], name: str) -> datetime | None:
 def find_end_of_day(day: datetime) -> datetime:
     """The end of the day; for the last possible day, the day itself."""
     return day + timedelta(days=1) if day.date() < date.max else day
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A filter to choose, with the address of the list that results."""
-
-    word: str
-    address: str
-    chosen: bool
-    count: str = ""

@@ -17,6 +17,7 @@ says how they are shown; a view class is for what is computed:
 | `share|share(1)`, `middle|interval(low, high)` | 12.3%; +2.31 ± 1.45 |
 | `value|llr(low, high)`, `value|llr_bounds(low, high)` | LLR 1.87 [-2.94, 2.94]; the latter |
 | `tc|time_control`, `cpu|processor` | 10 s + 0.1 s; a processor without marks |
+| `address|is_web_address` | nothing: whether it may become a link |
 
 The macro `ago` of macros.html writes a time whole: `macros.ago(when, now)`.
 """
@@ -26,6 +27,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from rookery.core.http_places import is_web_address
 from rookery.core.model.timecontrol import ClockControl, Depth, MoveTime, Nodes, TimeControl
 
 DASH = "–"
@@ -280,6 +282,7 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "fixed": format_fixed,
     "hours": format_hours,
     "interval": format_elo_interval,
+    "is_web_address": is_web_address,
     "llr": format_llr,
     "llr_bounds": format_llr_bounds,
     "nps": format_nps,

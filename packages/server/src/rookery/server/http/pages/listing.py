@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain, pairwise
 from urllib.parse import urlencode
-
-from rookery.server.http.pages.formatting import format_count
 
 MOST_PAGES = 100_000
 NEAR = 2
@@ -56,60 +55,54 @@ def read_page(query: Mapping[str, str]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class PageNumber:
-    """A number in the pager, or a gap. Without an address it is not a link."""
-
-    word: str
-    address: str = ""
-    current: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Pager:
-    """The links below a list. Nothing is shown if the list fits on one page."""
+    """The links below a list (`macros.pages`). `total` is the length of the list, None if it is not
+    counted; `more` tells whether there is a next page."""
 
-    text: str = ""
-    earlier: str = ""
-    later: str = ""
-    numbers: tuple[PageNumber, ...] = ()
+    address: ListAddress
+    page: int
+    more: bool
+    size: int = 0
+    total: int | None = None
 
     @property
     def needed(self) -> bool:
-        return bool(self.earlier or self.later)
+        """Whether the list has several pages."""
+        return self.page > 1 or self.more
+
+    @property
+    def first(self) -> int:
+        """The number of the first row of the page, counted from 1."""
+        return (self.page - 1) * self.size + 1
+
+    @property
+    def last(self) -> int:
+        """The number of the last row; less than `first` on a page beyond the end."""
+        return min(self.page * self.size, self.total or 0)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The first page, the last one and those near the current one; 0 stands for a gap."""
+        if self.total is None:
+            return ()
+        pages = count_pages(self.total, self.size)
+        near = range(max(1, self.page - NEAR), min(pages, self.page + NEAR) + 1)
+        shown = sorted({1, pages, *near})
+        parts = (
+            (each,) if each == before + 1 else (0, each) for before, each in pairwise((0, *shown))
+        )
+        return tuple(chain.from_iterable(parts))
+
+
+def count_pages(total: int, size: int) -> int:
+    return max(1, -(-total // size))
 
 
 def make_pager(address: ListAddress, page: int, size: int, total: int) -> Pager:
     """The pager of a list of known length."""
-    pages = max(1, -(-total // size))
-    first, last = (page - 1) * size + 1, min(page * size, total)
-    shown = f"{format_count(first)} to {format_count(last)}" if first <= last else "none"
-    return Pager(
-        f"{shown} of {format_count(total)}",
-        address.change(page=page - 1) if page > 1 else "",
-        address.change(page=page + 1) if page < pages else "",
-        tuple(_list_numbers(address, page, pages)),
-    )
+    return Pager(address, page, page < count_pages(total, size), size, total)
 
 
 def make_open_pager(address: ListAddress, page: int, *, more: bool) -> Pager:
-    """The pager of a list whose length is not counted. `more` tells whether there is a next
-    page."""
-    return Pager(
-        f"page {format_count(page)}" if page > 1 or more else "",
-        address.change(page=page - 1) if page > 1 else "",
-        address.change(page=page + 1) if more else "",
-    )
-
-
-def _list_numbers(address: ListAddress, page: int, pages: int) -> list[PageNumber]:
-    near = range(max(1, page - NEAR), min(pages, page + NEAR) + 1)
-    found: list[PageNumber] = []
-    before = 0
-    for number in sorted({1, pages, *near}):
-        if number > before + 1:
-            found.append(PageNumber("…"))
-        here = number == page
-        link = "" if here else address.change(page=number)
-        found.append(PageNumber(format_count(number), link, here))
-        before = number
-    return found
+    """The pager of a list whose length is not counted."""
+    return Pager(address, page, more)

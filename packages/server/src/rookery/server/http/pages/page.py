@@ -33,8 +33,9 @@ _PACKED = {"content-encoding": "gzip", "vary": "accept-encoding"}
 async def render_page(
     request: Request, template: str, view: object, status: int = 200
 ) -> HTMLResponse:
-    """Render a page. `view` is a frozen value with everything that the template shows."""
-    return await render_page_in_thread(request, template, _keep, view, status)
+    """Render a page. `view` holds the values that the template shows: a mapping, or a frozen
+    value."""
+    return await render_page_in_thread(request, template, keep, view, status)
 
 
 async def render_page_in_thread(
@@ -172,7 +173,8 @@ def answer_part(request: Request, part: RenderedPart) -> HTMLResponse:
     return HTMLResponse(part.text, 200, _HEADERS)
 
 
-def _keep(view: object) -> object:
+def keep(view: object) -> object:
+    """What was loaded is what the template shows."""
     return view
 
 

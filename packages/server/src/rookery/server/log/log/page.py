@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,8 +26,8 @@ from rookery.server.http.pages.filters import (
     read_word,
 )
 from rookery.server.http.pages.listing import ListAddress
-from rookery.server.http.pages.page import render_page_in_thread, viewer_of
-from rookery.server.log.action_rows import ACTION_WORDS, ActionRow, list_readable, make_action_rows
+from rookery.server.http.pages.page import render_page, viewer_of
+from rookery.server.log.action_rows import ACTION_WORDS, index_logs, list_readable
 from rookery.server.log.api import select_machine_actions
 
 HERE = "/log"
@@ -70,35 +70,10 @@ class LogFilters:
         return any(self.address.values.values())
 
 
-@dataclass(frozen=True, slots=True)
-class LogData:
-    """The data for the page, without what this visitor may not see."""
-
-    now: datetime
-    filters: LogFilters
-    events: tuple[Event, ...] = ()
-    logs: tuple[StoredLog, ...] = ()
-    more: bool = False
-    trouble: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class LogView:
-    filters: LogFilters
-    rows: tuple[ActionRow, ...]
-    kinds: tuple[tuple[str, str], ...]
-    live: str
-    """The address of the live part; empty if older lines are shown."""
-    older: str
-    newest: str
-    trouble: str
-
-
 @runs(Domain.THREAD, "awaits three queries, rendered in a thread")
 async def log_page(request: Request) -> Response:
     viewer, filters = await viewer_of(request), read_log_filters(request.query_params)
-    data = await _load(site_of(request), viewer, filters)
-    return await render_page_in_thread(request, "log.html", make_log_view, data)
+    return await render_page(request, "log.html", await _load(site_of(request), viewer, filters))
 
 
 @runs(Domain.THREAD, "awaits three queries, rendered in a thread")
@@ -109,7 +84,6 @@ async def log_live(request: Request) -> Response:
     return await answer_live_list(
         request,
         "log_live.html",
-        make_log_view,
         lambda viewer: _load(site, viewer, filters),
         # Which logs of failures are readable differs between viewers.
         lambda viewer: (filters, viewer, site.privacy.sight(viewer)),
@@ -131,23 +105,44 @@ def read_log_filters(query: Mapping[str, str]) -> LogFilters:
     )
 
 
-async def _load(site: Site, viewer: Actor | None, filters: LogFilters) -> LogData:
-    now, wanted = site.clock.now(), All(tuple(_list_conditions(filters)))
-    try:
-        sight = site.privacy.sight(viewer)
-        async with site.search_places.enter(has_index=not filters.text):
-            found = await site.reads.actions(wanted, limit=ROWS + 1, sight=sight)
-    except SearchTooSlow:
-        return LogData(now, filters, trouble=TOO_LONG)
+async def _load(site: Site, viewer: Actor | None, filters: LogFilters) -> Mapping[str, object]:
+    """What the page shows, without what this visitor may not see."""
+    address, query = filters.address, filters.address.change().removeprefix(HERE)
+    trouble, found = "", await _search(site, viewer, filters)
+    if found is None:
+        trouble, found = TOO_LONG, ()
     events = found[:ROWS]
-    return LogData(now, filters, events, await _load_logs(site, viewer, events), len(found) > ROWS)
+    return {
+        "now": site.clock.now(),
+        "filters": filters,
+        "events": events,
+        "logs": index_logs(await _load_logs(site, viewer, events)),
+        "kinds": {"": "everything", **{kind: ACTION_WORDS[kind] for kind in KINDS}},
+        # Older lines do not change.
+        "live": "" if filters.before else f"{HERE}/live{query}",
+        "older": address.change(before=_make_cursor(events[-1])) if len(found) > ROWS else "",
+        "newest": address.change() if filters.before else "",
+        "trouble": trouble,
+    }
+
+
+async def _search(
+    site: Site, viewer: Actor | None, filters: LogFilters
+) -> tuple[Event, ...] | None:
+    """The lines of a page and one more; None if the search took too long."""
+    wanted, sight = All(tuple(_list_conditions(filters))), site.privacy.sight(viewer)
+    try:
+        async with site.search_places.enter(has_index=not filters.text):
+            return await site.reads.actions(wanted, limit=ROWS + 1, sight=sight)
+    except SearchTooSlow:
+        return None
 
 
 async def _load_logs(
     site: Site, viewer: Actor | None, events: tuple[Event, ...]
 ) -> tuple[StoredLog, ...]:
     """The worker logs of these events that this visitor may read."""
-    if viewer is None:
+    if viewer is None or not events:
         return ()
     found = await site.reads.runs({event.run for event in events if event.task is not None})
     seen = {run.id: run for run in found if site.privacy.may_see(name_of(viewer), run)}
@@ -178,21 +173,6 @@ def _list_times(filters: LogFilters) -> Iterator[Expression]:
         yield Compare("time", Order.BELOW, find_end_of_day(until).timestamp())
     if cursor := _read_moment_cursor(filters.before):
         yield Older(*cursor)
-
-
-def make_log_view(data: LogData) -> LogView:
-    filters = data.filters
-    query = filters.address.change().removeprefix(HERE)
-    kinds = ((kind, ACTION_WORDS[kind]) for kind in KINDS)
-    return LogView(
-        filters=filters,
-        rows=tuple(make_action_rows(data.events, data.logs, data.now)),
-        kinds=(("", "everything"), *kinds),
-        live="" if filters.before else f"{HERE}/live{query}",
-        older=filters.address.change(before=_make_cursor(data.events[-1])) if data.more else "",
-        newest=filters.address.change() if filters.before else "",
-        trouble=data.trouble,
-    )
 
 
 def _make_cursor(last: Event) -> str:

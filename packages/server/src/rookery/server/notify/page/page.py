@@ -1,8 +1,7 @@
 """Notifications outside of the pages: mail, webhooks, their log, and following a run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,8 +12,7 @@ from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.rules.notifications import Notification, NotificationKind
 from rookery.server.http.answers import site_of
 from rookery.server.http.faults import Forbidden
-from rookery.server.http.pages.formatting import Moment, format_ago
-from rookery.server.http.pages.listing import ListAddress, Pager, make_open_pager, read_page
+from rookery.server.http.pages.listing import ListAddress, make_open_pager, read_page
 from rookery.server.http.pages.page import (
     account_of,
     find_run_for,
@@ -27,7 +25,6 @@ from rookery.server.notify.channels import check_webhook, list_open_kinds, make_
 from rookery.server.notify.outbox import (
     ChannelForm,
     DueDelivery,
-    LoggedDelivery,
     NotificationChannel,
 )
 from rookery.server.notify.wording import KIND_WORDS, describe_notification
@@ -42,51 +39,6 @@ FORM_WORDS: Mapping[ChannelForm, str] = {
     ChannelForm.DISCORD: "Discord",
     ChannelForm.SLACK: "Slack",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryRow:
-    """A line of the log. `channel` names a webhook by its host only."""
-
-    at: Moment
-    text: str
-    run: str
-    user: str
-    channel: str
-    state: str
-    tone: str
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelRow:
-    """A channel as its owner sees it. Only the beginning of a webhook's address is shown, because
-    with many services the address is a secret."""
-
-    channel: NotificationChannel
-    words: str
-    shown: str
-    trouble: str
-
-
-@dataclass(frozen=True, slots=True)
-class NotificationsView:
-    """A user's channels, and the log of the messages sent through them."""
-
-    user: User
-    has_mail: bool
-    kinds: tuple[tuple[NotificationKind, str], ...]
-    mail: NotificationChannel | None
-    webhooks: tuple[ChannelRow, ...]
-    rows: tuple[DeliveryRow, ...]
-    pager: Pager
-    approver: bool
-    all_users: bool
-    secret: str = ""
-    address: str = ""
-    form: str = ChannelForm.JSON
-    chosen: frozenset[str] = frozenset({NotificationKind.FINISHED, NotificationKind.FAILED})
-    errors: Mapping[str, str] = field(default_factory=dict)
 
 
 @runs(Domain.THREAD, "awaits two queries; the page is rendered in a thread")
@@ -107,38 +59,46 @@ async def _show(
     )
     hidden = site.privacy.hidden(user.name)
     seen = [each for each in log[:PAGE_ROWS] if not each.engines & hidden]
-    key = f"webhook {made}"
-    view = NotificationsView(
-        user=user,
-        has_mail=site.link_mails.server.is_set_up,
-        kinds=list_kinds(user),
-        mail=next((each for each in channels if each.form is ChannelForm.MAIL), None),
-        webhooks=tuple(
-            _make_channel_row(each, now) for each in channels if each.form is not ChannelForm.MAIL
-        ),
-        rows=tuple(_make_delivery_row(each, now) for each in seen),
-        pager=make_open_pager(
-            ListAddress(HERE, {"of": "all" if all_users else ""}), page, more=len(log) > PAGE_ROWS
-        ),
-        approver=is_approver(user),
-        all_users=all_users,
-        secret=_take_secret(request, key, {str(each.id) for each in channels}, made),
-    )
-    if form is not None:
-        chosen = frozenset(value for name, value in form.fields if name == "kind")
-        view = replace(
-            view,
-            address=form.text("address"),
-            form=form.text("form"),
-            chosen=chosen,
-            errors=errors or {},
-        )
+    address = ListAddress(HERE, {"of": "all" if all_users else ""})
+    view = {
+        "now": now,
+        "user": user,
+        "has_mail": site.link_mails.server.is_set_up,
+        "kinds": list_kinds(user),
+        "words": KIND_WORDS,
+        "mail": next((each for each in channels if each.form is ChannelForm.MAIL), None),
+        "webhooks": [
+            (each, hint_at_address(each)) for each in channels if each.form is not ChannelForm.MAIL
+        ],
+        "deliveries": [(each, describe_notification(each.told)) for each in seen],
+        "forms": {form.value: words for form, words in FORM_WORDS.items()},
+        "pager": make_open_pager(address, page, more=len(log) > PAGE_ROWS),
+        "approver": is_approver(user),
+        "all_users": all_users,
+        "secret": _take_secret(request, f"webhook {made}", {str(each.id) for each in channels}),
+        "errors": errors or {},
+        **_read_typed(form),
+    }
     return await render_page(request, "notifications.html", view, 400 if errors else 200)
 
 
-def _take_secret(request: Request, key: str, own: set[str], made: str) -> str:
+def _read_typed(form: Form | None) -> Mapping[str, object]:
+    """The content of a refused form for a webhook, or of a new one."""
+    if form is None:
+        kinds = {NotificationKind.FINISHED, NotificationKind.FAILED}
+        return {"address": "", "form": ChannelForm.JSON.value, "chosen": kinds}
+    chosen = {value for name, value in form.fields if name == "kind"}
+    return {"address": form.text("address"), "form": form.text("form"), "chosen": chosen}
+
+
+def hint_at_address(channel: NotificationChannel) -> str:
+    """The beginning of a webhook's address. With many services the address is a secret."""
+    return channel.address[: len(channel.address) // 2][:60]
+
+
+def _take_secret(request: Request, key: str, own: set[str]) -> str:
     """The secret of a new webhook, shown once to its owner."""
-    if made not in own:
+    if key.removeprefix("webhook ") not in own:
         return ""
     return session_of(request.scope).take_secret(key, site_of(request).clock.now())
 
@@ -147,33 +107,6 @@ def list_kinds(user: User) -> tuple[tuple[NotificationKind, str], ...]:
     """The kinds of notifications that a user may choose."""
     return tuple(
         (kind, words) for kind, words in KIND_WORDS.items() if kind in list_open_kinds(user)
-    )
-
-
-def _make_channel_row(channel: NotificationChannel, now: datetime) -> ChannelRow:
-    kinds = [words for kind, words in KIND_WORDS.items() if kind in channel.kinds]
-    start = channel.address[: len(channel.address) // 2][:60]
-    trouble = ""
-    if channel.failures and channel.next_at > now:
-        trouble = f"{channel.failures} failures in a row; will try again later"
-    return ChannelRow(channel, "; ".join(kinds) or "nothing", f"{start}…", trouble)
-
-
-_TONES = {"sent": "green", "waiting": "wait", "failed": "red", "dropped": "yellow"}
-
-
-def _make_delivery_row(logged: LoggedDelivery, now: datetime) -> DeliveryRow:
-    words = FORM_WORDS.get(logged.form, "e-mail")
-    tries = f"{logged.attempts} attempts" if logged.attempts > 1 else ""
-    return DeliveryRow(
-        at=format_ago(logged.told.at, now),
-        text=describe_notification(logged.told),
-        run=logged.told.run,
-        user=logged.user_name,
-        channel=words,
-        state=logged.state.value,
-        tone=_TONES[logged.state],
-        detail="; ".join(filter(None, (logged.error, tries))),
     )
 
 

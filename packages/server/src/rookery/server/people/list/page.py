@@ -1,6 +1,6 @@
 """User accounts: the list for approvers, and a page of each user for everybody."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -10,22 +10,20 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rookery.core.errors import Complaint
-from rookery.core.model.run import Run
 from rookery.core.model.task import Task
 from rookery.core.protocol.people import UserChange
 from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.show.run_paces import NO_PACES, RunPaces, load_paces
-from rookery.server.farm.show.run_row import RunRow
+from rookery.server.farm.show.run_paces import NO_PACES, load_paces
 from rookery.server.farm.statistics_rows import Contributor, Period
 from rookery.server.http.answers import address_of, site_of
 from rookery.server.http.error_table import REFUSALS, shape_of, text_of
 from rookery.server.http.faults import Forbidden, NotFound
 from rookery.server.http.pages.filters import read_search
-from rookery.server.http.pages.listing import ListAddress, Pager, make_open_pager, read_page
-from rookery.server.http.pages.page import account_of, redirect_to, render_page_in_thread
+from rookery.server.http.pages.listing import ListAddress, make_open_pager, read_page
+from rookery.server.http.pages.page import account_of, redirect_to, render_page
 from rookery.server.http.scope import Form, is_local, request_info_of, session_of
 from rookery.server.people.links import LinkPurpose
 from rookery.server.people.users import (
@@ -51,39 +49,6 @@ ONLY_APPROVERS = "Only an approver may do this."
 # The list, for approvers.
 
 
-@dataclass(frozen=True, slots=True)
-class UserRow:
-    """An account as approvers see it in the list, with its contribution."""
-
-    user: User
-    approver: bool
-    given: Contributor
-
-
-@dataclass(frozen=True, slots=True)
-class UsersView:
-    """A page of the list, and its filters."""
-
-    rows: tuple[UserRow, ...]
-    address: ListAddress
-    pager: Pager
-    kind: UserKind
-    here: str
-    now: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class UsersData:
-    """The data for one page of the list. There is a next page if it has one user more than a page
-    holds."""
-
-    users: tuple[User, ...]
-    given: Mapping[str, Mapping[Period, Contributor]]
-    address: ListAddress
-    page: int
-    now: datetime
-
-
 @runs(Domain.THREAD, "awaits two queries; the page is rendered in a thread")
 async def list_accounts(request: Request) -> Response:
     viewer, site, query = await account_of(request), site_of(request), request.query_params
@@ -96,55 +61,22 @@ async def list_accounts(request: Request) -> Response:
     page = read_page(query)
     first = (page - 1) * PAGE_ROWS
     users = await site.users.page(UserQuery(text, kind, True, first, PAGE_ROWS + 1))
-    given = await site.statistics.of_users([user.name for user in users])
-    shown = {"state": "" if kind is UserKind.ALL else kind.value, "text": text}
-    data = UsersData(users, given, ListAddress(HERE, shown), page, site.clock.now())
-    return await render_page_in_thread(request, "users.html", make_users_view, data)
-
-
-def make_users_view(data: UsersData) -> UsersView:
-    return UsersView(
-        rows=tuple(_make_row(user, data) for user in data.users[:PAGE_ROWS]),
-        address=data.address,
-        pager=make_open_pager(data.address, data.page, more=len(data.users) > PAGE_ROWS),
-        kind=UserKind(data.address.values["state"] or UserKind.ALL),
-        here=data.address.change(page=data.page),
-        now=data.now,
-    )
-
-
-def _make_row(user: User, data: UsersData) -> UserRow:
-    return UserRow(user, is_approver(user), data.given[user.name].get(Period.ALL, NOTHING_GIVEN))
+    address = ListAddress(HERE, {"state": "" if kind is UserKind.ALL else kind.value, "text": text})
+    shown = {
+        "users": users[:PAGE_ROWS],
+        "approvers": [user.name for user in users if is_approver(user)],
+        "given": await site.statistics.of_users([user.name for user in users]),
+        "nothing": NOTHING_GIVEN,
+        "address": address,
+        "pager": make_open_pager(address, page, more=len(users) > PAGE_ROWS),
+        "kind": kind.value,
+        "here": address.change(page=page),
+        "now": site.clock.now(),
+    }
+    return await render_page(request, "users.html", shown)
 
 
 # The page of one user.
-
-
-@dataclass(frozen=True, slots=True)
-class UserView:
-    """The page of a user. `account` is for approvers and for the user, `may_change` for
-    approvers."""
-
-    name: str
-    approver: bool
-    since: datetime
-    account: User | None
-    may_change: bool
-    may_reset: bool
-    """Whether the viewer may make a link to a new password for this account."""
-    reset_link: str
-    """The link just made, shown once."""
-    is_own: bool
-    all_time: Contributor
-    month: Contributor
-    last: datetime | None
-    machines: int
-    cores: int
-    now: datetime
-    open_runs: tuple[RunRow, ...]
-    finished: tuple[RunRow, ...]
-    has_more_runs: bool
-    limits: "TypedLimits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,22 +108,6 @@ def _is_number(text: str, most: int) -> bool:
     return text.isascii() and text.isdigit() and int(text) <= most
 
 
-@dataclass(frozen=True, slots=True)
-class UserData:
-    """The data for a user's page, as far as the viewer may see it."""
-
-    user: User
-    viewer: Actor | None
-    given: Mapping[Period, Contributor]
-    open_runs: tuple[Run, ...]
-    paces: RunPaces
-    finished: tuple[Run, ...]
-    tasks: tuple[Task, ...]
-    now: datetime
-    typed: TypedLimits | None = None
-    reset_link: str = ""
-
-
 @runs(Domain.THREAD, "awaits three queries; the page is rendered in a thread")
 async def show_user(request: Request) -> Response:
     return await _show_user(request, None)
@@ -210,22 +126,34 @@ async def _show_user(request: Request, typed: TypedLimits | None) -> Response:
     )
     active = await site.fleet.views.active()
     own = [r for r in active if r.plan.owner == user.name and site.privacy.may_see(name, r)]
-    tasks = await site.visible_runs.tasks_at_play(name)
-    data = UserData(
-        user,
-        actor,
-        (await site.statistics.of_users([user.name]))[user.name],
-        tuple(site.privacy.visible_part(actor, run) for run in own),
-        await load_paces(site, own, now),
-        tuple(site.privacy.visible_part(actor, run) for run in finished),
-        tuple(task for task in tasks if task.machine.user == user.name),
-        now,
-        typed,
-        session_of(request.scope).take_secret(_name_secret(user.name), now),
-    )
-    status = 400 if typed else 200
-    answer = await render_page_in_thread(request, "user.html", make_user_view, data, status)
-    if data.reset_link:
+    tasks = [t for t in await site.visible_runs.tasks_at_play(name) if t.machine.user == user.name]
+    given = (await site.statistics.of_users([user.name]))[user.name]
+    reset_link = session_of(request.scope).take_secret(_name_secret(user.name), now)
+    by_approver = actor is not None and actor.approver
+    newest = sorted(own, key=lambda run: run.created, reverse=True)[:MOST_SHOWN]
+    view = {
+        "now": now,
+        "user": user,
+        "approver": is_approver(user),
+        "is_own": name == user.name,
+        # What approvers and the user see of the account.
+        "account": user if by_approver or name == user.name else None,
+        "may_change": by_approver and name != user.name,
+        "may_reset": by_approver and not (is_approver(user) or user.pending or user.blocked),
+        "reset_link": reset_link,
+        "all_time": given.get(Period.ALL, NOTHING_GIVEN),
+        "month": given.get(Period.MONTH, NOTHING_GIVEN),
+        "last": find_last(given, tasks),
+        "tasks": tasks,
+        "open_runs": [site.privacy.visible_part(actor, run) for run in newest],
+        "paces": await load_paces(site, own, now),
+        "finished": [site.privacy.visible_part(actor, run) for run in finished[:MOST_SHOWN]],
+        "no_paces": NO_PACES,
+        "has_more_runs": max(len(own), len(finished)) > MOST_SHOWN,
+        "limits": typed or TypedLimits.of_user(user),
+    }
+    answer = await render_page(request, "user.html", view, 400 if typed else 200)
+    if reset_link:
         answer.headers["cache-control"] = "no-store"
     return answer
 
@@ -240,38 +168,11 @@ async def _find_user(request: Request, viewer: User | None) -> User:
     return user
 
 
-def make_user_view(data: UserData) -> UserView:
-    user, viewer = data.user, data.viewer
-    by_approver = viewer is not None and viewer.approver
-    own = viewer is not None and viewer.name == user.name
-    newest = sorted(data.open_runs, key=lambda run: run.created, reverse=True)
-    return UserView(
-        name=user.name,
-        approver=is_approver(user),
-        since=user.created,
-        account=user if by_approver or own else None,
-        may_change=by_approver and not own,
-        may_reset=by_approver and not (is_approver(user) or user.pending or user.blocked),
-        reset_link=data.reset_link,
-        is_own=own,
-        all_time=data.given.get(Period.ALL, NOTHING_GIVEN),
-        month=data.given.get(Period.MONTH, NOTHING_GIVEN),
-        last=_find_last(data),
-        machines=len({task.machine.short_name for task in data.tasks}),
-        cores=sum(task.machine.cores for task in data.tasks),
-        now=data.now,
-        open_runs=data.paces.make_rows(newest[:MOST_SHOWN], data.now),
-        finished=NO_PACES.make_rows(data.finished[:MOST_SHOWN], data.now),
-        has_more_runs=max(len(newest), len(data.finished)) > MOST_SHOWN,
-        limits=data.typed or TypedLimits.of_user(user),
-    )
-
-
-def _find_last(data: UserData) -> datetime | None:
+def find_last(given: Mapping[Period, Contributor], tasks: Iterable[Task]) -> datetime | None:
     """The last result. Contributions are counted only at the end of a run, so the tasks at play are
     asked too."""
-    counted = (each.last for each in data.given.values() if each.last)
-    return max((*counted, *(task.reported for task in data.tasks)), default=None)
+    counted = (each.last for each in given.values() if each.last)
+    return max((*counted, *(task.reported for task in tasks)), default=None)
 
 
 # Commands of approvers on an account, by forms.

@@ -1,7 +1,6 @@
 """The user's own account: password, mail address, and a repository for each engine."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,25 +25,6 @@ LONGEST_ADDRESS = 300
 
 Errors = Mapping[str, str]
 """Error messages by the name of their field."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileView:
-    """The account with its forms. `typed` has the texts of a refused form, but never its
-    passwords."""
-
-    user: User
-    approver: bool
-    teams: tuple[str, ...]
-    engines: tuple[str, ...]
-    upload_mb: int
-    has_mail: bool
-    errors: Errors = field(default_factory=dict)
-    typed: Mapping[str, str] = field(default_factory=dict)
-
-    def text_of(self, name: str, stored: str) -> str:
-        """The text of a field: what was typed, else what is stored."""
-        return self.typed.get(name, stored)
 
 
 @runs(Domain.THREAD, "awaits one query; the page is rendered in a thread")
@@ -123,16 +103,16 @@ async def _show(
     typed = {name: value for name, value in form.fields if "password" not in name}
     known, hidden = site.privacy.catalogue(user.name).engines, site.privacy.hidden(user.name)
     with_source = (name for name, record in known.items() if record.source)
-    view = ProfileView(
-        user=user,
-        approver=is_approver(user),
-        teams=tuple(sorted(site.teams.of(user.name))),
-        engines=tuple(sorted({*with_source, *user.repositories} - hidden)),
-        has_mail=site.link_mails.server.is_set_up,
-        upload_mb=site.settings.upload_quota_mb if user.upload_mb is None else user.upload_mb,
-        errors=errors or {},
-        typed=typed if errors else {},
-    )
+    view = {
+        "user": user,
+        "approver": is_approver(user),
+        "teams": sorted(site.teams.of(user.name)),
+        "engines": sorted({*with_source, *user.repositories} - hidden),
+        "has_mail": site.link_mails.server.is_set_up,
+        "upload_mb": site.settings.upload_quota_mb if user.upload_mb is None else user.upload_mb,
+        "errors": errors or {},
+        "typed": typed if errors else {},
+    }
     return await render_page(request, "profile.html", view, status)
 
 

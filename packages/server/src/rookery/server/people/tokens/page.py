@@ -2,8 +2,6 @@
 them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,7 +15,7 @@ from rookery.server.http.pages.page import account_of, redirect_to, render_page
 from rookery.server.http.scope import Form, request_info_of, session_of
 from rookery.server.people.bearers import IN_PERSON, Caller
 from rookery.server.people.me_api import revoke_own_token
-from rookery.server.people.users import ORDINARY, Scope, Token, User, is_approver
+from rookery.server.people.users import ORDINARY, Scope, User, is_approver
 
 HERE = "/tokens"
 LOGIN = f"/login?next={HERE}"
@@ -48,27 +46,6 @@ class FormRefused(Exception):
     def __init__(self, errors: Mapping[str, str]) -> None:
         super().__init__(str(errors))
         self.errors = errors
-
-
-@dataclass(frozen=True, slots=True)
-class TokensView:
-    """The page. `secret` belongs to a token just made and is shown once; `typed` has the content of
-    a refused form."""
-
-    valid: tuple[Token, ...]
-    former: tuple[Token, ...]
-    scopes: tuple[tuple[Scope, str], ...]
-    server: str
-    now: datetime
-    secret: str = ""
-    fresh: str = ""
-    lasting: Mapping[str, str] = field(default_factory=lambda: LASTING)
-    order: tuple[Scope, ...] = tuple(PURPOSES)
-    """The order in which a token's scopes are shown."""
-    chosen: frozenset[str] = ORDINARY
-    days: str = "90"
-    note: str = ""
-    errors: Mapping[str, str] = field(default_factory=dict)
 
 
 @runs(Domain.THREAD, "awaits one query; the page is rendered in a thread")
@@ -117,17 +94,20 @@ async def _show(
     now = site.clock.now()
     tokens = [*reversed(await site.accounts.tokens.of(user.name))]
     fresh, secret = _take_secret(request, {token.id for token in tokens})
-    view = TokensView(
-        valid=tuple(token for token in tokens if token.is_valid(now)),
-        former=tuple(token for token in tokens if not token.is_valid(now)),
-        scopes=tuple(_list_scopes(user)),
-        server=address_of(request),
-        now=now,
-        secret=secret,
-        fresh=fresh,
-    )
-    if form is not None:
-        view = _with_typed(view, form, errors or {})
+    view = {
+        "valid": [token for token in tokens if token.is_valid(now)],
+        "former": [token for token in tokens if not token.is_valid(now)],
+        "scopes": _list_scopes(user),
+        "lasting": LASTING,
+        "order": tuple(PURPOSES),
+        "server": address_of(request),
+        "now": now,
+        # Of a token just made, shown once.
+        "secret": secret,
+        "fresh": fresh,
+        "errors": errors or {},
+        **_read_typed(form),
+    }
     answer = await render_page(request, "tokens.html", view, 400 if errors else 200)
     answer.headers["cache-control"] = "no-store"
     return answer
@@ -165,14 +145,12 @@ def _read_wish(form: Form, user: User) -> tuple[frozenset[Scope], int | None, st
     return frozenset(map(Scope, wanted)), int(days) if days else None, note
 
 
-def _with_typed(view: TokensView, form: Form, errors: Mapping[str, str]) -> TokensView:
-    return replace(
-        view,
-        chosen=frozenset(value for name, value in form.fields if name == "scope"),
-        days=form.text("days"),
-        note=form.text("note"),
-        errors=errors,
-    )
+def _read_typed(form: Form | None) -> Mapping[str, object]:
+    """The content of a refused form, or of a new one."""
+    if form is None:
+        return {"chosen": ORDINARY, "days": "90", "note": ""}
+    chosen = {value for name, value in form.fields if name == "scope"}
+    return {"chosen": chosen, "days": form.text("days"), "note": form.text("note")}
 
 
 def routes() -> list[BaseRoute]:

@@ -1,8 +1,8 @@
 """The list of tests: finished ones by filters and pages, and matching unfinished ones."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from starlette.requests import Request
@@ -17,7 +17,6 @@ from rookery.server.farm.read_values import FinishedRunsQuery, may_begin_commit
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.live import answer_live_list
 from rookery.server.farm.show.run_paces import NO_PACES, RunPaces, load_paces
-from rookery.server.farm.show.run_row import RunRow
 from rookery.server.farm.views import UnknownRun
 from rookery.server.http.answers import site_of
 from rookery.server.http.faults import SearchTooSlow
@@ -28,7 +27,6 @@ from rookery.server.http.pages.filters import (
     read_text,
     read_word,
 )
-from rookery.server.http.pages.formatting import format_count, format_plural
 from rookery.server.http.pages.listing import (
     ListAddress,
     Pager,
@@ -152,127 +150,39 @@ def read_filters(query: Mapping[str, str], viewer: Actor | None) -> ListFilters:
     )
 
 
-# The unfinished tests, which are updated live.
-
-
-@dataclass(frozen=True, slots=True)
-class OpenRunsData:
-    """The data for the live part."""
-
-    now: datetime
-    runs: tuple[Run, ...]
-    paces: RunPaces
-
-
-@dataclass(frozen=True, slots=True)
-class OpenRunsView:
-    waiting: tuple[RunRow, ...]
-    playing: tuple[RunRow, ...]
-
-
-def make_open_view(data: OpenRunsData) -> OpenRunsView:
-    """The view of the live part. It computes statistics, so call it in a thread."""
-    waiting = [run for run in data.runs if run.display is DisplayState.PENDING]
-    playing = [run for run in data.runs if run.status.approved]
-    make = data.paces.make_rows
-    return OpenRunsView(make(waiting[:MOST_OPEN], data.now), make(playing[:MOST_OPEN], data.now))
-
-
-async def _load_open(site: Site, viewer: Actor | None, filters: ListFilters) -> OpenRunsData:
-    now, hidden = site.clock.now(), site.privacy.hidden(name_of(viewer))
-    found = []
-    for run in await site.fleet.views.active() if filters.seeks_open_runs else ():
-        # Only what the viewer may see can be found.
-        shown = site.privacy.visible_part(viewer, run)
-        if not plays_engine(run, hidden) and filters.suits_open_run(shown):
-            found.append(shown)
-    return OpenRunsData(now, tuple(found), await load_paces(site, found, now))
-
-
-@runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
-async def tests_live(request: Request) -> Response:
-    """The rows of unfinished tests, for the page's script."""
-    site, query = site_of(request), request.query_params
-    return await answer_live_list(
-        request,
-        "tests_live.html",
-        make_open_view,
-        lambda viewer: _load_open(site, viewer, read_filters(query, viewer)),
-        # What is visible of a pending run differs between viewers.
-        lambda viewer: (read_filters(query, viewer), viewer, site.privacy.sight(viewer)),
-        pause=PAUSE_SECONDS,
-    )
-
-
-# The whole list.
-
-
 @dataclass(frozen=True, slots=True)
 class RunListData:
-    """The data for the list."""
+    """The data for the list: frozen values only, because a thread computes the rows."""
 
+    now: datetime
     filters: ListFilters
     viewer: Actor | None
-    open: OpenRunsData
-    finished: tuple[Run, ...]
-    total: int
-    engines: tuple[str, ...]
+    unfinished: Sequence[Run] = ()
+    """The unfinished runs that are searched for, which are updated live."""
+    paces: RunPaces = NO_PACES
+    finished: Sequence[Run] = ()
+    total: int = 0
+    engines: Sequence[str] = ()
     trouble: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunListView:
-    """The list of tests."""
-
-    title: str
-    summary: str
-    filters: ListFilters
-    results: tuple[tuple[str, str], ...]
-    engines: tuple[tuple[str, str], ...]
-    address: ListAddress
-    waiting: tuple[RunRow, ...]
-    playing: tuple[RunRow, ...]
-    live: str
-    """The address of the live rows; empty if unfinished tests are not searched."""
-    finished: tuple[RunRow, ...]
-    pager: Pager
-    may_see_deleted: bool
-    is_own: bool
-    trouble: str
-
-
-def make_list_view(data: RunListData) -> RunListView:
-    """The view of the list. It computes statistics, so call it in a thread."""
-    filters, viewer = data.filters, data.viewer
-    opened, address = make_open_view(data.open), ListAddress(HERE, filters.values)
-    return RunListView(
-        title=_make_title(filters),
-        summary=_summarise(data, len(data.open.runs)),
-        filters=filters,
-        results=RESULTS,
-        engines=(("", "any"), *((name, name) for name in data.engines)),
-        address=address,
-        waiting=opened.waiting,
-        playing=opened.playing,
-        live=ListAddress(LIVE, filters.values).change() if filters.seeks_open_runs else "",
-        finished=NO_PACES.make_rows(data.finished, data.open.now),
-        pager=_make_pager(address, data),
-        may_see_deleted=viewer is not None,
-        is_own=viewer is not None and viewer.name == filters.user,
-        trouble=data.trouble,
-    )
-
-
-def _make_title(filters: ListFilters) -> str:
-    words = "Deleted tests" if filters.deleted else "Tests"
-    return f"{words} of {filters.user}" if filters.user else words
-
-
-def _summarise(data: RunListData, open_runs: int) -> str:
-    more = "more than " if data.total >= MOST_COUNTED else ""
-    kind = "deleted" if data.filters.deleted else "finished"
-    counted = f"{more}{format_count(data.total)} {kind}"
-    return f"{counted}, {format_plural(open_runs, 'test')} under way" if open_runs else counted
+def make_list(data: RunListData) -> Mapping[str, object]:
+    """What the list shows. It computes statistics, so call it in a thread."""
+    filters, address = data.filters, ListAddress(HERE, data.filters.values)
+    waiting = [run for run in data.unfinished if run.display is DisplayState.PENDING]
+    playing = [run for run in data.unfinished if run.status.approved]
+    return {
+        "data": data,
+        "filters": filters,
+        "results": RESULTS,
+        "engines": [("", "any"), *((name, name) for name in data.engines)],
+        "waiting": data.paces.make_rows(waiting[:MOST_OPEN], data.now),
+        "playing": data.paces.make_rows(playing[:MOST_OPEN], data.now),
+        "live": ListAddress(LIVE, filters.values).change() if filters.seeks_open_runs else "",
+        "finished": NO_PACES.make_rows(data.finished, data.now),
+        "many": data.total >= MOST_COUNTED,
+        "pager": _make_pager(address, data),
+    }
 
 
 def _make_pager(address: ListAddress, data: RunListData) -> Pager:
@@ -282,6 +192,33 @@ def _make_pager(address: ListAddress, data: RunListData) -> Pager:
     return make_pager(address, page, PAGE_SIZE, data.total)
 
 
+async def _load_open(site: Site, viewer: Actor | None, filters: ListFilters) -> RunListData:
+    """The unfinished tests of the list."""
+    now, hidden = site.clock.now(), site.privacy.hidden(name_of(viewer))
+    found = []
+    for run in await site.fleet.views.active() if filters.seeks_open_runs else ():
+        # Only what the viewer may see can be found.
+        shown = site.privacy.visible_part(viewer, run)
+        if not plays_engine(run, hidden) and filters.suits_open_run(shown):
+            found.append(shown)
+    return RunListData(now, filters, viewer, found, await load_paces(site, found, now))
+
+
+@runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
+async def tests_live(request: Request) -> Response:
+    """The rows of unfinished tests, for the page's script."""
+    site, query = site_of(request), request.query_params
+    return await answer_live_list(
+        request,
+        "tests_live.html",
+        lambda viewer: _load_open(site, viewer, read_filters(query, viewer)),
+        # What is visible of a pending run differs between viewers.
+        lambda viewer: (read_filters(query, viewer), viewer, site.privacy.sight(viewer)),
+        pause=PAUSE_SECONDS,
+        make=make_list,
+    )
+
+
 @runs(Domain.THREAD, "awaits two queries; the page is computed and rendered in a thread")
 async def list_tests(request: Request) -> Response:
     viewer = await viewer_of(request)
@@ -289,7 +226,7 @@ async def list_tests(request: Request) -> Response:
     if run_id := await _find_named_run(site, viewer, filters.text):
         return redirect_to(f"/runs/{run_id}")
     data = await _load(site, viewer, filters)
-    return await render_page_in_thread(request, "tests.html", make_list_view, data)
+    return await render_page_in_thread(request, "tests.html", make_list, data)
 
 
 async def _find_named_run(site: Site, viewer: Actor | None, text: str) -> str:
@@ -307,14 +244,12 @@ async def _load(site: Site, viewer: Actor | None, filters: ListFilters) -> RunLi
     privacy = site.privacy
     query = filters.make_query(privacy.hidden(name_of(viewer)))
     finished, total, trouble = await _load_finished(site, query)
-    return RunListData(
-        filters,
-        viewer,
+    return replace(
         await _load_open(site, viewer, filters),
-        tuple(privacy.visible_part(viewer, run) for run in finished),
-        total,
-        tuple(sorted(privacy.catalogue(name_of(viewer)).engines)),
-        trouble,
+        finished=[privacy.visible_part(viewer, run) for run in finished],
+        total=total,
+        engines=sorted(privacy.catalogue(name_of(viewer)).engines),
+        trouble=trouble,
     )
 
 

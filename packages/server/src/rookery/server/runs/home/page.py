@@ -1,7 +1,6 @@
 """The start page: the fleet at a glance, and pending, active and finished runs."""
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -26,6 +25,7 @@ from rookery.server.http.pages.listing import ListAddress
 from rookery.server.http.pages.next_steps import NextStep, list_next_steps
 from rookery.server.http.pages.page import (
     answer_part,
+    keep,
     load_hints,
     make_frame,
     plays_engine,
@@ -42,25 +42,13 @@ from rookery.server.runs.home.view import (
     HomeData,
     HomeFilters,
     is_first_hour,
-    make_home_view,
+    make_home,
     read_filters,
 )
 
 FINISHED_SHOWN = 25
 PAUSE_SECONDS = 2.0
 """The least time between two versions of the live part that a page receives."""
-
-
-@dataclass(frozen=True, slots=True)
-class HomePage:
-    """The start page. `trouble` is empty if everything works; `part` is the rendered live part."""
-
-    trouble: str
-    role: str
-    address: str
-    live: str
-    part: Markup
-    steps: tuple[NextStep, ...]
 
 
 # The endpoints. The live part is rendered once for all who may see the same; the page around it for
@@ -78,7 +66,7 @@ async def home(request: Request) -> Response:
 
     async def render() -> RenderedPart:
         frame, page = await make_frame(request), await _make_page(request, None, filters)
-        return await render_part(site, "home.html", _keep, page, frame=frame)
+        return await render_part(site, "home.html", keep, page, frame=frame)
 
     # Most visitors are not logged in, and those with the same theme get the same page.
     theme = theme_in(request.headers.get("cookie", ""))
@@ -99,11 +87,10 @@ def _address_mine(viewer: Actor | None, filters: HomeFilters) -> str:
     return here.change(user=viewer.name)
 
 
-def _keep(page: HomePage) -> HomePage:
-    return page
-
-
-async def _make_page(request: Request, viewer: Actor | None, filters: HomeFilters) -> HomePage:
+async def _make_page(
+    request: Request, viewer: Actor | None, filters: HomeFilters
+) -> Mapping[str, object]:
+    """The page around the live part. `trouble` is empty if everything works."""
     site, address = site_of(request), address_of(request)
     part, trouble = None, await site.readiness.reason_against()
     if not trouble:
@@ -111,14 +98,14 @@ async def _make_page(request: Request, viewer: Actor | None, filters: HomeFilter
             part = await _find_part(site, viewer, filters, newest=False, anew=_acted(request))
         except (Rebuilding, StateLost):
             trouble = "it is taking over"
-    return HomePage(
-        trouble=trouble,
-        role="Primary" if site.is_primary() else "Secondary",
-        address=address,
-        live=ListAddress("/live", filters.values).change(),
-        part=Markup(part.text if part else ""),  # noqa: S704 - rendered by a template of ours
-        steps=_list_steps(site, viewer, part, address),
-    )
+    return {
+        "trouble": trouble,
+        "role": site.role,
+        "address": address,
+        "live": ListAddress("/live", filters.values).change(),
+        "part": Markup(part.text if part else ""),  # noqa: S704 - rendered by a template of ours
+        "steps": _list_steps(site, viewer, part, address),
+    }
 
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
@@ -183,7 +170,7 @@ async def _render(site: Site, viewer: Actor | None, filters: HomeFilters) -> Ren
     hidden = site.privacy.hidden(name_of(viewer))
     seen = await _list_unfinished(site, hidden)
     data = await _load(site, viewer, filters, seen, hidden)
-    return await render_part(site, "home_live.html", make_home_view, data, is_first_hour(data))
+    return await render_part(site, "home_live.html", make_home, data, is_first_hour(data))
 
 
 async def _load(
