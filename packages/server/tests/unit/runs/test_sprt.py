@@ -1,7 +1,10 @@
 """The calculator for sequential tests."""
 
+from collections.abc import Mapping
+
 import pytest
 
+from rookery.server.http.form import ShownForm
 from rookery.server.runs.calculator.page import USUAL, show_lengths
 from tests.rendered import read_words, render
 
@@ -27,6 +30,12 @@ def test_logistic_bounds_take_fewer_games_where_more_is_drawn() -> None:
     assert games("0.8") < games("0.4")
 
 
+def find_errors(**texts: str) -> Mapping[str, str]:
+    form = show_lengths({**USUAL, **texts})["form"]
+    assert isinstance(form, ShownForm)
+    return form.errors
+
+
 @pytest.mark.parametrize(
     ("name", "text", "place"),
     [
@@ -40,6 +49,9 @@ def test_logistic_bounds_take_fewer_games_where_more_is_drawn() -> None:
     ],
 )
 def test_what_makes_no_test_is_told_beside_its_field(name: str, text: str, place: str) -> None:
-    shown = show_lengths({**USUAL, name: text})
-    assert isinstance(shown["errors"], dict)
-    assert list(shown["errors"]) == [place]
+    assert list(find_errors(**{name: text})) == [place]
+
+
+def test_all_that_makes_no_test_is_told_at_once() -> None:
+    wrong = {"elo1": "-5", "alpha": "0.99", "draw_ratio": "1"}
+    assert find_errors(**wrong).keys() == wrong.keys()

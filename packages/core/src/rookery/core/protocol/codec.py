@@ -127,6 +127,15 @@ class Reader(Generic[T_co]):
             raise NotJson(text=str(error)) from None
 
 
+def read_value(kind: type[T], value: object, field: str) -> T:
+    """The typed value of one field that did not come as JSON; raises WireFault."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        text, _, inner = str(error).partition(_PLACE)
+        raise _make_field_fault(f"{text}{_PLACE}.{field}{inner}") from None
+
+
 def _replace_unstorable(body: bytes) -> bytes:
     # With escaped backslashes written as \u005c, each remaining backslash begins an escape.
     return _UNSTORABLE.sub(rb"\\ufffd", body.replace(rb"\\", rb"\u005c"))

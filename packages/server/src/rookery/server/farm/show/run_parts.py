@@ -1,11 +1,11 @@
 """Parts of a run's pages to which its kind contributes: texts to copy, and inputs of the form of a
 new run."""
 
-import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rookery.core.stats.sprt import EloModel, Sprt
+from rookery.server.http.form import Input
 from rookery.server.http.pages.formatting import format_decimal
 
 SCALES = {EloModel.NORMALISED: "nElo", EloModel.LOGISTIC: "Elo", EloModel.BAYES: "BayesElo"}
@@ -21,17 +21,6 @@ def spell_bounds(spec: Sprt) -> str:
 
 def name_scale(spec: Sprt) -> str:
     return SCALES[spec.model]
-
-
-class Input(enum.Enum):
-    """How the text of an input of the form becomes a value."""
-
-    TEXT = "text"
-    WHOLE = "whole"
-    NUMBER = "number"
-    TICK = "tick"
-    NAMES = "names"
-    PAIRS = "pairs"
 
 
 @dataclass(frozen=True, slots=True)
