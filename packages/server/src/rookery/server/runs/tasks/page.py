@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from rookery.core.model.run import Run
 from rookery.core.model.task import Task
 from rookery.core.protocol.v1_insights import ResidualEntry
 from rookery.core.stats.residuals import Colour, WorkerTest
@@ -38,18 +39,20 @@ Judged = tuple[float | None, Colour]
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def tasks_page(request: Request) -> Response:
-    site, viewer = site_of(request), await viewer_of(request)
-    run = await find_run_for(viewer, request)
-    page = read_page(request.query_params)
+    run = await find_run_for(await viewer_of(request), request)
+    return await render_page(request, "run_tasks.html", await _load(request, run))
+
+
+async def _load(request: Request, run: Run) -> Mapping[str, object]:
+    site, page = site_of(request), read_page(request.query_params)
     test, workers = await residuals_of(request).judge(run)
     query = read_task_query(run.id, request.query_params, page)
     if query.state == DIFFERING:
         query = replace(query, differing=tuple(_list_differing(workers)))
-    found = await site.reads.list_tasks(query)
+    found, address = await site.reads.list_tasks(query), _make_address(run.id, query)
     numbers = [task.id for task in found.tasks]
     struck = await site.reads.struck_out(run.id, numbers)
-    address = _make_address(run.id, query)
-    shown = {
+    return {
         "run": run,
         "now": site.clock.now(),
         "tasks": found.tasks,
@@ -62,7 +65,6 @@ async def tasks_page(request: Request) -> Response:
         "pager": make_pager(address, page, TASKS_PER_PAGE, found.total),
         "states": STATE_CHOICES,
     }
-    return await render_page(request, "run_tasks.html", shown)
 
 
 def _list_differing(workers: Iterable[ResidualEntry]) -> Iterator[str]:
