@@ -16,6 +16,9 @@ class BuildCore(build_ext):
 
     def build_extension(self, ext: Extension) -> None:
         """Build, or leave the core out with one sentence."""
+        if not sys.platform.startswith("linux"):
+            print(f"rookery-asgi: the C core needs Linux, not {sys.platform}.", file=sys.stderr)
+            return
         try:
             super().build_extension(ext)
         except Exception as error:

@@ -1,11 +1,20 @@
 """Submissions of which a test changes only what matters."""
 
 import json
+from datetime import datetime
 
 from rookery.core.model.kinds import Kind
 from rookery.core.model.plan import Plan
+from rookery.core.model.run import Run
+from rookery.core.protocol.checks import Checks
 from rookery.core.protocol.runs import Submission, read_submission
-from rookery.server.farm.submission import planned
+from rookery.server.farm.submission import (
+    Chance,
+    SubmissionContext,
+    add_commits,
+    make_run,
+    plan_submission,
+)
 
 SRI = "k" * 64
 SPRT = {"elo0": 0.0, "elo1": 2.0}
@@ -32,6 +41,25 @@ def body(**changes: object) -> dict[str, object]:
 
 def submitted(**changes: object) -> Submission:
     return read_submission(json.dumps(body(**changes)).encode())
+
+
+USUAL = SubmissionContext()
+
+
+def planned(asked: Submission, owner: str, context: SubmissionContext = USUAL) -> tuple[Plan, Kind]:
+    """The plan and the kind of a submission with all commits; raises WireFault."""
+    checks = Checks(asked.faults)
+    plan, kind = plan_submission(asked, owner, context, checks)
+    checks.settle()
+    plan = add_commits(plan, asked, context, checks)
+    checks.settle()
+    return plan, kind
+
+
+def created(
+    asked: Submission, owner: str, context: SubmissionContext, *, now: datetime, chance: Chance
+) -> Run:
+    return make_run(asked, *planned(asked, owner, context), context, now=now, chance=chance)
 
 
 def plan_of(**changes: object) -> Plan:

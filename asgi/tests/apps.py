@@ -120,6 +120,19 @@ async def megabyte(scope: Scope, receive: Receive, send: Send) -> None:
     await answer(send, b"x" * 1_000_000 * int(scope["query_string"] or b"1"))
 
 
+async def send_file(scope: Scope, receive: Receive, send: Send) -> None:
+    """The file that the query names, sent by the server."""
+    notes["begun"] += 1
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    path = scope["query_string"].decode()
+    await send({"type": "http.response.pathsend", "path": path})
+
+
+async def describe_tls(scope: Scope, receive: Receive, send: Send) -> None:
+    """What the server knows of the connection's TLS."""
+    await answer(send, json.dumps(scope["extensions"].get("tls")).encode())
+
+
 async def wait(scope: Scope, receive: Receive, send: Send) -> None:
     """Waits until the client leaves."""
     notes["begun"] += 1
@@ -241,6 +254,8 @@ ROUTES = {
     "/stream": stream,
     "/events": events,
     "/megabyte": megabyte,
+    "/file": send_file,
+    "/tls": describe_tls,
     "/wait": wait,
     "/never": never,
     "/block": block,

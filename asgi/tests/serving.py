@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -79,7 +79,7 @@ class Served:
 
 
 def command(app: str, *options: str) -> list[str]:
-    return [sys.executable, "-m", "rookery_asgi", app, *options]
+    return [sys.executable, "-m", "rookery_asgi", *([app] if app else []), *options]
 
 
 @contextlib.contextmanager
@@ -89,6 +89,7 @@ def serve(
     port: bool = True,
     fds: tuple[int, ...] = (),
     stdout: IO[str] | int = subprocess.DEVNULL,
+    variables: Mapping[str, str] | None = None,
 ) -> Iterator[Served]:
     """A server in a process of its own; it is gone when the block ends."""
     where = ["--port", "0"] if port else []
@@ -99,7 +100,7 @@ def serve(
         stdout=stdout,
         text=True,
         pass_fds=fds,
-        env={**os.environ, "PYTHONWARNINGS": "default"},
+        env={**os.environ, "PYTHONWARNINGS": "default", **(variables or {})},
     )
     served = Served(process)
     try:

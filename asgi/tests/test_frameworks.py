@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import aiohttp
 import httpx
@@ -15,7 +16,7 @@ from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from tests.machine import play
 from tests.serving import Served, eventually, serve
 
-FRAMEWORKS = ("starlette", "fastapi", "django", "quart")
+FRAMEWORKS = ("starlette", "fastapi", "django", "quart", "litestar", "channels")
 TICKS = "".join(f"tick {i}\n" for i in range(5))
 
 
@@ -48,7 +49,7 @@ def test_a_framework_is_served(core: str, name: str) -> None:
         assert "Traceback" not in served.log
 
 
-@pytest.mark.parametrize("name", ["starlette", "fastapi", "quart"])
+@pytest.mark.parametrize("name", ["starlette", "fastapi", "quart", "litestar", "channels"])
 def test_a_framework_speaks_websocket(core: str, name: str) -> None:
     async def story(url: str) -> None:
         async with websockets.connect(url) as socket:
@@ -58,6 +59,15 @@ def test_a_framework_speaks_websocket(core: str, name: str) -> None:
 
     with framework(core, name) as (served, _):
         play(lambda: story(f"ws://127.0.0.1:{served.port}/ws"))
+
+
+def test_a_file_of_starlettes_is_the_file(core: str) -> None:
+    text = Path(__file__).with_name("frameworks").joinpath("starlette_app.py").read_text()
+    with framework(core, "starlette") as (served, client):
+        assert client.get("/file").text == text
+        assert client.get("/file", headers={"Range": "bytes=3-9"}).text == text[3:10]
+        assert client.get("/").text == "hello"
+        assert "Traceback" not in served.log
 
 
 def test_starlette_in_depth(core: str) -> None:

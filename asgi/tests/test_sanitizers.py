@@ -14,7 +14,7 @@ from tests.serving import ROOT
 FLAGS = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g -O1"
 MACHINE = (
     "head", "chunked", "frames", "scopes", "requests", "bodies", "responses", "ws_messages",
-    "ws_session",
+    "ws_session", "extensions", "own_fields",
 )  # fmt: skip
 SOCKETS = (
     "requests_share_a_connection",
@@ -24,6 +24,10 @@ SOCKETS = (
     "download_waits",
     "drips",
     "open_streams",
+    "closes_the_file",
+    "becomes_shorter",
+    "may_have_a_certificate",
+    "side_by_side",
 )
 
 
@@ -107,5 +111,6 @@ def test_the_machine_is_clean(sanitized: dict[str, str]) -> None:
 
 @pytest.mark.timeout(600)
 def test_the_sockets_are_clean(sanitized: dict[str, str]) -> None:
-    files = (f"tests/test_{name}.py" for name in ("serving", "flow", "timeouts", "stopping", "tls"))
+    names = ("serving", "flow", "timeouts", "stopping", "tls", "files", "binds")
+    files = (f"tests/test_{name}.py" for name in names)
     assert run_tests(sanitized, *files, "-k", " or ".join(SOCKETS)) == ""

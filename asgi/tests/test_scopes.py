@@ -46,7 +46,12 @@ def test_a_scope_has_what_the_specification_asks_for() -> None:
         "client": ("10.0.0.1", 5000),
         "server": ("10.0.0.2", 80),
         "state": {},
-        "extensions": {},
+        "extensions": {
+            "http.response.pathsend": {},
+            "http.response.zerocopysend": {},
+            "http.response.trailers": {},
+            "http.response.early_hint": {},
+        },
     }
 
 

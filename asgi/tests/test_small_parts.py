@@ -13,11 +13,12 @@ import pytest
 
 from rookery_asgi import Options, unavailable
 from rookery_asgi.accesslog import AccessLog
-from rookery_asgi.cli import LIMITS, main, parser, read_options
+from rookery_asgi.arguments import LIMITS, parser
+from rookery_asgi.cli import main, read_options
 from rookery_asgi.errors import AppNotFound, BadOption
 from rookery_asgi.importing import load
 from rookery_asgi.metrics import prometheus
-from rookery_asgi.reload import Changes
+from rookery_asgi.reload import Changes, Events
 from tests.machine import Machine, hello, play
 
 ENTRY = ((("1.2.3.4", 5), "GET", b'/a"\xff'), 200, 13, 0.0123)
@@ -67,7 +68,7 @@ def test_options_are_named_as_uvicorn_names_them() -> None:
         "m:a --host 0.0.0.0 --port 1 --workers 2 --ssl-certfile c --ssl-keyfile k --root-path /r "
         "--proxy-headers --forwarded-allow-ips * --no-access-log --log-level error --app-dir d"
     )
-    options = read_options(parser().parse_args(given.split()))
+    options = read_options(vars(parser().parse_args(given.split())))
     assert (options.host, options.port, options.workers) == ("0.0.0.0", 1, 2)
     assert (options.ssl_certfile, options.ssl_keyfile, options.app_dir) == ("c", "k", "d")
     assert not options.access_log
@@ -78,7 +79,7 @@ def test_options_are_named_as_uvicorn_names_them() -> None:
 )
 def test_options_that_exclude_each_other_are_refused(given: str) -> None:
     with pytest.raises(BadOption):
-        read_options(parser().parse_args(given.split()))
+        read_options(vars(parser().parse_args(given.split())))
 
 
 @pytest.mark.parametrize(
@@ -109,6 +110,38 @@ def test_changes_are_seen_once(tmp_path: Path) -> None:
     assert not changes()
     (tmp_path / "b.py").write_text("")
     assert changes()
+
+
+def test_file_events_tell_of_changes_in_folders_that_have_come_too(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("1")
+    (tmp_path / "node_modules").mkdir()
+    events = Events([str(tmp_path)])
+    changes = Changes([str(tmp_path)], events)
+    assert not changes()
+    (tmp_path / "a.py").write_text("22")
+    os.utime(tmp_path / "a.py", (1, 1))
+    assert changes()
+    deep = tmp_path / "b" / "c"
+    deep.mkdir(parents=True)
+    assert not changes()
+    (deep / "d.py").write_text("")
+    assert changes()
+    (tmp_path / "b").rename(tmp_path / "e")
+    assert changes()
+    (tmp_path / "e" / "c" / "d.py").unlink()
+    assert changes()
+    (tmp_path / "node_modules" / "f.py").write_text("")
+    assert not events()
+
+
+def test_without_an_event_no_file_is_looked_at(tmp_path: Path) -> None:
+    changes = Changes([str(tmp_path)], lambda: False)
+    (tmp_path / "a.py").write_text("1")
+    assert not changes()
+
+
+def test_a_folder_that_is_not_there_can_not_be_watched(tmp_path: Path) -> None:
+    assert not Events([str(tmp_path / "nothing")])()
 
 
 def test_the_package_needs_no_other_and_says_its_licence() -> None:
@@ -162,6 +195,24 @@ def test_without_its_core_the_server_refuses_in_one_sentence() -> None:
     assert done.stdout.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("platform", "why"),
+    [("darwin", "which macOS has not"), ("win32", "which Windows has not")],
+)
+def test_on_other_systems_the_server_says_what_it_lacks(platform: str, why: str) -> None:
+    # what those systems lack can't be imported there
+    code = (
+        f"import asyncio, sys; sys.platform = {platform!r}; sys.modules['resource'] = None; "
+        "import os, signal; vars(os).pop('sysconf'); vars(os).pop('memfd_create'); "
+        "vars(signal).pop('SIGHUP'); sys.modules['rookery_asgi._core'] = None; "
+        "from rookery_asgi.cli import main; sys.exit(main(['a:b']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert why in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_where_the_core_is_built_nothing_stands_in_the_way() -> None:
     assert unavailable() is None
 
@@ -187,7 +238,11 @@ def test_lines_of_the_log_are_not_formatted_on_the_loop() -> None:
 def test_every_option_is_described() -> None:
     made = parser()
     assert [action.dest for action in made._actions if not action.help] == []
-    limits = {f.name for f in fields(Options) if f.name.startswith(("limit_", "timeout_"))}
+    limits = {
+        f.name
+        for f in fields(Options)
+        if f.name.startswith(("limit_", "timeout_", "high_", "least_"))
+    }
     assert limits == set(LIMITS)
 
 

@@ -48,7 +48,8 @@ def test_workers_whose_application_can_not_start_end_the_supervisor() -> None:
     assert done.returncode == 3
 
 
-def test_reload_serves_the_changed_application(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["--no-reload-poll", "--reload-poll"])
+def test_reload_serves_the_changed_application(how: str, tmp_path: Path) -> None:
     module = tmp_path / "changing.py"
     lines = (
         "from tests.machine import answer",
@@ -57,7 +58,7 @@ def test_reload_serves_the_changed_application(tmp_path: Path) -> None:
     )
     text = "\n".join(lines)
     module.write_text(text.replace("{}", "one"))
-    options = ("--reload", "--app-dir", str(tmp_path), "--lifespan", "off")
+    options = ("--reload", how, "--app-dir", str(tmp_path), "--lifespan", "off")
     with serve("changing:app", *options) as served:
         assert body_of(ask(served, "/")) == b"one"
         module.write_text(text.replace("{}", "three"))

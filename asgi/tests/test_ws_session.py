@@ -533,7 +533,7 @@ def test_websockets_are_logged_when_they_end() -> None:
         refused = machine.core.connection()
         refused.feed(SHAKE.replace(b"Version: 13", b"Version: 8") + b"\r\n")
         refused.take()
-        assert [entry[:3] for entry in logged] == [
+        assert [(line[:3], status, size) for line, status, size, _ in logged] == [
             ((("10.0.0.1", 5000), "GET", b"/chat?x=1"), 101, 5),
             ((None, "GET", b"/chat?x=1"), 426, 0),
         ]

@@ -5,6 +5,8 @@
 #include <Python.h>
 
 extern PyTypeObject FramesType;
+PyObject *watch_open(PyObject *module, PyObject *unused);
+PyObject *watch_folder(PyObject *module, PyObject *args);
 PyObject *frames_write(PyObject *module, PyObject *args);
 PyObject *testing_parse_head(PyObject *module, PyObject *args);
 PyObject *testing_decode_chunked(PyObject *module, PyObject *pieces);

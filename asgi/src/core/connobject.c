@@ -52,7 +52,7 @@ static PyObject *conn_py_feed_eof(Conn *c, PyObject *unused) {
 
 static PyObject *conn_py_take(Conn *c, PyObject *unused) {
   (void) unused;
-  PyObject *bytes = outq_take(&c->out);
+  PyObject *bytes = outq_take(&c->out, SIZE_MAX);
   if (bytes && c->state != IN_CLOSED) conn_drained(c);
   return bytes;
 }

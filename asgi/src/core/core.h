@@ -50,12 +50,18 @@ typedef struct {
 
 /* --- the core -------------------------------------------------------------------------------- */
 
-enum { RECEIVE_BUFFER = 128 * 1024, LISTENERS_MOST = 16 };
+enum { RECEIVE_BUFFER = 128 * 1024, LISTENERS_MOST = 64, FIELDS_MOST = 32 };
+
+/* A field that the operator adds to responses that have none of its name. */
+typedef struct {
+  const char *line; /* "name: value\r\n" */
+  size_t name_length, length;
+} OwnField;
 
 typedef struct {
   int fd;
   PyObject *server; /* what scopes say, or NULL when it differs by connection */
-  bool tcp;
+  bool tcp, secure;
 } Listener;
 
 struct Core {
@@ -67,7 +73,10 @@ struct Core {
   PyObject *hook_websocket, *hook_failed, *hook_refused, *hook_forwarded, *hook_accepted;
   PyObject *state, *http_template, *websocket_template, *asgi_versions, *access, *error;
   PyObject *root_path_raw, *root_path;
-  bool send_date, send_server;
+  bool send_date, send_server, log_headers;
+  PyObject *field_lines; /* keeps the own fields alive */
+  OwnField fields[FIELDS_MOST];
+  int field_count;
   uint8_t task_mode;
   /* limits */
   HeadLimits limits;
@@ -120,7 +129,8 @@ static inline size_t pending_output(const Conn *c) {
 
 /* --- a request --------------------------------------------------------------------------------- */
 
-typedef enum { OUT_NOTHING, OUT_STARTED, OUT_STREAMING, OUT_ENDED } OutState;
+/* OUT_TRAILERS: the body has ended, and trailers were promised. */
+typedef enum { OUT_NOTHING, OUT_STARTED, OUT_STREAMING, OUT_TRAILERS, OUT_ENDED } OutState;
 enum { HEAD_INLINE = 448 };
 
 struct Request {
@@ -137,7 +147,7 @@ struct Request {
   uint8_t out; /* an OutState */
   bool started, live, body_complete, body_delivered, disconnected, gone;
   bool keep_alive, head_only, expects_continue, http10, chunked, bodiless, content_length_given;
-  bool connection_named;
+  bool connection_named, trailers;
   char head_inline[HEAD_INLINE];
 };
 
@@ -178,7 +188,24 @@ void request_log(Request *r);
 void request_log_refused(Conn *c, int status);
 void wake(PyObject **waiters);
 
+/* extensions.c: what ASGI has beside the response's start and body */
+PyObject *extensions_of(const Conn *c, const Head *head);
+bool extensions_setup(void);
+PyObject *request_send_extension(Request *r, PyObject *message, PyObject *type);
+
 /* response.c */
+typedef struct {
+  PyObject *bytes; /* or NULL, and part of a file */
+  int file;        /* closed when it was not sent */
+  off_t offset;
+  size_t length;
+} Piece;
+bool bad_message(const char *why);
+bool response_put_trailers(Request *r, PyObject *headers);
+bool response_put_hints(Request *r, PyObject *links);
+PyObject *response_send_piece(Request *r, Piece *piece, bool more);
+PyObject *response_end_trailers(Request *r);
+PyObject *response_after_chunk(Request *r); /* awaits until more may be written */
 PyObject *request_send(Request *r, PyObject *message);
 bool response_write_error(Conn *c, int status);
 PyObject *response_own_fields(Core *core);
@@ -226,7 +253,8 @@ void core_trouble(Core *core); /* keeps the present error for the end of the rou
   X(scheme) X(server) X(client) X(headers) X(status) X(body) X(more_body) X(state)               \
   X(extensions) X(subprotocols) X(http) X(https) X(ws) X(wss) X(websocket) X(done) X(exception)  \
   X(set_result) X(add_done_callback) X(call_soon) X(loop) X(name) X(eager_start)                 \
-  X(create_future) X(data) X(lost) X(drained) X(received) X(seal) X(farewell)
+  X(create_future) X(data) X(lost) X(drained) X(received) X(seal) X(farewell) X(tls) X(scope) X(file) X(offset) X(count)     \
+  X(trailers) X(more_trailers) X(links)
 #define DECLARE_STRING(name) extern PyObject *str_##name;
 STRINGS(DECLARE_STRING)
 extern PyObject *str_http_request, *str_http_disconnect, *str_response_start, *str_response_body;

@@ -64,6 +64,24 @@ static bool take_python(Core *core, PyObject *app, PyObject *loop, PyObject *sta
   return core->create_future != NULL && tasks_choose(core);
 }
 
+/* Lines of a head, which Python's side has checked. */
+static bool take_fields(Core *core, PyObject *lines) {
+  Py_ssize_t count = lines ? PyTuple_GET_SIZE(lines) : 0;
+  core->field_lines = Py_XNewRef(lines);
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject *line = PyTuple_GET_ITEM(lines, i);
+    const char *text = PyBytes_Check(line) ? PyBytes_AS_STRING(line) : NULL;
+    const char *colon = text ? memchr(text, ':', (size_t) PyBytes_GET_SIZE(line)) : NULL;
+    if (colon == NULL || i == FIELDS_MOST) {
+      PyErr_SetString(PyExc_ValueError, "at most 32 lines of the form name: value");
+      return false;
+    }
+    core->fields[i] = (OwnField) {text, (size_t) (colon - text), (size_t) PyBytes_GET_SIZE(line)};
+    core->field_count++;
+  }
+  return true;
+}
+
 static bool open_epoll(Core *core) {
   core->rx = malloc(RECEIVE_BUFFER);
   core->now = clock_ms();
@@ -84,17 +102,17 @@ static int core_init(Core *core, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"app", "loop", "hooks", "state", "access", "root_path", "line_bytes",
                           "head_bytes", "body_bytes", "high_water", "connections", "least_bytes",
                           "head_seconds", "idle_seconds", "body_seconds", "write_seconds",
-                          "linger_seconds", "date", "server", NULL};
-  PyObject *app, *loop, *hooks, *state, *access, *root_path;
+                          "linger_seconds", "date", "server", "fields", "log_headers", NULL};
+  PyObject *app, *loop, *hooks, *state, *access, *root_path, *fields = NULL;
   unsigned line = 16384, head = 65536;
   long long body = 0;
   Py_ssize_t high = 65536, connections = 0, least = 1024;
   Seconds s = {20, 5, 30, 60, 2};
-  int date = 1, server = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO!OU|$IILnnndddddpp", names, &app, &loop, &hooks,
+  int date = 1, server = 1, log_headers = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO!OU|$IILnnndddddppO!p", names, &app, &loop, &hooks,
                                    &PyDict_Type, &state, &access, &root_path, &line, &head, &body,
                                    &high, &connections, &least, &s.head, &s.idle, &s.body, &s.write,
-                                   &s.linger, &date, &server)) {
+                                   &s.linger, &date, &server, &PyTuple_Type, &fields, &log_headers)) {
     return -1;
   }
   core->limits = (HeadLimits) {line, head};
@@ -102,10 +120,10 @@ static int core_init(Core *core, PyObject *args, PyObject *kwargs) {
   core->high_water = (size_t) high;
   core->connections_most = (size_t) connections;
   core->least_bytes = (uint64_t) least;
-  core->send_date = date, core->send_server = server;
+  core->send_date = date, core->send_server = server, core->log_headers = log_headers;
   set_waits(core, &s);
   bool whole = take_hooks(core, hooks) && take_python(core, app, loop, state, access) &&
-               scope_setup(core, root_path) && open_epoll(core);
+               take_fields(core, fields) && scope_setup(core, root_path) && open_epoll(core);
   return whole ? 0 : -1;
 }
 
@@ -126,7 +144,7 @@ static void core_dealloc(Core *core) {
                         &core->hook_failed, &core->hook_refused, &core->hook_forwarded,
                         &core->hook_accepted, &core->state, &core->http_template, &core->websocket_template,
                         &core->asgi_versions,
-                        &core->access, &core->error, &core->root_path, &core->root_path_raw};
+                        &core->field_lines, &core->access, &core->error, &core->root_path, &core->root_path_raw};
   for (size_t i = 0; i < sizeof(owned) / sizeof(owned[0]); i++) Py_CLEAR(*owned[i]);
   PyObject_Free(core);
 }
@@ -137,10 +155,10 @@ static PyObject *core_fileno(Core *core, PyObject *unused) {
 }
 
 static PyObject *core_listen(Core *core, PyObject *args) {
-  int fd, tcp;
+  int fd, tcp, secure = 1;
   PyObject *server;
-  if (!PyArg_ParseTuple(args, "iOp", &fd, &server, &tcp)) return NULL;
-  if (!net_listen(core, fd, server, tcp)) return NULL;
+  if (!PyArg_ParseTuple(args, "iOp|p", &fd, &server, &tcp, &secure)) return NULL;
+  if (!net_listen(core, fd, server, tcp, secure)) return NULL;
   Py_RETURN_NONE;
 }
 
@@ -156,17 +174,38 @@ static PyObject *core_stop_listening(Core *core, PyObject *unused) {
   Py_RETURN_NONE;
 }
 
+/* All connections, each held: what runs meanwhile may end any of them. */
+static Conn **hold_all(const Core *core) {
+  Conn **all = malloc((core->conn_count + 1) * sizeof(Conn *));
+  size_t count = 0;
+  if (all == NULL) return (Conn **) PyErr_NoMemory();
+  for (Conn *c = core->conns; c != NULL; c = c->next) all[count++] = (Conn *) Py_NewRef((PyObject *) c);
+  all[count] = NULL;
+  return all;
+}
+
+/* A request that has arrived is still answered, and a client that has only just come, or has sent
+ * part of one, has a little time for the rest: it knows of no reason to try again. */
+static void stop_idle(Conn *c) {
+  if (conn_is_between(c)) net_read(c);
+  if (!conn_is_between(c)) return;
+  if (pending_output(c)) conn_close_gently(c, true);
+  else if (c->bytes_in == 0 || c->in.length) deadline_set(c, WAIT_LINGER);
+  else conn_lost(c);
+}
+
 /* From now on every response is the last of its connection; idle connections end at once, and
  * those whose client is still reading when it has read. */
 static PyObject *core_begin_stop(Core *core, PyObject *unused) {
   (void) unused;
+  Conn **all = hold_all(core);
+  if (all == NULL) return NULL;
   core->stopping = true;
-  for (Conn *c = core->conns, *next; c != NULL; c = next) {
-    next = c->next;
-    if (!conn_is_between(c)) continue;
-    if (pending_output(c)) conn_close_gently(c, true);
-    else conn_lost(c);
+  for (size_t i = 0; all[i] != NULL; i++) {
+    stop_idle(all[i]);
+    Py_DECREF((PyObject *) all[i]);
   }
+  free(all);
   Py_RETURN_NONE;
 }
 
@@ -254,6 +293,8 @@ static PyMethodDef module_methods[] = {
     {"phrase", phrase_of, METH_O, "The reason phrase of a status."},
     {"parse_head", testing_parse_head, METH_VARARGS, "Parses a head given in pieces."},
     {"decode_chunked", testing_decode_chunked, METH_O, "Decodes a chunked body given in pieces."},
+    {"watch_open", watch_open, METH_NOARGS, "A descriptor that tells of changes in folders."},
+    {"watch_folder", watch_folder, METH_VARARGS, "Watches a folder, not those below it."},
     {"frame", frames_write, METH_VARARGS, "A server's WebSocket frame header."},
     {NULL, NULL, 0, NULL},
 };
@@ -283,6 +324,6 @@ PyMODINIT_FUNC PyInit__core(void) {
   if (!setup_strings()) return NULL;
   PyObject *module = PyModule_Create(&module_definition);
   if (module == NULL) return NULL;
-  if (!tasks_setup(module) || !add_types(module) || !awaitable_setup()) Py_CLEAR(module);
+  if (!tasks_setup(module) || !add_types(module) || !awaitable_setup() || !extensions_setup()) Py_CLEAR(module);
   return module;
 }

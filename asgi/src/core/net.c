@@ -1,4 +1,4 @@
-/* Sockets: what the epoll descriptor reports is read, written, accepted and closed here. */
+/* Sockets: what the epoll descriptor reports is read, accepted and closed here. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -10,7 +10,7 @@
 
 #include "net.h"
 
-enum { EVENTS_MOST = 256, ACCEPTS_MOST = 256, VECTORS_MOST = 16 };
+enum { EVENTS_MOST = 256, ACCEPTS_MOST = 256 };
 
 /* --- watching ------------------------------------------------------------------------------------- */
 
@@ -33,72 +33,6 @@ void net_watch(Conn *c) {
   watch(c->core, EPOLL_CTL_MOD, c->fd, wanted, c);
 }
 
-/* --- writing --------------------------------------------------------------------------------------- */
-
-/* With TLS the filter turns what is to be sent into what goes over the wire. */
-static bool seal(Conn *c) {
-  PyObject *plain = c->out.bytes ? outq_take(&c->out) : NULL;
-  PyObject *sealed = plain ? PyObject_CallMethodOneArg(c->filter, str_seal, plain) : NULL;
-  bool sound = c->out.bytes == 0 && (plain == NULL || (sealed && PyBytes_CheckExact(sealed)));
-  if (sound && sealed) sound = outq_add_object(&c->sealed, sealed);
-  Py_XDECREF(plain);
-  Py_XDECREF(sealed);
-  return sound && !PyErr_Occurred();
-}
-
-static bool say_farewell(Conn *c) {
-  if (!c->close_when_flushed || c->said_farewell) return true;
-  c->said_farewell = true;
-  PyObject *last = PyObject_CallMethodNoArgs(c->filter, str_farewell);
-  bool sound = last && PyBytes_CheckExact(last) && outq_add_object(&c->sealed, last);
-  Py_XDECREF(last);
-  return sound;
-}
-
-static ssize_t write_once(int fd, struct iovec *vectors, int count) {
-  struct msghdr message = {.msg_iov = vectors, .msg_iovlen = (size_t) count};
-  if (count > 1) return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-  /* the common case, and the cheaper call */
-  return send(fd, vectors[0].iov_base, vectors[0].iov_len, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-static ssize_t write_some(Conn *c, const Outq *queue) {
-  struct iovec vectors[VECTORS_MOST];
-  int count = outq_vectors(queue, vectors, VECTORS_MOST);
-  ssize_t written;
-  do written = write_once(c->fd, vectors, count);
-  while (written < 0 && errno == EINTR);
-  return written;
-}
-
-/* False when the connection is lost. */
-static bool write_all(Conn *c, Outq *queue) {
-  while (queue->bytes) {
-    ssize_t written = write_some(c, queue);
-    if (written < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
-    outq_drop(queue, (size_t) written);
-    c->bytes_out += (uint64_t) written;
-    c->core->counters.bytes_out += (uint64_t) written;
-  }
-  return true;
-}
-
-void net_flush(Conn *c) {
-  if (c->state == IN_CLOSED) return;
-  if (c->filter && !(seal(c) && say_farewell(c))) {
-    core_trouble(c->core);
-    conn_lost(c);
-    return;
-  }
-  if (c->fd >= 0 && !write_all(c, c->filter ? &c->sealed : &c->out)) {
-    conn_lost(c);
-    return;
-  }
-  deadline_watch_output(c);
-  net_watch(c);
-  conn_drained(c);
-}
-
 /* --- reading ---------------------------------------------------------------------------------------- */
 
 static void received(Conn *c, const unsigned char *bytes, size_t length) {
@@ -115,12 +49,13 @@ static void received(Conn *c, const unsigned char *bytes, size_t length) {
   conn_lost(c);
 }
 
-static void readable(Conn *c) {
+void net_read(Conn *c) {
   if (conn_is_full(c)) {
     c->paused = true;
     net_watch(c);
     return;
   }
+  if (c->fd < 0) return; /* a connection without a socket */
   ssize_t count = recv(c->fd, c->core->rx, RECEIVE_BUFFER, MSG_DONTWAIT);
   c->burst = 0;
   if (count > 0) received(c, c->core->rx, (size_t) count);
@@ -139,7 +74,7 @@ static void dispatch(Conn *c, uint32_t events) {
   bool hopeless = (events & EPOLLERR) || ((events & EPOLLHUP) && !(c->watching & EPOLLIN));
   if (c->state != IN_CLOSED && hopeless) conn_lost(c);
   if (c->state != IN_CLOSED && (events & EPOLLOUT)) net_flush(c);
-  if (c->state != IN_CLOSED && (events & (EPOLLIN | EPOLLHUP)) && (c->watching & EPOLLIN)) readable(c);
+  if (c->state != IN_CLOSED && (events & (EPOLLIN | EPOLLHUP)) && (c->watching & EPOLLIN)) net_read(c);
   if (c->state != IN_CLOSED && (events & EPOLLRDHUP) && (c->watching & EPOLLRDHUP)) half_closed(c);
   Py_DECREF(c);
 }
@@ -230,7 +165,7 @@ static bool adopt(Core *core, const Listener *listener, int fd, const struct soc
   }
   c->fd = fd; /* the reference is now the socket's */
   c->watching = EPOLLIN;
-  if (!add_filter(c)) {
+  if (listener->secure && !add_filter(c)) {
     core_trouble(core);
     conn_lost(c);
   }
@@ -284,7 +219,7 @@ static void accept_all(Core *core, const Listener *listener) {
   }
 }
 
-bool net_listen(Core *core, int fd, PyObject *server, bool tcp) {
+bool net_listen(Core *core, int fd, PyObject *server, bool tcp, bool secure) {
   if (core->listener_count == LISTENERS_MOST) {
     PyErr_SetString(PyExc_ValueError, "too many listening sockets");
     return false;
@@ -294,7 +229,7 @@ bool net_listen(Core *core, int fd, PyObject *server, bool tcp) {
     PyErr_SetFromErrno(PyExc_OSError);
     return false;
   }
-  *listener = (Listener) {fd, server == Py_None ? NULL : Py_NewRef(server), tcp};
+  *listener = (Listener) {fd, server == Py_None ? NULL : Py_NewRef(server), tcp, secure};
   core->listener_count++;
   return true;
 }

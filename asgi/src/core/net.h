@@ -4,7 +4,8 @@
 
 #include "core.h"
 
-bool net_listen(Core *core, int fd, PyObject *server, bool tcp);
+bool net_listen(Core *core, int fd, PyObject *server, bool tcp, bool secure);
+void net_read(Conn *c); /* what has arrived, if anything has */
 void net_stop_listening(Core *core);
 void net_wake_listeners(Core *core);
 

@@ -2,12 +2,15 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct Segment {
   Segment *next;
   PyObject *owner; /* keeps `at` alive, or NULL when the bytes are in `own` */
-  const unsigned char *at;
+  const unsigned char *at; /* NULL where they are in a file */
   size_t length, capacity;
+  off_t offset;
+  int file; /* -1 without one */
   unsigned char own[];
 };
 
@@ -29,6 +32,7 @@ static Segment *take_segment(size_t capacity) {
 
 static void give_segment(Segment *segment) {
   Py_XDECREF(segment->owner);
+  if (segment->file >= 0) close(segment->file);
   if (spare == NULL && segment->capacity == OWN_LEAST) spare = segment;
   else free(segment);
 }
@@ -41,6 +45,7 @@ static Segment *append_segment(Outq *queue, size_t capacity) {
   }
   segment->next = NULL;
   segment->owner = NULL;
+  segment->file = -1;
   segment->at = segment->own;
   segment->length = 0;
   segment->capacity = capacity;
@@ -52,7 +57,7 @@ static Segment *append_segment(Outq *queue, size_t capacity) {
 
 /* The room behind what the segment holds; dropped bytes at its front are not won back. */
 static size_t room(const Segment *segment) {
-  if (segment == NULL || segment->owner != NULL) return 0;
+  if (segment == NULL || segment->owner != NULL || segment->file >= 0) return 0;
   return segment->capacity - (size_t) (segment->at - segment->own) - segment->length;
 }
 
@@ -85,9 +90,28 @@ bool outq_add_object(Outq *queue, PyObject *bytes_object) {
   return true;
 }
 
+bool outq_add_file(Outq *queue, int file, off_t offset, size_t length) {
+  Segment *segment = append_segment(queue, 0);
+  if (segment == NULL) return false;
+  segment->at = NULL;
+  segment->file = file;
+  segment->offset = offset;
+  segment->length = length;
+  queue->bytes += length;
+  return true;
+}
+
+int outq_file(const Outq *queue, off_t *offset, size_t *length) {
+  const Segment *first = queue->first;
+  if (first == NULL || first->file < 0) return -1;
+  *offset = first->offset;
+  *length = first->length;
+  return first->file;
+}
+
 int outq_vectors(const Outq *queue, struct iovec *vectors, int most) {
   int count = 0;
-  for (Segment *s = queue->first; s != NULL && count < most; s = s->next) {
+  for (Segment *s = queue->first; s != NULL && s->file < 0 && count < most; s = s->next) {
     vectors[count].iov_base = (void *) s->at;
     vectors[count++].iov_len = s->length;
   }
@@ -107,10 +131,11 @@ void outq_drop(Outq *queue, size_t written) {
     written -= queue->first->length;
     drop_first(queue);
   }
-  if (queue->first != NULL) {
-    queue->first->at += written;
-    queue->first->length -= written;
-  }
+  Segment *first = queue->first;
+  if (first == NULL) return;
+  first->length -= written;
+  if (first->file >= 0) first->offset += (off_t) written;
+  else first->at += written;
 }
 
 void outq_clear(Outq *queue) {
@@ -118,14 +143,37 @@ void outq_clear(Outq *queue) {
   queue->bytes = 0;
 }
 
-PyObject *outq_take(Outq *queue) {
-  PyObject *whole = PyBytes_FromStringAndSize(NULL, (Py_ssize_t) queue->bytes);
-  if (whole == NULL) return NULL;
-  char *to = PyBytes_AS_STRING(whole);
-  for (Segment *s = queue->first; s != NULL; s = s->next) {
-    memcpy(to, s->at, s->length);
-    to += s->length;
+/* A file that has become shorter since it was queued can't be sent any more. */
+static bool read_file(const Segment *segment, char *to, size_t length) {
+  for (size_t at = 0; at < length;) {
+    ssize_t count = pread(segment->file, to + at, length - at, segment->offset + (off_t) at);
+    if (count <= 0) {
+      PyErr_SetString(PyExc_OSError, "a file became unreadable while it was sent");
+      return false;
+    }
+    at += (size_t) count;
   }
-  outq_clear(queue);
-  return whole;
+  return true;
+}
+
+static bool copy(const Segment *segment, char *to, size_t length) {
+  if (segment->file >= 0) return read_file(segment, to, length);
+  memcpy(to, segment->at, length);
+  return true;
+}
+
+PyObject *outq_take(Outq *queue, size_t most) {
+  size_t whole = queue->bytes < most ? queue->bytes : most, at = 0;
+  PyObject *taken = PyBytes_FromStringAndSize(NULL, (Py_ssize_t) whole);
+  if (taken == NULL) return NULL;
+  for (Segment *s = queue->first; at < whole; s = s->next) {
+    size_t length = s->length < whole - at ? s->length : whole - at;
+    if (!copy(s, PyBytes_AS_STRING(taken) + at, length)) {
+      Py_DECREF(taken);
+      return NULL;
+    }
+    at += length;
+  }
+  outq_drop(queue, whole);
+  return taken;
 }

@@ -121,9 +121,17 @@ static bool prepare_log(Request *r, Conn *c, const Head *head, const unsigned ch
   r->started_at = clock_us();
   PyObject *method = PyDict_GetItemWithError(r->scope, str_method);
   PyObject *client = PyDict_GetItemWithError(r->scope, str_client);
-  r->log_line = Py_BuildValue("(OOy#)", client ? client : c->client, method ? method : Py_None,
-                              (const char *) bytes + head->target,
-                              (Py_ssize_t) head->target_length);
+  const char *target = (const char *) bytes + head->target;
+  Py_ssize_t length = head->target_length;
+  if (client == NULL) client = c->client;
+  if (method == NULL) method = Py_None;
+  if (!r->core->log_headers) {
+    r->log_line = Py_BuildValue("(OOy#)", client, method, target, length);
+  } else {
+    r->log_line = Py_BuildValue("(OOy#OO)", client, method, target, length,
+                                PyDict_GetItemWithError(r->scope, str_http_version),
+                                PyDict_GetItemWithError(r->scope, str_headers));
+  }
   return r->log_line != NULL;
 }
 
@@ -182,7 +190,7 @@ static void leave_live(Request *r) {
 static void cut_short(Request *r) {
   Conn *c = r->conn;
   if (c == NULL || r->out == OUT_ENDED) return;
-  if (r->out == OUT_STREAMING) {
+  if (r->out >= OUT_STREAMING) {
     conn_lost(c);
     return;
   }

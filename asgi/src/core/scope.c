@@ -188,7 +188,7 @@ PyObject *scope_http(Conn *c, const Head *head, const unsigned char *bytes) {
   if (scope == NULL) return NULL;
   bool whole =
       put(scope, str_asgi, PyDict_Copy(c->core->asgi_versions)) &&
-      put(scope, str_extensions, PyDict_New()) &&
+      put(scope, str_extensions, extensions_of(c, head)) &&
       put(scope, str_method, method_name(bytes + head->method, head->method_length)) &&
       (head->minor_version == 1 || PyDict_SetItem(scope, str_http_version, str_1_0) == 0) &&
       (!c->secure || PyDict_SetItem(scope, str_scheme, str_https) == 0) &&
@@ -202,7 +202,7 @@ PyObject *scope_websocket(Conn *c, const Head *head, const unsigned char *bytes)
   if (scope == NULL) return NULL;
   bool whole = (!c->secure || PyDict_SetItem(scope, str_scheme, str_wss) == 0) &&
                put(scope, str_asgi, PyDict_Copy(c->core->asgi_versions)) &&
-               put(scope, str_extensions, Py_BuildValue("{s{}}", "websocket.http.response")) &&
+               put(scope, str_extensions, extensions_of(c, NULL)) &&
                put(scope, str_subprotocols, PyList_New(0)) && put_shared(scope, c, head, bytes) &&
                apply_forwarded(scope, c, head);
   if (!whole) Py_CLEAR(scope);

@@ -1,8 +1,8 @@
 """The server's counters, as numbers and as Prometheus text."""
 
+from collections.abc import Callable
 from typing import Any
 
-from rookery_asgi._core import Core
 from rookery_asgi.types import App, Receive, Scope, Send
 
 HELP = {
@@ -17,7 +17,11 @@ HELP = {
     "bytes_in": "Bytes received",
     "bytes_out": "Bytes sent",
 }
-GAUGES = {"open": "Connections that are open", "running": "Requests whose task is running"}
+GAUGES = {
+    "open": "Connections that are open",
+    "running": "Requests whose task is running",
+    "workers": "Processes that serve",
+}
 
 
 def prometheus(counters: dict[str, Any]) -> str:
@@ -27,6 +31,8 @@ def prometheus(counters: dict[str, Any]) -> str:
         full = f"rookery_asgi_{name}_total"
         lines += [f"# HELP {full} {text}.", f"# TYPE {full} counter", f"{full} {counters[name]}"]
     for name, text in GAUGES.items():
+        if name not in counters:
+            continue
         full = f"rookery_asgi_{name}"
         lines += [f"# HELP {full} {text}.", f"# TYPE {full} gauge", f"{full} {counters[name]}"]
     full = "rookery_asgi_responses_total"
@@ -40,17 +46,17 @@ class MetricsPage:
     """Answers one path itself and passes everything else on."""
 
     def __init__(self, app: App, path: str) -> None:
-        """`core` is set once there is one."""
-        self.core: Core | None = None
+        """`counters` is set once there are any."""
+        self.counters: Callable[[], dict[str, Any]] | None = None
         self._app = app
         self._path = path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """An ASGI application."""
-        if scope["type"] != "http" or scope["path"] != self._path or self.core is None:
+        if scope["type"] != "http" or scope["path"] != self._path or self.counters is None:
             await self._app(scope, receive, send)
             return
-        body = prometheus(self.core.counters()).encode()
+        body = prometheus(self.counters()).encode()
         headers = [(b"content-type", b"text/plain; version=0.0.4")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": body})

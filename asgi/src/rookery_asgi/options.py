@@ -1,5 +1,6 @@
 """All settings of a server as one frozen value."""
 
+import dataclasses
 from dataclasses import dataclass
 
 
@@ -12,10 +13,13 @@ class Options:
     port: int = 8000
     uds: str | None = None
     fd: int | None = None
+    binds: tuple[str, ...] = ()
     backlog: int = 2048
     workers: int = 1
+    supervise: bool = False
     shared_socket: bool = False
     reload: bool = False
+    reload_poll: bool = False
     reload_dirs: tuple[str, ...] = ()
     loop: str = "auto"
     lifespan: str = "auto"
@@ -27,8 +31,15 @@ class Options:
     ssl_certfile: str | None = None
     ssl_keyfile: str | None = None
     ssl_keyfile_password: str | None = None
+    ssl_ca_certs: str | None = None
+    ssl_cert_reqs: str | None = None
+    ssl_crl: str | None = None
+    ssl_ciphers: str | None = None
     access_log: bool = True
+    access_log_format: str = "json"
     log_level: str = "info"
+    log_config: str | None = None
+    headers: tuple[str, ...] = ()
     date_header: bool = True
     server_header: bool = True
     metrics_path: str | None = None
@@ -45,8 +56,18 @@ class Options:
     timeout_graceful_shutdown: float = 10.0
     timeout_disconnect: float = 1.0
     timeout_lifespan: float = 30.0
+    limit_max_requests: int = 0
+    limit_max_requests_jitter: int = 0
+    limit_worker_age: float = 0.0
+    limit_worker_memory: int = 0
     ws: bool = True
     ws_max_size: int = 16 * 1024 * 1024
     ws_ping_interval: float = 20.0
     ws_ping_timeout: float = 20.0
     ws_per_message_deflate: bool = True
+
+
+def flag_of(field: "dataclasses.Field[object]") -> str:
+    """The option on the command line; one that may be repeated is in the singular there."""
+    many = isinstance(field.default, tuple)
+    return "--" + (field.name.removesuffix("s") if many else field.name).replace("_", "-")

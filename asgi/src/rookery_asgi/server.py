@@ -4,18 +4,19 @@ import asyncio
 import contextlib
 import logging
 import socket
-import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rookery_asgi import _core, sockets
-from rookery_asgi.accesslog import AccessLog, Entry, write_stdout
+from rookery_asgi.accesslog import AccessLog, Entry, choose_writer, wants_headers
+from rookery_asgi.board import Share
+from rookery_asgi.fields import read_fields
 from rookery_asgi.lifespan import Lifespan
 from rookery_asgi.metrics import MetricsPage
 from rookery_asgi.options import Options
 from rookery_asgi.proxy import ProxyHeaders, Trust
-from rookery_asgi.tls import TlsFilter, make_context
+from rookery_asgi.tls import Tls, TlsFilter, make_tls
 from rookery_asgi.types import App, Scope
 from rookery_asgi.ws import handshake
 from rookery_asgi.ws.session import Limits, Session
@@ -23,6 +24,7 @@ from rookery_asgi.ws.session import Limits, Session
 log = logging.getLogger("rookery_asgi")
 
 TICK_SECONDS = 0.25
+Given = Iterable[socket.socket | sockets.Listener]
 Refused = Callable[[tuple[str, int | None] | None, int], object]
 """Told the address of a client whose request was refused, and the status; 408: it never came."""
 
@@ -34,7 +36,7 @@ class Hooks:
         self,
         options: Options,
         app: App,
-        context: ssl.SSLContext | None,
+        tls: Tls | None,
         refused: Refused | None = None,
         log: Callable[[Entry], object] | None = None,
     ) -> None:
@@ -43,8 +45,8 @@ class Hooks:
         self.refused = refused
         self.websocket = self._open_websocket if options.ws else None
         self.forwarded = ProxyHeaders(trust) if options.proxy_headers else None
-        self.accepted = self._seal if context is not None else None
-        self.context = context
+        self.accepted = self._seal if tls is not None else None
+        self.tls = tls
         self.sessions: set[Session] = set()
         self.now = time.monotonic
         self._app = app
@@ -58,7 +60,7 @@ class Hooks:
         )
 
     def _seal(self, conn: _core.Connection) -> TlsFilter | None:
-        return TlsFilter(self.context, conn) if self.context is not None else None
+        return TlsFilter(self.tls, conn) if self.tls is not None else None
 
     def failed(self, error: BaseException) -> None:
         """The application raised, or sent no whole response."""
@@ -83,9 +85,18 @@ class Hooks:
 class Server:
     """Serves one application in the running event loop."""
 
-    def __init__(self, app: App, options: Options, *, refused: Refused | None = None) -> None:
-        """Opens nothing yet."""
+    def __init__(
+        self,
+        app: App,
+        options: Options,
+        *,
+        refused: Refused | None = None,
+        share: Share | None = None,
+    ) -> None:
+        """Opens nothing yet. `share` is where one of several workers tells the others of itself."""
         self._refused = refused
+        self._share = share
+        self._fields = read_fields(options.headers)
         self._page = MetricsPage(app, options.metrics_path) if options.metrics_path else None
         self._app: App = self._page or app
         self._options = options
@@ -107,26 +118,36 @@ class Server:
         """The core's counters."""
         return self._core.counters() if self._core is not None else {}
 
+    def _all_counters(self) -> dict[str, Any]:
+        """Those of all workers, where there are several."""
+        own = self.counters()
+        return self._share.total(own) if self._share is not None and own else own
+
+    def _tell(self, core: _core.Core) -> None:
+        if self._share is not None:
+            self._share.put(core.counters())
+
     def reload_certificate(self) -> None:
         """Use the certificate as it is on disk now for connections to come."""
-        if self._hooks is None or self._hooks.context is None:
+        if self._hooks is None or self._hooks.tls is None:
             return
         try:
-            self._hooks.context = make_context(self._options)
+            self._hooks.tls = make_tls(self._options)
             log.info("certificate reloaded")
         except Exception as error:  # noqa: BLE001 - the old one goes on serving
             log.error("certificate not reloaded: %s", error)
 
-    async def serve(self, given: Iterable[socket.socket] | None = None) -> bool:
+    async def serve(self, given: Given | None = None) -> bool:
         """Serve until stopped; True when the application shut down cleanly.
 
-        Nothing listens before the application's start-up has completed.
+        Nothing listens before the application's start-up has completed. A socket that is given
+        without more speaks TLS where there is a certificate.
         """
-        context = make_context(self._options)
+        tls = make_tls(self._options)
         lifespan = Lifespan(self._app, mode=self._options.lifespan)
         await lifespan.start()
         try:
-            with self._listening(given, lifespan, context):
+            with self._listening(given, lifespan, tls):
                 await self._stop.wait()
                 await self._end_requests()
         finally:
@@ -136,28 +157,38 @@ class Server:
     @contextlib.contextmanager
     def _listening(
         self,
-        given: Iterable[socket.socket] | None,
+        given: Given | None,
         lifespan: Lifespan,
-        context: ssl.SSLContext | None,
+        tls: Tls | None,
     ) -> Iterator[None]:
-        opened = list(given) if given is not None else sockets.bind(self._options)
-        self._access = access = AccessLog(write_stdout) if self._options.access_log else None
+        opened = (
+            described(given, secure=tls is not None)
+            if given is not None
+            else sockets.bind(self._options)
+        )
+        self._access = access = self._make_log()
         log_end = access.entries.append if access is not None else None
-        self._hooks = Hooks(self._options, self._app, context, self._refused, log_end)
+        self._hooks = Hooks(self._options, self._app, tls, self._refused, log_end)
         loop = asyncio.get_running_loop()
         core = self._core = self._make_core(loop, lifespan)
         if self._page is not None:
-            self._page.core = core
+            self._page.counters = self._all_counters
         try:
-            for sock in opened:
-                self._listen(core, sock, secure=context is not None)
+            for listener in opened:
+                self._listen(core, listener)
             loop.add_reader(core.fileno(), core.poll)
             ticker = loop.create_task(self._tick(core))
+            self._tell(core)
             self.listening.set()
             yield
             ticker.cancel()
         finally:
-            self._close(loop, core, opened, ours=given is None)
+            self._close(loop, core, opened)
+
+    def _make_log(self) -> AccessLog | None:
+        if not self._options.access_log:
+            return None
+        return AccessLog(choose_writer(), self._options.access_log_format)
 
     def _make_core(self, loop: asyncio.AbstractEventLoop, lifespan: Lifespan) -> _core.Core:
         options = self._options
@@ -178,14 +209,17 @@ class Server:
             idle_seconds=options.timeout_keep_alive,
             body_seconds=options.timeout_body,
             write_seconds=options.timeout_write,
-            date=options.date_header,
-            server=options.server_header,
+            date=options.date_header and "date" not in self._fields,
+            server=options.server_header and "server" not in self._fields,
+            fields=tuple(line for lines in self._fields.values() for line in lines),
+            log_headers=wants_headers(options.access_log_format),
         )
 
-    def _listen(self, core: _core.Core, sock: socket.socket, *, secure: bool) -> None:
+    def _listen(self, core: _core.Core, listener: sockets.Listener) -> None:
+        sock, secure = listener.sock, listener.secure
         sock.setblocking(False)
         sock.listen(self._options.backlog)
-        core.listen(sock.fileno(), sockets.scope_address(sock), sockets.is_tcp(sock))
+        core.listen(sock.fileno(), sockets.scope_address(sock), sockets.is_tcp(sock), secure)
         self.addresses.append(sockets.describe(sock, secure=secure))
         log.info("serving on %s", self.addresses[-1])
 
@@ -193,16 +227,13 @@ class Server:
         self,
         loop: asyncio.AbstractEventLoop,
         core: _core.Core,
-        opened: list[socket.socket],
-        *,
-        ours: bool,
+        opened: list[sockets.Listener],
     ) -> None:
         loop.remove_reader(core.fileno())
+        self._tell(core)
         core.close()
-        for sock in opened:
-            if ours:
-                sockets.remove_unix(sock, self._options.uds)
-            sock.close()
+        for listener in opened:
+            listener.close()
         if self._access is not None:
             self._access.close()
 
@@ -210,6 +241,7 @@ class Server:
         while True:
             await asyncio.sleep(TICK_SECONDS)
             core.sweep()
+            self._tell(core)
             if self._access is not None:
                 self._access.flush()
             if (hooks := self._hooks) is not None:
@@ -248,3 +280,10 @@ class Server:
         assert self._hooks is not None
         counters = self._core.counters()
         return bool(counters["running"] or self._hooks.sessions or counters["open"])
+
+
+def described(given: Given, *, secure: bool) -> list[sockets.Listener]:
+    """Sockets that somebody else has opened, whose files are not ours to delete."""
+    return [
+        sockets.Listener(one, secure) if isinstance(one, socket.socket) else one for one in given
+    ]

@@ -6,9 +6,11 @@ import os
 import socket
 import stat
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rookery_asgi.binds import Bind, binds_of
 from rookery_asgi.errors import CannotBind
 from rookery_asgi.options import Options
 
@@ -17,13 +19,61 @@ NOT_HERE = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not bound to
 
 
-def bind(options: Options, *, shared: bool = False) -> list[socket.socket]:
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A bound socket, and what is to be known of it."""
+
+    sock: socket.socket
+    secure: bool = False
+    """Whether TLS is spoken there."""
+    path: str | None = None
+    """The socket file that goes with it."""
+    own: bool = False
+    """Whether other sockets can be bound to its address beside it."""
+
+    def close(self) -> None:
+        """Give the address back."""
+        if self.path is not None:
+            with contextlib.suppress(OSError):
+                Path(self.path).unlink()
+        self.sock.close()
+
+
+def bind(options: Options, *, shared: bool = False) -> list[Listener]:
     """Bound sockets that do not listen yet; `shared` lets several processes bind the address."""
-    if options.fd is not None:
-        return [inherited(options.fd)]
-    if options.uds is not None:
-        return [bind_unix(options.uds)]
-    return bind_tcp(options.host, options.port, shared=shared)
+    bound: list[Listener] = []
+    try:
+        for place in binds_of(options):
+            bound += bind_place(place, secure=options.ssl_certfile is not None, shared=shared)
+    except CannotBind:
+        for listener in bound:
+            listener.close()
+        raise
+    return bound
+
+
+def bind_place(place: Bind, *, secure: bool, shared: bool) -> list[Listener]:
+    """The sockets of one address; a host may have several."""
+    secure = secure and not place.plain
+    if place.fd is not None:
+        return [Listener(inherited(place.fd), secure)]
+    if place.path is not None:
+        return [Listener(bind_unix(place.path, place.mode), secure, place.path)]
+    socks = bind_tcp(place.host, place.port, shared=shared)
+    return [Listener(sock, secure, own=shared) for sock in socks]
+
+
+def bind_again(listener: Listener) -> Listener:
+    """Another socket on the same address, between which the kernel shares out the clients; the
+    same where that can't be, as for unix sockets and inherited ones."""
+    if not listener.own:
+        return listener
+    family = listener.sock.family
+    alone = family != socket.AF_INET6 or not listener.sock.getsockopt(
+        socket.IPPROTO_IPV6, socket.IPV6_V6ONLY
+    )
+    sock = bind_one(family, listener.sock.getsockname(), shared=True, alone=alone)
+    return Listener(sock, listener.secure, own=True)
 
 
 def inherited(fd: int) -> socket.socket:
@@ -92,14 +142,13 @@ def close_all(bound: Iterable[socket.socket]) -> None:
         sock.close()
 
 
-def bind_unix(path: str) -> socket.socket:
+def bind_unix(path: str, mode: int = 0o666) -> socket.socket:
     """A unix socket; one that a dead process left behind is replaced."""
     remove_stale(Path(path))
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         sock.bind(path)
-        # like other servers: the folder's permissions say who may connect
-        Path(path).chmod(0o666)
+        Path(path).chmod(mode)  # before it listens, so that nobody comes in between
     except OSError as error:
         sock.close()
         raise CannotBind(path, error.strerror or error) from None
@@ -120,13 +169,6 @@ def remove_stale(path: Path) -> None:
             path.unlink(missing_ok=True)
         except OSError:
             return
-
-
-def remove_unix(sock: socket.socket, path: str | None) -> None:
-    """Delete our own socket file at the end."""
-    if path is not None and sock.family == socket.AF_UNIX:
-        with contextlib.suppress(OSError):
-            Path(path).unlink()
 
 
 def scope_address(sock: socket.socket) -> Address:

@@ -1,85 +1,68 @@
 """Several worker processes, or one that is replaced when files change.
 
-The supervisor binds the sockets and keeps them; a worker inherits one and begins to listen on it
-when its application is ready. A worker that dies is replaced and finds its backlog as it was.
+The supervisor binds the sockets and keeps them; a worker inherits them and begins to listen when
+its application is ready. A worker that dies is replaced and finds its backlog as it was. One that
+is to be renewed, at SIGHUP or because it has served enough, goes when its successor serves.
 """
 
 import logging
 import signal
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import FrameType
 
 from rookery_asgi import sockets
+from rookery_asgi.board import Board
+from rookery_asgi.notify import Notifier
 from rookery_asgi.options import Options
+from rookery_asgi.recycling import draw_bounds
+from rookery_asgi.sockets import Listener
+from rookery_asgi.worker import YOUNG_SECONDS, Command, Worker
 
 log = logging.getLogger("rookery_asgi")
 
 POLL_SECONDS = 0.1
-# A worker that dies sooner than this is replaced only after a pause.
-YOUNG_SECONDS = 1.0
-Command = Callable[[Sequence[int]], Sequence[str]]
+RETRY_SECONDS = 5.0
+"""After a renewal that failed; the old worker serves meanwhile."""
+HOPELESS = frozenset({2, 3})
+"""Exit statuses that trying again won't change."""
 
 
-class Worker:
-    """One child process on sockets of its own, or on those of all."""
+@dataclass(slots=True)
+class Place:
+    """Sockets, and the worker that serves them at present."""
 
-    def __init__(self, command: Command, socks: Sequence[socket.socket]) -> None:
-        """Not started yet."""
-        self._command = command
-        self._fds = [sock.fileno() for sock in socks]
-        self._process: subprocess.Popen[bytes] | None = None
-        self._started = 0.0
-
-    def start(self) -> None:
-        """Start the process; it inherits the sockets and nothing else."""
-        self._started = time.monotonic()
-        self._process = subprocess.Popen(list(self._command(self._fds)), pass_fds=self._fds)
-
-    @property
-    def status(self) -> int | None:
-        """The exit status, or None while it runs."""
-        return self._process.poll() if self._process is not None else None
-
-    @property
-    def pid(self) -> int:
-        """The process's id."""
-        return self._process.pid if self._process is not None else 0
-
-    def is_young(self) -> bool:
-        """Whether it has only just been started."""
-        return time.monotonic() - self._started < YOUNG_SECONDS
-
-    def signal(self, number: int) -> None:
-        """Pass a signal on."""
-        if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(number)
-
-    def stop(self, seconds: float) -> None:
-        """Ask it to stop, and make it when it does not."""
-        self.signal(signal.SIGTERM)
-        try:
-            if self._process is not None:
-                self._process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            log.error("worker %d did not stop and was killed", self.pid)
-            self.signal(signal.SIGKILL)
+    listeners: Sequence[Listener]
+    worker: Worker
 
 
 class Supervisor:
     """Keeps the workers alive until it is told to stop."""
 
-    def __init__(self, options: Options, command: Command, changed: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        options: Options,
+        command: Command,
+        changed: Callable[[], bool],
+        notifier: Notifier,
+    ) -> None:
         """`command` gives a worker's command line; `changed` says whether files have changed."""
-        self._options = options
-        self._changed = changed
         count = 1 if options.reload else options.workers
-        self._sockets = bind_shared(options, count)
-        self._workers = [Worker(command, socks) for socks in self._sockets]
-        self._stopping = False
+        self._options = options
+        self._command = command
+        self._changed = changed
+        self._notifier = notifier
+        # a worker, its successor, and those that still end their requests
+        self._board = Board.create(4 * count + 16)
+        self._free = list(range(1, self._board.slots))
+        self._sockets = bind_workers(options, count)
+        self._places: list[Place] = []
+        self._leaving: list[tuple[Worker, float]] = []
+        self._due: list[Place] = []
+        self._coming: tuple[Place, Worker] | None = None
+        self._rest_until = 0.0
+        self._hangup = self._stopping = self._said_ready = False
         self._failed: int | None = None
         self._grace = options.timeout_graceful_shutdown + options.timeout_lifespan + 5.0
 
@@ -88,71 +71,155 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_stop)
         signal.signal(signal.SIGHUP, self._on_hangup)
-        for worker in self._workers:
-            worker.start()
+        self._places = [Place(listeners, self._start(listeners)) for listeners in self._sockets]
         while not self._stopping:
             time.sleep(POLL_SECONDS)
             self._look()
         self._stop_all()
         return self._failed or 0
 
-    def _look(self) -> None:
-        if self._options.reload and self._changed():
-            log.info("files changed: restarting")
-            self._workers[0].stop(self._grace)
-            self._workers[0].start()
-        for worker in self._workers:
-            if worker.status is not None and not self._stopping:
-                self._replace(worker)
+    def _start(self, listeners: Sequence[Listener]) -> Worker:
+        bounds = draw_bounds(self._options)
+        return Worker(self._command, listeners, self._board, self._free.pop(0), bounds)
 
-    def _replace(self, worker: Worker) -> None:
-        # exit status 3: the application or the address can't be used, and trying again won't help
-        if worker.status == 3 and not self._options.reload:
-            self._failed = 3
+    def _forget(self, worker: Worker) -> None:
+        """Its process has ended: its slot is free, its counts are kept."""
+        self._board.retire(worker.slot)
+        self._free.append(worker.slot)
+
+    def _look(self) -> None:
+        self._notifier.alive()
+        if self._options.reload and self._changed():
+            self._restart(self._places[0])
+        for place in self._places:
+            if place.worker.status is not None and not self._stopping:
+                self._replace(place)
+        self._renew()
+        self._see_off()
+        self._say_ready()
+
+    def _restart(self, place: Place) -> None:
+        log.info("files changed: restarting")
+        place.worker.signal(signal.SIGTERM)
+        self._wait_for(place.worker)
+        self._forget(place.worker)
+        place.worker = self._start(place.listeners)
+
+    # --- workers that die
+
+    def _replace(self, place: Place) -> None:
+        worker, status = place.worker, place.worker.status
+        if self._coming is not None and self._coming[0] is place:
+            self._forget(worker)  # its successor is on the way already
+            place.worker, self._coming = self._coming[1], None
+            return
+        if status in HOPELESS and not self._options.reload:
+            self._failed = status
             self._stopping = True
             return
-        if worker.is_young() or (self._options.reload and worker.status != 0):
+        if worker.is_young() or (self._options.reload and status != 0):
             time.sleep(YOUNG_SECONDS)
             if self._options.reload and not self._changed():
                 return
-        log.error("worker %d ended with status %s: replaced", worker.pid, worker.status)
-        worker.start()
+        log.error("worker %d ended with status %s: replaced", worker.pid, status)
+        self._forget(worker)
+        place.worker = self._start(place.listeners)
+
+    # --- workers that are renewed, one at a time
+
+    def _renew(self) -> None:
+        if self._hangup:
+            self._hangup = False
+            self._rest_until = 0.0
+            self._due = list(self._places)
+            self._notifier.reloading()
+            log.info("renewing the workers")
+        if self._coming is not None:
+            self._follow(*self._coming)
+        elif self._free and time.monotonic() >= self._rest_until:
+            self._begin_next()
+
+    def _begin_next(self) -> None:
+        place = self._due.pop(0) if self._due else self._find_outlived()
+        if place is not None:
+            self._coming = place, self._start(place.listeners)
+
+    def _find_outlived(self) -> Place | None:
+        for place in self._places:
+            why = place.worker.why_replace()
+            if why is not None and not place.worker.is_young():
+                log.info("worker %d is renewed: %s", place.worker.pid, why)
+                return place
+        return None
+
+    def _follow(self, place: Place, worker: Worker) -> None:
+        if worker.status is not None:
+            log.error("a new worker ended with status %s: the old ones go on", worker.status)
+            self._forget(worker)
+            self._due.clear()
+            self._rest_until = time.monotonic() + RETRY_SECONDS
+        elif worker.is_ready():
+            log.info("worker %d takes the place of %d", worker.pid, place.worker.pid)
+            place.worker.signal(signal.SIGTERM)
+            self._leaving.append((place.worker, time.monotonic() + self._grace))
+            place.worker = worker
+        else:
+            return
+        self._coming = None
+        self._said_ready = self._said_ready and bool(self._due)
+
+    def _see_off(self) -> None:
+        for worker, deadline in self._leaving[:]:
+            if worker.status is None and time.monotonic() > deadline:
+                log.error("worker %d did not stop and was killed", worker.pid)
+                worker.kill()
+            if worker.status is not None:
+                self._leaving.remove((worker, deadline))
+                self._forget(worker)
+
+    def _say_ready(self) -> None:
+        if not self._said_ready and all(place.worker.is_ready() for place in self._places):
+            self._said_ready = True
+            self._notifier.ready(f"{len(self._places)} workers")
+
+    # --- the end
+
+    def _all(self) -> list[Worker]:
+        coming = [self._coming[1]] if self._coming is not None else []
+        leaving = [worker for worker, _ in self._leaving]
+        return [*(place.worker for place in self._places), *coming, *leaving]
 
     def _stop_all(self) -> None:
-        for worker in self._workers:
-            worker.signal(signal.SIGTERM)
-        for worker in self._workers:
-            worker.stop(self._grace)
-        for socks in self._sockets:
-            for sock in socks:
-                sockets.remove_unix(sock, self._options.uds)
-                sock.close()
+        self._notifier.stopping()
+        already = [worker for worker, _ in self._leaving]
+        for worker in self._all():
+            if worker not in already:  # a second signal would cut its requests short
+                worker.signal(signal.SIGTERM)
+        for worker in self._all():
+            self._wait_for(worker)
+        for listener in {id(one): one for some in self._sockets for one in some}.values():
+            listener.close()
+
+    def _wait_for(self, worker: Worker) -> None:
+        if not worker.has_ended(seconds=self._grace):
+            log.error("worker %d did not stop and was killed", worker.pid)
+            worker.kill()
 
     def _on_stop(self, number: int, frame: FrameType | None) -> None:
+        if self._stopping:
+            for worker in self._all():
+                worker.signal(signal.SIGTERM)
         self._stopping = True
 
     def _on_hangup(self, number: int, frame: FrameType | None) -> None:
-        for worker in self._workers:
-            worker.signal(signal.SIGHUP)
+        self._hangup = True
 
 
-def bind_shared(options: Options, count: int) -> list[list[socket.socket]]:
+def bind_workers(options: Options, count: int) -> list[list[Listener]]:
     """The sockets of each worker: its own on the same addresses, between which the kernel shares
     out the clients, or the same for all. What is not TCP can only be the same."""
     own = count > 1 and not options.shared_socket
     first = sockets.bind(options, shared=own)
-    if own and sockets.is_tcp(first[0]) and options.fd is None:
-        port = first[0].getsockname()[1]
-        return [
-            first,
-            *(sockets.bind_tcp(options.host, port, shared=True) for _ in range(count - 1)),
-        ]
-    return [first] * count
-
-
-def worker_command(argv: Sequence[str]) -> Command:
-    """The same command line again, for a worker on the given descriptors."""
-    return lambda fds: [
-        *(sys.executable, "-m", "rookery_asgi", *argv),
-        *(word for fd in fds for word in ("--worker-fd", str(fd))),
-    ]
+    if not own:
+        return [first] * count
+    return [first, *([sockets.bind_again(one) for one in first] for _ in range(count - 1))]

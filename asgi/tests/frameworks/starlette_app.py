@@ -9,7 +9,13 @@ from starlette.background import BackgroundTask
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import (
+    FileResponse,
+    JSONResponse,
+    PlainTextResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
@@ -18,6 +24,10 @@ done: list[str] = []
 
 async def hello(request: Request) -> Response:
     return PlainTextResponse("hello")
+
+
+async def file(request: Request) -> Response:
+    return FileResponse(__file__)
 
 
 async def echo(request: Request) -> Response:
@@ -76,6 +86,7 @@ async def lifespan(app: Starlette) -> AsyncIterator[dict[str, str]]:
 app = Starlette(
     routes=[
         Route("/", hello),
+        Route("/file", file),
         Route("/echo", echo, methods=["POST"]),
         Route("/form", form, methods=["POST"]),
         Route("/stream", stream),

@@ -127,7 +127,8 @@ class HttpCall:
         self._state.receive_queue.put_nowait({"type": "http.disconnect"})
         if self._around.noted is not None:
             scope = self._state.scope
-            request = (scope["client"], scope["method"], self._target())
+            who = (scope["client"], scope["method"], self._target())
+            request = (*who, scope["http_version"], scope["headers"])
             took = time.monotonic() - self._began
             self._around.noted((request, self._status, self._sent, took))
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 from rookery_asgi.errors import BadOption
-from rookery_asgi.options import Options
+from rookery_asgi.options import Options, flag_of
 
 TLS = "Mongoose's own TLS refuses TLS 1.2 and some keys; let a proxy in front speak TLS"
 TCP = "Mongoose listens on TCP addresses that it opens itself"
@@ -11,14 +11,26 @@ ONE = "Mongoose can't listen on a socket that several processes share"
 REASONS = {
     "uds": TCP,
     "fd": TCP,
+    "binds": TCP,
     "backlog": "Mongoose's backlog is 128",
     "workers": ONE,
+    "supervise": ONE,
     "shared_socket": ONE,
+    "limit_max_requests": ONE,
+    "limit_max_requests_jitter": ONE,
+    "limit_worker_age": ONE,
+    "limit_worker_memory": ONE,
     "reload": ONE,
     "reload_dirs": ONE,
+    "reload_poll": ONE,
     "ssl_certfile": TLS,
     "ssl_keyfile": TLS,
     "ssl_keyfile_password": TLS,
+    "ssl_ca_certs": TLS,
+    "ssl_cert_reqs": TLS,
+    "ssl_crl": TLS,
+    "ssl_ciphers": TLS,
+    "headers": "the adapter writes the fields that the application gives",
     "metrics_path": "the counters are the C core's",
     "limit_connections": "Mongoose accepts whoever comes",
     "least_bytes": "Mongoose does not say how many bytes it has written",
@@ -31,5 +43,4 @@ def refuse_options(options: Options) -> None:
     for field in dataclasses.fields(Options):
         reason = REASONS.get(field.name)
         if reason is not None and getattr(options, field.name) != field.default:
-            name = "--" + field.name.removesuffix("s" if field.name == "reload_dirs" else "")
-            raise BadOption(f"{name.replace('_', '-')} with --core mongoose", reason)
+            raise BadOption(f"{flag_of(field)} with --core mongoose", reason)

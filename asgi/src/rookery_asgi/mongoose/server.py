@@ -11,7 +11,7 @@ from typing import Any
 import cymongoose
 
 from rookery_asgi import sockets
-from rookery_asgi.accesslog import AccessLog, write_stdout
+from rookery_asgi.accesslog import AccessLog, choose_writer
 from rookery_asgi.errors import CannotBind
 from rookery_asgi.lifespan import Lifespan
 from rookery_asgi.mongoose.head import Head, make_scope
@@ -42,7 +42,9 @@ class Server:
         self._options = options
         self._lifespan = Lifespan(app, mode=options.lifespan)
         self._proxy = ProxyHeaders(Trust.parse(options.forwarded_allow_ips))
-        self._access = AccessLog(write_stdout) if options.access_log else None
+        self._access = None
+        if options.access_log:
+            self._access = AccessLog(choose_writer(), options.access_log_format)
         noted = self._access.entries.append if self._access is not None else None
         self._around = Around(options.date_header, options.server_header, self._failed, noted)
         self._tasks: set[concurrent.futures.Future[None]] = set()

@@ -106,7 +106,10 @@ class Session:
         self._full = False
         self._pong: bytes | None = None
         self._log = log
-        self._line = (scope["client"], "GET", target_of(scope))
+        self._line = (
+            *(scope["client"], "GET", target_of(scope)),
+            *(scope["http_version"], scope["headers"]),
+        )
         self._began = now()
         self._status = 0
         self._sent = 0

@@ -1,5 +1,7 @@
 """Engines by pages: listed, looked at, added, changed, restored and tried."""
 
+import re
+
 import pytest
 
 from rookery.core.model.engine import EngineRecord
@@ -48,6 +50,33 @@ async def test_an_engine_is_added_by_a_form_and_changed_and_restored() -> None:
         again = {"csrf_token": token_in(page), "version": "1"}
         await api.visitor.post("/engines/Tiny/restore", data=again)
         assert (await api.site.engines.by_name("Tiny")).recipe.kind == "cargo"
+
+
+async def test_what_the_form_does_not_show_stays_as_it_is() -> None:
+    async with open_api() as api:
+        await found_team(api)
+        await api.site.engines.put(EngineRecord(name="Tiny", team="owls", history=True), LEAD)
+        await enter(api, OLGA)
+        page = await api.visitor.get("/engines/Tiny/edit")
+        form = {"csrf_token": token_in(page), "do": "save", "team": "owls", "recipe.kind": "cargo"}
+        changed = await api.visitor.post("/engines/Tiny/edit", data=form)
+        assert changed.status_code == 302, changed.text
+        assert (await api.site.engines.by_name("Tiny")).history
+
+
+async def test_all_errors_of_a_record_stand_beside_their_fields() -> None:
+    async with open_api() as api:
+        await enter(api, BORIS)
+        token = token_in(await api.visitor.get("/engines/new"))
+        wrong = {"name": "a/b", "memory.machine": "much", "share": "-1", "recipe.kind": "magic"}
+        wrong |= {"nets.pattern": "[", "private": "1", "source": "javascript:alert(1)"}
+        wrong |= {"recipe.variables": "no pair", "preset.0.name": "x", "preset.0.settings": "tc"}
+        page = (await api.visitor.post("/engines/new", data={"csrf_token": token, **wrong})).text
+        told = dict(re.findall(r'id="([^"]+)-error">([^<]+)<', page))
+        assert told.keys() == wrong.keys() - {"preset.0.name"}
+        assert told["share"] == "Expected a number above 0."
+        assert 'value="much"' in page
+        assert "\nno pair</textarea>" in page
 
 
 async def test_an_engines_progress_is_one_link_away() -> None:

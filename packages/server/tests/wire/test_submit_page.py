@@ -3,13 +3,16 @@
 import html
 import json
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from types import FrameType
 
 import httpx
 import pytest
 
+from rookery.server.farm.submission import plan_submission
 from rookery.server.people.users import APPROVERS
 from tests.submissions import PLAIN, SPRT, body
 from tests.twins.sites import SETTINGS, OpenSite, make_site, make_user, open_site
@@ -90,6 +93,48 @@ async def test_all_that_is_wrong_is_told_at_once() -> None:
             told = wrong_inputs((await ada.post(do=way, **typed)).text)
             assert {*told} == {*typed} - {"sprt.elo0"} | {"sprt.elo1"}
         assert told["threads"] == "Expected a whole number from 1 on."
+
+
+async def test_five_errors_stand_beside_their_five_fields_with_what_was_typed() -> None:
+    async with author() as ada:
+        typed = {"tc": "soon", "threads": "two", "resolved_base": "xyz", "sprt.alpha": "0.99"}
+        typed |= {"arch_filter": "sparc", "info": "kept as it is"}
+        page = (await ada.post(do="submit", **typed)).text
+        told = wrong_inputs(page)
+        assert {*told} == typed.keys() - {"info"}
+        for name in told:
+            assert re.search(rf'id="{name}"[^>]*value="{typed[name]}"[^>]*aria-invalid', page)
+        assert "kept as it is" in page
+
+
+@contextmanager
+def counted(function: Callable[..., object]) -> Iterator[list[object]]:
+    """Counts the calls of a function, which goes on as ever."""
+    calls = list[object]()
+
+    def note(frame: FrameType, event: str, _given: object) -> None:
+        if event == "call" and frame.f_code is function.__code__:
+            calls.append(frame.f_lineno)
+
+    sys.setprofile(note)
+    try:
+        yield calls
+    finally:
+        sys.setprofile(None)
+
+
+WRONG = {"tc": "soon", "book": "no book", "priority": "high", "sprt.elo0": "9"}
+
+
+@pytest.mark.parametrize("wrong", [{}, WRONG])
+@pytest.mark.parametrize("way", ["submit", "preview"])
+async def test_a_form_is_planned_once_however_much_is_wrong(
+    way: str, wrong: dict[str, str]
+) -> None:
+    async with author() as ada:
+        with counted(plan_submission) as plans:
+            await ada.post(do=way, **wrong)
+        assert len(plans) == 1
 
 
 async def test_what_is_wrong_with_a_tune_is_told_at_once() -> None:

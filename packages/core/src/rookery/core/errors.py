@@ -11,6 +11,51 @@ class Complaint(Exception):
     exit_code: ClassVar[int] = 3
 
 
+class Refusal(Exception):
+    """What a feature refuses. Its kind, one of those below, says how that is answered; one table
+    makes a status of it (`server/http/error_table.py`)."""
+
+
+class BadInput(Refusal):
+    """Something given can't be used."""
+
+
+class LoginNeeded(Refusal):
+    """It is not known who asks."""
+
+
+class NotAllowed(Refusal):
+    """Who asks may not do this."""
+
+
+class NotThere(Refusal):
+    """What is asked for is not there, or not for whoever asks."""
+
+
+class NotNow(Refusal):
+    """The state of things does not allow it."""
+
+
+class TooLarge(Refusal):
+    """Something given is too large."""
+
+
+class TooOften(Refusal):
+    """It was asked for too often."""
+
+
+class NoModel(Refusal):
+    """A language model did not answer."""
+
+
+class Busy(Exception):
+    """Too much is waiting already."""
+
+
+class StateAway(Exception):
+    """What is known can't be told right now; nothing was decided."""
+
+
 SHELL_SIGNAL = 128
 """Shells and our sandbox report a program that was ended by a signal with this plus the signal's
 number."""

@@ -15,7 +15,7 @@ TINY = EngineRecord(
 
 @pytest.mark.parametrize("record", [*BUILT_IN, TINY], ids=lambda record: record.name)
 def test_a_record_survives_the_form(record: EngineRecord) -> None:
-    assert read_record(spell_record(record)).record == record
+    assert read_record(spell_record(record)).value == record
 
 
 @pytest.mark.parametrize(
@@ -31,20 +31,20 @@ def test_a_record_survives_the_form(record: EngineRecord) -> None:
 )
 def test_what_is_wrong_is_told_beside_its_input(field: str, text: str) -> None:
     read = read_record({**spell_record(TINY), field: text})
-    assert read.record is None
+    assert read.value is None
     assert list(read.errors) == [field]
 
 
 def test_a_preset_without_a_name_is_taken_away() -> None:
     texts = {**spell_record(STOCKFISH), "preset.0.name": " "}
-    read = read_record(texts).record
+    read = read_record(texts).value
     assert read is not None
     assert read.presets == STOCKFISH.presets[1:]
 
 
 def test_a_version_shows_what_it_changed_and_nothing_else() -> None:
     texts = {**spell_record(TINY), "recipe.output": "bin/tiny"}
-    after = read_record(texts).record
+    after = read_record(texts).value
     assert after is not None
     (change,) = list_changes(TINY, after)
     assert (change.label, change.before, change.after) == ("Program", "tiny", "bin/tiny")

@@ -6,8 +6,8 @@ from rookery.core.model.engine import BUILT_IN, STOCKFISH, EngineRecord, NetReco
 from rookery.core.model.kinds import Fixed, SprtTest, SpsaTuning
 from rookery.core.model.plan import Draw, Resign
 from rookery.core.protocol.codec import WireFault
-from rookery.server.farm.submission import SubmissionContext, planned
-from tests.submissions import SPRT, SRI, kind_of, plan_of, submitted
+from rookery.server.farm.submission import SubmissionContext
+from tests.submissions import SPRT, SRI, kind_of, plan_of, planned, submitted
 
 
 def test_the_sides_are_new_and_base() -> None:

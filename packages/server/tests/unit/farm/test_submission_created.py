@@ -9,10 +9,10 @@ from rookery.core.model.plan import Plan
 from rookery.core.model.run import Run
 from rookery.core.protocol.codec import WireFault
 from rookery.server.farm.rules.lifecycle import Stage, stage
-from rookery.server.farm.submission import SubmissionContext, created, planned, run_id
+from rookery.server.farm.submission import SubmissionContext, run_id
 from rookery.server.sources.commits import mirror_name, mirrored_side
 from rookery.server.sources.submission_checks import list_remarks
-from tests.submissions import SPRT, submitted
+from tests.submissions import SPRT, created, planned, submitted
 
 NOW = datetime(2026, 8, 22, 8, 16, 56, 123_000, tzinfo=UTC)
 PYTHONIC = Catalogue({"Stockfish": STOCKFISH, "Sunfish": EngineRecord(name="Sunfish")})

@@ -13,7 +13,7 @@ from rookery.server.http.error_table import (
     REFUSALS,
     REFUSED,
     TABLE,
-    Refusal,
+    ShownRefusal,
     describe_refusal,
     fault_in,
     shape_of,
@@ -87,25 +87,25 @@ def test_an_unknown_host_is_worth_another_try_for_a_worker() -> None:
 @pytest.mark.parametrize(
     ("error", "refusal"),
     [
-        (TooDeep(), Refusal("the body is nested too deeply", 400)),
-        (UnknownRun(run="7"), Refusal("There is no run 7.", 404)),
-        (NotYours(), Refusal("Only the run's owner or an approver may do this.", 403)),
+        (TooDeep(), ShownRefusal("the body is nested too deeply", 400)),
+        (UnknownRun(run="7"), ShownRefusal("There is no run 7.", 404)),
+        (NotYours(), ShownRefusal("Only the run's owner or an approver may do this.", 403)),
         (
             BadGameCount(step=2, most=8),
-            Refusal("The number of games must be a multiple of 2 from 0 to 8.", 400),
+            ShownRefusal("The number of games must be a multiple of 2 from 0 to 8.", 400),
         ),
-        (FileRefused("It is no net."), Refusal("It is no net.", 400)),
-        (UnknownUser("ida"), Refusal("There is no user named ida.", 404)),
-        (UnknownToken("7"), Refusal("You have no such token.", 404)),
-        (Malformed("It is no name."), Refusal("It is no name.", 400)),
-        (AccountConflict("It waits."), Refusal("It waits.", 409)),
-        (NotPermitted("You may not."), Refusal("You may not.", 403)),
-        (Throttled(), Refusal("Too many attempts; wait a little.", 429)),
-        (NotFound("There is no such page."), Refusal("There is no such page.", 404)),
+        (FileRefused("It is no net."), ShownRefusal("It is no net.", 400)),
+        (UnknownUser("ida"), ShownRefusal("There is no user named ida.", 404)),
+        (UnknownToken("7"), ShownRefusal("There is no token 7.", 404)),
+        (Malformed("It is no name."), ShownRefusal("It is no name.", 400)),
+        (AccountConflict("It waits."), ShownRefusal("It waits.", 409)),
+        (NotPermitted("You may not."), ShownRefusal("You may not.", 403)),
+        (Throttled(), ShownRefusal("Too many attempts; wait a little.", 429)),
+        (NotFound("There is no such page."), ShownRefusal("There is no such page.", 404)),
     ],
 )
 def test_what_a_feature_refuses_is_a_sentence_with_a_status(
-    error: Exception, refusal: Refusal
+    error: Exception, refusal: ShownRefusal
 ) -> None:
     assert isinstance(error, REFUSALS)
     assert describe_refusal(error) == refusal
@@ -113,7 +113,7 @@ def test_what_a_feature_refuses_is_a_sentence_with_a_status(
 
 def test_an_upload_beyond_the_quota_is_too_large() -> None:
     error = QuotaExceeded(used=1, size=2, allowed=3)
-    assert describe_refusal(error) == Refusal(str(error), 413)
+    assert describe_refusal(error) == ShownRefusal(str(error), 413)
 
 
 def test_an_error_without_a_line_of_its_own_has_that_of_its_base_class() -> None:

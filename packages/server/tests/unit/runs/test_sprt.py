@@ -32,4 +32,9 @@ def test_logistic_bounds_take_fewer_games_where_more_is_drawn() -> None:
     ],
 )
 def test_what_makes_no_test_is_told_beside_its_field(name: str, text: str, place: str) -> None:
-    assert list(make_view({**USUAL, name: text}).errors) == [place]
+    assert list(make_view({**USUAL, name: text}).form.errors) == [place]
+
+
+def test_all_that_makes_no_test_is_told_at_once() -> None:
+    wrong = {"elo1": "-5", "alpha": "0.99", "draw_ratio": "1"}
+    assert make_view({**USUAL, **wrong}).form.errors.keys() == wrong.keys()

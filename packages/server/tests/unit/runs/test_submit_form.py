@@ -8,8 +8,6 @@ from rookery.core.model.presets import find_preset
 from rookery.core.protocol.kinds.spsa import SpsaSettings
 from rookery.core.protocol.runs import SubmittedArgs
 from rookery.server.runs.submit.form import (
-    INPUTS,
-    PLACES,
     apply_preset,
     begin_form,
     pin_commits,
@@ -18,6 +16,7 @@ from rookery.server.runs.submit.form import (
     spell_run,
     spell_tuned,
 )
+from rookery.server.runs.submit.inputs import INPUTS, PLACES
 from tests.makers import make_plan, make_run, make_side, sprt, spsa
 
 

@@ -15,10 +15,11 @@ from msgspec.structs import replace as with_fields
 
 from rookery.core.model.run import Run
 from rookery.core.protocol.runs import read_submission
-from rookery.server.farm.submission import SubmissionContext, created
+from rookery.server.farm.submission import SubmissionContext
 from rookery.server.people.passwords import Passwords
 from tests.makers import BOSS
 from tests.people import OLGA
+from tests.submissions import created
 from tests.twins.sites import KEY
 from tests.wire.worker.farm import ServedFarm, Worker, understood
 from tests.workers.official import call_of, exchanges

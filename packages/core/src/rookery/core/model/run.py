@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from rookery.core.errors import Fault
+from rookery.core.errors import BadInput, Fault, NotAllowed, NotNow
 from rookery.core.model.engine import STOCKFISH, Catalogue, time_factor
 from rookery.core.model.kinds import Kind, Outcome
 from rookery.core.model.machine import Machine
@@ -209,23 +209,23 @@ def core_hours(run: Run, games: int) -> float:
 # The reasons why a command on a run is refused; the docstring of each class is its message.
 
 
-class RunFault(Fault):
+class RunFault(NotNow, Fault):
     """this can't be done with the run"""
 
 
-class NotYours(RunFault):
+class NotYours(NotAllowed, RunFault):
     """only the run's owner or an approver may do this"""
 
 
-class NotApprover(RunFault):
+class NotApprover(NotAllowed, RunFault):
     """only an approver may do this"""
 
 
-class BlockedByApprover(RunFault):
+class BlockedByApprover(NotAllowed, RunFault):
     """an approver has blocked this machine, and only an approver can unblock it"""
 
 
-class OwnRun(RunFault):
+class OwnRun(NotAllowed, RunFault):
     """you can't approve your own run"""
 
 
@@ -257,11 +257,11 @@ class NothingToPurge(RunFault):
     """results of a run of kind {kind} can't be purged"""
 
 
-class BadGameCount(RunFault):
+class BadGameCount(BadInput, RunFault):
     """the number of games must be a multiple of {step} from 0 to {most}"""
 
 
-class GamesCannotChange(RunFault):
+class GamesCannotChange(BadInput, RunFault):
     """{why}"""
 
 

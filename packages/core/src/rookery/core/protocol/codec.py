@@ -9,10 +9,10 @@ from typing import Generic, NoReturn, TypeVar
 
 import msgspec
 
-from rookery.core.errors import Fault
+from rookery.core.errors import BadInput, Fault
 
 
-class WireFault(Fault):
+class WireFault(BadInput, Fault):
     """the message cannot be used"""
 
     def at(self, path: str) -> str:
@@ -125,6 +125,15 @@ class Reader(Generic[T_co]):
             raise TooDeep from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise NotJson(text=str(error)) from None
+
+
+def read_value(kind: type[T], value: object, field: str) -> T:
+    """The typed value of one field that did not come as JSON; raises WireFault."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        text, _, inner = str(error).partition(_PLACE)
+        raise _make_field_fault(f"{text}{_PLACE}.{field}{inner}") from None
 
 
 def _replace_unstorable(body: bytes) -> bytes:

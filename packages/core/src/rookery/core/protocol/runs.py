@@ -18,7 +18,8 @@ from msgspec.structs import FieldInfo, fields
 from rookery.core.model.bounds import Amount, Count, Phrase, Positive, RunId, Word
 from rookery.core.model.engine import EngineRecord
 from rookery.core.model.plan import Plan, Side
-from rookery.core.protocol.codec import Reader
+from rookery.core.protocol.checks import Checks, read_fields
+from rookery.core.protocol.codec import Reader, WireFault
 from rookery.core.protocol.kinds import SETTINGS, AskedKind, read_kind
 
 PREFIXES = ("new", "base")
@@ -206,12 +207,15 @@ SubmittedArgs = derive_view(
 @dataclass(frozen=True, slots=True)
 class Submission:
     """A submitted run. Fields that were left out are empty: engine, repository, commit and bench of
-    a side, and the number of games."""
+    a side, and the number of games. So are wrong ones, of which `faults` tells."""
 
     plan: Plan
     kind: AskedKind
     reference_nps: float | None = None
     rescheduled_from: str = ""
+    faults: tuple[WireFault, ...] = ()
+    size: int = 0
+    """How long the texts are that it was read from."""
 
     def side(self, prefix: str) -> Side:
         return self.plan.sides[PREFIXES.index(prefix)]
@@ -223,15 +227,31 @@ class Submission:
 
 
 _UNSAID = Side(tag="", commit="", repository="", engine="")
+_REQUIRED = {"tc": "", "book": ""}
 _SUBMISSION = Reader(SubmittedArgs, most_bytes=LARGEST_SUBMISSION)
 
 
 def read_submission(body: bytes) -> Submission:
     """Decodes a submission; raises WireFault."""
-    flat = list_given(_SUBMISSION.read(body))
+    return _make_submission(list_given(_SUBMISSION.read(body)), Checks(), len(body))
+
+
+def read_submitted(
+    plain: Mapping[str, object], faults: Collection[WireFault] = (), size: int = 0
+) -> Submission:
+    """The submission of a form or of this program, from plain values by key. `faults` are known
+    already, of fields that are left out."""
+    checks = Checks(faults)
+    return _make_submission(read_fields(SubmittedArgs, plain, checks), checks, size)
+
+
+def _make_submission(flat: Mapping[str, Any], checks: Checks, size: int) -> Submission:
+    kind = read_kind(flat, checks)
     return Submission(
-        plan=msgspec.structs.replace(fold(flat, _UNSAID), owner=""),
-        kind=read_kind(flat),
+        plan=msgspec.structs.replace(fold({**_REQUIRED, **flat}, _UNSAID), owner=""),
+        kind=kind,
         reference_nps=flat.get("reference_nps"),
         rescheduled_from=flat.get("rescheduled_from", ""),
+        faults=tuple(checks.faults),
+        size=size,
     )

@@ -23,6 +23,7 @@ MAX_BOUND = 1000.0
 MIN_WIDTH = 0.01
 MIN_RATE = 1e-9
 MAX_RATES = 0.99
+DEFAULT_RATE = 0.05
 
 
 class EloModel(enum.Enum):
@@ -39,6 +40,22 @@ class Verdict(enum.Enum):
     REJECTED = "rejected"
 
 
+def check_bounds(elo0: float, elo1: float) -> None:
+    """Raises StatisticsFault if a test can't decide between these two."""
+    if not (abs(elo0) <= MAX_BOUND and abs(elo1) <= MAX_BOUND):
+        raise StatisticsFault("elo0 and elo1 must be numbers between -1000 and 1000.")
+    if elo1 - elo0 < MIN_WIDTH - 1e-9:
+        raise StatisticsFault("elo1 must exceed elo0 by at least 0.01.")
+
+
+def check_rates(alpha: float, beta: float) -> None:
+    """Raises StatisticsFault if no test has these rates of error."""
+    if not (min(alpha, beta) >= MIN_RATE and alpha + beta <= MAX_RATES):
+        raise StatisticsFault(
+            "alpha and beta must be at least 1e-9 each and at most 0.99 together."
+        )
+
+
 class Sprt(Struct, frozen=True, gc=False):
     """The specification of a test between elo0 and elo1, with the chances alpha of wrong acceptance
     and beta of wrong rejection."""
@@ -46,19 +63,13 @@ class Sprt(Struct, frozen=True, gc=False):
     elo0: float
     elo1: float
     model: EloModel = field(name="elo_model", default=EloModel.NORMALISED)
-    alpha: float = 0.05
-    beta: float = 0.05
+    alpha: float = DEFAULT_RATE
+    beta: float = DEFAULT_RATE
     batch_size: int = 1
 
     def __post_init__(self) -> None:
-        if not (abs(self.elo0) <= MAX_BOUND and abs(self.elo1) <= MAX_BOUND):
-            raise StatisticsFault("elo0 and elo1 must be numbers between -1000 and 1000.")
-        if self.elo1 - self.elo0 < MIN_WIDTH - 1e-9:
-            raise StatisticsFault("elo1 must exceed elo0 by at least 0.01.")
-        if not (min(self.alpha, self.beta) >= MIN_RATE and self.alpha + self.beta <= MAX_RATES):
-            raise StatisticsFault(
-                "alpha and beta must be at least 1e-9 each and at most 0.99 together."
-            )
+        check_bounds(self.elo0, self.elo1)
+        check_rates(self.alpha, self.beta)
         if self.batch_size < 1:
             raise StatisticsFault("The batch size must be at least one pair.")
 

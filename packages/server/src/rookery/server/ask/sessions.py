@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from rookery.core.clock import Clock
-from rookery.core.errors import Complaint, message_in_docstring
+from rookery.core.errors import Complaint, NotNow, NotThere, message_in_docstring
 from rookery.core.protocol.ask import LONGEST_TITLE, ChatMessage, ChatSession
 from rookery.server.ask.passages import Asker, FoundPassage
 from rookery.server.boundary.domains import Domain, runs
@@ -33,14 +33,14 @@ USES_KEPT = timedelta(days=7)
 WITHHELD = "This answer was about an engine that you may no longer see."
 
 
-class UnknownSession(Complaint):
+class UnknownSession(NotThere, Complaint):
     """You have no such conversation."""
 
     def __init__(self) -> None:
         super().__init__(message_in_docstring(type(self)))
 
 
-class TooManySessions(Complaint):
+class TooManySessions(NotNow, Complaint):
     """A user keeps as many conversations as the site allows."""
 
     def __init__(self, most: int) -> None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, TextIO, cast
 
-import msgspec
 from cyclopts import Parameter
 from rich.console import Console
 from rich.panel import Panel
@@ -25,6 +24,7 @@ from rookery.core.http_failures import CallFailed
 from rookery.core.model.events import SYSTEM, Action, about_user
 from rookery.core.model.run import DisplayState
 from rookery.core.protocol import v1
+from rookery.core.protocol.runs import read_submitted
 from rookery.core.stats.sprt import Flag
 from rookery.server.app.run import run_site
 from rookery.server.app.site import Site
@@ -398,6 +398,6 @@ async def begin_demo(site: Site) -> str:
     owner = await site.users.by_name(ADMINISTRATOR)
     assert owner is not None, "it was just made"
     caller = Caller(owner, ORDINARY)
-    made = await prepare_run(site, msgspec.json.encode(SUBMISSION), caller)
+    made = await prepare_run(site, read_submitted(SUBMISSION), caller)
     await site.fleet.commands.submit(made.run, approver=owner.name)
     return made.run.id

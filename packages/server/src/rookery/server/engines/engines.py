@@ -21,12 +21,14 @@ import msgspec
 from msgspec.structs import replace
 
 from rookery.core.clock import Clock
+from rookery.core.errors import NotAllowed, NotThere
 from rookery.core.model.engine import BUILT_IN, STOCKFISH, Catalogue, EngineRecord, catalogue_of
 from rookery.core.model.events import Action, Event, about_engine
 from rookery.core.model.plan import Side, demands_of
 from rookery.core.model.run import Run, RunFault
 from rookery.core.model.tools import list_unreported
-from rookery.core.protocol.codec import BadField, encode
+from rookery.core.protocol.checks import Checks
+from rookery.core.protocol.codec import BadField, WireFault, encode
 from rookery.core.protocol.v1 import EngineVersion
 from rookery.server.db.table import Table
 from rookery.server.engines.source_rules import SourceRules
@@ -68,7 +70,7 @@ SHOWN = tuple(name for name in EngineRecord.__struct_fields__ if name != "team")
 """The fields of a record whose names everybody may read in the log."""
 
 
-class UnknownEngine(RunFault):
+class UnknownEngine(NotThere, RunFault):
     """there is no engine {name}"""
 
 
@@ -76,7 +78,7 @@ class NoVersions(UnknownEngine):
     """{name} is built in, and its record has not been changed"""
 
 
-class NotOfTeam(RunFault):
+class NotOfTeam(NotAllowed, RunFault):
     """only a member of the engine's team may do this, or an approver if nothing is private"""
 
 
@@ -92,7 +94,7 @@ class BuiltIn(RunFault):
     """{name} is built in; an approver may replace its record with `replace=true`"""
 
 
-class UnknownVersion(RunFault):
+class UnknownVersion(NotThere, RunFault):
     """engine {name} has no version {version}"""
 
 
@@ -227,9 +229,7 @@ class Engines:
         """Stores a record and returns whether the engine is new; raises BadField, NotOfTeam or
         EngineInUse. If `replacing` is None, a stored record is replaced but a built-in one is not:
         EngineExists or BuiltIn is raised."""
-        _check_record(record)
-        if record.source and (why := self.source_rules.objection(record.source)):
-            raise BadField(field="source", text=why)
+        Checks(self.find_faults(record)).settle()
         async with self._one_at_a_time:
             name, before = record.name, self._known.get(record.name)
             self._check_name(actor, record)
@@ -244,6 +244,13 @@ class Engines:
             for event in change_events(before, record, actor.name, now):
                 await self._audit.write(event)
         return before is None
+
+    def find_faults(self, record: EngineRecord) -> tuple[WireFault, ...]:
+        """What is wrong with a record, whoever writes it."""
+        checks = _check_record(record)
+        why = self.source_rules.objection(record.source) if record.source else ""
+        checks.require(not why, "source", why or "")
+        return tuple(checks.faults)
 
     def may_write(self, actor: Actor, record: EngineRecord) -> bool:
         """Whether the actor's teams allow them to change an engine."""
@@ -386,13 +393,16 @@ def plays(run: Run, engine: str) -> bool:
     return any(side.engine == engine for side in run.plan.sides)
 
 
-def _check_record(record: EngineRecord) -> None:
+def _check_record(record: EngineRecord) -> Checks:
     """Checks that workers can report what the record needs, and that no regular expression in it
     can run away, here or on a worker."""
-    if record.private and not record.team:
-        raise BadField(field="private", text="a private engine needs a team")
+    checks = Checks()
+    checks.require(
+        bool(record.team) or not record.private, "private", "a private engine needs a team"
+    )
     for field, name in list_unreported(record):
-        raise BadField(field=field, text=f"no worker reports {name}, so no machine could play it")
+        text = f"no worker reports {name}, so no machine could play it"
+        checks.require(False, field, text)
     for field, pattern, check_pattern in (
         ("nets.pattern", record.nets.pattern, check),
         ("bench.pattern", record.bench.pattern, check_for_workers),
@@ -400,4 +410,5 @@ def _check_record(record: EngineRecord) -> None:
         try:
             check_pattern(pattern)
         except BadPattern as fault:
-            raise BadField(field=field, text=str(fault)) from None
+            checks.require(False, field, str(fault))
+    return checks

@@ -9,6 +9,7 @@ import asyncio
 from collections import defaultdict
 
 from rookery.core.clock import Clock
+from rookery.core.errors import NotThere
 from rookery.core.model.engine import STOCKFISH, source_address
 from rookery.core.model.events import Action, about_team
 from rookery.core.model.run import NotApprover, RunFault
@@ -27,7 +28,7 @@ ALWAYS_GRANTED = frozenset({STOCKFISH.source})
 GitHub."""
 
 
-class NotGranted(RunFault):
+class NotGranted(NotThere, RunFault):
     """{repository} is not granted to {whom}"""
 
 

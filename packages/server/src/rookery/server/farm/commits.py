@@ -28,17 +28,18 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from rookery.core.boundary.watch import Histogram
+from rookery.core.errors import Busy, StateAway
 from rookery.server.db.pool import COMMAND_SECONDS, EventLog, quiet
 from rookery.server.db.target import pass_test_point
 from rookery.server.farm.rules.answers import Changes
 from rookery.server.farm.writing import Backlog, PendingRows, Slice
 
 
-class QueueFull(Exception):
+class QueueFull(Busy):
     """Too many changes wait for their commit; nothing was changed in memory."""
 
 
-class StateLost(Exception):
+class StateLost(StateAway):
     """The commit failed or its outcome is unknown: no answer may be given from memory."""
 
 

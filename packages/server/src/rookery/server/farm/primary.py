@@ -24,6 +24,7 @@ from weakref import WeakValueDictionary
 from msgspec.structs import replace
 
 from rookery.core.clock import Clock
+from rookery.core.errors import StateAway
 from rookery.core.model.run import Run, RunFault
 from rookery.server.db.lease import LeaseHeld
 from rookery.server.farm.command_keys import KeyReused, clear_key, current_key
@@ -38,7 +39,7 @@ from rookery.server.farm.terms import Act, Opened, PrimaryTerm, StartPurge, Stor
 from rookery.server.logs import Log
 
 
-class Rebuilding(Exception):
+class Rebuilding(StateAway):
     """The fleet is being read from the database; nothing can be told until that is done."""
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import replace as with_changes
 from datetime import datetime
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -11,7 +12,9 @@ from rookery.core.model.engine import BUNDLED, STANDARD, STOCKFISH, Catalogue, s
 from rookery.core.model.kinds import Kind
 from rookery.core.model.plan import Plan, Scaling, Side, demands_of
 from rookery.core.model.run import STOCKFISH_NPS, Run, create
+from rookery.core.protocol.checks import Checks
 from rookery.core.protocol.codec import refuse, require
+from rookery.core.protocol.kinds import SETTINGS
 from rookery.core.protocol.runs import PREFIXES, Submission
 from rookery.core.stats.sprt import Sprt
 from rookery.core.stats.walk import pace_of
@@ -19,7 +22,7 @@ from rookery.server.farm import submission_fields
 from rookery.server.farm.rules.assignment import LONG_RATIO, BatchFacts, batch_size, length_ratio
 from rookery.server.farm.rules.lifecycle import MOST_GAMES
 from rookery.server.farm.rules.patterns import BadPattern, check, is_found
-from rookery.server.farm.submission_fields import KNOWN_ARCHITECTURES, sides_of
+from rookery.server.farm.submission_fields import KNOWN_ARCHITECTURES, add_commit, check_side
 from rookery.server.people.profiles import parse_repository
 
 # Run ids: 24 hex digits that sort by time of creation and contain it, like MongoDB's object ids.
@@ -83,16 +86,17 @@ class SubmissionContext:
 # How many games a submission asks for, and in what steps they are reported.
 
 
-def games_of(asked: Submission) -> int:
+def _games(asked: Submission, checks: Checks) -> int:
     """The number of games, an even one; a sequential test without a number gets the usual
     maximum."""
     games = asked.plan.games
-    if not games:
-        require(bool(asked.kind.usual_games), "num_games", "is missing")
-        return asked.kind.usual_games
-    good = games % 2 == 0 and 2 <= games <= MOST_GAMES
-    require(good, "num_games", f"expected an even number from 2 to {MOST_GAMES}")
-    return games
+    if games or not checks.are_right("num_games"):
+        good = games % 2 == 0 and 2 <= games <= MOST_GAMES
+        checks.require(good, "num_games", f"expected an even number from 2 to {MOST_GAMES}")
+        return games
+    if checks.are_right(*SETTINGS):
+        checks.require(bool(asked.kind.usual_games), "num_games", "is missing")
+    return asked.kind.usual_games
 
 
 def _batch(spec: Sprt, plan: Plan, context: SubmissionContext) -> int:
@@ -128,63 +132,86 @@ LEAST_THROUGHPUT, MOST_THROUGHPUT = 1, 1000
 MOST_PRIORITY = 1000
 
 
-def planned(
-    asked: Submission, owner: str, context: SubmissionContext | None = None
+def plan_submission(
+    asked: Submission, owner: str, context: SubmissionContext, checks: Checks
 ) -> tuple[Plan, Kind]:
-    """The plan and the kind of a submission; raises WireFault."""
-    context, given = context or SubmissionContext(), asked.plan
-    tc = submission_fields.time_control("tc", given.tc)
+    """The plan and the kind of a submission, with everything checked in one pass. They are good
+    only if the checks have found nothing. `add_commits` adds commits that have to be looked up."""
+    given, field = asked.plan, checks.field
+    tc = field(submission_fields.time_control, "tc", given.tc)
+    known = context.catalogue
     plan = replace(
         given,
-        sides=sides_of(asked, tc, context.catalogue),
-        games=games_of(asked),
+        sides=tuple(check_side(asked, prefix, tc, known, checks) for prefix in PREFIXES),
+        games=_games(asked, checks),
         tc=tc,
         owner=owner,
-        book=submission_fields.book("book", given.book),
-        book_depth=submission_fields.book_depth("book_depth", given.book_depth),
-        book_sri=_book_sri(given, context.book),
+        book=field(submission_fields.book, "book", given.book),
+        book_depth=field(submission_fields.book_depth, "book_depth", given.book_depth),
+        book_sri=field(partial(_book_sri, known=context.book), "book_sri", given.book_sri),
         book_official=context.book is None or context.book.official,
-        arch_filter=_arch_filter(given.arch_filter),
-        priority=_priority(given),
-        throughput=_throughput(given),
-        master_repo=_master_repo(given),
+        arch_filter=field(_arch_filter, "arch_filter", given.arch_filter),
+        priority=field(_priority, "priority", given.priority),
+        throughput=field(_throughput, "throughput", given.throughput),
+        master_repo=field(_master_repo, "master_repo", given.master_repo),
     )
-    _check_schemes(given, context)
+    _check_schemes(given, context, checks)
+    _check_speed(asked, plan, context, checks)
+    kind = asked.kind.make(plan, lambda spec: _batch(spec, plan, context), checks)
+    return plan if checks.faults else _with_defaults(plan, asked, context), kind
+
+
+def add_commits(plan: Plan, asked: Submission, context: SubmissionContext, checks: Checks) -> Plan:
+    """The plan with the commits of the submission, which by now must have them."""
+    sides = zip(PREFIXES, plan.sides, strict=True)
     plan = replace(
-        plan,
-        mirrored=_is_mirrored(plan, context),
-        scaling=_scaling(asked, plan, context),
-        info=_info(asked, plan, context),
+        plan, sides=tuple(add_commit(side, asked, prefix, checks) for prefix, side in sides)
     )
-    return plan, asked.kind.make(plan, lambda spec: _batch(spec, plan, context))
+    return replace(plan, info=_info(asked, plan, context))
 
 
-def _master_repo(given: Plan) -> str:
+def _with_defaults(plan: Plan, asked: Submission, context: SubmissionContext) -> Plan:
+    plan = replace(plan, mirrored=_is_mirrored(plan, context))
+    plan = replace(plan, scaling=_scaling(asked, plan, context))
+    return replace(plan, info=_info(asked, plan, context))
+
+
+def _master_repo(field: str, given: str) -> str:
     """The main repository of the submission; empty if it is the official one."""
-    if not given.master_repo:
+    if not given:
         return ""
-    found = parse_repository("master_repo", given.master_repo)
+    found = parse_repository(field, given)
     return "" if found == STOCKFISH.source else found
 
 
-def _book_sri(given: Plan, known: KnownBook | None) -> str:
+def _book_sri(field: str, given: str, known: KnownBook | None) -> str:
     """The book's hash. For a book stored here the given hash must match; an official book may have
     changed since it was noted."""
-    sri = submission_fields.book_sri("book_sri", given.book_sri)
+    sri = submission_fields.book_sri(field, given)
     if known is not None and known.kept:
-        require(sri in ("", known.sri), "book_sri", "the book that is kept here has another hash")
+        require(sri in ("", known.sri), field, "the book that is kept here has another hash")
     return sri or (known.sri if known else "")
 
 
-def _check_schemes(given: Plan, context: SubmissionContext) -> None:
+def _check_schemes(given: Plan, context: SubmissionContext, checks: Checks) -> None:
     """Checks that this server or the workers can fetch the repositories that the submission names;
     sources in engine records are not checked."""
     for prefix, side in zip(PREFIXES, given.sides, strict=True):
-        if side.repository:
+        key = submission_fields.repository_key(given, prefix)
+        if side.repository and checks.are_right(key):
             scheme = _scheme(source_address(side.repository))
             good = scheme in FETCHED_BY_WORKERS | context.schemes
-            key = submission_fields.repository_key(given, prefix)
-            require(good, key, f"this server takes no sources by {scheme}")
+            checks.require(good, key, f"this server takes no sources by {scheme}")
+
+
+def _check_speed(asked: Submission, plan: Plan, context: SubmissionContext, checks: Checks) -> None:
+    """Checks the submitter's reference speed, allowed only for an engine that has none."""
+    nps = asked.reference_nps
+    if nps is not None and checks.are_right("new_engine"):
+        known = context.catalogue.record(plan.engine).speed.reference
+        free = known is None or known == nps
+        checks.require(free, "reference_nps", f"the engine's reference speed is {known}")
+        checks.require(nps >= 1, "reference_nps", "expected at least 1 node per second")
 
 
 def _scheme(repository: str) -> str:
@@ -214,29 +241,27 @@ def _scaling(asked: Submission, plan: Plan, context: SubmissionContext) -> Scali
     return plan.scaling if known else "off"
 
 
-def _arch_filter(pattern: str) -> str:
+def _arch_filter(field: str, pattern: str) -> str:
     if pattern:
         try:
             check(pattern)
         except BadPattern as fault:
-            refuse("arch_filter", str(fault))
+            refuse(field, str(fault))
         some = any(is_found(pattern, arch) for arch in KNOWN_ARCHITECTURES)
-        require(some, "arch_filter", "no known architecture matches it")
+        require(some, field, "no known architecture matches it")
     return pattern
 
 
-def _throughput(given: Plan) -> int:
-    found = submission_fields.whole("throughput", given.throughput)
+def _throughput(field: str, given: float) -> int:
+    found = submission_fields.whole(field, given)
     good = LEAST_THROUGHPUT <= found <= MOST_THROUGHPUT
-    require(good, "throughput", f"expected {LEAST_THROUGHPUT} to {MOST_THROUGHPUT}")
+    require(good, field, f"expected {LEAST_THROUGHPUT} to {MOST_THROUGHPUT}")
     return found
 
 
-def _priority(given: Plan) -> int:
-    found = submission_fields.whole("priority", given.priority)
-    require(
-        abs(found) <= MOST_PRIORITY, "priority", f"expected -{MOST_PRIORITY} to {MOST_PRIORITY}"
-    )
+def _priority(field: str, given: float) -> int:
+    found = submission_fields.whole(field, given)
+    require(abs(found) <= MOST_PRIORITY, field, f"expected -{MOST_PRIORITY} to {MOST_PRIORITY}")
     return found
 
 
@@ -248,17 +273,16 @@ def _info(asked: Submission, plan: Plan, context: SubmissionContext) -> str:
     return LONG_PREFIX + text if long and not text.startswith("LTC") else text
 
 
-def created(
+def make_run(
     asked: Submission,
-    owner: str,
+    plan: Plan,
+    kind: Kind,
     context: SubmissionContext,
     *,
     now: datetime,
     chance: Chance,
 ) -> Run:
-    """The new run, unapproved and without results; raises WireFault. It makes no calls to other
-    systems."""
-    plan, kind = planned(asked, owner, context)
+    """The new run, unapproved and without results."""
     run = create(
         run_id(now, chance),
         plan,
@@ -268,15 +292,5 @@ def created(
         median_nps=context.speed_of(plan.engine),
         rescheduled_from=asked.rescheduled_from,
     )
-    return _at_own_speed(run, asked.reference_nps, context)
-
-
-def _at_own_speed(run: Run, nps: float | None, context: SubmissionContext) -> Run:
-    """The run with the submitter's reference speed, allowed only for an engine that has none."""
-    if nps is None:
-        return run
-    known = context.catalogue.record(run.plan.engine).speed.reference
-    free = known is None or known == nps
-    require(free, "reference_nps", f"the engine's reference speed is {known}")
-    require(nps >= 1, "reference_nps", "expected at least 1 node per second")
-    return with_changes(run, reference_nps=nps)
+    nps = asked.reference_nps
+    return run if nps is None else with_changes(run, reference_nps=nps)

@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from rookery.core.model.engine import STOCKFISH, UPLOADED, Catalogue
 from rookery.core.model.plan import BOOK_NAME, Plan, Side, UciOptions
 from rookery.core.model.timecontrol import BadTimeControl, parse
+from rookery.core.protocol.checks import Checks
 from rookery.core.protocol.codec import WireFault, refuse, require
-from rookery.core.protocol.runs import PREFIXES, Submission, side_key
+from rookery.core.protocol.runs import Submission, side_key
 from rookery.server.farm.rules.patterns import is_whole
 from rookery.server.people.profiles import parse_repository
 
@@ -127,31 +128,31 @@ def whole(field: str, found: float) -> int:
 
 LONGEST_MESSAGE_LINE = 1000
 COMMIT_DIGITS = 40
+NO_COMMIT, NO_BENCH = "0" * 40, "1"
+"""What a side has until its branch is looked up."""
 
 
-def sides_of(asked: Submission, tc: str, catalogue: Catalogue) -> tuple[Side, ...]:
-    """The two sides, new first."""
-    return tuple(_side(asked, prefix, tc, catalogue) for prefix in PREFIXES)
-
-
-def _side(asked: Submission, prefix: str, tc: str, catalogue: Catalogue) -> Side:
+def check_side(
+    asked: Submission, prefix: str, tc: str, catalogue: Catalogue, checks: Checks
+) -> Side:
+    """A side of a submission. `add_commit` adds a commit that has to be looked up."""
     key, side = partial(side_key, prefix=prefix), _program(asked, prefix)
-    own = tc if side.tc is None else time_control(key("tc"), side.tc)
-    engine = _engine(key("engine"), side, catalogue)
-    return replace(
+    own = tc if side.tc is None else checks.field(time_control, key("tc"), side.tc)
+    checks.field(partial(_engine, catalogue=catalogue), key("engine"), side.engine)
+    side = replace(
         side,
-        tag=_tag(key("tag"), side.tag),
-        commit=commit(key("commit"), side.commit or side.binary[:COMMIT_DIGITS]),
-        message=_first_line(side.message),
-        signature=_signature(asked, prefix if asked.kind.kind.compares else "new"),
-        options=options(key("options"), side.options),
-        uci=_uci(key("uci"), side.uci),
-        nets=_nets(key("nets"), side.nets, engine, catalogue),
-        repository=repository_of(asked, prefix, catalogue),
-        engine=engine,
+        tag=checks.field(_tag, key("tag"), side.tag),
+        engine=side.engine or (UPLOADED.name if side.binary else STOCKFISH.name),
         tc=None if own == tc else own,
         threads=None if side.threads == asked.plan.threads else side.threads,
     )
+    known = side.commit or side.binary
+    side = (add_commit if known else _await_commit)(side, asked, prefix, checks)
+    checks.field(options, key("options"), side.options)
+    checks.field(_uci, key("uci"), side.uci)
+    nets = partial(_nets, engine=side.engine, catalogue=catalogue)
+    checks.field(nets, key("nets"), side.nets, key("engine"))
+    return replace(side, repository=_repository(asked.plan, prefix, side, catalogue, checks))
 
 
 def _program(asked: Submission, prefix: str) -> Side:
@@ -160,12 +161,32 @@ def _program(asked: Submission, prefix: str) -> Side:
     return side if asked.kind.kind.compares else replace(side, binary=asked.side("new").binary)
 
 
-def _signature(asked: Submission, prefix: str) -> str:
-    """The bench of a side; an uploaded program needs none, since its hash identifies it."""
+def add_commit(side: Side, asked: Submission, prefix: str, checks: Checks) -> Side:
+    """The side with the commit of the submission, its message and its bench."""
+    given = _program(asked, prefix)
+    found = given.commit or given.binary[:COMMIT_DIGITS]
+    return replace(
+        side,
+        commit=checks.field(commit, side_key("commit", prefix), found),
+        message=_first_line(given.message),
+        signature=_bench(asked, prefix, checks, otherwise=""),
+    )
+
+
+def _await_commit(side: Side, asked: Submission, prefix: str, checks: Checks) -> Side:
+    bench = _bench(asked, prefix, checks, otherwise=NO_BENCH)
+    return replace(side, commit=NO_COMMIT, signature=bench)
+
+
+def _bench(asked: Submission, prefix: str, checks: Checks, otherwise: str) -> str:
+    """The bench of a side; in a tune, that of the first one. An uploaded program needs none, since
+    its hash identifies it, and that of a branch may be in the message of its commit."""
+    prefix = prefix if asked.kind.kind.compares else "new"
     side = asked.side(prefix)
-    if side.binary and not side.signature:
-        return ""
-    return signature(side_key("signature", prefix), side.signature, side.message)
+    if not side.signature and (side.binary or otherwise):
+        return otherwise
+    check = partial(signature, message=side.message)
+    return checks.field(check, side_key("signature", prefix), side.signature)
 
 
 def _tag(field: str, text: str) -> str:
@@ -178,12 +199,11 @@ def _first_line(message: str) -> str:
     return next(iter(message.strip().splitlines()), "")[:LONGEST_MESSAGE_LINE]
 
 
-def _engine(field: str, side: Side, catalogue: Catalogue) -> str:
-    if not side.engine:
-        return UPLOADED.name if side.binary else STOCKFISH.name
+def _engine(field: str, name: str, catalogue: Catalogue) -> str:
     known = ", ".join(sorted(catalogue.engines))
-    require(side.engine in catalogue.engines, field, f"expected an engine known here: {known}")
-    return side.engine
+    good = not name or name in catalogue.engines
+    require(good, field, f"expected an engine known here: {known}")
+    return name
 
 
 def _uci(field: str, options: UciOptions) -> UciOptions:
@@ -203,12 +223,12 @@ def _nets(field: str, names: tuple[str, ...], engine: str, catalogue: Catalogue)
     return names
 
 
-def repository_of(asked: Submission, prefix: str, catalogue: Catalogue) -> str:
+def _repository(plan: Plan, prefix: str, side: Side, catalogue: Catalogue, checks: Checks) -> str:
     """The repository of a side, else the one in its engine's record."""
-    side = _program(asked, prefix)
     if side.repository:
-        return parse_repository(repository_key(asked.plan, prefix), side.repository)
-    return catalogue.record(_engine(side_key("engine", prefix), side, catalogue)).repository
+        return checks.field(parse_repository, repository_key(plan, prefix), side.repository)
+    known = checks.are_right(side_key("engine", prefix))
+    return catalogue.record(side.engine).repository if known else ""
 
 
 def repository_key(plan: Plan, prefix: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from rookery.core.errors import NotThere
 from rookery.core.model.machine import Machine
 from rookery.core.model.run import ForeignTask, Run, RunFault
 from rookery.core.model.task import Task, TaskKey
@@ -22,15 +23,15 @@ from rookery.server.farm.rules.working_set import WorkingSet
 MACHINES_AT_ONCE = 500
 
 
-class UnknownRun(RunFault):
+class UnknownRun(NotThere, RunFault):
     """there is no run {run}"""
 
 
-class UnknownTask(RunFault):
+class UnknownTask(NotThere, RunFault):
     """run {run} has no task {task}"""
 
 
-class UnknownMachine(RunFault):
+class UnknownMachine(NotThere, RunFault):
     """there is no machine {machine}"""
 
 

@@ -18,7 +18,7 @@ from anyio import CancelScope
 
 from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
-from rookery.core.errors import Complaint
+from rookery.core.errors import BadInput, Complaint, NotAllowed, NotThere, TooLarge
 from rookery.core.model.run import RunFault
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.db.pool import Pool, Queries
@@ -33,13 +33,13 @@ ORPHAN_SECONDS = 86_400.0
 """The age from which a blob without a row counts as left over from a crash."""
 
 
-class FileRefused(Complaint):
+class FileRefused(BadInput, Complaint):
     """An upload is not what it should be; the text says why."""
 
     exit_code = 2
 
 
-class UnknownFile(RunFault):
+class UnknownFile(NotThere, RunFault):
     """there is no {kind} {name}"""
 
 
@@ -47,11 +47,11 @@ class FileInUse(RunFault):
     """{kind} {name} is needed by a run that is not finished"""
 
 
-class NotYourFile(RunFault):
+class NotYourFile(NotAllowed, RunFault):
     """only the user who uploaded the {kind}, or an approver, may do this"""
 
 
-class QuotaExceeded(Complaint):
+class QuotaExceeded(TooLarge, Complaint):
     """An upload exceeds its user's quota."""
 
     def __init__(self, *, used: int, allowed: int, size: int) -> None:

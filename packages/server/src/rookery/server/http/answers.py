@@ -11,11 +11,10 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import Scope
 
 from rookery.core.boundary.errors import Overloaded
+from rookery.core.errors import StateAway
 from rookery.core.protocol.codec import encode_timed
 from rookery.core.protocol.worker_answers import OFFICIAL_VERSION, VersionAnswer, WorkerAnswer
 from rookery.server.app.site import Site
-from rookery.server.farm.commits import StateLost
-from rookery.server.farm.primary import Rebuilding
 from rookery.server.files.blobs import StorageAway
 from rookery.server.files.disk import DiskSpace
 from rookery.server.http.error_table import (
@@ -117,7 +116,7 @@ async def answer_error(error: Exception, scope: Scope, site: Site) -> Response:
 
 def is_database_away(error: Exception, site: Site) -> bool:
     """Whether the database is unavailable, or its content is being read again into memory."""
-    return isinstance(error, StateLost | Rebuilding) or site.is_outage(error)
+    return isinstance(error, StateAway) or site.is_outage(error)
 
 
 def stopping_answer() -> Response:

@@ -14,25 +14,21 @@ import msgspec
 from starlette.exceptions import HTTPException
 
 from rookery.core.boundary.errors import BridgeError, GateFull, Overloaded
-from rookery.core.errors import make_sentence
-from rookery.core.model.run import (
-    BadGameCount,
-    BlockedByApprover,
-    GamesCannotChange,
-    NotApprover,
-    NotYours,
-    OwnRun,
-    RunFault,
+from rookery.core.errors import (
+    BadInput,
+    Busy,
+    LoginNeeded,
+    NoModel,
+    NotAllowed,
+    NotNow,
+    NotThere,
+    Refusal,
+    StateAway,
+    TooLarge,
+    TooOften,
+    make_sentence,
 )
-from rookery.core.protocol.codec import WireFault
-from rookery.server.ask.answering.grounds import AnswerFailed
-from rookery.server.ask.sessions import TooManySessions, UnknownSession
-from rookery.server.engines.engines import NotOfTeam, UnknownEngine, UnknownVersion
-from rookery.server.engines.grants import NotGranted
-from rookery.server.farm.commits import QueueFull, StateLost
-from rookery.server.farm.primary import Rebuilding
-from rookery.server.farm.views import UnknownMachine, UnknownRun, UnknownTask
-from rookery.server.files.store import FileRefused, NotYourFile, QuotaExceeded, UnknownFile
+from rookery.core.model.run import RunFault
 from rookery.server.http.faults import (
     BadHost,
     BadRequest,
@@ -56,17 +52,6 @@ from rookery.server.http.faults import (
     Unauthorized,
     Unavailable,
 )
-from rookery.server.people.bearers import OwnerRefused, TokenRefused
-from rookery.server.people.links import LinkRefused
-from rookery.server.people.login import LoginRefused, Throttled
-from rookery.server.people.users import (
-    AccountConflict,
-    AccountRefused,
-    NotPermitted,
-    UnknownToken,
-    UnknownUser,
-)
-from rookery.server.teams.teams import NotLeading, UnknownTeam
 
 
 class ErrorBody(msgspec.Struct, omit_defaults=True):
@@ -76,6 +61,11 @@ class ErrorBody(msgspec.Struct, omit_defaults=True):
     duration: float
     # What the official server says about unknown addresses; some scripts look for it.
     detail: str = ""
+
+
+def spell(error: Exception) -> str:
+    """The text of an error as a sentence; faults of runs are not whole ones yet."""
+    return make_sentence(error) if isinstance(error, RunFault) else str(error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +80,12 @@ class ErrorShape:
     title: str
     retry: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
-    text: Callable[[Exception], str] = str
+    text: Callable[[Exception], str] = spell
     """Makes the text that the client reads."""
 
     def saying(self, text: str) -> "ErrorShape":
         """This shape with a fixed text, for errors whose own says too much or too little."""
         return replace(self, text=lambda _error: text)
-
-    def spoken(self) -> "ErrorShape":
-        """This shape for errors whose text is not a whole sentence yet."""
-        return replace(self, text=make_sentence)
 
 
 MISTAKE = "The server made a mistake. The error is in its log."
@@ -123,43 +109,17 @@ _BUSY = replace(_LATER, title="Too busy right now").saying(
 )
 
 REFUSED: Mapping[type[Exception], ErrorShape] = {
-    WireFault: _BAD,
-    RunFault: _CONFLICT.spoken(),
-    NotYours: _FORBIDDEN.spoken(),
-    NotYourFile: _FORBIDDEN.spoken(),
-    NotApprover: _FORBIDDEN.spoken(),
-    BlockedByApprover: _FORBIDDEN.spoken(),
-    OwnRun: _FORBIDDEN.spoken(),
-    NotOfTeam: _FORBIDDEN.spoken(),
-    NotLeading: _FORBIDDEN.spoken(),
-    UnknownRun: _NOT_THERE.spoken(),
-    UnknownTask: _NOT_THERE.spoken(),
-    UnknownMachine: _NOT_THERE.spoken(),
-    UnknownFile: _NOT_THERE.spoken(),
-    UnknownEngine: _NOT_THERE.spoken(),
-    UnknownVersion: _NOT_THERE.spoken(),
-    UnknownTeam: _NOT_THERE.spoken(),
-    NotGranted: _NOT_THERE.spoken(),
-    BadGameCount: _BAD.spoken(),
-    GamesCannotChange: _BAD.spoken(),
-    FileRefused: _BAD,
-    QuotaExceeded: _TOO_LARGE,
-    UnknownUser: _NOT_THERE,
-    UnknownToken: _NOT_THERE.saying("You have no such token."),
-    AccountRefused: _BAD,
-    AccountConflict: _CONFLICT,
-    NotPermitted: _FORBIDDEN,
-    LinkRefused: _NOT_THERE,
-    TokenRefused: _LOGIN,
-    OwnerRefused: _FORBIDDEN,
-    LoginRefused: _LOGIN,
-    Throttled: _TOO_MANY.saying(str(TooManyRequests())),
-    UnknownSession: _NOT_THERE,
-    TooManySessions: _CONFLICT,
-    AnswerFailed: _NO_MODEL,
+    BadInput: _BAD,
+    LoginNeeded: _LOGIN,
+    NotAllowed: _FORBIDDEN,
+    NotThere: _NOT_THERE,
+    NotNow: _CONFLICT,
+    TooLarge: _TOO_LARGE,
+    TooOften: _TOO_MANY.saying(str(TooManyRequests())),
+    NoModel: _NO_MODEL,
     BridgeError: _LATER.saying(str(Unavailable())),
 }
-"""What features refuse."""
+"""What features refuse, by the kind of refusal."""
 
 TABLE: Mapping[type[Exception], ErrorShape] = {
     BadRequest: _BAD,
@@ -189,9 +149,8 @@ TABLE: Mapping[type[Exception], ErrorShape] = {
     ),
     Overloaded: _BUSY,
     GateFull: _BUSY,
-    QueueFull: _BUSY,
-    Rebuilding: _AWAY.saying(_READING),
-    StateLost: _AWAY.saying(_READING),
+    Busy: _BUSY,
+    StateAway: _AWAY.saying(_READING),
     **REFUSED,
     Exception: UNEXPECTED,
 }
@@ -228,21 +187,18 @@ def fault_in(error: Exception) -> tuple[Exception, Mapping[str, str]]:
 
 # For pages, which show a refusal beside the form that was refused.
 
-REFUSALS: tuple[type[Exception], ...] = (
-    HttpFault,
-    *(kind for kind in REFUSED if REFUSED.keys().isdisjoint(kind.__mro__[1:])),
-)
-"""Every refusal of HTTP or of a feature, by the classes that the others are derived from."""
+REFUSALS = (HttpFault, Refusal, BridgeError)
+"""Every refusal of HTTP or of a feature."""
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ShownRefusal:
     """A refusal in the words for a person, and its status."""
 
     text: str
     status: int
 
 
-def describe_refusal(error: Exception) -> Refusal:
+def describe_refusal(error: Exception) -> ShownRefusal:
     shape = shape_of(error)
-    return Refusal(shape.text(error), shape.status)
+    return ShownRefusal(shape.text(error), shape.status)

@@ -1,9 +1,7 @@
 """The reasons for which HTTP itself can refuse a request. A fault's docstring is the text that the
 client reads; `web/error_table.py` says how each is answered."""
 
-from rookery.core.errors import message_in_docstring
-from rookery.server.farm.commits import StateLost
-from rookery.server.farm.primary import Rebuilding
+from rookery.core.errors import StateAway, message_in_docstring
 
 
 class HttpFault(Exception):
@@ -111,7 +109,7 @@ class NotPrimary(Unavailable):
     """This server is not the primary. Try again in a moment."""
 
 
-RETRIED_AT_NEXT_PRIMARY = (NotPrimary, Rebuilding, StateLost)
+RETRIED_AT_NEXT_PRIMARY = (NotPrimary, StateAway)
 """Errors after which the call may be sent to the next primary: nothing was decided here, or it is
 unknown what was."""
 

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 
-class Refusal(NamedTuple):
+class RefusedRequest(NamedTuple):
     """How a request that can't be read is answered, as the last one of its connection, and the name
     of its log line."""
 
@@ -24,17 +24,17 @@ class RequestRefused(Exception):
     """Ends a parser's work at a head that may not be."""
 
 
-UNREADABLE = Refusal(400, "The request can't be read.")
-HEAD_TOO_LARGE = Refusal(
+UNREADABLE = RefusedRequest(400, "The request can't be read.")
+HEAD_TOO_LARGE = RefusedRequest(
     431, "The request's headers are too large or many.", "request_head_too_large"
 )
-_OTHER_HTTP = Refusal(505, "This server speaks HTTP/1.0 and HTTP/1.1 only.")
-_NO_TUNNELS = Refusal(501, "This server is no proxy.")
-_NO_UPGRADE = Refusal(400, "This server changes to no other protocol.")
-_FRAGMENT = Refusal(400, "The address has a fragment, which is never sent to a server.")
+_OTHER_HTTP = RefusedRequest(505, "This server speaks HTTP/1.0 and HTTP/1.1 only.")
+_NO_TUNNELS = RefusedRequest(501, "This server is no proxy.")
+_NO_UPGRADE = RefusedRequest(400, "This server changes to no other protocol.")
+_FRAGMENT = RefusedRequest(400, "The address has a fragment, which is never sent to a server.")
 
-_ONE_HOST = Refusal(400, "A request names one host.")
-_OTHER_CODING = Refusal(501, "A body comes as it is, or in chunks.")
+_ONE_HOST = RefusedRequest(400, "A request names one host.")
+_OTHER_CODING = RefusedRequest(501, "A body comes as it is, or in chunks.")
 
 VERSIONS = frozenset({"1.0", "1.1"})
 Headers = Sequence[tuple[bytes, bytes]]
@@ -43,7 +43,7 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 def why_refused(
     version: str, method: bytes, target: bytes, headers: Headers, *, upgrades: bool
-) -> Refusal | None:
+) -> RefusedRequest | None:
     """Why this head is refused, None if it is not. `upgrades` says that its sender asks for another
     protocol: parsers disagree about whether such a request has a body."""
     if version not in VERSIONS:
@@ -57,7 +57,7 @@ def why_refused(
     return _why_headers_refused(version, headers)
 
 
-def _why_headers_refused(version: str, headers: Headers) -> Refusal | None:
+def _why_headers_refused(version: str, headers: Headers) -> RefusedRequest | None:
     hosts, codings = 0, b""
     for name, value in headers:
         if name == b"host":
@@ -71,7 +71,7 @@ def _why_headers_refused(version: str, headers: Headers) -> Refusal | None:
     return _OTHER_CODING if codings not in {b"", b"chunked"} else None
 
 
-def encode_refusal(refusal: Refusal, headers: Headers) -> bytes:
+def encode_refusal(refusal: RefusedRequest, headers: Headers) -> bytes:
     """The last answer of a connection, with these headers and its own."""
     body = f"{refusal.text}\n".encode()
     own = (

@@ -31,6 +31,10 @@ class Form:
         """The first value of that name, or an empty text."""
         return next((value for key, value in self.fields if key == name), "")
 
+    def texts(self) -> dict[str, str]:
+        """The first value of each name."""
+        return dict(reversed(self.fields))
+
     def ticked(self, name: str) -> bool:
         """Whether a checkbox is on. Browsers send it only then."""
         return any(key == name and value for key, value in self.fields)

@@ -20,7 +20,7 @@ from rookery.server.http.primary_link import Reply
 from rookery.server.http.request_policy import (
     HEAD_TOO_LARGE,
     UNREADABLE,
-    Refusal,
+    RefusedRequest,
     RequestRefused,
     encode_refusal,
     why_refused,
@@ -209,7 +209,7 @@ class LimitedHttp(HttpToolsProtocol):
         length = next((value for name, value in self.headers if name == b"content-length"), b"0")
         self._pieces.expect(int(length))
 
-    def _end_parsing(self, refusal: Refusal) -> NoReturn:
+    def _end_parsing(self, refusal: RefusedRequest) -> NoReturn:
         """Leave a callback of the parser, which takes no more data after that."""
         self._refusal = refusal
         raise RequestRefused
@@ -352,7 +352,7 @@ class LimitedHttp(HttpToolsProtocol):
             self.discard_rest_of_body()
             self.flow.resume_reading()
 
-    def _refuse(self, refusal: Refusal) -> None:
+    def _refuse(self, refusal: RefusedRequest) -> None:
         """Answer a request that can't be read, as the last one of this connection. What follows is
         read and dropped: closing with unread data could lose the answer."""
         self._refused, self._later = True, b""

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from rookery.core.clock import Clock
-from rookery.core.errors import message_in_docstring
+from rookery.core.errors import LoginNeeded, NotAllowed, message_in_docstring
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.caches import ExpiringCache, Refresher
 from rookery.server.db.listening import ChangeNotices, Channel
@@ -35,14 +35,14 @@ IN_PERSON = frozenset(Scope) - {Scope.WORKER}
 do."""
 
 
-class TokenRefused(Exception):
+class TokenRefused(LoginNeeded):
     """This token is not known here, or it was revoked or has expired."""
 
     def __str__(self) -> str:
         return super().__str__() or message_in_docstring(type(self))
 
 
-class OwnerRefused(TokenRefused):
+class OwnerRefused(NotAllowed, TokenRefused):
     """The owner of this token is blocked or still waits for approval."""
 
 

@@ -15,7 +15,7 @@ import itsdangerous
 import msgspec
 
 from rookery.core.clock import Clock
-from rookery.core.errors import Complaint, message_in_docstring
+from rookery.core.errors import Complaint, NotThere, message_in_docstring
 from rookery.server.people.users import User
 
 LONGEST_LINK = 1000
@@ -36,7 +36,7 @@ LASTING = {
 }
 
 
-class LinkRefused(Complaint):
+class LinkRefused(NotThere, Complaint):
     """This link is not valid any more: it was used, or it is too old. Ask for a new one."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rookery.core.boundary.errors import Overloaded
 from rookery.core.clock import Clock
-from rookery.core.errors import message_in_docstring
+from rookery.core.errors import LoginNeeded, TooOften, message_in_docstring
 from rookery.core.protocol.people import Application
 from rookery.server.people.accounts import Accounts, NewUser
 from rookery.server.people.passwords import NOBODYS_HASH, Passwords
@@ -24,7 +24,7 @@ from rookery.server.people.users import (
 )
 
 
-class LoginRefused(Exception):
+class LoginRefused(LoginNeeded):
     """The login was refused."""
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class AccountBlocked(LoginRefused):
     """This account is blocked."""
 
 
-class Throttled(LoginRefused):
+class Throttled(TooOften, LoginRefused):
     """Too many attempts. Wait a few minutes and try again."""
 
 

@@ -12,6 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from msgspec import UNSET
 
+from rookery.core.errors import NotThere
 from rookery.core.model.engine import Catalogue, source_address
 from rookery.core.model.events import Action, about_user
 from rookery.core.protocol.codec import BadField, refuse, require
@@ -36,7 +37,6 @@ from rookery.server.people.users import (
     Scope,
     Token,
     TokenWithSecret,
-    UnknownToken,
     UnknownUser,
     User,
 )
@@ -108,7 +108,7 @@ class Profiles:
         )
 
     async def revoke(self, bearer: Caller, token_id: str) -> Token:
-        """Revokes a token of the bearer; raises UnknownToken, also for tokens of others, or
+        """Revokes a token of the bearer; raises NotThere, also for tokens of others, or
         NotPermitted."""
         name = bearer.user.name
         if token_id != bearer.token_id and not bearer.scopes & REVOKERS:
@@ -118,7 +118,7 @@ class Profiles:
             )
         owned = {token.id: token for token in await self._accounts.tokens.of(name)}
         if token_id not in owned:
-            raise UnknownToken(token_id)
+            raise NotThere("You have no such token.")
         if owned[token_id].revoked is not None:
             return owned[token_id]
         return replace(owned[token_id], revoked=await self._accounts.revoke(token_id, by=name))

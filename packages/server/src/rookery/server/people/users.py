@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from rookery.core.errors import Complaint
+from rookery.core.errors import BadInput, Complaint, NotAllowed, NotNow, NotThere
 from rookery.core.model.events import Event
 from rookery.core.protocol.people import TokenEntry, TokenScope
 from rookery.server.db.pool import clean
@@ -19,7 +19,7 @@ from rookery.server.db.table import Table, clean_columns, columns
 from rookery.server.farm.rules.notifications import account_waits
 
 
-class AccountRefused(Complaint):
+class AccountRefused(BadInput, Complaint):
     """What was asked for an account can't be had; the text says why."""
 
 
@@ -29,11 +29,11 @@ class Malformed(AccountRefused):
     exit_code = 2
 
 
-class NotPermitted(Complaint):
+class NotPermitted(NotAllowed, Complaint):
     """The user may not do this with their account."""
 
 
-class AccountConflict(Complaint):
+class AccountConflict(NotNow, Complaint):
     """The account is in a state in which this can't be done."""
 
 
@@ -44,7 +44,7 @@ class UserExists(Complaint):
         super().__init__(f"There is already a user named {name}.")
 
 
-class UnknownUser(Complaint):
+class UnknownUser(NotThere, Complaint):
     """There is no user of that name."""
 
     def __init__(self, name: str) -> None:
@@ -259,7 +259,7 @@ ORDINARY = frozenset({Scope.READ, Scope.SUBMIT, Scope.APPROVE})
 """The scopes of a token unless its owner chooses others."""
 
 
-class UnknownToken(Complaint):
+class UnknownToken(NotThere, Complaint):
     """There is no token of that id."""
 
     def __init__(self, token_id: str) -> None:

@@ -21,6 +21,7 @@ from rookery.server.runs.submissions import (
     list_machines_now,
     make_preview,
     prepare_preview,
+    read_posted,
     submit_run,
 )
 
@@ -41,13 +42,13 @@ commands = Endpoints("/api/v1", scope=OWNERS, needs_primary=True)
 )
 async def create_run(site: Site, caller: Caller, body: Submitted) -> v1.CreatedRun:
     """Create a run."""
-    return await submit_run(site, body, caller)
+    return await submit_run(site, await read_posted(site, body), caller)
 
 
 @api("POST /runs/preview", THREAD, "lengths are worked out in a thread")
 async def preview_run(site: Site, caller: Caller, body: Submitted) -> Work[v1.Preview]:
     """Preview a run without creating it."""
-    made = await prepare_preview(site, body, caller)
+    made = await prepare_preview(site, await read_posted(site, body), caller)
     machines = await list_machines_now(site, caller.user.name)
     return partial(make_preview, made.run, made.warnings, machines)
 

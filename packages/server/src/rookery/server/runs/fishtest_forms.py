@@ -19,17 +19,18 @@ from rookery.server.files.api import keep_net
 from rookery.server.files.uploaders import Uploader
 from rookery.server.http.answers import site_of
 from rookery.server.http.error_table import REFUSALS, text_of
+from rookery.server.http.form import TICKED
 from rookery.server.http.multipart import read_file_form
 from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
 from rookery.server.http.scope import UPLOAD_PATH, Form, request_info_of, session_of
 from rookery.server.runs.run.commands import COMMANDS, Command, carry_out
-from rookery.server.runs.submit.form import INPUTS, TICKED, read_form
+from rookery.server.runs.submit.inputs import INPUTS
 from rookery.server.runs.submit.page import (
     find_submitter,
     lead_to_login,
     new_test,
     show_again,
-    submit_fields,
+    submit_texts,
 )
 
 RUN_FORM = "/tests/run"
@@ -75,7 +76,7 @@ async def run_form(request: Request) -> Response:
     texts = translate_form(form)
     if refusal := _refuse_method(form, texts["kind"]):
         return await show_again(request, bearer, texts, {"": refusal}, 200)
-    made = await submit_fields(request, bearer, read_form(texts))
+    made = await submit_texts(request, bearer, texts)
     if isinstance(made, CreatedRun):
         return redirect_to(f"/tests/view/{made.id}?follow=1")
     # fishtest answers with its form, an error above it and status 200.

@@ -4,7 +4,6 @@ previewed with their expected duration on the present machines."""
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import ParamSpec, TypeVar
 
 from msgspec import UNSET
@@ -15,26 +14,35 @@ from rookery.core.model.machine import Machine
 from rookery.core.model.plan import Plan
 from rookery.core.model.run import DisplayState, Run, core_hours, machines_pace
 from rookery.core.protocol import v1
-from rookery.core.protocol.codec import require
+from rookery.core.protocol.checks import Checks
 from rookery.core.protocol.runs import PREFIXES, Submission, read_submission, side_key
 from rookery.core.protocol.user_documents import args_document
 from rookery.server.app.site import Site
-from rookery.server.farm.submission import SubmissionContext, created, planned
+from rookery.server.farm.submission import (
+    SubmissionContext,
+    add_commits,
+    make_run,
+    plan_submission,
+)
 from rookery.server.files.access import FileAccess
 from rookery.server.people.bearers import Caller
 from rookery.server.people.users import User
 from rookery.server.sources.submission_checks import (
     SubmissionLookup,
-    fill_placeholders,
     find_able_machines,
     list_remarks,
     needs_lookup,
 )
 
 
-async def submit_run(site: Site, body: bytes, bearer: Caller) -> v1.CreatedRun:
-    """Create a run, for a form or an API call. Raises WireFault."""
-    made = await prepare_run(site, body, bearer)
+async def read_posted(site: Site, body: bytes) -> Submission:
+    """The submission in the body of an API call. Raises WireFault."""
+    return await _aside(site, len(body) > LARGE_SUBMISSION, read_submission, body)
+
+
+async def submit_run(site: Site, asked: Submission, bearer: Caller) -> v1.CreatedRun:
+    """Create a run, for a form or an API call. Raises WireFault, with all faults."""
+    made = await prepare_run(site, asked, bearer)
     run, approver = made.run, _approver_of(site, bearer)
     taken = await site.fleet.commands.submit(run, approver=approver)
     state = DisplayState.PAUSED if approver else DisplayState.PENDING
@@ -94,13 +102,13 @@ def _fleet(run: Run, games: float, machines: Sequence[Machine]) -> v1.FleetNow:
     return v1.FleetNow(machines=len(machines), cores=cores, hours=hours)
 
 
-# Makes a new run from the body of a submission.
+# Makes a new run from a submission.
 
 P = ParamSpec("P")
 T = TypeVar("T")
 LARGE_SUBMISSION = 4 * 1024
-"""A body of this size has dozens of tuned parameters and takes about a millisecond. Larger ones are
-handled in a thread."""
+"""A submission of this size has dozens of tuned parameters and takes about a millisecond. Larger
+ones are handled in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +122,10 @@ class MadeRun:
 # Lookups are awaited; the rest is quick or done in a thread.
 
 
-async def prepare_run(site: Site, body: bytes, bearer: Caller) -> MadeRun:
-    """Make a run for submission. Raises WireFault."""
+async def prepare_run(site: Site, asked: Submission, bearer: Caller) -> MadeRun:
+    """Make a run for submission. Raises WireFault, with all faults."""
     lookup = _prepare_for(site, bearer)
-    made = await _prepare(site, lookup, body, bearer.user)
-    await lookup.check_binaries(made.run)
+    made = await _prepare(site, lookup, asked, bearer.user, is_uploaded=True)
     await _claim_programs(site, made.run)
     warnings = await lookup.fetch_sources(made.run)
     run = site.engines.with_records(made.run)
@@ -126,12 +133,12 @@ async def prepare_run(site: Site, body: bytes, bearer: Caller) -> MadeRun:
 
 
 async def prepare_preview(
-    site: Site, body: bytes, bearer: Caller, *, ask_outside: bool = True
+    site: Site, asked: Submission, bearer: Caller, *, ask_outside: bool = True
 ) -> MadeRun:
     """Make a run for a preview: programs need not be uploaded, and sources are not fetched. Without
     `ask_outside` branches are not looked up either, for a form that is still being filled in."""
     lookup = _prepare_for(site, bearer)
-    return await _prepare(site, lookup, body, bearer.user, ask_outside=ask_outside)
+    return await _prepare(site, lookup, asked, bearer.user, ask_outside=ask_outside)
 
 
 def _prepare_for(site: Site, bearer: Caller) -> SubmissionLookup:
@@ -148,27 +155,43 @@ def _prepare_for(site: Site, bearer: Caller) -> SubmissionLookup:
 
 
 async def _prepare(
-    site: Site, lookup: SubmissionLookup, body: bytes, user: User, *, ask_outside: bool = True
+    site: Site,
+    lookup: SubmissionLookup,
+    asked: Submission,
+    user: User,
+    *,
+    is_uploaded: bool = False,
+    ask_outside: bool = True,
 ) -> MadeRun:
-    owner, large = user.name, len(body) > LARGE_SUBMISSION
-    asked = _from_own_repository(await _aside(site, large, read_submission, body), user)
-    _check_seen(asked.plan, owner, site.file_access)
-    book = await lookup.find_book(asked.plan.book)
-    context = SubmissionContext(
+    """Plan a submission once. No other server is asked for one that would be refused anyway."""
+    asked, checks = _from_own_repository(asked, user), Checks(asked.faults)
+    _check_seen(asked.plan, user.name, site.file_access, checks)
+    context = await _find_context(site, lookup, asked.plan.book)
+    large = asked.size > LARGE_SUBMISSION
+    plan, kind = await _aside(site, large, plan_submission, asked, user.name, context, checks)
+    if is_uploaded:
+        await lookup.check_binaries(plan, checks)
+    checks.settle()
+    if ask_outside and needs_lookup(asked):
+        asked = await lookup.find_commits(asked, plan, checks)
+        checks.settle()
+        plan = add_commits(plan, asked, context, checks)
+        checks.settle()
+    now, chance = site.clock.now(), secrets.token_bytes
+    run = await _aside(site, large, make_run, asked, plan, kind, context, now=now, chance=chance)
+    remarks = await _aside(site, large, list_remarks, run, context.book)
+    return MadeRun(run, (*remarks, *await _find_missing_nets(site, plan)))
+
+
+async def _find_context(site: Site, lookup: SubmissionLookup, book: str) -> SubmissionContext:
+    return SubmissionContext(
         catalogue=lookup.catalogue,
         speed_of=site.speeds.median,
         schemes=frozenset(site.settings.git_schemes),
         credentials=site.settings.git_credentials is not None,
         mirroring=site.settings.mirror_sources,
-        book=book,
+        book=await lookup.find_book(book),
     )
-    if needs_lookup(asked):
-        # Check first, so that no other server is asked for a submission that would be refused
-        # anyway.
-        await _aside(site, large, planned, fill_placeholders(asked), owner, context)
-        asked = await lookup.find_commits(asked) if ask_outside else fill_placeholders(asked)
-    made = await _aside(site, large, partial(_create, site), asked, owner, context)
-    return MadeRun(made.run, (*made.warnings, *await _find_missing_nets(site, asked.plan)))
 
 
 async def _find_missing_nets(site: Site, plan: Plan) -> list[str]:
@@ -189,11 +212,6 @@ async def _claim_programs(site: Site, run: Run) -> None:
             binary = await site.programs.rows.get(side.binary)
             if binary is not None and binary.user == run.plan.owner:
                 await site.file_access.add(side.binary, side.engine)
-
-
-def _create(site: Site, asked: Submission, owner: str, context: SubmissionContext) -> MadeRun:
-    run = created(asked, owner, context, now=site.clock.now(), chance=secrets.token_bytes)
-    return MadeRun(run, list_remarks(run, context.book))
 
 
 async def _aside(
@@ -217,11 +235,13 @@ def _from_own_repository(asked: Submission, user: User) -> Submission:
     return asked.with_side("base", repository=base.repository or own)
 
 
-def _check_seen(plan: Plan, owner: str, file_access: FileAccess) -> None:
+def _check_seen(plan: Plan, owner: str, file_access: FileAccess, checks: Checks) -> None:
     """Refuse files of other teams' private engines as if they did not exist."""
     for prefix, side in zip(PREFIXES, plan.sides, strict=True):
         seen = not side.binary or file_access.may_see(owner, side.binary)
-        require(seen, side_key("binary", prefix), "no program of this hash was uploaded here")
+        checks.require(
+            seen, side_key("binary", prefix), "no program of this hash was uploaded here"
+        )
         nets = all(file_access.may_see(owner, net) for net in side.nets)
-        require(nets, side_key("nets", prefix), "there is no such net here")
-    require(file_access.may_see(owner, plan.book), "book", "there is no such book here")
+        checks.require(nets, side_key("nets", prefix), "there is no such net here")
+    checks.require(file_access.may_see(owner, plan.book), "book", "there is no such book here")

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from rookery.core.model.engine import Catalogue
 from rookery.core.model.machine import OFFICIAL, Machine
-from rookery.core.model.plan import Need, NeedWord, first_missing
+from rookery.core.model.plan import Need, NeedWord, Plan, first_missing
 from rookery.core.model.run import Run
-from rookery.core.protocol.codec import refuse, require
+from rookery.core.protocol.checks import Checks
+from rookery.core.protocol.codec import refuse
 from rookery.core.protocol.runs import PREFIXES, Submission, side_key
 from rookery.server.farm.rules.eligibility import mismatch
 from rookery.server.farm.submission import KnownBook
-from rookery.server.farm.submission_fields import repository_of
 from rookery.server.files.books import BookStore
 from rookery.server.files.engine_files import ProgramStore
 from rookery.server.sources.commits import Archives, Commit, Commits, SourceError
@@ -72,7 +72,6 @@ def _make_book_remarks(run: Run, book: KnownBook | None) -> Iterator[str]:
         )
 
 
-NO_COMMIT, NO_BENCH = "0" * 40, "1"
 CLOSED = ("username", "password", "authentication", "permission", "access rights", "not found")
 """Words in git's messages that suggest that a repository needs credentials."""
 
@@ -90,19 +89,21 @@ class SubmissionLookup:
     granted: frozenset[str]
     """The repositories that the server fetches with its credentials for the submitter."""
 
-    async def find_commits(self, asked: Submission) -> Submission:
-        """The submission with the commits of its branches filled in; raises WireFault."""
-        for prefix in PREFIXES:
-            asked = await self._add_commit(asked, prefix)
+    async def find_commits(self, asked: Submission, plan: Plan, checks: Checks) -> Submission:
+        """The submission with the commits of its branches filled in, which are looked up in the
+        repositories of its plan."""
+        for prefix, side in zip(PREFIXES, plan.sides, strict=True):
+            with checks:
+                asked = await self._add_commit(asked, prefix, side.repository)
         return asked
 
-    async def check_binaries(self, run: Run) -> None:
-        """Raises WireFault unless every program was uploaded."""
-        for prefix, side in zip(PREFIXES, run.plan.sides, strict=True):
+    async def check_binaries(self, plan: Plan, checks: Checks) -> None:
+        """Checks that every program was uploaded."""
+        for prefix, side in zip(PREFIXES, plan.sides, strict=True):
             if side.binary:
                 known = await self.programs.rows.get(side.binary) is not None
                 key = side_key("binary", prefix)
-                require(known, key, "no program of this hash was uploaded here")
+                checks.require(known, key, "no program of this hash was uploaded here")
 
     async def fetch_sources(self, run: Run) -> tuple[str, ...]:
         """Makes the archives of the sources that workers download from here, so that a failure
@@ -128,14 +129,13 @@ class SubmissionLookup:
             return None
         return KnownBook(official.openings, official.sri, official=True, kept=False)
 
-    async def _add_commit(self, asked: Submission, prefix: str) -> Submission:
+    async def _add_commit(self, asked: Submission, prefix: str, repository: str) -> Submission:
         side = asked.side(prefix)
         if side.commit or side.binary:
             return asked
         if not asked.kind.kind.compares and prefix == "base" and self._is_one_program(asked):
             new = asked.side("new")
             return asked.with_side("base", commit=new.commit, message=new.message)
-        repository = repository_of(asked, prefix, self.catalogue)
         found = await self._find_commit(side_key("tag", prefix), side.tag, repository)
         return asked.with_side(prefix, commit=found.sha, message=side.message or found.message)
 
@@ -161,12 +161,3 @@ class SubmissionLookup:
 def needs_lookup(asked: Submission) -> bool:
     """Whether the commits of this submission have to be looked up."""
     return not all(side.commit or side.binary for side in asked.plan.sides)
-
-
-def fill_placeholders(asked: Submission) -> Submission:
-    """The submission with made-up commits and benches, to find its other faults first."""
-    for prefix in PREFIXES:
-        side = asked.side(prefix)
-        commit, bench = side.commit or NO_COMMIT, side.signature or NO_BENCH
-        asked = asked.with_side(prefix, commit=commit, signature=bench)
-    return asked

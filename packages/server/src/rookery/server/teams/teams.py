@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from rookery.core.clock import Clock
+from rookery.core.errors import NotAllowed, NotThere
 from rookery.core.model.events import Action, about_team
 from rookery.core.model.run import RunFault
 from rookery.core.protocol.people import Team
@@ -21,7 +22,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{1,49}", re.ASCII)
 NOBODY: frozenset[str] = frozenset()
 
 
-class UnknownTeam(RunFault):
+class UnknownTeam(NotThere, RunFault):
     """there is no team {name}"""
 
 
@@ -29,7 +30,7 @@ class TeamExists(RunFault):
     """there is already a team {name}"""
 
 
-class NotLeading(RunFault):
+class NotLeading(NotAllowed, RunFault):
     """only those who lead the team or an approver may do this"""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rookery.core.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
-from rookery.core.protocol.codec import refuse
+from rookery.core.protocol.checks import Checks
 from rookery.core.protocol.kinds.fixed import AskedFixed, FixedWire
 from rookery.core.protocol.kinds.sprt import SprtWire
 from rookery.core.protocol.kinds.spsa import SpsaWire
@@ -25,9 +25,10 @@ def wire_of(kind: Kind) -> KindWire:
     return found
 
 
-def read_kind(given: Mapping[str, Any]) -> AskedKind:
-    """The kind that the fields of a submission ask for; raises WireFault."""
+def read_kind(given: Mapping[str, Any], checks: Checks) -> AskedKind:
+    """The kind that the fields of a submission ask for; if they are wrong, perhaps another one."""
     asked = [key for key in SETTINGS if key in given]
-    if len(asked) > 1:
-        refuse(asked[1], "a run is a sequential test or a tune, not both")
-    return SETTINGS[asked[0]].read(given[asked[0]]) if asked else AskedFixed()
+    for key in asked[1:]:
+        checks.require(False, key, "a run is a sequential test or a tune, not both")
+    found = SETTINGS[asked[0]].read(given[asked[0]], checks) if asked else None
+    return found or AskedFixed()

@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 from rookery.core.model.kinds import Fixed, Kind
 from rookery.core.model.plan import Plan
 from rookery.core.model.task import Results
+from rookery.core.protocol.checks import Checks
 from rookery.core.protocol.kinds.wire import (
     BatchFor,
     History,
@@ -28,8 +29,8 @@ class AskedFixed:
     usual_games: ClassVar[int] = 0
     is_marked_long: ClassVar[bool] = False
 
-    def make(self, plan: Plan, batch_for: BatchFor) -> Fixed:
-        del plan, batch_for
+    def make(self, plan: Plan, batch_for: BatchFor, checks: Checks) -> Fixed:
+        del plan, batch_for, checks
         return Fixed()
 
 

@@ -11,7 +11,8 @@ from rookery.core.model.bounds import Positive
 from rookery.core.model.kinds import Kind, SprtTest
 from rookery.core.model.plan import Plan
 from rookery.core.model.task import Results
-from rookery.core.protocol.codec import refuse, require, to_finite
+from rookery.core.protocol.checks import Checks
+from rookery.core.protocol.codec import to_finite
 from rookery.core.protocol.kinds.wire import (
     BatchFor,
     History,
@@ -21,7 +22,14 @@ from rookery.core.protocol.kinds.wire import (
     measure_for_openbench,
 )
 from rookery.core.stats.numbers import StatisticsFault
-from rookery.core.stats.sprt import Overshoot, Sprt, Verdict
+from rookery.core.stats.sprt import (
+    DEFAULT_RATE,
+    Overshoot,
+    Sprt,
+    Verdict,
+    check_bounds,
+    check_rates,
+)
 
 USUAL_GAMES = 800_000
 MOST_BATCH_PAIRS = 100_000
@@ -76,23 +84,29 @@ class AskedSprt:
     chooses_batch: bool
     """Whether the author chose the pairs per report."""
 
-    def make(self, plan: Plan, batch_for: BatchFor) -> SprtTest:
+    def make(self, plan: Plan, batch_for: BatchFor, checks: Checks) -> SprtTest:
         del plan
-        if not self.chooses_batch:
-            return SprtTest(replace(self.spec, batch_size=batch_for(self.spec)))
-        good = self.spec.batch_size <= MOST_BATCH_PAIRS
-        require(good, "sprt.batch_size", f"expected 1 to {MOST_BATCH_PAIRS} pairs")
-        return SprtTest(self.spec)
+        good = not self.chooses_batch or self.spec.batch_size <= MOST_BATCH_PAIRS
+        checks.require(good, "sprt.batch_size", f"expected 1 to {MOST_BATCH_PAIRS} pairs")
+        if self.chooses_batch or checks.faults:
+            return SprtTest(self.spec)
+        return SprtTest(replace(self.spec, batch_size=batch_for(self.spec)))
 
 
-def read_sprt(sent: Struct) -> AskedSprt:
-    """The settings that were sent; raises WireFault."""
+def read_sprt(sent: Struct, checks: Checks) -> AskedSprt | None:
+    """The settings that were sent, unless they are wrong."""
     given = {name: value for name, value in asdict(sent).items() if value is not UNSET}
     given.pop("elo_model", None)
-    try:
-        return AskedSprt(Sprt(**given), "batch_size" in given)
-    except StatisticsFault as fault:
-        refuse("sprt", str(fault))
+    rates = [given.get(name, DEFAULT_RATE) for name in ("alpha", "beta")]
+    for place, check, values in (
+        ("sprt.elo1", check_bounds, (given["elo0"], given["elo1"])),
+        ("sprt.alpha", check_rates, rates),
+    ):
+        try:
+            check(*values)
+        except StatisticsFault as fault:
+            checks.require(False, place, str(fault))
+    return AskedSprt(Sprt(**given), "batch_size" in given) if checks.are_right("sprt") else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from rookery.core.model.kinds import Kind, SpsaTuning
+from rookery.core.model.kinds import Fixed, Kind, SpsaTuning
 from rookery.core.model.plan import Plan
 from rookery.core.model.task import Results
-from rookery.core.protocol.codec import refuse
+from rookery.core.protocol.checks import Checks
 from rookery.core.protocol.kinds.wire import BatchFor, History, Settings
 from rookery.core.stats.spsa import Tune, as_lines, new_tune
 from rookery.core.stats.spsa_parameters import (
@@ -19,6 +19,7 @@ from rookery.core.stats.spsa_parameters import (
     Parameter,
     ParameterKind,
     SpsaFault,
+    read_lines,
 )
 
 
@@ -67,25 +68,35 @@ class AskedTune:
 
     settings: SpsaSettings
 
-    def make(self, plan: Plan, batch_for: BatchFor) -> SpsaTuning:
+    def make(self, plan: Plan, batch_for: BatchFor, checks: Checks) -> Kind:
         del batch_for
-        asked, pairs = self.settings, plan.games / 2
+        try:
+            if plan.games and checks.are_right("num_games"):
+                return SpsaTuning(self._make_tune(plan.games))
+            read_lines(self.settings.raw_params)
+        except SpsaFault as fault:
+            checks.require(False, "spsa", str(fault))
+        return Fixed()
+
+    def _make_tune(self, games: int) -> Tune:
+        """The tune; raises SpsaFault."""
+        asked, pairs = self.settings, games / 2
         # Half a pair is added so that a whole number survives the division unchanged.
         ratio = asked.stability if asked.stability < 1 else (int(asked.stability) + 0.5) / pairs
-        try:
-            tune = new_tune(
-                asked.raw_params, plan.games, a_ratio=ratio, alpha=asked.alpha, gamma=asked.gamma
-            )
-        except SpsaFault as fault:
-            refuse("spsa", str(fault))
-        return SpsaTuning(tune)
+        return new_tune(
+            asked.raw_params, games, a_ratio=ratio, alpha=asked.alpha, gamma=asked.gamma
+        )
+
+
+def _read_tune(sent: SpsaSettings, _checks: Checks) -> AskedTune:
+    return AskedTune(sent)
 
 
 @dataclass(frozen=True, slots=True)
 class SpsaWire:
     """A tune in answers and messages."""
 
-    settings: ClassVar = Settings(SpsaSettings, dict[str, Any], SpsaDocument, AskedTune)
+    settings: ClassVar = Settings(SpsaSettings, dict[str, Any], SpsaDocument, _read_tune)
     kind: SpsaTuning
 
     def document(self, history: History | UnsetType = UNSET) -> Mapping[str, Struct]:

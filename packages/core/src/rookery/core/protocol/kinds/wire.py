@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 from rookery.core.model.kinds import Kind
 from rookery.core.model.plan import Plan
 from rookery.core.model.task import Results
+from rookery.core.protocol.checks import Checks
 from rookery.core.stats.elo import estimate_elo
 from rookery.core.stats.likelihood import normalised_elo
 from rookery.core.stats.sprt import Sprt
@@ -28,8 +29,8 @@ class AskedKind(Protocol):
     is_marked_long: ClassVar[bool]
     """Whether its description says so where its games take long."""
 
-    def make(self, plan: Plan, batch_for: BatchFor) -> Kind:
-        """The kind at the start of the run; raises WireFault."""
+    def make(self, plan: Plan, batch_for: BatchFor, checks: Checks) -> Kind:
+        """The kind at the start of the run; if anything is wrong, perhaps another one."""
 
 
 class Settings(NamedTuple):
@@ -39,7 +40,7 @@ class Settings(NamedTuple):
     submitted: Any
     task: Any
     answer: type[Struct]
-    read: Callable[[Any], AskedKind]
+    read: Callable[[Any, Checks], AskedKind | None]
 
 
 class KindWire(Protocol):

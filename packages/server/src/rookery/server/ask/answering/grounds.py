@@ -10,7 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from rookery.core.errors import Complaint
+from rookery.core.errors import Complaint, NoModel
 from rookery.core.http_client import HeldCall
 from rookery.core.protocol.ask import ChatMessage
 from rookery.server.ask.passages import FoundPassage
@@ -20,7 +20,7 @@ LONGEST_NUMBER = 3
 _NUMBERS = re.compile(r"\[[0-9, ]{1,22}\]", re.ASCII)
 
 
-class AnswerFailed(Complaint):
+class AnswerFailed(NoModel, Complaint):
     """There is no whole answer. `detail` is for the operator's log alone."""
 
     def __init__(self, sentence: str, detail: str = "") -> None:

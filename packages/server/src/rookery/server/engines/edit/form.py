@@ -1,51 +1,60 @@
-"""Converts an engine's record into the inputs of a form and back. Each input has the name of its
-field."""
+"""The form of an engine's record. Each input has the name of its field."""
 
-import enum
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any
 
-import msgspec
-
-from rookery.core.errors import Fault
-from rookery.core.model.engine import EngineRecord
+from rookery.core.model.engine import EngineRecord, ToolRecord
 from rookery.core.protocol.codec import WireFault
-from rookery.core.protocol.v1 import ENGINE_RECORD
-from rookery.server.http.pages.field_words import NEEDED, say_plainly
+from rookery.server.http.form import (
+    CHOICE,
+    DIGITS,
+    LINES,
+    NUMBER,
+    PAIRS,
+    TICK,
+    WHOLE,
+    WORDS,
+    DeclaredForm,
+    Input,
+    InputKind,
+    ReadForm,
+    Texts,
+    declare,
+    find_nothing,
+    list_lines,
+)
 
+CheckRecord = Callable[[EngineRecord], Iterable[WireFault]]
 BLANK_PRESETS = 2
 MOST_PRESETS = 40
-Texts = Mapping[str, str]
+CODE = {"class": "code-text"}
 
 
-class InputKind(enum.Enum):
-    """How a field of a record is written in one input."""
-
-    TEXT = "text"
-    NUMBER = "number"
-    TICK = "tick"
-    WORDS = "words"
-    LINES = "lines"
-    PAIRS = "pairs"
-    TOOLS = "tools"
-    CHOICE = "choice"
+def _read_tools(text: str) -> list[dict[str, str]]:
+    parts = (line.partition(" ") for line in list_lines(text))
+    return [{"name": name, "version": version.strip()} for name, _, version in parts]
 
 
-@dataclass(frozen=True, slots=True)
-class RecordInput:
-    """One input. `name` is the path of its field in a record."""
+def _spell_tools(tools: Iterable[ToolRecord]) -> str:
+    return "\n".join(f"{each.name} {each.version}".strip() for each in tools)
 
-    name: str
-    label: str
-    kind: InputKind = InputKind.TEXT
-    hint: str = ""
-    options: tuple[tuple[str, str], ...] = ()
+
+def _spell_variables(values: Mapping[str, str]) -> str:
+    return "\n".join(f"{name}={value}" for name, value in values.items())
+
+
+TOOLS = InputKind(_read_tools, _spell_tools, "area", empty=[])
+VARIABLES = replace(PAIRS, spell=_spell_variables)
 
 
 @dataclass(frozen=True, slots=True)
 class InputGroup:
+    """Inputs that stand together on the page."""
+
     title: str
-    inputs: tuple[RecordInput, ...]
+    inputs: tuple[Input, ...]
     folded: bool = False
 
 
@@ -67,48 +76,42 @@ GROUPS = (
     InputGroup(
         "Engine",
         (
-            RecordInput("name", "Name", hint="A private engine is named TEAM~NAME."),
-            RecordInput("source", "Git repository", hint="The one with the main branch."),
-            RecordInput("branch", "Main branch", hint="Default: the repository's HEAD."),
-            RecordInput("team", "Team", hint="The team that owns it."),
-            RecordInput("private", "Private: only its team sees it", InputKind.TICK),
+            Input("name", "Name", hint="A private engine is named TEAM~NAME."),
+            Input("source", "Git repository", hint="The one with the main branch."),
+            Input("branch", "Main branch", hint="Default: the repository's HEAD."),
+            Input("team", "Team", hint="The team that owns it."),
+            Input("private", "Private: only its team sees it", TICK),
         ),
     ),
     InputGroup(
         "Build",
         (
-            RecordInput("recipe.kind", "Build with", InputKind.CHOICE, options=_RECIPES),
-            RecordInput("recipe.directory", "Folder", hint="Such as src. Default: the top."),
-            RecordInput("recipe.target", "Target"),
-            RecordInput("recipe.output", "Program", hint="Its path after the build."),
-            RecordInput(
-                "recipe.compilers", "Compilers", InputKind.WORDS, "The first found is used."
+            Input("recipe.kind", "Build with", CHOICE, options=_RECIPES),
+            Input("recipe.directory", "Folder", hint="Such as src. Default: the top."),
+            Input("recipe.target", "Target"),
+            Input("recipe.output", "Program", hint="Its path after the build."),
+            Input("recipe.compilers", "Compilers", WORDS, "The first found is used."),
+            Input("recipe.commands", "Commands", LINES, "One per line.", more=CODE),
+            Input(
+                "recipe.variables", "Variables", VARIABLES, "One NAME=value per line.", more=CODE
             ),
-            RecordInput("recipe.commands", "Commands", InputKind.LINES, "One per line."),
-            RecordInput(
-                "recipe.variables", "Variables", InputKind.PAIRS, "One NAME=value per line."
-            ),
-            RecordInput(
-                "tools", "Required tools", InputKind.TOOLS, "Such as cargo 1.75, one per line."
-            ),
+            Input("tools", "Required tools", TOOLS, "Such as cargo 1.75, one per line.", more=CODE),
         ),
     ),
     InputGroup(
         "Bench and nets",
         (
-            RecordInput("bench.command", "Bench command"),
-            RecordInput(
-                "bench.pattern", "Pattern for the node count", hint="Default: the usual format."
-            ),
-            RecordInput("bench.must_match", "The bench must match the commit's", InputKind.TICK),
-            RecordInput("nets.use", "Nets", InputKind.CHOICE, options=_NETS),
-            RecordInput("nets.name", "Variable or option"),
-            RecordInput("nets.pattern", "Pattern for net names"),
-            RecordInput("nets.default", "Default net"),
-            RecordInput(
+            Input("bench.command", "Bench command"),
+            Input("bench.pattern", "Pattern for the node count", hint="Default: the usual format."),
+            Input("bench.must_match", "The bench must match the commit's", TICK),
+            Input("nets.use", "Nets", CHOICE, options=_NETS),
+            Input("nets.name", "Variable or option"),
+            Input("nets.pattern", "Pattern for net names"),
+            Input("nets.default", "Default net"),
+            Input(
                 "nets.files",
                 "Files that name built-in nets",
-                InputKind.WORDS,
+                WORDS,
                 "Default: Stockfish's.",
             ),
         ),
@@ -116,27 +119,62 @@ GROUPS = (
     InputGroup(
         "Machines",
         (
-            RecordInput("speed.reference", "Reference speed, nodes per second", InputKind.NUMBER),
-            RecordInput("speed.floor", "Minimum speed, nodes per second", InputKind.NUMBER),
-            RecordInput(
+            Input("speed.reference", "Reference speed, nodes per second", NUMBER),
+            Input("speed.floor", "Minimum speed, nodes per second", NUMBER),
+            Input(
                 "speed.relief",
                 "Allowance for many cores",
-                InputKind.NUMBER,
+                NUMBER,
                 "With 3, the cores of a large machine may be four times slower.",
             ),
-            RecordInput("memory.machine", "Memory per machine, MiB", InputKind.NUMBER),
-            RecordInput("memory.process", "Memory per process, MiB", InputKind.NUMBER),
-            RecordInput("memory.thread", "Memory per thread, MiB", InputKind.NUMBER),
-            RecordInput("cpu_flags", "Processor features", InputKind.WORDS),
-            RecordInput("systems", "Systems", InputKind.WORDS, "Default: all."),
-            RecordInput("share", "Share relative to other engines", InputKind.NUMBER),
-            RecordInput("sandboxed", "Only on machines with a sandbox", InputKind.TICK),
-            RecordInput("recipe.portable", "One build serves all machines", InputKind.TICK),
+            Input("memory.machine", "Memory per machine, MiB", WHOLE),
+            Input("memory.process", "Memory per process, MiB", WHOLE),
+            Input("memory.thread", "Memory per thread, MiB", WHOLE),
+            Input("cpu_flags", "Processor features", WORDS),
+            Input("systems", "Systems", WORDS, "Default: all."),
+            Input("share", "Share relative to other engines", NUMBER),
+            Input("sandboxed", "Only on machines with a sandbox", TICK),
+            Input("recipe.portable", "One build serves all machines", TICK),
         ),
         folded=True,
     ),
 )
-INPUTS = {each.name: each for group in GROUPS for each in group.inputs}
+TRIAL = declare(
+    Input(
+        "ref",
+        "Branch, tag or commit to try",
+        hint="Default: its main branch, or main.",
+        more={"maxlength": 100},
+    ),
+    Input(
+        "nodes",
+        "Bench",
+        DIGITS,
+        "In nodes. Default: from the commit message.",
+        more={"maxlength": 20},
+    ),
+)
+INPUTS = declare(*(each for group in GROUPS for each in group.inputs))
+PRESETS = declare(
+    *(
+        each
+        for number in range(MOST_PRESETS)
+        for each in (
+            Input(f"preset.{number}.name", "Name", more={"maxlength": 100}),
+            Input(f"preset.{number}.settings", "Settings", VARIABLES, more=CODE),
+        )
+    )
+)
+FORM = DeclaredForm({**INPUTS, **PRESETS}, {"presets": "presets"}, keeps_empty=True)
+
+
+def list_shown_inputs(teams: Iterable[str], *, is_new: bool) -> dict[str, Input]:
+    """The inputs on the page: those of a record and of a trial. The name of an engine never
+    changes."""
+    choices = tuple((name, name or "everybody's") for name in teams)
+    name = INPUTS["name"] if is_new else Input("name", "Name", more={"readonly": True})
+    own = declare(name, replace(INPUTS["team"], options=choices), Input("presets", "Presets"))
+    return {**FORM.inputs, **own, **TRIAL}
 
 
 # From a record to texts.
@@ -144,169 +182,32 @@ INPUTS = {each.name: each for group in GROUPS for each in group.inputs}
 
 def spell_record(record: EngineRecord) -> dict[str, str]:
     """The texts of all inputs, presets included."""
-    plain = msgspec.to_builtins(record)
-    defaults = msgspec.to_builtins(_with_defaults())
-    texts = {
-        name: _spell(_find(plain, name, _find(defaults, name, "")), each.kind)
-        for name, each in INPUTS.items()
-    }
+    values: dict[str, Any] = {name: attrgetter(name)(record) for name in INPUTS}
     for number, preset in enumerate(record.presets):
-        texts[f"preset.{number}.name"] = preset.name
-        texts[f"preset.{number}.settings"] = _join_pairs(preset.settings)
-    return texts
-
-
-def _with_defaults() -> object:
-    """The defaults of all fields, which encoded records omit."""
-    record = EngineRecord(name="x")
-    parts = ("recipe", "memory", "speed", "bench", "nets")
-    plain = msgspec.structs.asdict(record)
-    return plain | {part: msgspec.structs.asdict(getattr(record, part)) for part in parts}
-
-
-def _find(plain: object, name: str, otherwise: object) -> object:
-    found = plain
-    for part in name.split("."):
-        if not isinstance(found, dict) or part not in found:
-            return otherwise
-        found = found[part]
-    return found
-
-
-def _spell(value: object, kind: InputKind) -> str:
-    if value is None:
-        return ""
-    if kind is InputKind.TICK:
-        return "1" if value else ""
-    if kind is InputKind.NUMBER:
-        return f"{value:g}" if isinstance(value, float) and value < 1e6 else _spell_number(value)
-    if isinstance(value, dict):
-        return _join_pairs(value)
-    if kind is InputKind.TOOLS and isinstance(value, list | tuple):
-        return "\n".join(f"{each['name']} {each.get('version', '')}".strip() for each in value)
-    if isinstance(value, list | tuple):
-        return (" " if kind is InputKind.WORDS else "\n").join(map(str, value))
-    return str(value)
-
-
-def _spell_number(value: object) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _join_pairs(values: Mapping[str, object]) -> str:
-    return "\n".join(f"{name}={value}" for name, value in values.items())
+        values |= {f"preset.{number}.name": preset.name}
+        values |= {f"preset.{number}.settings": preset.settings}
+    return dict.fromkeys(INPUTS, "") | FORM.spell(values)
 
 
 # From texts to a record.
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRecord:
-    """The record that was typed, or its errors by input."""
+def read_record(texts: Texts, check: CheckRecord = find_nothing) -> ReadForm[EngineRecord]:
+    """Read a record, or all that is wrong with it, also by rules of the site."""
+    parsed = FORM.parse(texts)
+    parsed.fields["presets"] = list(_list_presets(parsed.fields.pop("preset")))
 
-    record: EngineRecord | None
-    errors: Mapping[str, str]
+    def find_faults(values: Mapping[str, Any]) -> Iterable[WireFault]:
+        return check(EngineRecord(**{"name": "unnamed", **values}))
 
-
-def read_record(texts: Texts) -> ReadRecord:
-    """Read a record. Decoding reports one error at a time, so that each wrong field is left out and
-    decoding repeated until all errors are known."""
-    errors = dict[str, str]()
-    while True:
-        try:
-            record = ENGINE_RECORD.read(msgspec.json.encode(_make_plain(texts, errors)))
-            return ReadRecord(None if errors else record, errors)
-        except WireFault as fault:
-            found = place_fault(fault)
-            if errors.keys() & found.keys() or "" in found:
-                return ReadRecord(None, errors | found)
-            errors |= found
+    return FORM.read_parsed(EngineRecord, parsed, find_faults)
 
 
-def _make_plain(texts: Texts, wrong: Collection[str]) -> dict[str, object]:
-    plain: dict[str, object] = {"name": "x"} if "name" in wrong else {}
-    if "presets" not in wrong:
-        plain["presets"] = list(_read_presets(texts))
-    for name, each in INPUTS.items():
-        value = _read(texts.get(name, "").strip(), each.kind)
-        if value is not None and name not in wrong:
-            _put(plain, name, value)
-    return plain
-
-
-def _put(plain: dict[str, object], name: str, value: object) -> None:
-    first, _, second = name.partition(".")
-    if not second:
-        plain[first] = value
-        return
-    part = plain.setdefault(first, {})
-    assert isinstance(part, dict), name
-    part[second] = value
-
-
-def _read(text: str, kind: InputKind) -> object:
-    """The value of an input; None leaves the field at its default."""
-    match kind:
-        case InputKind.TICK:
-            return bool(text)
-        case InputKind.NUMBER:
-            return _read_number(text) if text else None
-        case InputKind.CHOICE:
-            return text or None
-        case InputKind.WORDS:
-            return text.replace(",", " ").split()
-        case InputKind.LINES:
-            return list(_lines(text))
-        case InputKind.PAIRS:
-            return _read_pairs(text)
-        case InputKind.TOOLS:
-            return [_read_tool(line) for line in _lines(text)]
-        case _:
-            return text
-
-
-def _read_number(text: str) -> object:
-    """The number. Any other text is returned as it is, and decoding the record then reports it."""
-    try:
-        found = float(text.replace(",", "").replace("_", ""))
-    except ValueError:
-        return text
-    if found != found or found in (float("inf"), float("-inf")):
-        return text
-    return int(found) if found.is_integer() else found
-
-
-def _lines(text: str) -> Iterator[str]:
-    return (line.strip() for line in text.splitlines() if line.strip())
-
-
-def _read_pairs(text: str) -> dict[str, str]:
-    parts = (line.partition("=") for line in _lines(text))
-    return {name.strip(): value.strip() for name, _, value in parts}
-
-
-def _read_tool(line: str) -> dict[str, str]:
-    name, _, version = line.partition(" ")
-    return {"name": name, "version": version.strip()}
-
-
-def _read_presets(texts: Texts) -> Iterator[dict[str, object]]:
+def _list_presets(typed: Mapping[str, Any]) -> Iterator[dict[str, object]]:
     """The presets. A row without a name is a preset that was removed."""
     for number in range(MOST_PRESETS):
-        name = texts.get(f"preset.{number}.name", "").strip()
-        if name:
-            settings = _read_pairs(texts.get(f"preset.{number}.settings", ""))
-            yield {"name": name, "settings": settings}
-
-
-def place_fault(fault: Exception) -> dict[str, str]:
-    """The message of an error by the name of its input; the name is empty if it belongs to none."""
-    fields = fault.fields if isinstance(fault, Fault) else {}
-    place = str(fields.get("field", "")).partition("[")[0]
-    known = place if place in INPUTS else "presets" if place == "presets" else ""
-    if not known:
-        return {"": str(fault)}
-    return {known: say_plainly(known, str(fields.get("text") or NEEDED))}
+        if name := typed[f"{number}.name"]:
+            yield {"name": name, "settings": typed.get(f"{number}.settings", {})}
 
 
 def count_presets(texts: Texts) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
-import msgspec
+from msgspec.structs import replace as with_fields
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -16,16 +16,19 @@ from starlette.routing import BaseRoute, Route
 from rookery.core.books import DEMO
 from rookery.core.boundary.errors import GateFull
 from rookery.core.model.engine import EngineRecord
+from rookery.core.protocol.checks import list_faults
 from rookery.core.protocol.codec import WireFault
+from rookery.core.protocol.runs import read_submitted
 from rookery.core.protocol.v1 import CreatedRun
 from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.engines.edit.form import (
+    FORM,
     GROUPS,
+    TRIAL,
     InputGroup,
-    Texts,
     count_presets,
-    place_fault,
+    list_shown_inputs,
     read_record,
     spell_record,
 )
@@ -35,6 +38,7 @@ from rookery.server.http.answers import site_of
 from rookery.server.http.callers import find_caller
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.faults import Forbidden
+from rookery.server.http.form import ShownForm, Texts
 from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
 from rookery.server.http.scope import request_info_of, session_of
 from rookery.server.runs.submissions import submit_run
@@ -48,7 +52,7 @@ BUSY = "Too many branches are being looked up right now; try again in a moment."
 
 @dataclass(frozen=True, slots=True)
 class EngineFormView:
-    """The form with what was typed. `error` belongs to no single input."""
+    """The form with what was typed."""
 
     title: str
     action: str
@@ -58,21 +62,19 @@ class EngineFormView:
     teams: tuple[str, ...] = ()
     is_new: bool = True
     groups: tuple[InputGroup, ...] = GROUPS
-    error: str = ""
+    trial: tuple[str, ...] = tuple(TRIAL)
 
     @property
     def preset_rows(self) -> range:
         return range(count_presets(self.texts))
 
+    @property
+    def form(self) -> ShownForm:
+        shown = list_shown_inputs(self.teams, is_new=self.is_new)
+        return ShownForm(shown, self.texts, self.errors)
+
     def text(self, name: str) -> str:
         return self.texts.get(name, "")
-
-    def wrong(self, name: str) -> str:
-        return self.errors.get(name, "")
-
-    @property
-    def team_choices(self) -> list[tuple[str, str]]:
-        return [(name, name or "everybody's") for name in self.teams]
 
 
 @runs(Domain.THREAD, "awaits one write and the submission of a trial, rendered in a thread")
@@ -85,7 +87,8 @@ async def new_engine(request: Request) -> Response:
         session_of(request.scope).flash(NO_TEAM, "error")
         return redirect_to("/teams")
     if request.method == "POST":
-        return await _save(request, actor, replace(view, texts=_read_texts(request)), None)
+        texts = request_info_of(request.scope).form.texts()
+        return await _save(request, actor, replace(view, texts=texts), None)
     first = EngineRecord(name="x", team=view.teams[0])
     return await _show(request, replace(view, texts=spell_record(first) | {"name": ""}))
 
@@ -104,7 +107,7 @@ async def edit_engine(request: Request) -> Response:
     teams = tuple(dict.fromkeys((*_list_teams(request, actor), record.team)))
     view = EngineFormView(f"Edit {name}", here, back, spell_record(record), {}, teams, False)
     if request.method == "POST":
-        texts = {**_read_texts(request), "name": name}
+        texts = {**request_info_of(request.scope).form.texts(), "name": name}
         return await _save(request, actor, replace(view, texts=texts), record)
     return await _show(request, view)
 
@@ -116,43 +119,35 @@ def _list_teams(request: Request, actor: Actor) -> tuple[str, ...]:
     return ("", *own) if actor.approver else tuple(own)
 
 
-def _read_texts(request: Request) -> dict[str, str]:
-    return dict(reversed(request_info_of(request.scope).form.fields))
-
-
 async def _save(
     request: Request, actor: Actor, view: EngineFormView, before: EngineRecord | None
 ) -> Response:
     """Write the record as the JSON API does, and submit its trial if one was asked for."""
     site, session = site_of(request), session_of(request.scope)
-    read = read_record(view.texts)
-    if read.record is None:
+    read = read_record(view.texts, site.engines.find_faults)
+    if read.value is None:
         return await _show(request, replace(view, errors=read.errors), 422)
-    try:
-        await _put(site, read.record, actor, before)
-    except _Refused as refused:
-        return await _show(request, replace(view, errors=refused.errors), 422)
-    except REFUSALS as refused:
-        return await _show(request, replace(view, errors={"": text_of(refused)}), 422)
-    session.flash(f"{read.record.name} is saved.")
+    # The form has no input for this field.
+    record = with_fields(read.value, history=before is not None and before.history)
+    if errors := await _put(site, record, actor, before):
+        return await _show(request, replace(view, errors=errors), 422)
+    session.flash(f"{record.name} is saved.")
     if view.text("do") == "try":
-        return await _try(request, view, read.record)
-    return redirect_to(f"/engines/{quote(read.record.name)}")
+        return await _try(request, view, record)
+    return redirect_to(f"/engines/{quote(record.name)}")
 
 
-class _Refused(Exception):
-    """What is wrong with a record, by input."""
-
-    def __init__(self, errors: Mapping[str, str]) -> None:
-        super().__init__()
-        self.errors = errors
-
-
-async def _put(site: Site, record: EngineRecord, actor: Actor, before: EngineRecord | None) -> None:
+async def _put(
+    site: Site, record: EngineRecord, actor: Actor, before: EngineRecord | None
+) -> Mapping[str, str]:
+    """Write a record. Returns the errors by input."""
     try:
         await site.engines.put(record, actor, replacing=before is not None)
     except WireFault as fault:
-        raise _Refused(place_fault(fault)) from None
+        return FORM.place(list_faults(fault))
+    except REFUSALS as refused:
+        return {"": text_of(refused)}
+    return {}
 
 
 async def _try(request: Request, view: EngineFormView, record: EngineRecord) -> Response:
@@ -162,9 +157,8 @@ async def _try(request: Request, view: EngineFormView, record: EngineRecord) -> 
     if bearer is None:
         return redirect_to("/login")
     fields = _make_trial(record, view.text("ref").strip(), view.text("nodes").strip())
-    body = msgspec.json.encode(fields)
     try:
-        made: CreatedRun = await submit_run(site, body, bearer)
+        made: CreatedRun = await submit_run(site, read_submitted(fields), bearer)
     except REFUSALS as refused:
         return await _edit_again(request, view, record, text_of(refused))
     except GateFull:
@@ -215,9 +209,7 @@ def _make_trial(record: EngineRecord, ref: str, nodes: str) -> dict[str, object]
 
 
 async def _show(request: Request, view: EngineFormView, status: int = 200) -> Response:
-    texts = (text for name, text in view.errors.items() if not name)
-    shown = replace(view, error=" ".join(texts))
-    return await render_page(request, "engine_form.html", shown, status)
+    return await render_page(request, "engine_form.html", view, status)
 
 
 def routes() -> list[BaseRoute]:

@@ -20,7 +20,6 @@ from rookery.server.boundary.domains import Domain, runs
 from rookery.server.engines.edit.form import (
     GROUPS,
     FieldChange,
-    InputKind,
     list_changes,
     spell_record,
 )
@@ -32,6 +31,7 @@ from rookery.server.farm.show.kinds import FORM_PAGES
 from rookery.server.farm.show.run_paces import NO_PACES, load_paces
 from rookery.server.http.answers import site_of
 from rookery.server.http.error_table import REFUSALS, text_of
+from rookery.server.http.form import NUMBER, TICK, WHOLE, InputKind
 from rookery.server.http.pages.filters import read_search
 from rookery.server.http.pages.formatting import format_count
 from rookery.server.http.pages.page import (
@@ -137,9 +137,9 @@ def _list_groups(record: EngineRecord) -> Iterator[tuple[str, tuple[tuple[str, s
 
 
 def _describe(text: str, kind: InputKind, words: Mapping[str, str]) -> str:
-    if kind is InputKind.TICK:
+    if kind is TICK:
         return "yes" if text else ""
-    if kind is InputKind.NUMBER and text.isdigit():
+    if kind in (NUMBER, WHOLE) and text.isdigit():
         return format_count(int(text)) if int(text) else ""
     return words.get(text, text)
 

@@ -1,11 +1,11 @@
 """Parts of a run's pages to which its kind contributes: rows of a table, groups of figures, texts
 to copy, parameters, and inputs of the form of a new run."""
 
-import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rookery.core.stats.sprt import EloModel
+from rookery.server.http.form import Input
 
 SCALES = {EloModel.NORMALISED: "nElo", EloModel.LOGISTIC: "Elo", EloModel.BAYES: "BayesElo"}
 
@@ -48,17 +48,6 @@ class ParameterRow:
     range: str
     path: str
     """The parameter's course, as a line in a drawing of 100 by 20."""
-
-
-class Input(enum.Enum):
-    """How the text of an input of the form becomes a value."""
-
-    TEXT = "text"
-    WHOLE = "whole"
-    NUMBER = "number"
-    TICK = "tick"
-    NAMES = "names"
-    PAIRS = "pairs"
 
 
 @dataclass(frozen=True, slots=True)

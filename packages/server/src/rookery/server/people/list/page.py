@@ -1,10 +1,11 @@
 """User accounts: the list for approvers, and a page of each user for everybody."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from msgspec import Struct
+from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -21,6 +22,15 @@ from rookery.server.farm.statistics_rows import Contributor, Period
 from rookery.server.http.answers import address_of, site_of
 from rookery.server.http.error_table import REFUSALS, shape_of, text_of
 from rookery.server.http.faults import Forbidden, NotFound
+from rookery.server.http.form import (
+    TICK,
+    DeclaredForm,
+    Input,
+    ReadForm,
+    ShownForm,
+    declare,
+    whole_from,
+)
 from rookery.server.http.pages.filters import read_search
 from rookery.server.http.pages.listing import ListAddress, make_open_pager, read_page
 from rookery.server.http.pages.page import account_of, redirect_to, render_page
@@ -80,33 +90,41 @@ async def list_accounts(request: Request) -> Response:
 # The page of one user.
 
 
-@dataclass(frozen=True, slots=True)
-class TypedLimits:
-    """The form of an account's limits: its texts, and its errors by field."""
+class Limits(Struct, frozen=True, kw_only=True):
+    """What the form of an account's limits sets. Without a quota, that of the site counts."""
 
-    machine_limit: str
-    upload_mb: str
+    machine_limit: int
+    upload_mb: int | None = None
     approver: bool
-    errors: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of_user(cls, user: User) -> "TypedLimits":
-        quota = "" if user.upload_mb is None else str(user.upload_mb)
-        return cls(str(user.machine_limit), quota, is_approver(user))
-
-    @classmethod
-    def of_form(cls, form: Form) -> "TypedLimits":
-        machines, quota = (form.text(each).strip()[:20] for each in ("machine_limit", "upload_mb"))
-        errors = {}
-        if not _is_number(machines, MOST_MACHINES):
-            errors["machine_limit"] = f"A whole number from 0 to {MOST_MACHINES:,}."
-        if quota and not _is_number(quota, MOST_MB):
-            errors["upload_mb"] = f"A whole number from 0 to {MOST_MB:,}, or empty."
-        return cls(machines, quota, form.ticked("approver"), errors)
 
 
-def _is_number(text: str, most: int) -> bool:
-    return text.isascii() and text.isdigit() and int(text) <= most
+LIMITS = DeclaredForm(
+    declare(
+        Input(
+            "machine_limit",
+            "Machine limit",
+            whole_from(0, MOST_MACHINES),
+            expected=f"A whole number from 0 to {MOST_MACHINES:,}.",
+            more={"required": True, "maxlength": 7},
+        ),
+        Input(
+            "upload_mb",
+            "File storage, in MB",
+            whole_from(0, MOST_MB),
+            "Default: the limit of this site.",
+            expected=f"A whole number from 0 to {MOST_MB:,}, or empty.",
+            more={"maxlength": 9},
+        ),
+        Input("approver", "Approver", TICK, "may approve tests, and approve and block accounts"),
+    )
+)
+
+
+def _show_limits(user: User) -> ShownForm:
+    limits = Limits(
+        machine_limit=user.machine_limit, upload_mb=user.upload_mb, approver=is_approver(user)
+    )
+    return LIMITS.show(LIMITS.spell(asdict(limits)))
 
 
 @runs(Domain.THREAD, "awaits three queries; the page is rendered in a thread")
@@ -114,7 +132,7 @@ async def show_user(request: Request) -> Response:
     return await _show_user(request, None)
 
 
-async def _show_user(request: Request, typed: TypedLimits | None) -> Response:
+async def _show_user(request: Request, typed: ShownForm | None) -> Response:
     """The page of a user, with the form as it was typed if it was refused."""
     site, viewer = site_of(request), await account_of(request)
     user, now = await _find_user(request, viewer), site.clock.now()
@@ -151,7 +169,7 @@ async def _show_user(request: Request, typed: TypedLimits | None) -> Response:
         "finished": [site.privacy.visible_part(actor, run) for run in finished[:MOST_SHOWN]],
         "no_paces": NO_PACES,
         "has_more_runs": max(len(own), len(finished)) > MOST_SHOWN,
-        "limits": typed or TypedLimits.of_user(user),
+        "limits": typed or _show_limits(user),
     }
     answer = await render_page(request, "user.html", view, 400 if typed else 200)
     if reset_link:
@@ -193,8 +211,8 @@ async def act_on_account(request: Request, word: str) -> Response:
     if not is_approver(viewer):
         raise Forbidden(ONLY_APPROVERS)
     form = request_info_of(request.scope).form
-    if command is _change_limits and (typed := TypedLimits.of_form(form)).errors:
-        return await _show_user(request, typed)
+    if command is _change_limits and (errors := _read_limits(form).errors):
+        return await _show_user(request, LIMITS.show(form.texts(), errors))
     place = HERE if command is _reject else f"{HERE}/{name}"
     if is_local(form.text("next")):
         place = form.text("next")
@@ -233,15 +251,18 @@ async def _unblock(site: Site, name: str, by: str, _form: Form) -> str:
     return f"{name} is unblocked."
 
 
+def _read_limits(form: Form) -> ReadForm[Limits]:
+    return LIMITS.read(Limits, form.texts())
+
+
 async def _change_limits(site: Site, name: str, by: str, form: Form) -> str:
     """Set the machine limit, the upload quota and whether the user is an approver."""
-    user = await site.users.by_name(name)
-    if user is None:
+    user, limits = await site.users.by_name(name), _read_limits(form).value
+    if user is None or limits is None:
         raise UnknownUser(name)
-    typed = TypedLimits.of_form(form)
-    mb: int | Literal["default"] = int(typed.upload_mb) if typed.upload_mb else "default"
-    groups = user.groups | {APPROVERS} if typed.approver else user.groups - {APPROVERS}
-    wanted = UserChange(machine_limit=int(typed.machine_limit), groups=tuple(sorted(groups)))
+    mb: int | Literal["default"] = "default" if limits.upload_mb is None else limits.upload_mb
+    groups = user.groups | {APPROVERS} if limits.approver else user.groups - {APPROVERS}
+    wanted = UserChange(machine_limit=limits.machine_limit, groups=tuple(sorted(groups)))
     await site.accounts.change(name, wanted, upload_mb=mb, by=by)
     return f"The account {name} is saved."
 

@@ -1,18 +1,21 @@
 """A calculator for sequential tests: the chance to pass and the length, by true Elo. All input is
 in the address, so that it can be shared."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated, Literal
 
+from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rookery.core.stats.numbers import StatisticsFault
-from rookery.core.stats.sprt import EloModel, Sprt
+from rookery.core.stats.sprt import EloModel, Sprt, check_bounds, check_rates
 from rookery.core.stats.walk import ScoreSpread, TestLength, length_at, pace_of
 from rookery.server.boundary.domains import Domain, runs
+from rookery.server.http.form import CHOICE, NUMBER, DeclaredForm, Input, ShownForm, declare
 from rookery.server.http.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
 from rookery.server.http.pages.formatting import format_count, format_decimal, format_percent
 from rookery.server.http.pages.page import redirect_to, render_fixed_page, render_fixed_part
@@ -43,6 +46,7 @@ ROWS, POINTS = 9, 41
 WIDTHS = 1.5
 """How far beyond the bounds the curves are drawn, as a multiple of the distance between them."""
 MODELS = {"normalized": EloModel.NORMALISED, "logistic": EloModel.LOGISTIC}
+LONGEST_TEXT = 20
 NO_NUMBER = "expected a number"
 NO_NUMBERS = "Some of these values are not valid for a test."
 
@@ -59,13 +63,46 @@ class LengthAtElo:
     is_bound: bool
 
 
+Number = Annotated[float, Meta(gt=-1e6, lt=1e6)]
+
+
+class TypedTest(Struct, frozen=True):
+    """What the calculator is asked about."""
+
+    model: Literal["normalized", "logistic"]
+    elo0: Number
+    elo1: Number
+    draw_ratio: Number
+    rms_bias: Number
+    alpha: Number
+    beta: Number
+
+
+LABELS = {
+    "elo0": "Lower bound",
+    "elo1": "Upper bound",
+    "draw_ratio": "Draw ratio",
+    "rms_bias": "RMS bias (Elo)",
+    "alpha": "alpha",
+    "beta": "beta",
+}
+MODEL = Input(
+    "model",
+    "Scale of the bounds",
+    CHOICE,
+    options=(("normalized", "normalised (nElo)"), ("logistic", "logistic (Elo)")),
+    expected="expected normalized or logistic",
+)
+SHORT = {"maxlength": LONGEST_TEXT}
+NUMBERS = (Input(*each, NUMBER, expected=NO_NUMBER, more=SHORT) for each in LABELS.items())
+FORM = DeclaredForm(declare(MODEL, *NUMBERS))
+
+
 @dataclass(frozen=True, slots=True)
 class SprtView:
-    """The calculator. If the input is wrong, it has no rows; `trouble` is a sentence about it and
-    `errors` has messages by input."""
+    """The calculator. If the input is wrong, it has no rows; `trouble` is a sentence about it."""
 
-    texts: Mapping[str, str]
-    errors: Mapping[str, str]
+    form: ShownForm
     rows: tuple[LengthAtElo, ...] = ()
     figures: tuple[Figure, ...] = ()
     summary: str = ""
@@ -74,7 +111,9 @@ class SprtView:
 
 @runs(Domain.THREAD, "lengths are worked out in a thread")
 async def sprt_calculator(request: Request) -> Response:
-    texts = {name: request.query_params.get(name, usual)[:20] for name, usual in USUAL.items()}
+    texts = {
+        name: request.query_params.get(name, usual)[:LONGEST_TEXT] for name, usual in USUAL.items()
+    }
     key = tuple(texts.items())
     if request.query_params.get("part"):
         return await render_fixed_part(request, "sprt_part.html", make_view, texts, key)
@@ -95,45 +134,35 @@ async def old_calculator(request: Request) -> Response:
 
 def _is_plain(text: str) -> bool:
     letters = all(each.isalnum() or each in "+-." for each in text)
-    return text.isascii() and len(text) <= 20 and letters
+    return text.isascii() and len(text) <= LONGEST_TEXT and letters
 
 
 def make_view(texts: Mapping[str, str]) -> SprtView:
     """The view. It computes some forty lengths, so call it in a thread."""
-    numbers, errors = dict[str, float](), dict[str, str]()
-    for name in ("elo0", "elo1", "alpha", "beta", "draw_ratio", "rms_bias"):
+    read = FORM.read(TypedTest, texts)
+    if read.value is None:
+        return SprtView(FORM.show(texts, read.errors), trouble=NO_NUMBERS)
+    if errors := dict(_find_errors(read.value)):
+        return SprtView(FORM.show(texts, errors), trouble=" ".join(errors.values()))
+    return _calculate(texts, read.value)
+
+
+def _find_errors(asked: TypedTest) -> Iterator[tuple[str, str]]:
+    """What no test can have, by input."""
+    for name, check, values in (
+        ("draw_ratio", ScoreSpread, (asked.draw_ratio, asked.rms_bias)),
+        ("elo1", check_bounds, (asked.elo0, asked.elo1)),
+        ("alpha", check_rates, (asked.alpha, asked.beta)),
+    ):
         try:
-            numbers[name] = _read_number(texts[name])
-        except ValueError:
-            errors[name] = NO_NUMBER
-    if texts["model"] not in MODELS:
-        errors["model"] = "expected normalized or logistic"
-    if errors:
-        return SprtView(texts, errors, trouble=NO_NUMBERS)
-    try:
-        spread = ScoreSpread(numbers["draw_ratio"], numbers["rms_bias"])
-        bounds = (numbers["elo0"], numbers["elo1"])
-        spec = Sprt(*bounds, MODELS[texts["model"]], numbers["alpha"], numbers["beta"])
-    except StatisticsFault as fault:
-        return SprtView(texts, {_place_fault(str(fault)): str(fault)}, trouble=str(fault))
-    return _calculate(texts, spec, spread)
+            check(*values)
+        except StatisticsFault as fault:
+            yield name, str(fault)
 
 
-def _read_number(text: str) -> float:
-    """The number. Raises ValueError, also for infinity and NaN."""
-    found = float(text)
-    if not abs(found) < 1e6:
-        raise ValueError(text)
-    return found
-
-
-def _place_fault(text: str) -> str:
-    if "draw" in text:
-        return "draw_ratio"
-    return "alpha" if "alpha" in text else "elo1"
-
-
-def _calculate(texts: Mapping[str, str], spec: Sprt, spread: ScoreSpread) -> SprtView:
+def _calculate(texts: Mapping[str, str], asked: TypedTest) -> SprtView:
+    spread = ScoreSpread(asked.draw_ratio, asked.rms_bias)
+    spec = Sprt(asked.elo0, asked.elo1, MODELS[asked.model], asked.alpha, asked.beta)
     width = spec.elo1 - spec.elo0
     low = spec.elo0 - WIDTHS * width
     step = (1 + 2 * WIDTHS) * width / (POINTS - 1)
@@ -167,8 +196,7 @@ def _calculate(texts: Mapping[str, str], spec: Sprt, spread: ScoreSpread) -> Spr
     rows = tuple(_make_row(each, spec, spread) for each in lengths[::every])
     longest = max(lengths, key=lambda each: each.mean_games)
     return SprtView(
-        texts,
-        {},
+        FORM.show(texts),
         rows,
         tuple(filter(None, figures)),
         f"It takes longest near {format_decimal(longest.elo)} {scale}:"

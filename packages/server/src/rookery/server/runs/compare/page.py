@@ -3,9 +3,10 @@
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -26,6 +27,7 @@ from rookery.server.farm.show.run_parts import SCALES
 from rookery.server.farm.show.run_row import label_status
 from rookery.server.http.answers import site_of
 from rookery.server.http.error_table import REFUSALS
+from rookery.server.http.form import NUMBER, DeclaredForm, Input, ShownForm, declare
 from rookery.server.http.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
 from rookery.server.http.pages.formatting import (
     DASH,
@@ -53,7 +55,6 @@ from rookery.server.runs.run.statistics import (
 
 RUN_ID = re.compile(r"[0-9a-f]{24}", re.ASCII)
 LONGEST_ADDRESS = 300
-LONGEST_NUMBER = 12
 LOOKED_THROUGH, MOST_PROPOSED = 50, 8
 """How many runs are examined for proposals, and how many are proposed."""
 MOST_POINTS = 80
@@ -61,19 +62,32 @@ MOST_POINTS = 80
 MODELS = (EloModel.NORMALISED, EloModel.LOGISTIC)
 
 
-@dataclass(frozen=True, slots=True)
-class CompareForm:
-    """The form with what was typed, and its errors by field."""
+class TypedBounds(Struct, frozen=True):
+    """Other bounds for a finished test."""
 
-    texts: Mapping[str, str]
-    errors: Mapping[str, str] = field(default_factory=dict)
+    elo0: float
+    elo1: float
+
+
+FORM = DeclaredForm(
+    declare(
+        Input("elo0", "H0", NUMBER, expected="Enter a number.", more={"maxlength": 12}),
+        Input("elo1", "H1", NUMBER, expected="Enter a number.", more={"maxlength": 12}),
+        Input(
+            "with",
+            "Id or address of the other test",
+            style="wide-field",
+            more={"maxlength": LONGEST_ADDRESS},
+        ),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
 class CompareData:
     run: Run
     now: datetime
-    form: CompareForm
+    form: ShownForm
     samples: tuple[ChartPoint, ...] = ()
     spec: Sprt | None = None
     """The other bounds, if some were asked for."""
@@ -102,7 +116,7 @@ class ProposedRun:
 @dataclass(frozen=True, slots=True)
 class CompareView:
     heading: RunHeading
-    form: CompareForm
+    form: ShownForm
     scales: tuple[tuple[str, str], ...]
     would_have: tuple[str, ...]
     proposed: tuple[ProposedRun, ...]
@@ -131,7 +145,7 @@ async def compare_page(request: Request) -> Response:
     data = CompareData(
         run=run,
         now=site.clock.now(),
-        form=CompareForm(texts, errors),
+        form=FORM.show(texts, errors),
         samples=await site.reads.samples(run.id) if spec or other else (),
         spec=spec,
         other=other,
@@ -175,26 +189,17 @@ def read_bounds(run: Run, texts: Mapping[str, str], errors: dict[str, str]) -> S
     """The typed bounds; None if none were typed or something is wrong with them."""
     if not (texts["elo0"] or texts["elo1"]):
         return None
-    found = {name: _read_number(texts[name]) for name in ("elo0", "elo1")}
-    errors |= {name: "Enter a number." for name, value in found.items() if value is None}
-    low, high = found["elo0"], found["elo1"]
-    if low is None or high is None:
+    read = FORM.read(TypedBounds, texts)
+    errors |= read.errors
+    if read.value is None:
         return None
     own = run.kind.hypotheses or Sprt(0.0, 2.0)
     model = next((each for each in MODELS if each.value == texts["model"]), MODELS[0])
     try:
-        return Sprt(low, high, model, own.alpha, own.beta)
+        return Sprt(read.value.elo0, read.value.elo1, model, own.alpha, own.beta)
     except StatisticsFault as fault:
         errors["elo1"] = str(fault)
         return None
-
-
-def _read_number(text: str) -> float | None:
-    try:
-        value = float(text) if len(text) <= LONGEST_NUMBER else math.nan
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
 
 
 def make_compare_view(data: CompareData) -> CompareView:

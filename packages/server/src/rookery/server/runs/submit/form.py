@@ -5,8 +5,7 @@ Empty inputs are left out. This module does not judge submissions; that is up to
 commands and scripts call too.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -14,167 +13,52 @@ from rookery.core.model.engine import EngineRecord, PresetRecord
 from rookery.core.model.kinds import CHOSEN, ONE_PROGRAM
 from rookery.core.model.presets import read_preset
 from rookery.core.model.run import Run
-from rookery.core.protocol.runs import PREFIXES, flatten
+from rookery.core.protocol.codec import WireFault
+from rookery.core.protocol.runs import PREFIXES, Submission, flatten, read_submitted
 from rookery.core.stats.spsa import Tune
 from rookery.server.farm.show.kinds import FORM_PAGES, page_of
-from rookery.server.farm.show.run_parts import Input
+from rookery.server.http.form import TICKED, ParsedForm, Texts
+from rookery.server.runs.submit.inputs import FORM
 
-Texts = Mapping[str, str]
-"""The texts of the inputs by name. A ticked checkbox has `1`."""
-
-
-WHOLE_NUMBER = "expected a whole number"
-NUMBER = "expected a number"
-NO_PAIR = "expected a line such as Name = value"
-TICKED = "1"
 ROUNDING = 0.5
 """How values of integer parameters are rounded in a tune: to the nearest."""
-INPUTS: Mapping[str, Input] = {
-    **dict.fromkeys(
-        (
-            *("new_tag", "base_tag", "resolved_new", "resolved_base", "tests_repo", "base_repo"),
-            *("new_signature", "base_signature", "new_options", "base_options", "info", "tc"),
-            *("new_tc", "book", "book_sri", "new_binary", "base_binary", "new_engine"),
-            *("base_engine", "arch_filter", "compiler", "variant", "scaling", "pgn_detail"),
-            *("master_repo", "rescheduled_from", "msg_new", "msg_base"),
-        ),
-        Input.TEXT,
-    ),
-    **dict.fromkeys(
-        (
-            *("num_games", "threads", "new_threads", "base_threads", "book_depth", "priority"),
-            *("throughput", "syzygy_men", "time_margin_ms", "resign.score"),
-            *("resign.moves", "draw.from_move", "draw.moves", "draw.score"),
-        ),
-        Input.WHOLE,
-    ),
-    "reference_nps": Input.NUMBER,
-    **dict.fromkeys(
-        ("auto_purge", "adjudication", "mirrored", "strict_pv", "resign.two_sided"), Input.TICK
-    ),
-    **dict.fromkeys(("new_nets", "base_nets"), Input.NAMES),
-    **dict.fromkeys(("new_uci", "base_uci"), Input.PAIRS),
-    **{name: kind for page in FORM_PAGES.values() for name, kind in page.form.inputs.items()},
-}
-UNSEEN = frozenset({"rescheduled_from", "msg_new", "msg_base"})
-"""Inputs that the page does not show; only scripts send them."""
 USUAL_TEXTS: Texts = {"adjudication": TICKED, "scaling": "nps", "kind": "sprt"}
-GROUPS = (*sorted(CHOSEN), "resign", "draw")
 TUNED_INPUTS = (
     *("new_tag", "resolved_new", "new_signature", "new_options", "new_nets", "new_uci"),
     *("new_engine", "new_binary", "msg_new"),
 )
-BASE_INPUTS = frozenset(name.replace("new", "base") for name in TUNED_INPUTS) | {"base_repo"}
+TWINS = {name.replace("new", "base"): name for name in TUNED_INPUTS}
+BASE_INPUTS = TWINS.keys() | {"base_repo"}
 """Inputs of the base side. In a tune they equal those of the new side."""
-FOLDED = frozenset(
-    {
-        *(name for page in FORM_PAGES.values() for name in page.form.folded),
-        *("resolved_new", "resolved_base", "base_repo", "base_engine", "new_tc", "new_threads"),
-        *("base_threads", "book_depth", "book_sri"),
-        *("new_nets", "base_nets", "new_uci", "base_uci", "resign.score", "resign.moves"),
-        *("draw.from_move", "draw.moves", "draw.score", "syzygy_men", "variant", "scaling"),
-        *("time_margin_ms", "pgn_detail", "arch_filter", "compiler", "master_repo"),
-        *("reference_nps", "new_binary", "base_binary"),
-    }
-)
-"""Inputs that most tests do not change."""
 KEPT_BY_ENGINES = ("new_tag", "info", "priority", "throughput")
 """Inputs about the test itself, which are kept when the engine is changed."""
-PLACES = {
-    **{name: page.form.error_input for name, page in FORM_PAGES.items() if name in CHOSEN},
-    "new_repo": "tests_repo",
-}
-"""The input beside which an error of a whole group is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadForm:
-    """The fields that a form contains, and its errors by name of input."""
-
-    fields: Mapping[str, object]
-    errors: Mapping[str, str] = field(default_factory=dict)
-
-
-def read_form(texts: Texts) -> ReadForm:
+def read_form(texts: Texts) -> ParsedForm:
     """The fields of a submission. Texts that are not valid numbers and the like are among the
     errors."""
-    given, errors = dict[str, object](), dict[str, str]()
-    for name, kind in _list_used(texts):
-        text = texts.get(name, "").strip()
-        try:
-            value = _read_value(text, kind)
-        except ValueError as wrong:
-            errors[name] = str(wrong)
-            continue
-        if value is not None:
-            _put(given, name, value)
-    return ReadForm(_name_sides(_without_halves(given)), errors)
-
-
-def _list_used(texts: Texts) -> Iterator[tuple[str, Input]]:
-    """The inputs that apply to the chosen kind of run."""
-    chosen = texts.get("kind")
     unused = {
         name
         for page in FORM_PAGES.values()
-        if page.form.choice != chosen
+        if page.form.choice != texts.get("kind")
         for name in page.form.inputs
     }
-    return ((name, kind) for name, kind in INPUTS.items() if name not in unused)
+    parsed = FORM.parse(texts, unused)
+    return ParsedForm(_name_sides(_without_halves(parsed.fields)), parsed.errors)
 
 
-def _read_value(text: str, kind: Input) -> object:
-    """The value of a text; None if it is empty. Raises ValueError."""
-    if kind is Input.TICK:
-        return text == TICKED
-    if not text:
-        return None
-    match kind:
-        case Input.WHOLE:
-            return _read_whole(text)
-        case Input.NUMBER:
-            return _read_number(text)
-        case Input.NAMES:
-            return text.replace(",", " ").split()
-        case Input.PAIRS:
-            return dict(map(_read_pair, filter(str.strip, text.splitlines())))
-        case _:
-            return text
+def read_submission_form(texts: Texts) -> Submission:
+    """The submission in a form, with the errors of the form among its faults."""
+    read = read_form(texts)
+    return read_submitted(read.fields, read.faults, sum(map(len, texts.values())))
 
 
-def _read_whole(text: str) -> int:
-    digits = text.removeprefix("-").replace(",", "")
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
-        raise ValueError(WHOLE_NUMBER)
-    return int(text.replace(",", ""))
-
-
-def _read_number(text: str) -> float:
-    plain = text.isascii() and len(text) < 40 and not set(text) - set("0123456789.+-eE")
-    try:
-        found = float(text) if plain else None
-    except ValueError:
-        found = None
-    if found is None or abs(found) > 1e15:
-        raise ValueError(NUMBER)
-    return found
-
-
-def _read_pair(line: str) -> tuple[str, str]:
-    name, mark, value = line.partition("=")
-    if not mark or not name.strip():
-        raise ValueError(NO_PAIR)
-    return name.strip(), value.strip()
-
-
-def _put(given: dict[str, object], name: str, value: object) -> None:
-    group, dot, inner = name.partition(".")
-    if not dot:
-        given[name] = value
-        return
-    held = given.setdefault(group, {})
-    if isinstance(held, dict):
-        held[inner] = value
+def place_faults(faults: Iterable[WireFault], kind: str) -> dict[str, str]:
+    """The messages of faults by input. A tune's base is its new side, of which an error is told
+    once."""
+    errors = FORM.place(faults)
+    twins = TWINS if kind in ONE_PROGRAM else {}
+    return {name: text for name, text in errors.items() if twins.get(name) not in errors}
 
 
 def _without_halves(given: dict[str, object]) -> dict[str, object]:
@@ -199,8 +83,7 @@ def _name_sides(given: dict[str, object]) -> dict[str, object]:
 def _tune_one_program(given: dict[str, object]) -> dict[str, object]:
     """A tune plays a program against itself, whatever is in the inputs of the base."""
     kept = {name: value for name, value in given.items() if name not in BASE_INPUTS}
-    twins = {name.replace("new", "base"): name for name in TUNED_INPUTS}
-    return kept | {base: given[new] for base, new in twins.items() if new in given}
+    return kept | {base: given[new] for base, new in TWINS.items() if new in given}
 
 
 # From the fields of a submission to the texts of inputs.
@@ -208,34 +91,9 @@ def _tune_one_program(given: dict[str, object]) -> dict[str, object]:
 
 def spell_fields(fields: Mapping[str, object]) -> dict[str, str]:
     """The texts of inputs for these fields. Fields that the form does not have are left out."""
-    texts = {"kind": next((name for name in CHOSEN if name in fields), "games")}
-    for name, value in _flatten_groups(fields):
-        place = PLACES.get(name, name)
-        if place in INPUTS and value is not None:
-            texts[place] = _spell(value)
-    return texts
-
-
-def _flatten_groups(fields: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    for name, value in fields.items():
-        if name in GROUPS and isinstance(value, dict):
-            yield from ((f"{name}.{inner}", found) for inner, found in value.items())
-        else:
-            yield name, value
-
-
-def _spell(value: object) -> str:
-    match value:
-        case bool():
-            return TICKED if value else ""
-        case float():
-            return f"{value:.10g}"
-        case dict():
-            return "\n".join(f"{name} = {text}" for name, text in value.items())
-        case list() | tuple():
-            return " ".join(map(str, value))
-        case _:
-            return str(value)
+    kind = next((name for name in CHOSEN if name in fields), "games")
+    repository = {"tests_repo": fields["new_repo"]} if "new_repo" in fields else {}
+    return {"kind": kind, **FORM.spell({**fields, **repository})}
 
 
 def apply_preset(texts: Texts, preset: PresetRecord) -> dict[str, str]:

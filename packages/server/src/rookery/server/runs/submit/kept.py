@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rookery.server.http.session import CSRF_FIELD
-from rookery.server.runs.submit.form import INPUTS
+from rookery.server.runs.submit.inputs import INPUTS
 
 EXPIRED = (
     "Nothing was submitted: you have logged in again since this form was opened. Your input is"

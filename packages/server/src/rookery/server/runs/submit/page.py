@@ -1,10 +1,10 @@
 """A new test: the form, its preview, and forms filled in from another run.
 
-The form uses the same use case as scripts (`web/submissions.py`), so that both accept the same
-submissions.
+The form uses the same use case as scripts (`runs/submissions.py`), so that both accept the same
+submissions. It plans a submission once, and shows all faults beside their inputs.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
@@ -14,15 +14,20 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rookery.core.books import DEMO
+from rookery.core.boundary.errors import GateFull
 from rookery.core.model.engine import STOCKFISH, EngineRecord, PresetRecord
 from rookery.core.model.presets import find_preset, list_presets
+from rookery.core.protocol.checks import list_faults
+from rookery.core.protocol.codec import WireFault
 from rookery.core.protocol.v1 import CreatedRun
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.show.kinds import FORM_PAGES
 from rookery.server.files.engine_files import StoredProgram
 from rookery.server.http.answers import site_of
 from rookery.server.http.callers import find_caller
+from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.faults import Forbidden
+from rookery.server.http.form import ShownForm, Texts
 from rookery.server.http.pages.page import (
     redirect_to,
     render_fragment,
@@ -32,21 +37,17 @@ from rookery.server.http.pages.page import (
 from rookery.server.http.scope import NEW_TEST_PATH, query_of, request_info_of, session_of
 from rookery.server.people.bearers import Caller
 from rookery.server.runs.submissions import list_machines_now, prepare_preview, submit_run
-from rookery.server.runs.submit.errors import FAULTS, list_errors, place_fault
 from rookery.server.runs.submit.form import (
-    FOLDED,
-    INPUTS,
     KEPT_BY_ENGINES,
-    UNSEEN,
-    ReadForm,
-    Texts,
     apply_preset,
     begin_form,
     pin_commits,
-    read_form,
+    place_faults,
+    read_submission_form,
     spell_run,
     spell_tuned,
 )
+from rookery.server.runs.submit.inputs import FORM, RARE, SWITCHES
 from rookery.server.runs.submit.kept import BACK, EXPIRED, LOGGED_OUT, keep_form
 from rookery.server.runs.submit.preview import PreviewData, PreviewView, view_preview
 
@@ -55,7 +56,9 @@ MOST_PROGRAMS = 30
 GIVEN = ("new_tag", "base_tag", "new_binary", "base_binary")
 """Inputs that parameters of the address may fill in."""
 LONGEST_GIVEN = 200
-SWITCHES = ("auto_purge", "adjudication", "mirrored", "strict_pv", "resign.two_sided")
+BUSY = "Too many branches are being looked up right now; try again in a moment."
+FAULTS: tuple[type[Exception], ...] = (*REFUSALS, GateFull)
+"""The errors that the use case raises for a form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +93,12 @@ class FormData:
 
 @dataclass(frozen=True, slots=True)
 class SubmitView:
-    """The page of a new test. `error` belongs to no single input."""
+    """The page of a new test."""
 
-    form: FormData
+    data: FormData
+    form: ShownForm
     presets: tuple[PresetChoice, ...]
     preview: PreviewView | None
-    error: str
-
-    def text(self, name: str) -> str:
-        return self.form.texts.get(name, "")
-
-    def wrong(self, name: str) -> str:
-        return self.form.errors.get(name, "")
-
-    @property
-    def first_wrong(self) -> str:
-        """The first input with an error, which gets the focus."""
-        return next((name for name in INPUTS if name in self.form.errors), "")
 
     @property
     def kinds(self) -> list[tuple[str, str]]:
@@ -115,12 +107,19 @@ class SubmitView:
 
     @property
     def engine_choices(self) -> list[tuple[str, str]]:
-        return [(name, name) for name in self.form.engines]
+        return [(name, name) for name in self.data.engines]
+
+    def program_choices(self, name: str) -> list[tuple[str, str]]:
+        """The person's programs, and the one that is chosen."""
+        chosen = self.form.text(name)
+        own = {each.sha256: f"{each.name} ({each.sha256[:8]})" for each in self.data.programs}
+        given = {chosen: chosen[:8]} if chosen else {}
+        return [("", "built from its branch"), *(given | own).items()]
 
     @property
     def advanced_open(self) -> bool:
         """Whether an error is in the folded section."""
-        return any(name in FOLDED for name in self.form.errors)
+        return not self.data.errors.keys().isdisjoint(RARE)
 
 
 @runs(
@@ -262,35 +261,39 @@ def _apply_preset(data: FormData, name: str) -> FormData:
 def _read_texts(request: Request) -> dict[str, str]:
     """The typed texts. Browsers do not post unticked checkboxes."""
     form = request_info_of(request.scope).form
-    return {**dict.fromkeys(SWITCHES, ""), **dict(reversed(form.fields))}
+    return {**dict.fromkeys(SWITCHES, ""), **form.texts()}
 
 
 # Submits the form, and shows each error beside its input.
 
 
 async def _submit(request: Request, bearer: Caller, texts: Texts) -> Response:
-    made = await submit_fields(request, bearer, read_form(pin_commits(texts)))
+    made = await submit_texts(request, bearer, pin_commits(texts))
     if not isinstance(made, CreatedRun):
         return await show_again(request, bearer, texts, made, 422)
     return redirect_to(f"/runs/{made.id}")
 
 
-async def submit_fields(
-    request: Request, bearer: Caller, read: ReadForm
+async def submit_texts(
+    request: Request, bearer: Caller, texts: Texts
 ) -> CreatedRun | Mapping[str, str]:
     """Submit a form. Returns the new run, which the next page announces, or the errors by input."""
-    site = site_of(request)
-    if read.errors:
-        return await list_errors(site, bearer, read, read.errors)
     try:
-        created = await submit_run(site, _body_of(read), bearer)
+        created = await submit_run(site_of(request), read_submission_form(texts), bearer)
     except FAULTS as fault:
-        return await list_errors(site, bearer, read, place_fault(fault))
+        return _place_fault(fault, texts)
     session = session_of(request.scope)
     session.flash("The test is submitted." + _waits(created))
     for warning in created.warnings[:3]:
         session.flash(f"{warning[:1].upper()}{warning[1:]}.")
     return created
+
+
+def _place_fault(fault: Exception, texts: Texts) -> Mapping[str, str]:
+    """All errors by input; those that belong to none have an empty name."""
+    if isinstance(fault, WireFault):
+        return place_faults(list_faults(fault), texts.get("kind", ""))
+    return {"": BUSY if isinstance(fault, GateFull) else text_of(fault)}
 
 
 async def show_again(
@@ -312,20 +315,14 @@ def _waits(created: CreatedRun) -> str:
     return " An approver has to approve it." if created.state == "pending" else ""
 
 
-def _body_of(read: ReadForm) -> bytes:
-    return msgspec.json.encode(read.fields)
-
-
 async def _look(request: Request, bearer: Caller, data: FormData, *, ask_outside: bool) -> FormData:
     """The form with its preview, or with its errors."""
-    site, read = site_of(request), read_form(pin_commits(data.texts))
-    if read.errors:
-        return replace(data, errors=await list_errors(site, bearer, read, read.errors))
+    site, texts = site_of(request), pin_commits(data.texts)
     try:
-        made = await prepare_preview(site, _body_of(read), bearer, ask_outside=ask_outside)
+        asked = read_submission_form(texts)
+        made = await prepare_preview(site, asked, bearer, ask_outside=ask_outside)
     except FAULTS as fault:
-        errors = await list_errors(site, bearer, read, place_fault(fault))
-        return replace(data, errors=errors)
+        return replace(data, errors=_place_fault(fault, texts))
     others = [
         run
         for run in await site.fleet.views.active()
@@ -345,19 +342,10 @@ def make_view(data: FormData) -> SubmitView:
     """The view. A preview computes lengths, so call it in a thread."""
     return SubmitView(
         data,
+        FORM.show(data.texts, data.errors, is_live=True),
         tuple(_make_choice(preset, data) for preset in list_presets(data.record)),
         view_preview(data.preview) if data.preview else None,
-        " ".join(_list_errors_above(data.errors)),
     )
-
-
-def _list_errors_above(errors: Mapping[str, str]) -> Iterator[str]:
-    """The errors that belong to no input on the page."""
-    for name, text in errors.items():
-        if name in UNSEEN:
-            yield f"{name}: {text}"
-        elif name not in INPUTS:
-            yield text
 
 
 def _make_choice(preset: PresetRecord, data: FormData) -> PresetChoice:

@@ -15,7 +15,8 @@ from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.show.charts import Chart, ReferenceLine, draw_chart, make_scale, place
 from rookery.server.farm.show.dials import Dial, draw_dial
 from rookery.server.farm.show.kinds.kind_page import ComparingPage, draw_elo_chart
-from rookery.server.farm.show.run_parts import SCALES, FigureGroup, FormPart, Input, NamedValue
+from rookery.server.farm.show.run_parts import SCALES, FigureGroup, FormPart, NamedValue
+from rookery.server.http.form import NUMBER, WHOLE, Input, declare
 from rookery.server.http.pages.drawing import Point
 from rookery.server.http.pages.formatting import (
     format_count,
@@ -41,10 +42,13 @@ EARLY_STOP = (
 FORM = FormPart(
     "sprt",
     "Gain or no regression (SPRT)",
-    {
-        "sprt.batch_size": Input.WHOLE,
-        **dict.fromkeys(("sprt.elo0", "sprt.elo1", "sprt.alpha", "sprt.beta"), Input.NUMBER),
-    },
+    declare(
+        Input("sprt.elo0", "Lower bound (nElo)", NUMBER, style="of-sprt"),
+        Input("sprt.elo1", "Upper bound (nElo)", NUMBER, style="of-sprt"),
+        Input("sprt.alpha", "alpha", NUMBER, "False positive rate. Default: 0.05."),
+        Input("sprt.beta", "beta", NUMBER, "False negative rate."),
+        Input("sprt.batch_size", "Pairs per report", WHOLE, "Default: by game length."),
+    ),
     folded=frozenset({"sprt.alpha", "sprt.beta", "sprt.batch_size"}),
     error_input="sprt.elo1",
 )

@@ -11,7 +11,8 @@ from rookery.core.stats.spsa import Tune, as_lines, as_pairs, as_setoption, late
 from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.show.charts import Chart, ReferenceLine, draw_chart, make_scale, place
 from rookery.server.farm.show.kinds.kind_page import ComparingPage
-from rookery.server.farm.show.run_parts import CopiedText, FormPart, Input, ParameterRow
+from rookery.server.farm.show.run_parts import CopiedText, FormPart, ParameterRow
+from rookery.server.http.form import AREA, NUMBER, Input, declare
 from rookery.server.http.pages.drawing import Point
 from rookery.server.http.pages.formatting import (
     format_count,
@@ -28,10 +29,18 @@ MOST_PATHS = 40
 FORM = FormPart(
     "spsa",
     "Tune parameters (SPSA)",
-    {
-        "spsa.raw_params": Input.TEXT,
-        **dict.fromkeys(("spsa.A", "spsa.alpha", "spsa.gamma"), Input.NUMBER),
-    },
+    declare(
+        Input(
+            "spsa.raw_params",
+            "Parameters, one per line: name,start,min,max,c_end,r_end",
+            AREA,
+            style="field-wide",
+            more={"rows": 6, "placeholder": "RazorMargin,500,300,700,25,0.002"},
+        ),
+        Input("spsa.A", "A: share of the games, or pairs", NUMBER),
+        Input("spsa.alpha", "alpha", NUMBER),
+        Input("spsa.gamma", "gamma", NUMBER),
+    ),
     folded=frozenset({"spsa.A", "spsa.alpha", "spsa.gamma"}),
     error_input="spsa.raw_params",
 )
