@@ -91,8 +91,11 @@ def total(parts: Iterable[Results]) -> Results:
     return sum(parts, NOTHING)
 
 
-def contradiction(results: Results) -> str | None:
-    """How the single games and the pairs disagree; None if they agree."""
+def contradiction(results: Results, step: int = 1) -> str | None:
+    """How the single games and the pairs disagree, or why these are not whole steps; None if they
+    agree."""
+    if results.games % step:
+        return f"the number of games is not a multiple of {step}"
     p = results.pentanomial
     if min(*p, *results.trinomial, results.crashes, results.time_losses) < 0:
         return "a count is negative"

@@ -1,8 +1,9 @@
 """The periodic jobs that a site runs while it serves."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
+from typing import NamedTuple
 
 from rookery.server.app.front_end import FrontEnd
 from rookery.server.app.memory import GrownMemory
@@ -27,13 +28,11 @@ from rookery.server.sources.official_books import OfficialBookList
 from rookery.server.sources.progress import ProgressKeeping
 from rookery.server.sources.reviews import Reviews
 
-BOOKS_SECONDS = 3600.0
-CLEAN_UP_SECONDS = 3600.0
+HOUR = 3600.0
 COUNT_SECONDS = 900.0
 NEWCOMER_SECONDS = 10.0
 NOTE_SECONDS = 60.0
 OWNER_SECONDS = 30.0
-PROGRESS_SECONDS = 3600.0
 REVIEW_SECONDS = 20.0
 SPEED_SECONDS = 300.0
 WORKER_TOKENS_SECONDS = 600.0
@@ -61,17 +60,24 @@ async def sweep_archives(site: Site) -> None:
     await site.archives.clean_up()
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredJob:
-    """A job of every site: the part that declares where it runs, the function that makes its work
-    for one site, and which of several processes run it, with the reason."""
+class Job(NamedTuple):
+    """A job of every site: which of several processes run it, with the reason; the method or the
+    class that does the work and declares where it runs; and the place of its object in a site."""
 
     name: str
     seconds: float
     where: JobPlace
     why: str
-    part: object
-    work: Callable[[Site], Work]
+    part: Callable[..., Awaitable[None]] | type
+    place: str
+
+    def work(self, site: Site) -> Work:
+        """Its work for one site."""
+        if not self.place:
+            return partial(self.part, site)
+        found = attrgetter(self.place)(site)
+        work: Work = found if isinstance(self.part, type) else getattr(found, self.part.__name__)
+        return work
 
 
 PRIMARY, ANY = JobPlace.PRIMARY, JobPlace.ANY
@@ -80,261 +86,99 @@ ONCE = "done once for all processes"
 OWN = "each process has its own"
 
 JOBS = (
-    DeclaredJob("front end", TICK_SECONDS, ANY, OWN, FrontEnd, lambda site: site.front_end),
-    DeclaredJob(
+    Job("front end", TICK_SECONDS, ANY, OWN, FrontEnd, "front_end"),
+    Job(
         "listening",
         TICK_SECONDS,
         ANY,
         "notes when this process could hear nobody",
         Reachability,
-        lambda site: site.reachability,
+        "reachability",
     ),
-    DeclaredJob(
-        "dead tasks",
-        60,
-        PRIMARY,
-        MEMORY,
-        FleetJobs.end_dead_tasks,
-        lambda site: site.fleet_jobs.end_dead_tasks,
-    ),
-    DeclaredJob(
-        "stalled tasks",
-        60,
-        PRIMARY,
-        MEMORY,
-        FleetJobs.end_stalled_tasks,
-        lambda site: site.fleet_jobs.end_stalled_tasks,
-    ),
-    DeclaredJob(
-        "shares",
-        60,
-        PRIMARY,
-        MEMORY,
-        FleetJobs.refresh_shares,
-        lambda site: site.fleet_jobs.refresh_shares,
-    ),
-    DeclaredJob(
-        "speeds",
-        60,
-        PRIMARY,
-        MEMORY,
-        FleetJobs.measure_speeds,
-        lambda site: site.fleet_jobs.measure_speeds,
-    ),
-    DeclaredJob(
-        "residuals",
-        60,
-        PRIMARY,
-        MEMORY,
-        FleetJobs.judge_tasks,
-        lambda site: site.fleet_jobs.judge_tasks,
-    ),
-    DeclaredJob(
-        "newcomers",
-        NEWCOMER_SECONDS,
-        PRIMARY,
-        MEMORY,
-        FleetJobs.look_up_newcomers,
-        lambda site: site.fleet_jobs.look_up_newcomers,
-    ),
-    DeclaredJob(
-        "waiting machines",
-        60,
-        PRIMARY,
-        MEMORY,
-        FleetJobs.count_waiting,
-        lambda site: site.fleet_jobs.count_waiting,
-    ),
-    DeclaredJob(
-        "last seen",
-        60,
-        PRIMARY,
-        MEMORY,
-        FleetJobs.write_last_seen,
-        lambda site: site.fleet_jobs.write_last_seen,
-    ),
-    DeclaredJob(
-        "sums", 180, PRIMARY, MEMORY, FleetJobs.check_sums, lambda site: site.fleet_jobs.check_sums
-    ),
-    DeclaredJob(
-        "machines",
-        300,
-        PRIMARY,
-        MEMORY,
-        FleetJobs.forget_machines,
-        lambda site: site.fleet_jobs.forget_machines,
-    ),
-    DeclaredJob(
+    Job("dead tasks", 60, PRIMARY, MEMORY, FleetJobs.end_dead_tasks, "fleet_jobs"),
+    Job("stalled tasks", 60, PRIMARY, MEMORY, FleetJobs.end_stalled_tasks, "fleet_jobs"),
+    Job("shares", 60, PRIMARY, MEMORY, FleetJobs.refresh_shares, "fleet_jobs"),
+    Job("speeds", 60, PRIMARY, MEMORY, FleetJobs.measure_speeds, "fleet_jobs"),
+    Job("residuals", 60, PRIMARY, MEMORY, FleetJobs.judge_tasks, "fleet_jobs"),
+    Job("newcomers", NEWCOMER_SECONDS, PRIMARY, MEMORY, FleetJobs.look_up_newcomers, "fleet_jobs"),
+    Job("waiting machines", 60, PRIMARY, MEMORY, FleetJobs.count_waiting, "fleet_jobs"),
+    Job("last seen", 60, PRIMARY, MEMORY, FleetJobs.write_last_seen, "fleet_jobs"),
+    Job("sums", 180, PRIMARY, MEMORY, FleetJobs.check_sums, "fleet_jobs"),
+    Job("machines", 300, PRIMARY, MEMORY, FleetJobs.forget_machines, "fleet_jobs"),
+    Job(
         "fleet activity",
         PUBLISH_SECONDS,
         ANY,
         "the primary publishes what only its memory has, the others read it",
         ActivityKeeping,
-        lambda site: site.activity_keeping,
+        "activity_keeping",
     ),
-    DeclaredJob(
-        "games", CLEAN_UP_SECONDS, PRIMARY, ONCE, FileStore.sweep, lambda site: site.games.sweep
-    ),
-    DeclaredJob(
-        "logs", CLEAN_UP_SECONDS, PRIMARY, ONCE, FileStore.sweep, lambda site: site.logs.sweep
-    ),
-    DeclaredJob(
-        "user statistics", COUNT_SECONDS, PRIMARY, ONCE, Accounting, lambda site: site.accounting
-    ),
-    DeclaredJob(
-        "reviews of runs",
-        REVIEW_SECONDS,
-        PRIMARY,
-        ONCE,
-        Reviews.look_at_unfinished,
-        lambda site: site.reviews.look_at_unfinished,
-    ),
-    DeclaredJob(
+    Job("games", HOUR, PRIMARY, ONCE, FileStore.sweep, "games"),
+    Job("logs", HOUR, PRIMARY, ONCE, FileStore.sweep, "logs"),
+    Job("user statistics", COUNT_SECONDS, PRIMARY, ONCE, Accounting, "accounting"),
+    Job("reviews of runs", REVIEW_SECONDS, PRIMARY, ONCE, Reviews.look_at_unfinished, "reviews"),
+    Job(
         "official books",
-        BOOKS_SECONDS,
+        HOUR,
         ANY,
         "the primary fetches the list, the others read what it wrote",
         OfficialBookList.keep_current,
-        lambda site: site.official_books.keep_current,
+        "official_books",
     ),
-    DeclaredJob(
+    Job(
         "progress of engines",
-        PROGRESS_SECONDS,
+        HOUR,
         PRIMARY,
         ONCE,
         ProgressKeeping.keep_current,
-        lambda site: site.progress_keeping.keep_current,
+        "progress_keeping",
     ),
-    DeclaredJob(
+    Job(
         "speeds of engines",
         SPEED_SECONDS,
         ANY,
         "the primary writes what it was told, the others read it",
         SpeedKeeping,
-        lambda site: site.speed_keeping,
+        "speed_keeping",
     ),
-    DeclaredJob(
+    Job(
         "users and tokens of workers",
         REREAD_SECONDS,
         ANY,
         OWN,
         WorkerCredentials.reread_callers,
-        lambda site: site.credentials.reread_callers,
+        "credentials",
     ),
-    DeclaredJob(
-        "last uses of tokens",
-        NOTE_SECONDS,
-        ANY,
-        OWN,
-        Bearers.flush,
-        lambda site: site.bearers.flush,
-    ),
-    DeclaredJob(
+    Job("last uses of tokens", NOTE_SECONDS, ANY, OWN, Bearers.flush, "bearers"),
+    Job(
         "last uses of workers' tokens",
         WORKER_TOKENS_SECONDS,
         ANY,
         OWN,
         WorkerTokens.note_uses,
-        lambda site: site.credentials.tokens.note_uses,
+        "credentials.tokens",
     ),
-    DeclaredJob(
-        "uploads without a row",
-        CLEAN_UP_SECONDS,
-        PRIMARY,
-        ONCE,
-        sweep_uploads,
-        lambda site: partial(sweep_uploads, site),
-    ),
-    DeclaredJob(
-        "archives of sources",
-        CLEAN_UP_SECONDS,
-        ANY,
-        OWN,
-        sweep_archives,
-        lambda site: partial(sweep_archives, site),
-    ),
-    DeclaredJob(
-        "nets without a row",
-        CLEAN_UP_SECONDS,
-        PRIMARY,
-        ONCE,
-        FileStore.sweep,
-        lambda site: site.nets.sweep,
-    ),
-    DeclaredJob(
-        "downloads of nets",
-        NOTE_SECONDS,
-        ANY,
-        OWN,
-        NetStore.write_downloads,
-        lambda site: site.nets.write_downloads,
-    ),
-    DeclaredJob(
-        "notifications",
-        SEND_SECONDS,
-        PRIMARY,
-        ONCE,
-        Sender.send_due,
-        lambda site: site.sender.send_due,
-    ),
-    DeclaredJob(
-        "old notifications",
-        CLEAN_UP_SECONDS,
-        PRIMARY,
-        ONCE,
-        Sender.forget_old,
-        lambda site: site.sender.forget_old,
-    ),
-    DeclaredJob(
-        "documents",
-        READ_SECONDS,
-        PRIMARY,
-        ONCE,
-        Uploads.read_waiting,
-        lambda site: site.documents.read_waiting,
-    ),
-    DeclaredJob("ask index", INDEX_SECONDS, PRIMARY, ONCE, Indexer, lambda site: site.indexer),
-    DeclaredJob(
-        "ask histories",
-        HISTORY_SECONDS,
-        PRIMARY,
-        ONCE,
-        HistoryKeeping,
-        lambda site: site.history_keeping,
-    ),
-    DeclaredJob(
-        "conversations",
-        CLEAN_UP_SECONDS,
-        PRIMARY,
-        ONCE,
-        ChatSessions.sweep,
-        lambda site: site.ask.chats.sweep,
-    ),
-    DeclaredJob(
-        "storage of files",
-        TICK_SECONDS,
-        ANY,
-        OWN,
-        StorageHealth.probe,
-        lambda site: site.storage_health.probe,
-    ),
-    DeclaredJob(
+    Job("uploads without a row", HOUR, PRIMARY, ONCE, sweep_uploads, ""),
+    Job("archives of sources", HOUR, ANY, OWN, sweep_archives, ""),
+    Job("nets without a row", HOUR, PRIMARY, ONCE, FileStore.sweep, "nets"),
+    Job("downloads of nets", NOTE_SECONDS, ANY, OWN, NetStore.write_downloads, "nets"),
+    Job("notifications", SEND_SECONDS, PRIMARY, ONCE, Sender.send_due, "sender"),
+    Job("old notifications", HOUR, PRIMARY, ONCE, Sender.forget_old, "sender"),
+    Job("documents", READ_SECONDS, PRIMARY, ONCE, Uploads.read_waiting, "documents"),
+    Job("ask index", INDEX_SECONDS, PRIMARY, ONCE, Indexer, "indexer"),
+    Job("ask histories", HISTORY_SECONDS, PRIMARY, ONCE, HistoryKeeping, "history_keeping"),
+    Job("conversations", HOUR, PRIMARY, ONCE, ChatSessions.sweep, "ask.chats"),
+    Job("storage of files", TICK_SECONDS, ANY, OWN, StorageHealth.probe, "storage_health"),
+    Job(
         "owner of the files",
         OWNER_SECONDS,
         ANY,
         "the primary marks a place without a mark, the others look",
         look_at_owner,
-        lambda site: partial(look_at_owner, site),
+        "",
     ),
-    DeclaredJob("disk", TICK_SECONDS, ANY, OWN, Disk.measure, lambda site: site.disk.measure),
-    DeclaredJob(
-        "memory",
-        TICK_SECONDS,
-        ANY,
-        OWN,
-        GrownMemory,
-        lambda site: GrownMemory(site.threads, site.log),
-    ),
+    Job("disk", TICK_SECONDS, ANY, OWN, Disk.measure, "disk"),
+    Job("memory", TICK_SECONDS, ANY, OWN, GrownMemory, "memory"),
 )
 """All jobs, in the order in which they are listed."""
 

@@ -12,6 +12,7 @@ from rookery.core.boundary.watch import LoopMeter
 from rookery.core.model.engine import EngineRecord
 from rookery.core.protocol.ed25519 import fingerprint
 from rookery.server.app.front_end import FrontEnd
+from rookery.server.app.memory import GrownMemory
 from rookery.server.app.site_parts import LateParts, Storage
 from rookery.server.ask.ask import Ask
 from rookery.server.ask.history import Histories, HistoryKeeping
@@ -383,6 +384,7 @@ class Site(LateParts):
         self.search_places = SearchPlaces()
         self.shared_parts = SharedParts(clock, self.turns)
         self.traffic = Traffic()
+        self.memory = GrownMemory(self.threads, self.log)
         trouble = self.describe_trouble
         self.readiness = Readiness(self.lifecycle, database_answers, self.disk, clock, trouble)
         self.cookies = CookieSigner(lambda: (key,), clock)

@@ -126,6 +126,8 @@ class Kind(Protocol):
     stored: ClassVar[StoredTypes]
     compares: ClassVar[bool]
     """Whether it measures one program against another; a tune plays one against itself."""
+    may_purge: ClassVar[bool]
+    """Whether results can be removed afterwards."""
 
     @property
     def step(self) -> int:
@@ -138,10 +140,6 @@ class Kind(Protocol):
     @property
     def core_limit(self) -> float:
         """A run with more cores than this gets no further ones."""
-
-    @property
-    def may_purge(self) -> bool:
-        """Whether results can be removed afterwards."""
 
     @property
     def hypotheses(self) -> Sprt | None:
@@ -233,6 +231,7 @@ class PairedGames:
     __slots__ = ()
     stored: ClassVar = StoredTypes(NOTHING, NOTHING, NOTHING)
     compares: ClassVar = True
+    may_purge: ClassVar = True
 
     @property
     def step(self) -> int:
@@ -245,10 +244,6 @@ class PairedGames:
     @property
     def core_limit(self) -> float:
         return math.inf
-
-    @property
-    def may_purge(self) -> bool:
-        return True
 
     @property
     def hypotheses(self) -> Sprt | None:
@@ -268,10 +263,7 @@ class PairedGames:
     def objection(self, before: Results, report: Report) -> str | None:
         """Why these results of pairs can't be true; None if they can."""
         del before
-        step = GAMES_PER_PAIR if report.in_parts else self.step
-        if report.results.games % step:
-            return f"the number of games is not a multiple of {step}"
-        return contradiction(report.results)
+        return contradiction(report.results, GAMES_PER_PAIR)
 
     def is_decided(self, results: Results, games: int) -> bool:
         return results.games >= games

@@ -18,7 +18,7 @@ from rookery.core.model.kinds.kind import (
     StoredTypes,
     find_outcome,
 )
-from rookery.core.model.task import Pentanomial, Results, Ticket
+from rookery.core.model.task import Pentanomial, Results, Ticket, contradiction
 from rookery.core.stats.elo import EloInterval, live_elo, live_elo_on_chart
 from rookery.core.stats.outlook import sprt_outlook
 from rookery.core.stats.sprt import Sprt, SprtState, Verdict
@@ -83,6 +83,11 @@ class SprtTest(PairedGames):
     @classmethod
     def joined(cls, parts: StoredParts) -> "SprtTest":
         return cls(parts.rules, parts.progress)
+
+    def objection(self, before: Results, report: Report) -> str | None:
+        """Why these results can't be true; official workers report whole batches."""
+        del before
+        return contradiction(report.results, GAMES_PER_PAIR if report.in_parts else self.step)
 
     def with_report(
         self, results: Results, ticket: Ticket | None, report: Report

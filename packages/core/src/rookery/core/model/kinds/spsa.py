@@ -46,17 +46,14 @@ class SpsaTuning(PairedGames):
         tuple[ParameterSample, ...],
     )
     compares: ClassVar = False
+    # The games have already moved the values, and removing them would not undo that.
+    may_purge: ClassVar = False
 
     tune: Tune
 
     @property
     def core_limit(self) -> float:
         return CORES_FOR_ONE_PARAMETER / math.sqrt(len(self.tune.parameters))
-
-    @property
-    def may_purge(self) -> bool:
-        # The games have already moved the values, and removing them would not undo that.
-        return False
 
     @property
     def parts(self) -> StoredParts:
