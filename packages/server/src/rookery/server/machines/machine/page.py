@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rookery.core.model.events import BY_WORKERS
-from rookery.core.model.machine import SHORT_NAME, Machine
+from rookery.core.model.machine import Machine
 from rookery.core.model.run import Run
 from rookery.core.model.task import Task
 from rookery.server.app.site import Site
@@ -23,7 +23,7 @@ from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
 from rookery.server.http.scope import request_info_of, session_of
 from rookery.server.log.action_rows import index_logs, list_readable
 from rookery.server.log.api import select_machine_actions
-from rookery.server.machines.hosts import identify_host
+from rookery.server.machines.hosts import check_name, identify_host
 
 MOST_TASKS = 30
 MOST_WORDS = 50
@@ -52,7 +52,7 @@ async def _set_block(request: Request, message: str | None) -> Response:
     if actor is None:
         return redirect_to(f"/login?next={here}")
     try:
-        _check_name(name)
+        check_name(name)
         if message == "":
             session.flash(NO_REASON, "error")
             return redirect_to(here)
@@ -64,16 +64,11 @@ async def _set_block(request: Request, message: str | None) -> Response:
     return redirect_to(here)
 
 
-def _check_name(name: str) -> None:
-    if not SHORT_NAME.fullmatch(name):
-        raise UnknownMachine(machine=name[:100])
-
-
 async def _load(request: Request) -> Mapping[str, object]:
     """What the page shows, without what this visitor may not see."""
     site, viewer = site_of(request), await viewer_of(request)
     name = str(request.path_params["worker"])
-    _check_name(name)
+    check_name(name)
     blocks = await site.fleet.views.whole_blocks()
     known = await site.fleet.views.machine(name)
     tasks = await site.reads.tasks_of_machine(name, MOST_TASKS)
