@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from rookery.server.boundary.domains import Domain, declaration_of
 from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.http.answers import ErrorView
 from rookery.server.http.pages.page import redirect_to
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import Form
@@ -68,7 +69,7 @@ async def show_account(owner: User) -> Page:
 @pages("GET /kennel/show/secret", "nothing is loaded")
 async def show_secret() -> Page:
     """A page that shows a secret."""
-    return Page("link.html", {}, unseen=True)
+    return Page("error.html", ErrorView(200, "Bone", "It is below the tree.", ""), unseen=True)
 
 
 @asynccontextmanager

@@ -61,7 +61,7 @@ from rookery.server.machines.list.page import routes as machine_list_routes
 from rookery.server.machines.machine.page import routes as machine_routes
 from rookery.server.notify.news.page import routes as news_routes
 from rookery.server.notify.page.page import routes as notification_routes
-from rookery.server.people.accounts_page import login, logout, sign_up
+from rookery.server.people.accounts_page import routes as account_routes
 from rookery.server.people.fishtest_people import routes as fishtest_people_routes
 from rookery.server.people.links_page import routes as link_routes
 from rookery.server.people.list import page as users
@@ -95,9 +95,7 @@ def page_routes() -> list[BaseRoute]:
     return [
         *home_routes(),
         *finished_routes(),
-        Route("/login", login, methods=["GET", "POST"]),
-        Route("/signup", sign_up, methods=["GET", "POST"]),
-        Route("/logout", logout, methods=["POST"]),
+        *account_routes(),
         *link_routes(),
         *notification_routes(),
         *news_routes(),

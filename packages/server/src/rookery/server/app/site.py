@@ -60,6 +60,7 @@ from rookery.server.notify.link_mail import LinkMails
 from rookery.server.notify.mail import MailServer
 from rookery.server.notify.sending import Sender
 from rookery.server.notify.webhooks import Webhooks
+from rookery.server.people.account_changes import AccountChanges
 from rookery.server.people.accounts import Accounts
 from rookery.server.people.bearers import (
     Bearers,
@@ -390,6 +391,13 @@ class Site(LateParts):
         self.cookies = CookieSigner(lambda: (key,), clock)
         self.sessions = SessionCheck(
             storage.users, LoggedOutSessions(storage.ended_sessions, clock), clock, lambda: key
+        )
+        self.account_changes = AccountChanges(
+            self.profiles,
+            self.sessions,
+            self.bearers,
+            self.credentials,
+            self.privacy.catalogue,
         )
         self.approvals = PendingApprovals(self.fleet.views, self.privacy, storage.users, clock)
         self.contributions = ExpiringCache[str, tuple[Contribution, ...]](clock, MOST_REMEMBERED)
