@@ -30,7 +30,6 @@ from rookery.server.engines.edit.page import routes as engine_form_routes
 from rookery.server.engines.list.page import routes as engine_routes
 from rookery.server.engines.repositories import page as repositories
 from rookery.server.farm.show.filters import RUN_FILTERS
-from rookery.server.farm.worker_api.calls import CALLS, worker_routes
 from rookery.server.files.given.page import routes as given_file_routes
 from rookery.server.files.programs.page import routes as program_routes
 from rookery.server.http.answers import answer_error, site_of
@@ -50,7 +49,6 @@ from rookery.server.http.openapi import make_openapi
 from rookery.server.http.pages.formatting import FILTERS
 from rookery.server.http.rendering import Templates
 from rookery.server.http.request_log import Measure, RequestState
-from rookery.server.http.short_path import ShortPath
 from rookery.server.http.to_primary import Forwarding, carry_out_keyed_commands_once
 from rookery.server.log.action_rows import LOG_FILTERS
 from rookery.server.log.errors.page import routes as error_routes
@@ -85,6 +83,8 @@ from rookery.server.runs.submit.page import routes as submit_routes
 from rookery.server.runs.tasks.page import routes as run_task_routes
 from rookery.server.servers.page import routes as server_page_routes
 from rookery.server.teams import page as teams
+from rookery.server.worker_api.calls import CALLS, worker_routes
+from rookery.server.worker_api.short_path import ShortPath
 
 # The addresses of the pages.
 
