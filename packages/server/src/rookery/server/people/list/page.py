@@ -42,6 +42,7 @@ from rookery.server.people.users import (
     User,
     UserKind,
     UserQuery,
+    find_account,
     is_approver,
 )
 
@@ -177,13 +178,9 @@ async def _show_user(request: Request, typed: ShownForm | None) -> Response:
 
 
 async def _find_user(request: Request, viewer: User | None) -> User:
-    """The user. Raises NotFound, also for a pending account that the viewer may not see."""
-    name = str(request.path_params["user"])
-    user = await site_of(request).users.by_name(name)
-    told = viewer is not None and (is_approver(viewer) or viewer.name == name)
-    if user is None or (user.pending and not told):
-        raise NotFound(str(UnknownUser(name[:LONGEST_TEXT])))
-    return user
+    name = str(request.path_params["user"])[:LONGEST_TEXT]
+    insider = viewer is not None and (is_approver(viewer) or viewer.name == name)
+    return await find_account(site_of(request).users, name, to_insider=insider)
 
 
 def find_last(given: Mapping[Period, Contributor], tasks: Iterable[Task]) -> datetime | None:
