@@ -53,6 +53,12 @@ class Features:
         return found  # type: ignore[no-any-return]  # found by its type
 
 
+class Parts:
+    """A group of features: a subclass is a dataclass, and each of its fields is a feature."""
+
+    __slots__ = ()
+
+
 class Call(NamedTuple):
     """One request on its way into a function."""
 
@@ -122,6 +128,8 @@ class Signature:
             return lambda call: call.caller
         if isinstance(kind, type) and issubclass(kind, Query):
             return self._take_group(kind)
+        if isinstance(kind, type) and issubclass(kind, Parts):
+            return self._take_parts(name, kind)
         return (
             self._find_value(name, kind, default)
             or self._find_body(kind)
@@ -143,6 +151,10 @@ class Signature:
         if len(known) < len(takes):
             raise self.refuse(f"a field of {kind.__name__} can't stand in a query")
         return lambda call: kind(*[take(call) for take in known])
+
+    def _take_parts(self, name: str, kind: type[Parts]) -> Take:
+        takes = [self._find_feature(name, each) for each in get_type_hints(kind).values()]
+        return lambda call: kind(*[take(call) for take in takes])
 
     def _find_body(self, kind: Any) -> Take | None:
         body, read = self._find_body_reader(kind)
