@@ -101,7 +101,8 @@ async def test_features_can_be_given_as_a_group_and_a_page_has_headers_of_its_ow
     async with visitor() as client:
         answer = await client.get("/kennel/rex/parts")
         assert answer.headers["cache-control"] == "no-store"
-        assert "Users" in answer.text and " rex" in answer.text
+        assert "Users" in answer.text
+        assert " rex" in answer.text
 
 
 def test_a_page_says_where_it_runs() -> None:

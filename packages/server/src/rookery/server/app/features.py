@@ -25,6 +25,8 @@ from rookery.server.files.worker_logs import LogStore
 from rookery.server.http.bodies import UploadPlaces
 from rookery.server.http.signatures import Features
 from rookery.server.http.turns import SearchPlaces
+from rookery.server.machines.hosts import MachineRoster
+from rookery.server.machines.wheel import Wheel
 from rookery.server.notify.outbox import Channels, Outbox, Subscriptions
 from rookery.server.people.accounts import Accounts
 from rookery.server.people.bearers import Bearers
@@ -53,6 +55,7 @@ FEATURES: Mapping[type, str] = {
     GameStore: "games",
     GrantedRepositories: "repositories",
     LogStore: "logs",
+    MachineRoster: "roster",
     NetStore: "nets",
     Outbox: "outbox",
     Privacy: "privacy",
@@ -67,6 +70,7 @@ FEATURES: Mapping[type, str] = {
     Uploads: "documents",
     Users: "users",
     VisibleRuns: "visible_runs",
+    Wheel: "wheel",
     WorkerCredentials: "credentials",
 }
 """Where each feature lies in a site."""

@@ -8,9 +8,13 @@ from starlette.routing import BaseRoute, Route
 
 from rookery.core.protocol.people import MeChange
 from rookery.server.boundary.domains import Domain, runs
+from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.pages.page import account_of, redirect_to
+from rookery.server.http.pages.pages import Pages
 from rookery.server.http.scope import Form, request_info_of
-from rookery.server.machines.machine.page import block_machine, unblock_machine
+from rookery.server.http.session import Session
+from rookery.server.machines.machine.page import set_block
 from rookery.server.people.list.page import act_on_account
 from rookery.server.people.profile.page import (
     DIFFERENT,
@@ -20,6 +24,7 @@ from rookery.server.people.profile.page import (
 )
 from rookery.server.people.users import User
 
+pages = Pages("/machines/{worker}")
 ENGINE = "Stockfish"
 """The engine that `tests_repo` belongs to."""
 DONE = "Your profile is saved."
@@ -62,16 +67,24 @@ async def change_user(request: Request) -> Response:
     return await act_on_account(request, "block" if form.text("blocked") == "1" else "unblock")
 
 
-@runs(Domain.LOOP, "changes memory and awaits the commit", needs_primary=True)
-async def change_worker(request: Request) -> Response:
+@pages(
+    "POST /workers/{worker}",
+    "changes memory and awaits the commit",
+    where=Domain.LOOP,
+    needs_primary=True,
+)
+async def change_worker(
+    worker: str, viewer: Actor, fleet: Fleet, form: Form, session: Session
+) -> Response:
     """Block or unblock a worker. A posted checkbox is ticked and blocks it, with a message."""
-    posted = any(name == "blocked" for name, _ in request_info_of(request.scope).form.fields)
-    return await (block_machine if posted else unblock_machine)(request)
+    posted = any(name == "blocked" for name, _ in form.fields)
+    message = form.text("message").strip() if posted else None
+    return await set_block(worker, message, viewer, fleet, session)
 
 
 def routes() -> list[BaseRoute]:
     return [
         Route("/user", change_profile, methods=["POST"]),
         Route("/user/{user}", change_user, methods=["POST"]),
-        Route("/workers/{worker}", change_worker, methods=["POST"]),
+        *pages.make_routes(),
     ]
