@@ -27,6 +27,8 @@ from rookery.server.http.session import SessionCheck
 from rookery.server.http.signatures import Features
 from rookery.server.http.turns import SearchPlaces
 from rookery.server.logs import Log
+from rookery.server.machines.hosts import MachineRoster
+from rookery.server.machines.wheel import Wheel
 from rookery.server.notify.link_mail import LinkMails
 from rookery.server.notify.outbox import Channels, Outbox, Subscriptions
 from rookery.server.notify.sending import Sender
@@ -66,6 +68,7 @@ FEATURES: Mapping[type, str] = {
     Log: "log",
     LogStore: "logs",
     Login: "login",
+    MachineRoster: "roster",
     NetStore: "nets",
     Outbox: "outbox",
     PasswordResets: "resets",
@@ -85,6 +88,7 @@ FEATURES: Mapping[type, str] = {
     Users: "users",
     VisibleRuns: "visible_runs",
     Webhooks: "webhooks",
+    Wheel: "wheel",
     WorkerCredentials: "credentials",
 }
 """Where each feature lies in a site."""

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from rookery.core.boundary.offload import Gate
 from rookery.core.boundary.watch import LoopMeter
 from rookery.core.model.engine import EngineRecord
-from rookery.core.protocol.ed25519 import fingerprint
 from rookery.server.app.front_end import FrontEnd
 from rookery.server.app.memory import GrownMemory
 from rookery.server.app.site_parts import LateParts, Storage
@@ -149,11 +148,6 @@ class Site(LateParts):
     def role(self) -> str:
         """`primary`, or `secondary` if another process is primary."""
         return "primary" if self.is_primary() else "secondary"
-
-    @property
-    def fingerprint(self) -> str:
-        """The fingerprint of the key with which workers verify the wheel."""
-        return fingerprint(bytes.fromhex(self.wheel.key))
 
     def describe_trouble(self) -> str:
         """A warning about the disk or the file storage for every page and the probes; empty if all

@@ -2,15 +2,16 @@
 names: profile, account, worker. The same use cases as for the forms here do the work."""
 
 from msgspec import UNSET, UnsetType
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from rookery.core.protocol.people import MeChange
 from rookery.server.boundary.domains import Domain
+from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import Form
-from rookery.server.machines.machine.page import block_machine, unblock_machine
+from rookery.server.http.session import Session
+from rookery.server.machines.machine.page import set_block
 from rookery.server.people.list.page import AccountCommands
 from rookery.server.people.profile.page import (
     DIFFERENT,
@@ -24,14 +25,11 @@ ENGINE = "Stockfish"
 """The engine that `tests_repo` belongs to."""
 DONE = "Your profile is saved."
 
-profiles, accounts = Pages("/profile"), Pages("/users")
+pages = Pages()
+routes = pages.make_routes
 
 
-def routes() -> list[BaseRoute]:
-    return [*profiles.make_routes(), *accounts.make_routes()]
-
-
-@profiles("POST /user", "passwords are checked, judged and hashed in threads")
+@pages("POST /user", "passwords are checked, judged and hashed in threads", back="/profile")
 async def change_profile(profile: ProfilePage, form: Form) -> Page | Response:
     """Change a profile. The form posts all fields; empty and unchanged ones are ignored."""
     user = profile.user
@@ -56,7 +54,11 @@ def _read_repository(form: Form, user: User) -> dict[str, str | None] | UnsetTyp
     return UNSET if given is UNSET else {ENGINE: given}
 
 
-@accounts("POST /user/{user}", "awaits one write; a refused form is rendered in a thread")
+@pages(
+    "POST /user/{user}",
+    "awaits one write; a refused form is rendered in a thread",
+    back="/users",
+)
 async def change_user(user: str, form: Form, commands: AccountCommands) -> Page | Response:
     """Change an account: an approver accepts or rejects one that waits (`pending`), or blocks or
     unblocks one (`blocked`)."""
@@ -65,13 +67,17 @@ async def change_user(user: str, form: Form, commands: AccountCommands) -> Page 
     return await commands.carry_out(user, "block" if form.text("blocked") == "1" else "unblock")
 
 
-@accounts(
+@pages(
     "POST /workers/{worker}",
     "changes memory and awaits the commit",
     where=Domain.LOOP,
     needs_primary=True,
+    back="/machines/{worker}",
 )
-async def change_worker(worker: str, form: Form, request: Request) -> Response:
+async def change_worker(
+    worker: str, viewer: Actor, fleet: Fleet, form: Form, session: Session
+) -> Response:
     """Block or unblock a worker. A posted checkbox is ticked and blocks it, with a message."""
     posted = any(name == "blocked" for name, _ in form.fields)
-    return await (block_machine if posted else unblock_machine)(request)
+    message = form.text("message").strip() if posted else None
+    return await set_block(worker, message, viewer, fleet, session)

@@ -7,6 +7,7 @@ from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
 from rookery.core.errors import Complaint
+from rookery.server.http.endpoint import UNSEEN
 from rookery.server.http.pages.page import redirect_to
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import Form, RequestInfo
@@ -116,7 +117,7 @@ class LinkPages(Parts):
             "revoke_tokens": self.form.ticked("revoke_tokens"),
         }
         status = 400 if error or error2 else 200
-        return Page("new_password.html", view, status, unseen=True)
+        return Page("new_password.html", view, status, headers=UNSEEN)
 
     def show_button(self, action: str, title: str, text: str, word: str) -> Page:
         """A page with one button, since programs open links in mails."""

@@ -17,13 +17,15 @@ from rookery.core.model.task import Task
 from rookery.core.protocol.people import UserChange
 from rookery.server.boundary.domains import Domain
 from rookery.server.engines.privacy import Privacy
+from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.show.run_paces import NO_PACES, PaceReader
+from rookery.server.farm.show.run_paces import NO_PACES, load_paces
 from rookery.server.farm.statistics_rows import Contributor, Period, Statistics
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.answers import address_of
+from rookery.server.http.endpoint import UNSEEN
 from rookery.server.http.error_table import REFUSALS, shape_of, text_of
 from rookery.server.http.faults import Forbidden, NotFound
 from rookery.server.http.form import (
@@ -52,6 +54,7 @@ from rookery.server.people.users import (
     UserKind,
     UserQuery,
     Users,
+    find_account,
     is_approver,
 )
 
@@ -151,7 +154,7 @@ class UserPage(Parts):
     reads: FleetReads
     statistics: Statistics
     visible_runs: VisibleRuns
-    paces: PaceReader
+    fleet: Fleet
     privacy: Privacy
     session: Session
     clock: Clock
@@ -182,15 +185,13 @@ class UserPage(Parts):
             "limits": typed or _show_limits(user),
             **await self._load_runs(user, now),
         }
-        return Page("user.html", view, 400 if typed else 200, unseen=bool(reset_link))
+        return Page("user.html", view, 400 if typed else 200, headers=UNSEEN if reset_link else {})
 
     async def _find_user(self, name: str) -> User:
         """The user. Raises NotFound, also for a pending account that the viewer may not see."""
-        user, viewer = await self.users.by_name(name), self.viewer
-        told = viewer is not None and (is_approver(viewer) or viewer.name == name)
-        if user is None or (user.pending and not told):
-            raise NotFound(str(UnknownUser(name[:LONGEST_TEXT])))
-        return user
+        viewer = self.viewer
+        insider = viewer is not None and (is_approver(viewer) or viewer.name == name)
+        return await find_account(self.users, name[:LONGEST_TEXT], to_insider=insider)
 
     async def _load_runs(self, user: User, now: datetime) -> Mapping[str, object]:
         """The newest runs of the user that the viewer may see."""
@@ -205,7 +206,7 @@ class UserPage(Parts):
         newest = sorted(own, key=lambda run: run.created, reverse=True)[:MOST_SHOWN]
         return {
             "open_runs": [privacy.visible_part(actor, run) for run in newest],
-            "paces": await self.paces.load(own, now),
+            "paces": await load_paces(self.fleet, self.reads, own, now),
             "finished": [privacy.visible_part(actor, run) for run in finished[:MOST_SHOWN]],
             "has_more_runs": max(len(own), len(finished)) > MOST_SHOWN,
         }

@@ -11,6 +11,7 @@ from rookery.core.clock import Clock
 from rookery.core.errors import Complaint
 from rookery.server.boundary.domains import Domain
 from rookery.server.http.answers import address_of
+from rookery.server.http.endpoint import UNSEEN
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.pages.page import redirect_to
 from rookery.server.http.pages.pages import Page, Pages
@@ -81,7 +82,7 @@ class TokenPage(Parts):
             "errors": errors or {},
             **_read_typed(form),
         }
-        return Page("tokens.html", view, 400 if errors else 200, unseen=True)
+        return Page("tokens.html", view, 400 if errors else 200, headers=UNSEEN)
 
     def _take_secret(self, own: set[str]) -> tuple[str, str]:
         """The token id in the address and its secret, if the token is the reader's and the secret
