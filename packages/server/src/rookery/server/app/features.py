@@ -23,20 +23,31 @@ from rookery.server.files.engine_files import NetStore
 from rookery.server.files.games import GameStore
 from rookery.server.files.worker_logs import LogStore
 from rookery.server.http.bodies import UploadPlaces
+from rookery.server.http.session import SessionCheck
 from rookery.server.http.signatures import Features
 from rookery.server.http.turns import SearchPlaces
+from rookery.server.logs import Log
+from rookery.server.machines.hosts import MachineRoster
+from rookery.server.machines.wheel import Wheel
+from rookery.server.notify.link_mail import LinkMails
 from rookery.server.notify.outbox import Channels, Outbox, Subscriptions
+from rookery.server.notify.sending import Sender
+from rookery.server.notify.webhooks import Webhooks
+from rookery.server.people.account_changes import AccountChanges
 from rookery.server.people.accounts import Accounts
 from rookery.server.people.bearers import Bearers
-from rookery.server.people.login import SignUp
+from rookery.server.people.links import LinkSigner
+from rookery.server.people.login import Login, PasswordResets, SignUp
 from rookery.server.people.profiles import Profiles
 from rookery.server.people.users import Users
 from rookery.server.people.worker_credentials import WorkerCredentials
 from rookery.server.runs.events_api import EventFeed
 from rookery.server.runs.insights_api import Residuals
+from rookery.server.settings import Settings
 from rookery.server.teams.teams import Teams
 
 FEATURES: Mapping[type, str] = {
+    AccountChanges: "account_changes",
     Accounts: "accounts",
     Ask: "ask",
     Bearers: "bearers",
@@ -52,12 +63,21 @@ FEATURES: Mapping[type, str] = {
     FleetViews: "fleet.views",
     GameStore: "games",
     GrantedRepositories: "repositories",
+    LinkMails: "link_mails",
+    LinkSigner: "links",
+    Log: "log",
     LogStore: "logs",
+    Login: "login",
+    MachineRoster: "roster",
     NetStore: "nets",
     Outbox: "outbox",
+    PasswordResets: "resets",
     Privacy: "privacy",
     Profiles: "profiles",
     SearchPlaces: "search_places",
+    Sender: "sender",
+    SessionCheck: "sessions",
+    Settings: "settings",
     SignUp: "sign_up",
     Statistics: "statistics",
     Subscriptions: "subscriptions",
@@ -67,6 +87,8 @@ FEATURES: Mapping[type, str] = {
     Uploads: "documents",
     Users: "users",
     VisibleRuns: "visible_runs",
+    Webhooks: "webhooks",
+    Wheel: "wheel",
     WorkerCredentials: "credentials",
 }
 """Where each feature lies in a site."""

@@ -110,7 +110,7 @@ async def engine_page(request: Request) -> Response:
         "presets": [(preset.name, describe_preset(preset)) for preset in list_presets(record)],
         "versions": list_versions(versions),
         "open_runs": [show(run) for run in present],
-        "paces": await load_paces(site, present, now),
+        "paces": await load_paces(site.fleet, site.reads, present, now),
         "finished": [show(run) for run in finished],
         "no_paces": NO_PACES,
         "may_write": may_write,
