@@ -54,7 +54,8 @@ class Features:
 
 
 class Parts:
-    """A group of features: a subclass is a dataclass, and each of its fields is a feature."""
+    """A group of parameters, for functions that need the same: a subclass is a dataclass, and each
+    of its fields is filled as a parameter would be."""
 
     __slots__ = ()
 
@@ -129,7 +130,7 @@ class Signature:
         if isinstance(kind, type) and issubclass(kind, Query):
             return self._take_group(kind)
         if isinstance(kind, type) and issubclass(kind, Parts):
-            return self._take_parts(name, kind)
+            return self._take_parts(kind)
         return (
             self._find_value(name, kind, default)
             or self._find_body(kind)
@@ -152,8 +153,9 @@ class Signature:
             raise self.refuse(f"a field of {kind.__name__} can't stand in a query")
         return lambda call: kind(*[take(call) for take in known])
 
-    def _take_parts(self, name: str, kind: type[Parts]) -> Take:
-        takes = [self._find_feature(name, each) for each in get_type_hints(kind).values()]
+    def _take_parts(self, kind: type[Parts]) -> Take:
+        fields = get_type_hints(kind, include_extras=True)
+        takes = [self._find_take(*each, inspect.Parameter.empty) for each in fields.items()]
         return lambda call: kind(*[take(call) for take in takes])
 
     def _find_body(self, kind: Any) -> Take | None:

@@ -165,7 +165,7 @@ async def _show_user(request: Request, typed: ShownForm | None) -> Response:
         "last": find_last(given, tasks),
         "tasks": tasks,
         "open_runs": [site.privacy.visible_part(actor, run) for run in newest],
-        "paces": await load_paces(site, own, now),
+        "paces": await load_paces(site.fleet, site.reads, own, now),
         "finished": [site.privacy.visible_part(actor, run) for run in finished[:MOST_SHOWN]],
         "no_paces": NO_PACES,
         "has_more_runs": max(len(own), len(finished)) > MOST_SHOWN,

@@ -201,7 +201,9 @@ async def _load_open(site: Site, viewer: Actor | None, filters: ListFilters) -> 
         shown = site.privacy.visible_part(viewer, run)
         if not plays_engine(run, hidden) and filters.suits_open_run(shown):
             found.append(shown)
-    return RunListData(now, filters, viewer, found, await load_paces(site, found, now))
+    return RunListData(
+        now, filters, viewer, found, await load_paces(site.fleet, site.reads, found, now)
+    )
 
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")

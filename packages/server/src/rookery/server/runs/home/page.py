@@ -192,7 +192,7 @@ async def _load(
         unfinished=unfinished,
         finished=tuple(privacy.visible_part(viewer, run) for run in await reads.finished(query)),
         finished_today=await reads.finished_since(_find_midnight(now), hidden),
-        paces=await load_paces(site, unfinished, now),
+        paces=await load_paces(site.fleet, site.reads, unfinished, now),
         waiting_machines=site.fleet.activity.waiting_machines,
         hints=await load_hints(site, viewer, waiting[:MOST_UNFINISHED]),
         filters=filters,
