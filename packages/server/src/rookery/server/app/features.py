@@ -7,6 +7,7 @@ from rookery.core.clock import Clock
 from rookery.server.app.site import Site
 from rookery.server.ask.answers import AskAnswers
 from rookery.server.ask.ask import Ask
+from rookery.server.ask.indexing import Indexer
 from rookery.server.ask.sessions import ChatSessions
 from rookery.server.ask.uploads import Uploads
 from rookery.server.engines.engines import Engines
@@ -23,6 +24,7 @@ from rookery.server.files.engine_files import NetStore
 from rookery.server.files.games import GameStore
 from rookery.server.files.worker_logs import LogStore
 from rookery.server.http.bodies import UploadPlaces
+from rookery.server.http.rendering import Assets
 from rookery.server.http.signatures import Features
 from rookery.server.http.turns import SearchPlaces
 from rookery.server.machines.hosts import MachineRoster
@@ -36,11 +38,13 @@ from rookery.server.people.users import Users
 from rookery.server.people.worker_credentials import WorkerCredentials
 from rookery.server.runs.events_api import EventFeed
 from rookery.server.runs.insights_api import Residuals
+from rookery.server.settings import Settings
 from rookery.server.teams.teams import Teams
 
 FEATURES: Mapping[type, str] = {
     Accounts: "accounts",
     Ask: "ask",
+    Assets: "assets",
     Bearers: "bearers",
     BookStore: "books",
     Channels: "channels",
@@ -54,6 +58,7 @@ FEATURES: Mapping[type, str] = {
     FleetViews: "fleet.views",
     GameStore: "games",
     GrantedRepositories: "repositories",
+    Indexer: "indexer",
     LogStore: "logs",
     MachineRoster: "roster",
     NetStore: "nets",
@@ -61,6 +66,7 @@ FEATURES: Mapping[type, str] = {
     Privacy: "privacy",
     Profiles: "profiles",
     SearchPlaces: "search_places",
+    Settings: "settings",
     SignUp: "sign_up",
     Statistics: "statistics",
     Subscriptions: "subscriptions",
