@@ -20,7 +20,7 @@ from rookery.server.farm.views import FleetActivity, FleetViews
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.files.access import FileAccess
 from rookery.server.files.books import BookStore
-from rookery.server.files.engine_files import NetStore
+from rookery.server.files.engine_files import NetStore, ProgramStore
 from rookery.server.files.games import GameStore
 from rookery.server.files.worker_logs import LogStore
 from rookery.server.http.bodies import UploadPlaces
@@ -64,6 +64,7 @@ FEATURES: Mapping[type, str] = {
     NetStore: "nets",
     Outbox: "outbox",
     Privacy: "privacy",
+    ProgramStore: "programs",
     Profiles: "profiles",
     SearchPlaces: "search_places",
     Settings: "settings",
