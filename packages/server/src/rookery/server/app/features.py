@@ -23,7 +23,7 @@ from rookery.server.files.books import BookStore
 from rookery.server.files.engine_files import NetStore, ProgramStore
 from rookery.server.files.games import GameStore
 from rookery.server.files.worker_logs import LogStore
-from rookery.server.http.bodies import UploadPlaces
+from rookery.server.http.bodies import Streams, UploadPlaces
 from rookery.server.http.rendering import Assets
 from rookery.server.http.signatures import Features
 from rookery.server.http.turns import SearchPlaces
@@ -39,10 +39,12 @@ from rookery.server.people.worker_credentials import WorkerCredentials
 from rookery.server.runs.events_api import EventFeed
 from rookery.server.runs.insights_api import Residuals
 from rookery.server.settings import Settings
+from rookery.server.sources.commits import Archives
 from rookery.server.teams.teams import Teams
 
 FEATURES: Mapping[type, str] = {
     Accounts: "accounts",
+    Archives: "archives",
     Ask: "ask",
     Assets: "assets",
     Bearers: "bearers",
@@ -70,6 +72,7 @@ FEATURES: Mapping[type, str] = {
     Settings: "settings",
     SignUp: "sign_up",
     Statistics: "statistics",
+    Streams: "streams",
     Subscriptions: "subscriptions",
     Teams: "teams",
     Threads: "threads",
