@@ -36,7 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if all("unit" in Path(each).parts for each in config.args):
         settings.load_profile("unit")
     if os.environ.get("ROOKERY_HTTP") == "rookery-asgi":
-        from rookery.server.http.on_rookery_asgi import why_unavailable
+        from rookery.server.carriers.on_rookery_asgi import why_unavailable
 
         if (why := why_unavailable()) is not None:
             pytest.exit(f"ROOKERY_HTTP=rookery-asgi: {why}", returncode=1)

@@ -95,9 +95,9 @@ def serve() -> int:
     from starlette.routing import Route
 
     from rookery.server.boundary.domains import Domain, runs
-    from rookery.server.http.on_uvicorn import make_backend
-    from rookery.server.http.server import serve as serve_app
-    from rookery.server.http.serving import ListenAddress
+    from rookery.server.carriers.on_uvicorn import make_backend
+    from rookery.server.carriers.server import serve as serve_app
+    from rookery.server.carriers.serving import ListenAddress
     from tests.twins.sites import make_site, open_app
     from tests.wire.slow_routes import slow_routes
 

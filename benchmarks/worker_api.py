@@ -67,8 +67,8 @@ def serve_floor(port: int, data: Path) -> int:
 def serve_rookery(port: int, data: Path) -> int:
     from rookery.server.app.build import new_process, open_app
     from rookery.server.app.run import collect_rarely
-    from rookery.server.http.server import choose_backend, serve
-    from rookery.server.http.serving import ListenAddress
+    from rookery.server.carriers.server import choose_backend, serve
+    from rookery.server.carriers.serving import ListenAddress
     from rookery.server.logs import logger, start_logs
     from rookery.server.settings import Settings
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 from starlette.routing import BaseRoute
 
-from rookery.server.http.server import choose_backend, serve
-from rookery.server.http.serving import HttpBackend, ListenAddress
+from rookery.server.carriers.server import choose_backend, serve
+from rookery.server.carriers.serving import HttpBackend, ListenAddress
 from rookery.server.logs import logger
 from tests.twins.sites import MemorySite, Trouble, open_app
 

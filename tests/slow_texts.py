@@ -30,14 +30,14 @@ from rookery.match.engine_output import LastScore, LineSplitter, read_info
 from rookery.match.fastchess import read_fastchess_line
 from rookery.match.introduction import read_introduction
 from rookery.server.farm import submission_fields
+from rookery.server.farm.repositories import parse_repository
 from rookery.server.farm.rules import patterns
-from rookery.server.farm.worker_api.calls import normalize_complaint
 from rookery.server.files.books import BookReader
 from rookery.server.http.faults import BadRequest
 from rookery.server.http.scope import parse_form
 from rookery.server.http.session import cookie_in
 from rookery.server.people.passwords import check_password
-from rookery.server.people.profiles import parse_repository
+from rookery.server.worker_api.calls import normalize_complaint
 from rookery.worker.engines import recipes
 from rookery.worker.engines.bench import find_last_counts
 from rookery.worker.engines.git import BadArchive, unpack_archive

@@ -22,7 +22,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from rookery.server.files.disk import FAILED_SECONDS, SETTLED_SECONDS
+from rookery.server.disk import FAILED_SECONDS, SETTLED_SECONDS
 from scripts.progress import Progress
 from scripts.proof import read_options, run_timed, tell_findings
 from tests.faults.small_disks import DATABASE, FILES, SmallDiskFarm, farm_on_small_disks

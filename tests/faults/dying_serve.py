@@ -17,7 +17,7 @@ from rookery.cli.main import main
 from rookery.server.db.target import set_hook
 from rookery.server.farm.rules.reception import Reception
 from rookery.server.http.primary_link import Reply
-from rookery.server.http.short_path import ShortCall, ShortPath
+from rookery.server.worker_api.short_path import ShortCall, ShortPath
 
 Passage = Callable[[], None]
 

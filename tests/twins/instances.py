@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager, closing
 from starlette.applications import Starlette
 
 from rookery.core.clock import Clock
+from rookery.server.carriers.serving import ListenAddress, address_of, bind_socket
 from rookery.server.db.lease import LeaseRow
 from rookery.server.http.limits import read_hosts
-from rookery.server.http.serving import ListenAddress, address_of, bind_socket
 from tests.http_servers import http_backend
 from tests.twins.farm import MemoryStore
 from tests.twins.farm_commits import MemoryRows

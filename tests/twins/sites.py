@@ -21,12 +21,12 @@ from rookery.server.app.routes import create_app
 from rookery.server.app.site import Site
 from rookery.server.app.site_parts import Storage
 from rookery.server.app.steps import BRIDGE, EVENTS, FLEET
+from rookery.server.disk import Disk, WatchedFolder
 from rookery.server.farm.events import Bus
 from rookery.server.farm.rules.answers import ComplaintWeight
 from rookery.server.farm.rules.eligibility import Policy
 from rookery.server.farm.rules.review import SourceFacts
 from rookery.server.files.blobs import FolderBlobs
-from rookery.server.files.disk import Disk, WatchedFolder
 from rookery.server.files.ownership import FileOwners
 from rookery.server.files.storage_health import StorageHealth
 from rookery.server.http.rendering import read_assets

@@ -6,6 +6,7 @@ from html import unescape
 import jinja2
 
 from rookery.server.app.routes import add_filters
+from rookery.server.farm.show.filters import RUN_FILTERS
 from rookery.server.http.pages.formatting import FILTERS
 from rookery.server.http.rendering import Frame, Templates, read_assets, read_template
 
@@ -26,7 +27,7 @@ def render_macro(template: str, name: str, *values: object) -> str:
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= FILTERS
+    environment.filters |= {**FILTERS, **RUN_FILTERS}
     macro = getattr(environment.get_template(template).module, name)
     return str(macro(*values))
 

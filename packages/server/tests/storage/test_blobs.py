@@ -11,12 +11,11 @@ import pytest
 
 from rookery.core.boundary.offload import Threads
 from rookery.core.clock import SystemClock
+from rookery.server.disk import DiskNearlyFull, StorageAway
 from rookery.server.files.blobs import (
     UNFINISHED,
     Blobs,
-    DiskNearlyFull,
     FolderBlobs,
-    StorageAway,
     UnknownBlob,
     make_key,
     read_blob,

@@ -14,6 +14,7 @@ from rookery.server.db.backup import Programs
 from rookery.server.db.embedded import folder as programs_folder
 from rookery.server.db.pool import Queries
 from rookery.server.db.target import Target
+from rookery.server.disk import StorageAway
 from rookery.server.files.backups import (
     BackupFolder,
     BackupTools,
@@ -21,7 +22,7 @@ from rookery.server.files.backups import (
     claim_files,
     restore_backup,
 )
-from rookery.server.files.blobs import StorageAway, write_blob
+from rookery.server.files.blobs import write_blob
 from rookery.server.files.games import GameRows, GameStore, GameUpload
 from rookery.server.files.ownership import FileOwners, ForeignFiles
 from rookery.server.files.places import FilePlace, open_files, open_place

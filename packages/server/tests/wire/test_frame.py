@@ -12,10 +12,10 @@ from starlette.types import Receive, Scope, Send
 
 from rookery.core.boundary.errors import Undeclared
 from rookery.server.app.routes import create_app, declared_inventory
-from rookery.server.farm.worker_api.calls import worker_routes
-from rookery.server.http.metrics import PoolStats
 from rookery.server.http.scope import WORKER_PATHS
-from rookery.server.http.short_path import ShortPath
+from rookery.server.servers.metrics import PoolStats
+from rookery.server.worker_api.calls import worker_routes
+from rookery.server.worker_api.short_path import ShortPath
 from tests.fakes import RecordedLog
 from tests.twins.sites import SETTINGS, MemorySite, make_site, open_site
 from tests.wire.slow_routes import slow_routes

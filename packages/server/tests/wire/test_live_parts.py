@@ -9,13 +9,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from rookery.core.model.run import Run
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.primary import Rebuilding
-from rookery.server.farm.show.live import answer_live
+from rookery.server.farm.show.live import LoadedRun, answer_live
 from rookery.server.http.fragments import RenderedPart, make_part
 from rookery.server.http.packing import GZIP
 from tests.eventually import eventually
-from tests.makers import pairs
+from tests.makers import make_run, pairs
 from tests.twins.sites import open_site
 from tests.wire.apis import Api, open_api
 from tests.wire.events import reading
@@ -73,6 +74,20 @@ async def test_many_are_sent_the_same_packed_bytes_made_once(api: Api) -> None:
 
 def unpack(body: bytes) -> bytes:
     return zlib.decompressobj(GZIP).decompress(body)
+
+
+async def test_a_run_is_loaded_once_for_each_change_of_it() -> None:
+    changes, loads = [1], list[int]()
+
+    async def load() -> Run:
+        loads.append(changes[-1])
+        return make_run()
+
+    known = LoadedRun(load, lambda: changes[-1])
+    for change in (1, 1, 2, 2):
+        changes.append(change)
+        assert await known.find() == make_run()
+    assert loads == [1, 2]
 
 
 async def test_no_stream_begins_for_what_may_not_be_seen(api: Api) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.server.http.serving import HEAD_BYTES
+from rookery.server.carriers.serving import HEAD_BYTES
 from tests.wire.processes import Server
 
 END = b"\r\nhost: localhost\r\nconnection: close\r\n\r\n"

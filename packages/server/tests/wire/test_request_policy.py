@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from rookery.server.http.serving import HEAD_BYTES
+from rookery.server.carriers.serving import HEAD_BYTES
 from tests.wire.processes import Server, read_to_end, running_server
 
 HOST = b"host: localhost\r\n"

@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from rookery.core.model.machine import Machine
 from rookery.core.model.plan import Plan
 from rookery.server.farm.rules.eligibility import Filter, choose, objection
-from rookery.server.farm.worker_api.incoming import machine_of
+from rookery.server.worker_api.incoming import machine_of
 from rookery.worker.commands.start import make_identity
 from tests.makers import make_plan, make_run
-from tests.unit.farm.test_incoming import CALLER
 from tests.unit.worker.commands.test_worker import settings
+from tests.unit.worker_api.test_incoming import CALLER
 from tests.workers.fake_system import FakeSystem
 from tests.workers.in_process import FACTS
 

@@ -7,9 +7,9 @@ import pytest
 
 from rookery.core.model.events import Action
 from rookery.core.model.run import NotApprover
-from rookery.server.farm.command_keys import CommandKey, KeyReused, command_key_scope
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.terms import Store
+from rookery.server.http.command_keys import CommandKey, KeyReused, command_key_scope
 from tests.makers import BOSS, OWNER, make_run, run_id
 from tests.storage.farm.test_purges import fleet_on
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from rookery.server.ask.uploads import LARGEST_UPLOAD, UploadReader
+from rookery.server.ask.uploads import UploadReader
 from rookery.server.files.store import FileRefused
+from rookery.server.http.limits import LARGEST_DOCUMENT
 
 
 def fed(name: str, *pieces: bytes) -> str:
@@ -39,6 +40,6 @@ def test_what_is_no_text_is_refused(content: bytes) -> None:
 
 def test_a_document_has_a_largest_size() -> None:
     reader = UploadReader("a.txt")
-    reader.feed(b"a" * LARGEST_UPLOAD)
+    reader.feed(b"a" * LARGEST_DOCUMENT)
     with pytest.raises(FileRefused):
         reader.feed(b"a")

@@ -1,6 +1,7 @@
 """Where a run stands, in a word and a tone."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -8,9 +9,17 @@ from rookery.core.model.kinds import Fixed, SprtTest
 from rookery.core.model.run import Run, Status
 from rookery.core.model.task import Results
 from rookery.core.stats.sprt import Sprt, SprtState, Verdict
-from rookery.server.farm.show.run_row import ListedRun, Tone, label_status, make_run_row
+from rookery.server.farm.show.run_row import (
+    ListedRun,
+    Tone,
+    describe_time_left,
+    label_status,
+    make_run_row,
+)
 from rookery.server.farm.views import RunSpeed
+from rookery.server.runs.run.statistics import ShownElo
 from tests.makers import NOW, make_plan, make_run, make_side, pairs, spsa
+from tests.rendered import read_words, render
 
 OVER = Status(approver="boris", finished=True)
 
@@ -50,14 +59,19 @@ def test_a_fixed_number_of_games_is_judged_by_its_likelihood() -> None:
         assert label_status(over).word == word
 
 
+def read_row(run: Run, **fields: Any) -> str:
+    row = replace(make_run_row(ListedRun(run), NOW), **fields)
+    return render("tests_live.html", {"waiting": [], "playing": [row]})
+
+
 def test_a_row_tells_the_sides_of_a_test_of_options_apart() -> None:
     sides = make_side("master", options="Hash=32"), make_side("master")
-    row = make_run_row(ListedRun(make_run(plan=make_plan(sides=sides))), NOW)
-    assert (row.new, row.base) == ("master with Hash=32", "master with Hash=16")
+    shown = read_words(read_row(make_run(plan=make_plan(sides=sides))))
+    assert "master with Hash=32 Stockfish against master with Hash=16" in shown
 
 
 def test_the_row_of_a_tune_has_no_other_side() -> None:
-    assert make_run_row(ListedRun(make_run(kind=spsa())), NOW).base == ""
+    assert "against" not in read_row(make_run(kind=spsa()))
 
 
 @pytest.mark.parametrize(("games", "left"), [(2_000, "roughly 10 h to 3 d"), (80_000, " left")])
@@ -65,14 +79,16 @@ def test_a_young_test_has_a_range_of_time_and_an_older_one_a_time(games: int, le
     run = make_run(plan=make_plan(games=800_000), kind=SprtTest(Sprt(0.0, 2.0)), cores=4)
     run = replace(run, tally=replace(run.tally, results=pairs(even=games // 2)))
     row = make_run_row(ListedRun(run, speed=RunSpeed(games_per_minute=60.0)), NOW)
-    assert row.left.replace("\N{NO-BREAK SPACE}", " ").endswith(left)
+    assert describe_time_left(row).replace("\N{NO-BREAK SPACE}", " ").endswith(left)
 
 
 def test_what_nobody_plays_has_no_end() -> None:
-    assert make_run_row(ListedRun(make_run()), NOW).left == "no machines"
+    assert describe_time_left(make_run_row(ListedRun(make_run()), NOW)) == "no machines"
 
 
 def test_a_lopsided_interval_has_a_line_of_its_own_in_a_list() -> None:
-    row = make_run_row(ListedRun(make_run()), NOW)
-    assert replace(row, elo="+0.60 [-0.09, +1.33]").elo_lines == ("+0.60", "[-0.09, +1.33]")
-    assert replace(row, elo="+0.60 ± 0.71").elo_lines == ("+0.60 ± 0.71", "")
+    lopsided = read_row(make_run(), elo=ShownElo(0.6, -0.09, 1.43, 0.9))
+    assert '+0.60<span class="under soft">[-0.09, +1.43]</span>' in lopsided
+    assert '<td data-name="Elo" class="number">+0.60 ± 0.71</td>' in read_row(
+        make_run(), elo=ShownElo(0.6, -0.11, 1.31, 0.9)
+    )

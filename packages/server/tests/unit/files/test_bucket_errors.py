@@ -2,7 +2,8 @@
 
 import pytest
 
-from rookery.server.files.blobs import DoubtfulCall, StorageAway
+from rookery.server.disk import StorageAway
+from rookery.server.files.blobs import DoubtfulCall
 from rookery.server.files.bucket_errors import explain, translated_errors
 
 

@@ -5,7 +5,8 @@ from typing import BinaryIO
 import pytest
 
 from rookery.core.boundary.offload import Threads
-from rookery.server.files.blobs import StorageAway, read_blob, write_blob
+from rookery.server.disk import StorageAway
+from rookery.server.files.blobs import read_blob, write_blob
 from rookery.server.files.copying import Copier, CopyCounts, CopyFailed, copy_blob
 from rookery.server.files.places import FilePlace
 from rookery.server.files.storage_health import StorageHealth

@@ -7,8 +7,7 @@ import asyncpg
 import pytest
 
 from rookery.core.boundary.offload import Threads
-from rookery.server.files.blobs import DiskNearlyFull
-from rookery.server.files.disk import LEAST_FREE, MB, Disk, DiskSpace, WatchedFolder
+from rookery.server.disk import LEAST_FREE, MB, Disk, DiskNearlyFull, DiskSpace, WatchedFolder
 from tests.fakes import HandClock, RecordedLog
 
 pytestmark = pytest.mark.anyio

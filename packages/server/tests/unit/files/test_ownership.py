@@ -3,7 +3,8 @@
 import pytest
 
 from rookery.core.boundary.offload import Threads
-from rookery.server.files.blobs import StorageAway, write_blob
+from rookery.server.disk import StorageAway
+from rookery.server.files.blobs import write_blob
 from rookery.server.files.ownership import (
     FileOwner,
     FileOwners,

@@ -6,14 +6,8 @@ import pytest
 
 from rookery.core.boundary.offload import Threads
 from rookery.core.clock import SystemClock
-from rookery.server.files.blobs import (
-    Blobs,
-    DiskNearlyFull,
-    UnknownBlob,
-    read_blob,
-    translated_errors,
-    write_blob,
-)
+from rookery.server.disk import DiskNearlyFull
+from rookery.server.files.blobs import Blobs, UnknownBlob, read_blob, translated_errors, write_blob
 from rookery.server.files.bucket import BucketAddress
 from rookery.server.files.places import MovingBlobs, find_place, open_files, read_place
 from rookery.server.logs import SilentLog

@@ -3,7 +3,8 @@
 import pytest
 
 from rookery.core.boundary.offload import Threads
-from rookery.server.files.blobs import DoubtfulCall, StorageAway
+from rookery.server.disk import StorageAway
+from rookery.server.files.blobs import DoubtfulCall
 from rookery.server.files.storage_health import StorageHealth
 from tests.fakes import HandClock, RecordedLog
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from rookery.server.farm.waiting import LONGEST_SECONDS
 from rookery.server.http.forwarding import LEAST_SECONDS, OutgoingCall, shorten_wait
 from rookery.server.http.internal_calls import ForwardedCall
+from rookery.server.http.waiting import LONGEST_SECONDS
 
 WISH = b'{"password":"x","rookery":{"wait":45,"more":[1]}}'
 

@@ -17,7 +17,7 @@ from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import Form
 from rookery.server.http.session import Session
 from rookery.server.http.signatures import BadEndpoint, Parts
-from rookery.server.people.users import Users
+from rookery.server.people.users import User, Users
 from rookery.server.teams.teams import Teams
 from tests.twins.sites import make_site, open_site
 
@@ -67,6 +67,20 @@ async def show_parts(dog: str, parts: KennelParts) -> Page:
     return Page("error.html", shown, headers={"cache-control": "no-store"})
 
 
+@dataclass(frozen=True, slots=True)
+class OwnerParts(Parts):
+    """Who may be asked for more than once."""
+
+    owner: User | None
+    form: Form
+
+
+@pages("GET /kennel/own/account", "nothing is loaded")
+async def show_account(parts: OwnerParts, owner: User, again: OwnerParts) -> Page:
+    """The account of whoever is logged in."""
+    raise AssertionError(f"{parts} {owner} {again}")
+
+
 @asynccontextmanager
 async def visitor() -> AsyncIterator[httpx.AsyncClient]:
     async with open_site(make_site(), *pages.make_routes()) as site:
@@ -103,6 +117,21 @@ async def test_parameters_can_be_given_as_a_group_and_a_page_has_headers_of_its_
         assert answer.headers["cache-control"] == "no-store"
         assert "Users" in answer.text
         assert " rex" in answer.text
+
+
+async def test_one_part_of_a_page_that_needs_the_account_sends_visitors_to_the_login() -> None:
+    async with visitor() as client:
+        answer = await client.get("/kennel/own/account")
+        assert (answer.status_code, answer.headers["location"]) == (302, "/login?next=/kennel")
+
+
+def test_a_page_asks_for_one_kind_of_viewer() -> None:
+    with pytest.raises(BadEndpoint, match="two kinds of callers"):
+
+        @pages("GET /kennel/both", "nothing is loaded")
+        async def show_both(parts: OwnerParts, viewer: Actor) -> Page:
+            """Refused when it is declared."""
+            raise AssertionError(f"{parts} {viewer}")
 
 
 def test_a_page_says_where_it_runs() -> None:

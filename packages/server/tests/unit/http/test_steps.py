@@ -15,7 +15,7 @@ from rookery.core.clock import SystemClock
 from rookery.core.errors import Complaint
 from rookery.server.app.steps import STEPS
 from rookery.server.boundary.domains import Domain
-from rookery.server.files.disk import Disk, WatchedFolder
+from rookery.server.disk import Disk, WatchedFolder
 from rookery.server.http.steps import (
     Lifecycle,
     Phase,

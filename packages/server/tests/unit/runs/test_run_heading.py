@@ -11,8 +11,8 @@ from rookery.core.model.plan import Side
 from rookery.core.model.run import Run
 from rookery.core.model.task import Task
 from rookery.server.farm.rules.diagnosis import RunDiagnosis, RunFinding
-from rookery.server.farm.show.run_description import name_sides
-from rookery.server.runs.run.heading import describe_earlier, describe_stage, make_run_heading
+from rookery.server.farm.show.run_description import find_message, name_sides
+from rookery.server.runs.run.heading import describe_earlier, describe_stage
 from tests.makers import NOW, later, make_machine, make_plan, make_run, make_side, pairs, sprt, spsa
 
 MASTER = make_side("master")
@@ -46,9 +46,9 @@ def test_a_tune_has_one_side() -> None:
 def test_a_commit_message_that_is_the_info_is_shown_once() -> None:
     side = make_side(message="Prune more")
     plan = make_plan(sides=(side, MASTER), info="Prune more")
-    assert make_run_heading(make_run(plan=plan), NOW).message == ()
+    assert find_message(make_run(plan=plan)) == ""
     other = make_run(plan=with_fields(plan, info="Second try"))
-    assert [piece.text for piece in make_run_heading(other, NOW).message] == ["Prune more"]
+    assert find_message(other) == "Prune more"
 
 
 def starting(nps: float, seconds: float) -> str:

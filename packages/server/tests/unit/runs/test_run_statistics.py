@@ -117,6 +117,5 @@ def test_what_would_have_been_counts_results_since_the_last_point() -> None:
     run = replace(run, tally=replace(run.tally, results=pairs(even=20, ww=400)))
     early = replace(point(10, 40), pentanomial=(0, 0, 20, 0, 0))
     spec = Sprt(0.0, 2.0)
-    assert find_crossing(spec, (early,)) == "It would not have been decided yet."
-    told = find_crossing(spec, add_present((early,), run, NOW))
-    assert told == "It would have passed after about 840 games."
+    assert find_crossing(spec, (early,)) is None
+    assert find_crossing(spec, add_present((early,), run, NOW)) == (True, 840)

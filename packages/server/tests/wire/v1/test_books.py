@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from rookery.core import books
-from rookery.server.files.blobs import StorageAway
+from rookery.server.disk import StorageAway
 from tests.people import BORIS, OLGA, SVEN
 from tests.submissions import SPRT, body
 from tests.twins.files import MemoryBlobs, MemoryDraft

@@ -10,8 +10,8 @@ import pytest
 from rookery.core.model.engine import EngineRecord
 from rookery.core.model.machine import Machine
 from rookery.core.protocol import v1
-from rookery.server.farm.worker_api.outgoing import Payloads
 from rookery.server.people.users import User
+from rookery.server.worker_api.outgoing import Payloads
 from tests.makers import ROOKERY, make_machine, pairs
 from tests.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api

@@ -18,12 +18,12 @@ from rookery.server.db.fence import FencedOff
 from rookery.server.db.lease import LeaseHeld, LeaseRow
 from rookery.server.farm.commits import CommitListener, CommitStats, GroupCommit
 from rookery.server.farm.rules.answers import Changes
-from rookery.server.farm.worker_api.calls import worker_routes
 from rookery.server.farm.writing import PendingRows, Slice
 from rookery.server.http.primary_link import AnswerLost, NotReached, PrimaryLink, Reply
-from rookery.server.http.short_path import ShortPath
 from rookery.server.people.users import User
 from rookery.server.people.worker_credentials import VerifiedUser, WorkerCredentials
+from rookery.server.worker_api.calls import worker_routes
+from rookery.server.worker_api.short_path import ShortPath
 from tests.fakes import HandClock
 from tests.people import OLGA
 from tests.twins.farm import MemoryReads

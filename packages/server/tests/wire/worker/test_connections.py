@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.server.http.on_uvicorn import UvicornServer
-from rookery.server.http.serving import ListenAddress, bind_socket
-from rookery.server.http.uvicorn_connection import LimitedHttp
+from rookery.server.carriers.on_uvicorn import UvicornServer
+from rookery.server.carriers.serving import ListenAddress, bind_socket
+from rookery.server.carriers.uvicorn_connection import LimitedHttp
 from tests.eventually import eventually
 from tests.makers import pairs
 from tests.wire.worker.farm import Answer, ServedFarm, Worker, open_farm, stats

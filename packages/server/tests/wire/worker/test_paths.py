@@ -14,9 +14,9 @@ import pytest
 from rookery.core.protocol.codec import Reader
 from rookery.server.farm.rules.eligibility import STANDARD_POLICY
 from rookery.server.farm.terms import PrimaryTerm
-from rookery.server.http.short_path import short_path_of
 from rookery.server.people.users import Scope, mint
 from rookery.server.people.worker_credentials import WorkerCredentials
+from rookery.server.worker_api.short_path import short_path_of
 from tests.makers import pairs, spsa
 from tests.twins.instances import served
 from tests.wire.worker.farm import GAMES, PATHS, Answer, ServedFarm, Worker, open_farm, stats

@@ -67,18 +67,17 @@ from rookery.server.db.pool import (
     read_own_address,
 )
 from rookery.server.db.target import Problem, Target
+from rookery.server.disk import MB, Disk, StorageAway, free_bytes
 from rookery.server.farm.events import Bus
 from rookery.server.farm.jobs import run_jobs
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.store import open_fleet_store, publish_notice
-from rookery.server.files.blobs import StorageAway
-from rookery.server.files.disk import MB, Disk, free_bytes
 from rookery.server.files.ownership import FileOwners
 from rookery.server.files.places import open_files, refuse_lost_database, tidy_up, watched_folders
-from rookery.server.http.metrics import PoolStats
 from rookery.server.http.steps import Process, StepRunner
 from rookery.server.logs import Log
 from rookery.server.machines.wheel import own_wheel
+from rookery.server.servers.metrics import PoolStats
 from rookery.server.servers.presence import keep_listed
 from rookery.server.settings import Settings
 from rookery.server.sources.github import SITE as GITHUB

@@ -25,14 +25,21 @@ from rookery.server.files.games import GameStore
 from rookery.server.files.worker_logs import LogStore
 from rookery.server.http.bodies import Streams, UploadPlaces
 from rookery.server.http.rendering import Assets
+from rookery.server.http.session import SessionCheck
 from rookery.server.http.signatures import Features
 from rookery.server.http.turns import SearchPlaces
+from rookery.server.logs import Log
 from rookery.server.machines.hosts import MachineRoster
 from rookery.server.machines.wheel import Wheel
+from rookery.server.notify.link_mail import LinkMails
 from rookery.server.notify.outbox import Channels, Outbox, Subscriptions
+from rookery.server.notify.sending import Sender
+from rookery.server.notify.webhooks import Webhooks
+from rookery.server.people.account_changes import AccountChanges
 from rookery.server.people.accounts import Accounts
 from rookery.server.people.bearers import Bearers
-from rookery.server.people.login import SignUp
+from rookery.server.people.links import LinkSigner
+from rookery.server.people.login import Login, PasswordResets, SignUp
 from rookery.server.people.profiles import Profiles
 from rookery.server.people.users import Users
 from rookery.server.people.worker_credentials import WorkerCredentials
@@ -43,6 +50,7 @@ from rookery.server.sources.commits import Archives
 from rookery.server.teams.teams import Teams
 
 FEATURES: Mapping[type, str] = {
+    AccountChanges: "account_changes",
     Accounts: "accounts",
     Archives: "archives",
     Ask: "ask",
@@ -61,14 +69,21 @@ FEATURES: Mapping[type, str] = {
     GameStore: "games",
     GrantedRepositories: "repositories",
     Indexer: "indexer",
+    LinkMails: "link_mails",
+    LinkSigner: "links",
+    Log: "log",
     LogStore: "logs",
+    Login: "login",
     MachineRoster: "roster",
     NetStore: "nets",
     Outbox: "outbox",
+    PasswordResets: "resets",
     Privacy: "privacy",
     ProgramStore: "programs",
     Profiles: "profiles",
     SearchPlaces: "search_places",
+    Sender: "sender",
+    SessionCheck: "sessions",
     Settings: "settings",
     SignUp: "sign_up",
     Statistics: "statistics",
@@ -80,6 +95,7 @@ FEATURES: Mapping[type, str] = {
     Uploads: "documents",
     Users: "users",
     VisibleRuns: "visible_runs",
+    Webhooks: "webhooks",
     Wheel: "wheel",
     WorkerCredentials: "credentials",
 }

@@ -13,10 +13,10 @@ from rookery.server.ask.indexing import INDEX_SECONDS, Indexer
 from rookery.server.ask.sessions import ChatSessions
 from rookery.server.ask.uploads import READ_SECONDS, Uploads
 from rookery.server.boundary.domains import Domain, runs
+from rookery.server.disk import Disk
 from rookery.server.farm.activity import PUBLISH_SECONDS, ActivityKeeping
 from rookery.server.farm.jobs import TICK_SECONDS, FleetJobs, JobPlace, PeriodicJob, Reachability
 from rookery.server.farm.statistics import Accounting, SpeedKeeping
-from rookery.server.files.disk import Disk
 from rookery.server.files.engine_files import NetStore
 from rookery.server.files.storage_health import StorageHealth
 from rookery.server.files.store import FileStore

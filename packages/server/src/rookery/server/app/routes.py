@@ -30,7 +30,6 @@ from rookery.server.engines.edit.page import routes as engine_form_routes
 from rookery.server.engines.list.page import routes as engine_routes
 from rookery.server.engines.repositories import page as repositories
 from rookery.server.farm.show.filters import RUN_FILTERS
-from rookery.server.farm.worker_api.calls import CALLS, worker_routes
 from rookery.server.files.given.page import routes as given_file_routes
 from rookery.server.files.programs.page import routes as program_routes
 from rookery.server.http.answers import answer_error, site_of
@@ -50,7 +49,6 @@ from rookery.server.http.openapi import make_openapi
 from rookery.server.http.pages.formatting import FILTERS
 from rookery.server.http.rendering import Templates
 from rookery.server.http.request_log import Measure, RequestState
-from rookery.server.http.short_path import ShortPath
 from rookery.server.http.to_primary import Forwarding, carry_out_keyed_commands_once
 from rookery.server.log.action_rows import LOG_FILTERS
 from rookery.server.log.errors.page import routes as error_routes
@@ -62,7 +60,7 @@ from rookery.server.machines.list.page import routes as machine_list_routes
 from rookery.server.machines.machine.page import routes as machine_routes
 from rookery.server.notify.news.page import routes as news_routes
 from rookery.server.notify.page.page import routes as notification_routes
-from rookery.server.people.accounts_page import login, logout, sign_up
+from rookery.server.people.accounts_page import routes as account_routes
 from rookery.server.people.fishtest_people import routes as fishtest_people_routes
 from rookery.server.people.links_page import routes as link_routes
 from rookery.server.people.list import page as users
@@ -86,6 +84,8 @@ from rookery.server.runs.submit.page import routes as submit_routes
 from rookery.server.runs.tasks.page import routes as run_task_routes
 from rookery.server.servers.page import routes as server_page_routes
 from rookery.server.teams import page as teams
+from rookery.server.worker_api.calls import CALLS, worker_routes
+from rookery.server.worker_api.short_path import ShortPath
 
 # The addresses of the pages.
 
@@ -96,9 +96,7 @@ def page_routes() -> list[BaseRoute]:
     return [
         *home_routes(),
         *finished_routes(),
-        Route("/login", login, methods=["GET", "POST"]),
-        Route("/signup", sign_up, methods=["GET", "POST"]),
-        Route("/logout", logout, methods=["POST"]),
+        *account_routes(),
         *link_routes(),
         *notification_routes(),
         *news_routes(),

@@ -13,9 +13,9 @@ from rookery.core.errors import Complaint
 from rookery.server.app.build import Prepare, new_process, open_app, prepare_nothing
 from rookery.server.boundary import detect
 from rookery.server.boundary.detect import Violation
-from rookery.server.http.server import DEFAULT_STOP_TIMES, StopTimes, choose_backend
-from rookery.server.http.server import serve as serve_site
-from rookery.server.http.serving import ListenAddress
+from rookery.server.carriers.server import DEFAULT_STOP_TIMES, StopTimes, choose_backend
+from rookery.server.carriers.server import serve as serve_site
+from rookery.server.carriers.serving import ListenAddress
 from rookery.server.logs import Log, logger, start_logs
 from rookery.server.settings import Settings
 

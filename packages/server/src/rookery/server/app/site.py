@@ -20,6 +20,7 @@ from rookery.server.ask.uploads import Uploads
 from rookery.server.caches import ExpiringCache, Refresher
 from rookery.server.db.fence import is_outage
 from rookery.server.db.listening import ChangeNotices, Channel
+from rookery.server.disk import Disk
 from rookery.server.engines.engines import Engines
 from rookery.server.engines.grants import GrantedRepositories
 from rookery.server.engines.privacy import Privacy
@@ -37,7 +38,6 @@ from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.farm.waiting import WaitingLine
 from rookery.server.files.access import FileAccess
 from rookery.server.files.books import BookStore
-from rookery.server.files.disk import Disk
 from rookery.server.files.engine_files import NetStore, ProgramStore
 from rookery.server.files.game_insights import GameInsightsReader
 from rookery.server.files.games import GameStore, read_spans
@@ -48,10 +48,10 @@ from rookery.server.http.forwarding import Forwarder
 from rookery.server.http.fragments import SharedParts
 from rookery.server.http.internal_calls import InternalKey
 from rookery.server.http.limits import RequestBounds, hosts_of_site, read_proxies
-from rookery.server.http.metrics import Traffic
 from rookery.server.http.rendering import Assets, Templates
 from rookery.server.http.session import CookieSigner, LoggedOutSessions, SessionCheck
 from rookery.server.http.steps import Process, Readiness
+from rookery.server.http.traffic import Traffic
 from rookery.server.http.turns import SearchPlaces, Turns
 from rookery.server.machines.hosts import MachineRoster
 from rookery.server.machines.wheel import Wheel
@@ -59,6 +59,7 @@ from rookery.server.notify.link_mail import LinkMails
 from rookery.server.notify.mail import MailServer
 from rookery.server.notify.sending import Sender
 from rookery.server.notify.webhooks import Webhooks
+from rookery.server.people.account_changes import AccountChanges
 from rookery.server.people.accounts import Accounts
 from rookery.server.people.bearers import (
     Bearers,
@@ -384,6 +385,13 @@ class Site(LateParts):
         self.cookies = CookieSigner(lambda: (key,), clock)
         self.sessions = SessionCheck(
             storage.users, LoggedOutSessions(storage.ended_sessions, clock), clock, lambda: key
+        )
+        self.account_changes = AccountChanges(
+            self.profiles,
+            self.sessions,
+            self.bearers,
+            self.credentials,
+            self.privacy.catalogue,
         )
         self.approvals = PendingApprovals(self.fleet.views, self.privacy, storage.users, clock)
         self.contributions = ExpiringCache[str, tuple[Contribution, ...]](clock, MOST_REMEMBERED)

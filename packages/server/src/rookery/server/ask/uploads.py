@@ -30,8 +30,8 @@ from rookery.server.files.store import (
     UserFileStore,
     receive,
 )
+from rookery.server.http.limits import LARGEST_DOCUMENT
 
-LARGEST_UPLOAD = 20 * MB
 LONGEST_NAME = 200
 READING_SECONDS = 60.0
 """The time limit for reading one PDF; its processor time is limited as well."""
@@ -119,8 +119,8 @@ class UploadReader:
         if not self._size and data.startswith(PDF_HEAD):
             self.format = "pdf"
         self._size += len(data)
-        if self._size > LARGEST_UPLOAD:
-            raise FileRefused(f"A document has at most {LARGEST_UPLOAD // MB} MB.")
+        if self._size > LARGEST_DOCUMENT:
+            raise FileRefused(f"A document has at most {LARGEST_DOCUMENT // MB} MB.")
         if self.format != "pdf":
             self._check_text(data)
         return data

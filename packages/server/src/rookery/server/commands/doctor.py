@@ -34,8 +34,7 @@ from rookery.server.db import access, migrations
 from rookery.server.db.connecting import NoWritableHost, OwnConnection, connect
 from rookery.server.db.pool import Queries
 from rookery.server.db.target import Problem, Target
-from rookery.server.files.blobs import StorageAway
-from rookery.server.files.disk import free_bytes
+from rookery.server.disk import StorageAway, free_bytes
 from rookery.server.files.places import find_place, open_place
 from rookery.server.logs import SilentLog
 from rookery.server.people.users import APPROVERS

@@ -15,7 +15,7 @@ from rookery.server.commands.db import (
     open_database,
 )
 from rookery.server.db.access import load_database_name
-from rookery.server.files.blobs import StorageAway
+from rookery.server.disk import StorageAway
 from rookery.server.files.checking import FileCheck
 from rookery.server.files.copying import move_files
 from rookery.server.files.ownership import take_place

@@ -28,11 +28,11 @@ from rookery.core.protocol.runs import read_submitted
 from rookery.core.stats.sprt import Flag
 from rookery.server.app.run import run_site
 from rookery.server.app.site import Site
+from rookery.server.carriers.server import DEFAULT_STOP_TIMES
 from rookery.server.commands.local_worker import LEAVE_SECONDS, MOST_LOG_BYTES, LocalWorker
 from rookery.server.commands.serve import NOTHING_SET, ServeSettings
 from rookery.server.db.access import refuse_busy_folder
 from rookery.server.db.embedded.folder import make_folder
-from rookery.server.http.server import DEFAULT_STOP_TIMES
 from rookery.server.people.bearers import Caller
 from rookery.server.people.passwords import Passwords
 from rookery.server.people.users import APPROVERS, ORDINARY, Scope, User, is_approver

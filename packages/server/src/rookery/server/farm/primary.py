@@ -27,7 +27,6 @@ from rookery.core.clock import Clock
 from rookery.core.errors import StateAway
 from rookery.core.model.run import Run, RunFault
 from rookery.server.db.lease import LeaseHeld
-from rookery.server.farm.command_keys import KeyReused, clear_key, current_key
 from rookery.server.farm.commits import CommitStats, QueueFull, StateLost
 from rookery.server.farm.read_values import Snapshot
 from rookery.server.farm.rules.answers import Changes, Decision, DoneCommand
@@ -36,6 +35,7 @@ from rookery.server.farm.rules.observations import LogBound
 from rookery.server.farm.rules.purge import Purging
 from rookery.server.farm.rules.working_set import WorkingSet, finish_decided
 from rookery.server.farm.terms import Act, Opened, PrimaryTerm, StartPurge, Store
+from rookery.server.http.command_keys import KeyReused, clear_key, current_key
 from rookery.server.logs import Log
 
 

@@ -19,11 +19,11 @@ from rookery.core.protocol.runs import PREFIXES, Submission
 from rookery.core.stats.sprt import Sprt
 from rookery.core.stats.walk import pace_of
 from rookery.server.farm import submission_fields
+from rookery.server.farm.repositories import parse_repository
 from rookery.server.farm.rules.assignment import LONG_RATIO, BatchFacts, batch_size, length_ratio
 from rookery.server.farm.rules.lifecycle import MOST_GAMES
 from rookery.server.farm.rules.patterns import BadPattern, check, is_found
 from rookery.server.farm.submission_fields import KNOWN_ARCHITECTURES, add_commit, check_side
-from rookery.server.people.profiles import parse_repository
 
 # Run ids: 24 hex digits that sort by time of creation and contain it, like MongoDB's object ids.
 

@@ -10,7 +10,6 @@ from msgspec.structs import replace as with_fields
 
 from rookery.core.model.kinds import Report
 from rookery.core.model.machine import Machine
-from rookery.server.farm.command_keys import current_key
 from rookery.server.farm.commits import CommitQueue, CommitStats
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.answers import (
@@ -29,6 +28,7 @@ from rookery.server.farm.rules.observations import ChartSampling
 from rookery.server.farm.rules.purge import Purging
 from rookery.server.farm.rules.reception import Reception
 from rookery.server.farm.rules.working_set import WorkingSet
+from rookery.server.http.command_keys import current_key
 
 A = TypeVar("A")
 MOST_DONE = 10_000

@@ -16,18 +16,12 @@ from dataclasses import dataclass, field
 from rookery.core.model.machine import Machine
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.rules.answers import Grant, NoTask, Refusal
+from rookery.server.http.waiting import LONGEST_SECONDS
 
 LOOK_SECONDS = 0.5
-LONGEST_SECONDS = 50.0
-"""How long a request may be held; proxies give up after a minute by default."""
 MOST_WAITING = 5000
 AT_ONCE = 20
 PAUSE_SECONDS = 0.02
-
-
-def left_to_wait(wished: float, waited: float) -> float:
-    """How long a machine may still be held, given how long it wished to wait and has waited."""
-    return max(0.0, min(wished, LONGEST_SECONDS) - waited)
 
 
 @dataclass(slots=True, eq=False)

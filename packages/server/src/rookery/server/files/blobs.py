@@ -5,7 +5,6 @@ storage (`bucket.py`). Everything here blocks: call it in a thread.
 """
 
 import contextlib
-import errno
 import fcntl
 import os
 import secrets
@@ -16,6 +15,7 @@ from typing import BinaryIO, Protocol
 
 from rookery.core.clock import Clock
 from rookery.server.db.target import pass_test_point, sync
+from rookery.server.disk import NO_SPACE, DiskNearlyFull, StorageAway
 
 KEY_BYTES = 16
 FOLDER_CHARACTERS = 2
@@ -25,20 +25,8 @@ RESERVE = 256 * 10**6
 """Bytes on the disk that are kept free for the database, which stops on a full disk."""
 
 
-NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
-"""Errors that mean a full disk."""
-
-
 class UnknownBlob(Exception):
     """There is no blob with that key."""
-
-
-class DiskNearlyFull(Exception):
-    """The disk is nearly full: what is left is reserved for the database."""
-
-
-class StorageAway(Exception):
-    """The storage of files can't be used at the moment; the text says why."""
 
 
 class DoubtfulCall(StorageAway):

@@ -4,7 +4,8 @@ obstore reports nearly all of them as one error class whose text contains the wh
 import contextlib
 from collections.abc import Iterator
 
-from rookery.server.files.blobs import DoubtfulCall, StorageAway
+from rookery.server.disk import StorageAway
+from rookery.server.files.blobs import DoubtfulCall
 
 
 @contextlib.contextmanager

@@ -15,7 +15,8 @@ from rookery.core.boundary.offload import Threads
 from rookery.core.errors import Complaint
 from rookery.server.db.connecting import OwnConnection
 from rookery.server.db.pool import Pool, Queries
-from rookery.server.files.blobs import Blobs, StorageAway, UnknownBlob
+from rookery.server.disk import StorageAway
+from rookery.server.files.blobs import Blobs, UnknownBlob
 from rookery.server.files.places import FilePlace
 
 if TYPE_CHECKING:

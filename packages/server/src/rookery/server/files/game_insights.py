@@ -13,7 +13,8 @@ from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
 from rookery.core.protocol.games import OPENING_MOVES, BrokenGames, Ending, Outcome, parse_game_text
 from rookery.server.caches import ExpiringCache, SharedWork
-from rookery.server.files.blobs import StorageAway, UnknownBlob
+from rookery.server.disk import StorageAway
+from rookery.server.files.blobs import UnknownBlob
 from rookery.server.files.games import GameStore, IndexedGame, StoredGame
 
 UPLOADS_LOOKED_AT = 200

@@ -19,7 +19,8 @@ from typing import BinaryIO, Protocol
 from rookery.core.boundary.offload import Threads
 from rookery.core.errors import Complaint
 from rookery.server.boundary.domains import Domain, runs
-from rookery.server.files.blobs import Blobs, Draft, ListedBlob, StorageAway
+from rookery.server.disk import StorageAway
+from rookery.server.files.blobs import Blobs, Draft, ListedBlob
 from rookery.server.logs import Log
 
 LONGEST_MARK = 200

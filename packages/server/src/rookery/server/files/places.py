@@ -13,6 +13,7 @@ from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
 from rookery.server.db.embedded.folder import DatabaseGone, Layout
 from rookery.server.db.target import sync
+from rookery.server.disk import MB, WatchedFolder
 from rookery.server.files.blobs import (
     Blobs,
     Draft,
@@ -23,7 +24,6 @@ from rookery.server.files.blobs import (
     translated_errors,
 )
 from rookery.server.files.bucket import Bucket, BucketAddress, BucketBlobs
-from rookery.server.files.disk import MB, WatchedFolder
 from rookery.server.files.ownership import LONGEST_MARK, FileOwners, Mark, NoMark, OwnedBlobs
 from rookery.server.files.storage_health import StorageHealth
 from rookery.server.logs import Log

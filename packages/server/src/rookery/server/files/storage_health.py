@@ -22,7 +22,8 @@ from threading import Lock
 from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
 from rookery.server.boundary.domains import Domain, runs
-from rookery.server.files.blobs import DoubtfulCall, StorageAway
+from rookery.server.disk import StorageAway
+from rookery.server.files.blobs import DoubtfulCall
 from rookery.server.logs import Log, SilentLog
 
 LONGEST_REASON = 200

@@ -23,7 +23,8 @@ from rookery.core.model.run import RunFault
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.db.pool import Pool, Queries
 from rookery.server.db.table import Table, Transaction, columns
-from rookery.server.files.blobs import Blobs, Draft, StorageAway
+from rookery.server.disk import StorageAway
+from rookery.server.files.blobs import Blobs, Draft
 
 MB = 10**6
 GATHERED_BYTES = 2**20

@@ -9,9 +9,10 @@ from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
 from rookery.server.db.pool import clean
 from rookery.server.db.table import columns
+from rookery.server.disk import StorageAway
 from rookery.server.farm.rules.answers import HeldTask
 from rookery.server.farm.rules.machines import HourlyCounts
-from rookery.server.files.blobs import Blobs, StorageAway, read_blob, write_blob
+from rookery.server.files.blobs import Blobs, read_blob, write_blob
 from rookery.server.files.store import ROWS_AT_A_TIME, FileRows, FileStore
 
 KEPT = timedelta(days=50)

@@ -15,8 +15,7 @@ from rookery.core.errors import StateAway
 from rookery.core.protocol.codec import encode_timed
 from rookery.core.protocol.worker_answers import OFFICIAL_VERSION, VersionAnswer, WorkerAnswer
 from rookery.server.app.site import Site
-from rookery.server.files.blobs import StorageAway
-from rookery.server.files.disk import DiskSpace
+from rookery.server.disk import DiskSpace, StorageAway
 from rookery.server.http.error_table import (
     MISTAKE,
     UNEXPECTED,

@@ -142,6 +142,12 @@ class ParsedForm:
     fields: dict[str, Any]
     errors: dict[str, str] = field(default_factory=dict)
 
+    def put(self, name: str, value: object) -> None:
+        """Put a value into its group, unless it is None."""
+        group, dot, inner = name.partition(".")
+        if value is not None:
+            (self.fields.setdefault(group, {}) if dot else self.fields)[inner or group] = value
+
     @property
     def faults(self) -> tuple[WireFault, ...]:
         return tuple(BadField(field=name, text=text) for name, text in self.errors.items())
@@ -208,8 +214,7 @@ class DeclaredForm:
             if name in without:
                 continue
             try:
-                value = self._read(each.kind, texts.get(name, "").strip())
-                put_field(parsed.fields, each.key or name, value)
+                parsed.put(each.key or name, self._read(each.kind, texts.get(name, "").strip()))
             except ValueError as wrong:
                 parsed.errors[name] = str(wrong)
         return parsed
@@ -266,13 +271,6 @@ class DeclaredForm:
 
 def declare(*inputs: Input) -> dict[str, Input]:
     return {each.name: each for each in inputs}
-
-
-def put_field(fields: dict[str, Any], name: str, value: object) -> None:
-    """Put a value into its group, unless it is None."""
-    group, dot, inner = name.partition(".")
-    if value is not None:
-        (fields.setdefault(group, {}) if dot else fields)[inner or group] = value
 
 
 def _flatten(

@@ -25,7 +25,6 @@ import msgspec
 
 from rookery.server.db.lease import LeaseRow
 from rookery.server.db.watching import DatabaseSilent
-from rookery.server.farm.waiting import left_to_wait
 from rookery.server.http.faults import DatabaseAway, NotPrimary, Unavailable
 from rookery.server.http.internal_calls import (
     AGAIN,
@@ -37,6 +36,7 @@ from rookery.server.http.internal_calls import (
     SignedRequest,
 )
 from rookery.server.http.primary_link import AnswerLate, AnswerLost, NotReached, PrimaryLink, Reply
+from rookery.server.http.waiting import left_to_wait
 from rookery.server.logs import Log
 
 PATIENCE_SECONDS = 6.0

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from rookery.core.errors import Complaint
-from rookery.server.ask.uploads import LARGEST_UPLOAD
 from rookery.server.http.scope import (
     ASK_ROOT,
     BINARIES_PATH,
@@ -20,6 +19,9 @@ from rookery.server.http.scope import (
     UPLOAD_PATH,
 )
 from rookery.server.settings import Settings
+
+LARGEST_DOCUMENT = 20 * 10**6
+"""The largest document that somebody may give Ask, in bytes."""
 
 # Which host names this server answers to.
 #
@@ -170,7 +172,7 @@ class RequestBounds:
     def of_settings(cls, settings: Settings) -> "RequestBounds":
         """The limits of a site, with those for uploads."""
         most = settings.upload_mb * 10**6
-        document = min(most, LARGEST_UPLOAD)
+        document = min(most, LARGEST_DOCUMENT)
         return cls(
             head_seconds=settings.head_seconds,
             body_seconds=settings.body_seconds,

@@ -9,9 +9,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
-from rookery.server.farm.command_keys import CommandKey
 from rookery.server.http.answers import busy_answer, outdated_answer
 from rookery.server.http.bodies import CheckedBody
+from rookery.server.http.command_keys import CommandKey
 from rookery.server.http.internal_calls import (
     FORWARDED,
     ForwardedCall,

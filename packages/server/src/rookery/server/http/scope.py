@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Match
 from starlette.types import Message, Scope
 
-from rookery.server.farm.command_keys import CommandKey
+from rookery.server.http.command_keys import CommandKey
 from rookery.server.http.faults import MalformedForm
 from rookery.server.http.internal_calls import ForwardedCall
 from rookery.server.http.session import Session

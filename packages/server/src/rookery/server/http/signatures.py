@@ -21,6 +21,7 @@ from rookery.server.http.query_values import Query, drop_none, find_value_reader
 from rookery.server.http.scope import Form, RequestInfo, request_info_of, session_of
 from rookery.server.http.session import Session
 from rookery.server.people.bearers import Caller
+from rookery.server.people.users import User
 
 T = TypeVar("T")
 _PATH_NAME = re.compile(r"[{](\w+)")
@@ -65,14 +66,14 @@ class Call(NamedTuple):
 
     request: Request
     features: Features
-    caller: Caller | Actor | None
+    caller: Caller | Actor | User | None
     body: object
 
 
 Take = Callable[[Call], object]
 ReadBody = Callable[[Request, Features], Awaitable[object]]
-CALLERS = (Caller, Caller | None, Actor, Actor | None)
-"""Who calls: a program or person with scopes, or the viewer of a page."""
+CALLERS = (Caller, Caller | None, Actor, Actor | None, User, User | None)
+"""Who calls: a program or person with scopes, or the viewer of a page, with the account or not."""
 _OF_REQUEST: Mapping[object, Take] = {
     Form: lambda call: request_info_of(call.request.scope).form,
     Request: lambda call: call.request,
@@ -125,8 +126,7 @@ class Signature:
         if kind in _OF_REQUEST:
             return _OF_REQUEST[kind]
         if kind in CALLERS:
-            self.caller = kind
-            return lambda call: call.caller
+            return self._take_caller(kind)
         if isinstance(kind, type) and issubclass(kind, Query):
             return self._take_group(kind)
         if isinstance(kind, type) and issubclass(kind, Parts):
@@ -136,6 +136,14 @@ class Signature:
             or self._find_body(kind)
             or self._find_feature(name, kind)
         )
+
+    def _take_caller(self, kind: Any) -> Take:
+        """Take who calls. One that is needed anywhere is needed by all."""
+        plain = drop_none(kind)
+        if self.caller is not None and drop_none(self.caller) is not plain:
+            raise self.refuse("it asks for two kinds of callers")
+        self.caller = plain if plain in (kind, self.caller) else kind
+        return lambda call: call.caller
 
     def _find_value(self, name: str, kind: Any, default: object) -> Take | None:
         """Take a query parameter."""

@@ -20,7 +20,7 @@ from rookery.core.errors import Complaint
 from rookery.server.boundary.domains import Domain
 from rookery.server.caches import SharedWork
 from rookery.server.db.connecting import explain_storage
-from rookery.server.files.disk import Disk, DiskSpace
+from rookery.server.disk import Disk, DiskSpace
 from rookery.server.logs import Log
 
 T = TypeVar("T")

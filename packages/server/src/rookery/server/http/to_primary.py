@@ -19,11 +19,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, declaration_of, runs
-from rookery.server.farm.command_keys import CommandKey, KeyReused, command_key_scope
 from rookery.server.http.answers import site_of
 from rookery.server.http.at_primary import carry_out_at_primary
 from rookery.server.http.bodies import KeptBody, Replayed, next_message, read_pieces
 from rookery.server.http.callers import find_caller
+from rookery.server.http.command_keys import CommandKey, KeyReused, command_key_scope
 from rookery.server.http.faults import BadRequest, BodyTooLarge, NotPrimary, OtherBody
 from rookery.server.http.forwarding import OutgoingCall, encode_headers
 from rookery.server.http.internal_calls import (

@@ -4,19 +4,18 @@ A new password or address takes the present password, so that a stolen session o
 over the account; wrong passwords are limited as at the login.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
-from urllib.parse import SplitResult, urlsplit
 
 from msgspec import UNSET
 
 from rookery.core.errors import NotThere
-from rookery.core.model.engine import Catalogue, source_address
+from rookery.core.model.engine import Catalogue
 from rookery.core.model.events import Action, about_user
-from rookery.core.protocol.codec import BadField, refuse, require
+from rookery.core.protocol.codec import BadField
 from rookery.core.protocol.people import MeChange
+from rookery.server.farm.repositories import parse_repository
 from rookery.server.people.accounts import Accounts
 from rookery.server.people.bearers import Caller
 from rookery.server.people.login import (
@@ -186,41 +185,3 @@ def _merge_repositories(
     if len(found) > MOST_REPOSITORIES:
         raise BadField(field="repositories", text=f"expected at most {MOST_REPOSITORIES}")
     return found
-
-
-# The addresses of repositories in profiles and submissions.
-
-_OWNER_AND_NAME = re.compile(r"/[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}", re.ASCII)
-_PATH = re.compile(r"(?:/[A-Za-z0-9_.~+-]{1,200}){1,10}", re.ASCII)
-_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?(?::[0-9]{1,5})?", re.ASCII)
-_ACCOUNT_AND_HOST = re.compile(rf"(?:[a-z0-9_.-]{{1,60}}@)?{_HOST.pattern}", re.ASCII)
-_HOSTS = {
-    "http": _HOST,
-    "https": _HOST,
-    "git": _HOST,
-    "ssh": _ACCOUNT_AND_HOST,
-    "file": re.compile(""),
-}
-
-
-def parse_repository(field: str, text: str) -> str:
-    """The normal form of a repository's address, to which workers append `/zipball/...`; raises
-    BadField."""
-    parts = _split_address(field, source_address(text))
-    path, host, scheme = parts.path, parts.netloc, parts.scheme
-    plain = scheme in _HOSTS and not (parts.query or parts.fragment)
-    good = plain and _HOSTS[scheme].fullmatch(host) is not None
-    require(good, field, "expected an address such as https://host/path")
-    if host == "github.com":
-        good = _OWNER_AND_NAME.fullmatch(path) is not None
-        require(good, field, "expected https://github.com/OWNER/NAME")
-        return f"https://github.com{path}"
-    require(_PATH.fullmatch(path) is not None, field, "expected the address of a repository")
-    return f"{scheme}://{host}{path}"
-
-
-def _split_address(field: str, text: str) -> SplitResult:
-    try:
-        return urlsplit(text)
-    except ValueError:
-        refuse(field, "expected an https address")

@@ -6,7 +6,6 @@ and post. The same use cases as for other forms and for the API do the work.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -148,27 +147,19 @@ NET_FIELD = "network"
 NETS = "/nets"
 
 
-@dataclass(frozen=True, slots=True)
-class UploadView:
-    """The form for a net. `refusal` says why the last one was not accepted."""
-
-    engines: tuple[str, ...]
-    refusal: str = ""
-
-
 @pages(f"GET|POST {UPLOAD_PATH}", "pieces are digested, packed and written in threads")
 async def upload_form(request: Request, given: GivenFiles, privacy: Privacy) -> Page | Response:
     """GET returns the form, POST stores the net."""
     bearer = await find_submitter(request)
     if bearer is None:
         return redirect_to(f"/login?next={UPLOAD_PATH}")
-    view = UploadView(_list_net_engines(privacy, bearer.user.name))
+    view = {"engines": _list_net_engines(privacy, bearer.user.name), "refusal": ""}
     if request.method != "POST":
         return Page("upload.html", view)
     try:
         kept = await _keep_posted_net(request, bearer.user.name, given)
     except REFUSALS as refused:
-        return Page("upload.html", replace(view, refusal=text_of(refused)), 422)
+        return Page("upload.html", {**view, "refusal": text_of(refused)}, 422)
     session_of(request.scope).flash(f"{kept.name} is uploaded.")
     return redirect_to(NETS)
 

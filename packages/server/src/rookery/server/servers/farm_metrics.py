@@ -8,9 +8,9 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from rookery.core.model.run import DisplayState
+from rookery.server.disk import Disk
 from rookery.server.farm.figures import CountedRows, FarmFigures
-from rookery.server.files.disk import Disk
-from rookery.server.http.metrics import gauge
+from rookery.server.servers.metrics import gauge
 
 PROCESS = ProcessCollector(registry=None)
 """Memory, descriptors and CPU time of this process, under the usual names of Prometheus clients."""

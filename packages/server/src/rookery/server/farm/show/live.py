@@ -7,6 +7,7 @@ part once.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from functools import partial
 from typing import TypeVar
 
 from starlette.requests import Request
@@ -22,7 +23,7 @@ from rookery.server.http.answers import site_of
 from rookery.server.http.faults import NotFound
 from rookery.server.http.fragments import RenderedPart
 from rookery.server.http.packing import GZIP_HEAD, pack_piece, takes_gzip
-from rookery.server.http.pages.page import answer_part, find_run_for, keep, render_part, viewer_of
+from rookery.server.http.pages.page import answer_part, keep, render_part, viewer_of
 from rookery.server.runs.events_api import (
     AGAIN_SECONDS,
     FAREWELL,
@@ -96,26 +97,50 @@ async def answer_live_run(
     make: Callable[[M], object],
     load: Callable[[Run, Actor | None], Awaitable[M]],
 ) -> Response:
-    """A part about the run in the address, rendered once for all who may see the same of it."""
+    """A part about the run in the address, rendered once for all who may see the same of it. The
+    run is loaded once for each change of it; what the viewer may see is decided anew each time."""
     site, run_id = site_of(request), str(request.path_params["run_id"])
 
+    def find_change() -> int:
+        return site.bus.last_change(run_id)
+
     async def find(viewer: Actor | None) -> RenderedPart:
+        name, privacy = name_of(viewer), site.privacy
+        known = LoadedRun(partial(site.visible_runs.find, run_id, name), find_change)
+
+        async def find_seen() -> Run:
+            run = await known.find()
+            if not privacy.may_see(name, run):
+                raise UnknownRun(run=run_id)
+            return privacy.visible_part(viewer, run)
+
         async def find_key() -> Hashable:
-            run = await find_run_for(viewer, request)
-            privacy = site.privacy
+            run = await find_seen()
             sight = (privacy.may_read_sources(viewer, run), privacy.is_insider(viewer, run))
-            return (template, run.id, privacy.hidden(name_of(viewer)), sight)
+            return (template, run.id, privacy.hidden(name), sight)
 
         async def render() -> RenderedPart:
-            # Find the run again, because the request may have waited for its turn.
-            data = await load(await find_run_for(viewer, request), viewer)
-            return await render_part(site, template, make, data)
+            return await render_part(site, template, make, await load(await find_seen(), viewer))
 
-        return await site.shared_parts.find_newest(
-            find_key, lambda: site.bus.last_change(run_id), render
-        )
+        return await site.shared_parts.find_newest(find_key, find_change, render)
 
     return await answer_live(request, find, run=run_id)
+
+
+class LoadedRun:
+    """A run that is loaded again only after a change of it."""
+
+    def __init__(self, load: Callable[[], Awaitable[Run]], find_change: Callable[[], int]) -> None:
+        self._load = load
+        self._find_change = find_change
+        self._loaded: tuple[int, Run] | None = None
+
+    async def find(self) -> Run:
+        """The run with all changes up to the call."""
+        change = self._find_change()
+        if self._loaded is None or self._loaded[0] != change:
+            self._loaded = change, await self._load()
+        return self._loaded[1]
 
 
 class PartStream:

@@ -1,18 +1,12 @@
-"""Describes what a run tests and how: the names of its sides, a few words, a sentence, a table."""
+"""Describes what a run tests and how: the names of its sides, a few words, a sentence."""
 
 from collections.abc import Iterator
 
 from rookery.core.http_places import is_web_address
 from rookery.core.model.plan import Plan, Side
 from rookery.core.model.run import Run
-from rookery.core.model.timecontrol import parse
 from rookery.server.farm.show.kinds import page_of
-from rookery.server.farm.show.run_parts import NamedValue
-from rookery.server.http.pages.formatting import (
-    format_count,
-    format_plural,
-    format_time_control,
-)
+from rookery.server.http.pages.formatting import format_plural, format_time_control
 
 GITHUB = "https://github.com/"
 SHORT = 10
@@ -64,6 +58,18 @@ def _options(side: Side) -> list[str]:
 
 def _short(side: Side) -> str:
     return (side.binary or side.commit)[:SHORT]
+
+
+def find_message(run: Run) -> str:
+    """The commit message of the new side; empty if the submitter's description repeats it."""
+    message = cut_bench(run.plan.new.message)
+    return "" if message in run.plan.info.strip() else message
+
+
+def cut_bench(message: str) -> str:
+    """A commit message without a last line that has only the bench, which the settings show."""
+    text, _, last = message.strip().rpartition("\n")
+    return text.rstrip() if last.lower().startswith("bench:") else message.strip()
 
 
 # What is asked.
@@ -121,51 +127,7 @@ def _has_sources(run: Run) -> bool:
     return built and new.commit != base.commit
 
 
-def list_settings(run: Run) -> tuple[NamedValue, ...]:
-    return tuple(_terms(run))
-
-
-def _terms(run: Run) -> Iterator[NamedValue]:
-    plan = run.plan
-    for title, side in zip(("New", "Base"), plan.sides, strict=True):
-        yield from _side(title, side)
-    yield NamedValue("Time control", format_time_control(plan.time_control))
-    for title, side in zip(("new", "base"), plan.sides, strict=True):
-        if side.tc is not None:
-            yield NamedValue(f"Time control, {title}", format_time_control(parse(side.tc)))
-    yield NamedValue("Threads", " and ".join(dict.fromkeys(_threads(plan))))
-    yield NamedValue("Book", _book(plan))
-    yield from page_of(run.kind).list_settings()
-    yield NamedValue("Games at most", format_count(plan.games))
-    yield from _rules(plan)
-    yield NamedValue("Priority", str(plan.priority))
-    yield NamedValue("Throughput", f"{plan.throughput} %")
-    if run.demands.needs:
-        needs = (str(need).replace("_", " ").replace(":", " ") for need in run.demands.needs)
-        yield NamedValue("Machines need", ", ".join(needs))
-
-
-def _book(plan: Plan) -> str:
-    """The book in words. A book of lines is played to a depth, counted in plies."""
-    if not plan.book.endswith(".pgn"):
-        return plan.book
-    return f"{plan.book}, {format_plural(plan.book_depth, 'move')} of each side at most"
-
-
-def _side(title: str, side: Side) -> Iterator[NamedValue]:
-    yield NamedValue(title, f"{_name(side)}{_source(side)}", _find_source_address(side))
-    if side.message:
-        yield NamedValue(f"{title}, message", side.message)
-    if side.signature:
-        yield NamedValue(f"{title}, bench", side.signature)
-    spaced = (f"{name}={value}" for name, value in side.uci)
-    options = " ".join(filter(None, (side.options, *spaced)))
-    yield NamedValue(f"{title}, options", options or "none")
-    if side.nets:
-        yield NamedValue(f"{title}, nets", ", ".join(side.nets))
-
-
-def _find_source_address(side: Side) -> str:
+def find_source_address(side: Side) -> str:
     """The address of a side's commit at GitHub; for other hosts, of its repository."""
     if side.binary or not is_web_address(side.repository):
         return ""
@@ -173,29 +135,18 @@ def _find_source_address(side: Side) -> str:
     return f"{side.repository}/tree/{side.commit}" if github else side.repository
 
 
-def _source(side: Side) -> str:
-    """The origin of a program. One that is installed on the machines has none."""
+def name_source(side: Side) -> str:
+    """A side with the origin of its program. One that is installed on the machines has none."""
     if side.binary:
-        return f" (binary {side.binary[:SHORT]})"
-    return f" ({side.commit[:SHORT]})" if side.commit.strip("0") else ""
+        return f"{_name(side)} (binary {side.binary[:SHORT]})"
+    return f"{_name(side)} ({side.commit[:SHORT]})" if side.commit.strip("0") else _name(side)
 
 
-def _threads(plan: Plan) -> Iterator[str]:
-    for side in plan.sides:
-        yield str(plan.side_threads(side))
+def spell_options(side: Side) -> str:
+    spaced = (f"{name}={value}" for name, value in side.uci)
+    return " ".join(filter(None, (side.options, *spaced)))
 
 
-def _rules(plan: Plan) -> Iterator[NamedValue]:
-    alone = "by the test's own rules alone" if plan.resign or plan.draw else "off"
-    yield NamedValue("Adjudication", "on" if plan.adjudication else alone)
-    if plan.resign is not None:
-        resign = plan.resign
-        yield NamedValue("Resign", f"at {resign.score} centipawns for {resign.moves} moves")
-    if plan.draw is not None:
-        draw = plan.draw
-        limits = f"{draw.score} centipawns for {draw.moves} moves"
-        yield NamedValue("Draw", f"from move {draw.from_move} within {limits}")
-    if plan.arch_filter:
-        yield NamedValue("Processors", plan.arch_filter)
-    if plan.auto_purge:
-        yield NamedValue("Purge", "automatic, at the end")
+def list_needs(run: Run) -> tuple[str, ...]:
+    """What machines need for a run, in words."""
+    return tuple(str(need).replace("_", " ").replace(":", " ") for need in run.demands.needs)

@@ -1,53 +1,26 @@
-"""Parts of a run's pages to which its kind contributes: rows of a table, groups of figures, texts
-to copy, parameters, and inputs of the form of a new run."""
+"""Parts of a run's pages to which its kind contributes: texts to copy, and inputs of the form of a
+new run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rookery.core.stats.sprt import EloModel
+from rookery.core.stats.sprt import EloModel, Sprt
 from rookery.server.http.form import Input
+from rookery.server.http.pages.formatting import format_decimal
 
 SCALES = {EloModel.NORMALISED: "nElo", EloModel.LOGISTIC: "Elo", EloModel.BAYES: "BayesElo"}
 
 
-@dataclass(frozen=True, slots=True)
-class NamedValue:
-    """A row of a table. `link` is an address with details, or empty."""
-
-    name: str
-    text: str
-    link: str = ""
+CopiedText = tuple[str, str, str]
+"""The id, the title and the content of a text to copy."""
 
 
-@dataclass(frozen=True, slots=True)
-class FigureGroup:
-    """Related figures under a heading."""
-
-    title: str
-    figures: tuple[NamedValue, ...]
-    note: str = ""
+def spell_bounds(spec: Sprt) -> str:
+    return f"[{format_decimal(spec.elo0)}, {format_decimal(spec.elo1)}]"
 
 
-@dataclass(frozen=True, slots=True)
-class CopiedText:
-    """A text to copy, and its title."""
-
-    id: str
-    title: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ParameterRow:
-    """A parameter of a tune."""
-
-    name: str
-    start: str
-    now: str
-    moved: str
-    range: str
-    path: str
-    """The parameter's course, as a line in a drawing of 100 by 20."""
+def name_scale(spec: Sprt) -> str:
+    return SCALES[spec.model]
 
 
 @dataclass(frozen=True, slots=True)

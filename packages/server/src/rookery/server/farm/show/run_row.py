@@ -7,27 +7,16 @@ from datetime import datetime
 from rookery.core.model.kinds import Outcome
 from rookery.core.model.run import DisplayState, Run
 from rookery.server.farm.rules.answers import ChartPoint
-from rookery.server.farm.show.kinds import page_of
-from rookery.server.farm.show.run_description import (
-    describe_conditions,
-    describe_question,
-    link_difference,
-    name_sides,
-)
 from rookery.server.farm.views import NO_SPEED, RunSpeed
 from rookery.server.http.pages.formatting import (
     DASH,
-    Moment,
-    format_ago,
-    format_count,
-    format_duration,
     format_elo_interval,
-    format_rate,
     format_span,
     format_time_left,
 )
-from rookery.server.http.pages.marks import LlrBar, PentanomialBars, draw_pentanomial
+from rookery.server.http.pages.marks import LlrBar
 from rookery.server.runs.run.statistics import (
+    ShownElo,
     estimate_run_elo,
     estimate_seconds_left,
     find_earlier_llr,
@@ -104,80 +93,65 @@ class ListedRun:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """The cells of a run in a list, as text. A dash stands for an unknown value.
+    """A run in a list, with the figures that are estimated for it. `run_table.html` shows it."""
 
-    `templates/run_table.html` shows them.
-    """
-
-    id: str
-    engine: str
-    new: str
-    base: str
-    """The base side; empty for a tune, which has one side."""
-    difference: str
-    owner: str
-    info: str
-    question: str
-    conditions: str
-    status: StatusLabel
+    run: Run
+    now: datetime
+    rate: float
+    """Games a minute."""
+    elo: ShownElo | None
     bar: LlrBar | None
-    elo: str
-    progress: str
-    pairs: PentanomialBars | None
-    games: str
-    rate: str
-    cores: str
-    left: str
-    took: str
-    when: Moment
-
-    @property
-    def elo_lines(self) -> tuple[str, str]:
-        """Two lines for a column: the Elo, and below it an asymmetric interval, or nothing."""
-        middle, bracket, ends = self.elo.partition(" [")
-        return middle, bracket.strip() + ends
 
 
 def make_run_row(known: ListedRun, now: datetime) -> RunRow:
+    """The row. It computes statistics, so call it in a thread."""
     run = known.run
-    page, results, (new, base) = page_of(run.kind), run.tally.results, name_sides(run)
-    rate = measure_games_per_minute(run, known.then, known.speed, now)
-    found = estimate_run_elo(run)
     return RunRow(
-        id=run.id,
-        engine=run.plan.engine,
-        new=new,
-        base=base,
-        difference=link_difference(run),
-        owner=run.plan.owner,
-        info=run.plan.info,
-        question=describe_question(run),
-        conditions=describe_conditions(run),
-        status=label_status(run),
-        bar=page.draw_bar(find_earlier_llr(run, known.then, now)),
-        elo=DASH if found is None else format_elo_interval(found.middle, found.low, found.high),
-        progress=page.describe_share(results, run.plan.games),
-        pairs=draw_pentanomial(results.pentanomial) if page.shows_pairs(results) else None,
-        games=format_count(results.games),
-        rate=format_rate(rate),
-        cores=format_count(run.tally.cores),
-        left=describe_time_left(run, rate),
-        took=format_duration((run.updated - run.created).total_seconds()),
-        when=format_ago(run.updated if run.status.finished else run.created, now),
+        run=run,
+        now=now,
+        rate=measure_games_per_minute(run, known.then, known.speed, now),
+        elo=estimate_run_elo(run),
+        bar=draw_run_bar(known, now),
     )
 
 
-def describe_time_left(run: Run, rate: float) -> str:
+def draw_run_bar(known: ListedRun, now: datetime) -> LlrBar | None:
+    spec, llr = known.run.kind.hypotheses, known.run.kind.llr
+    if spec is None or llr is None:
+        return None
+    return LlrBar(llr, spec.lower, spec.upper, find_earlier_llr(known.run, known.then, now))
+
+
+def find_share(run: Run) -> float:
+    """The share of its games that a run has played."""
+    return min(1.0, run.tally.results.games / max(1, run.plan.games))
+
+
+def shows_pairs(run: Run) -> bool:
+    return run.tally.results.pairs > 0 and run.kind.compares
+
+
+def show_elo(found: ShownElo | None) -> str:
+    return DASH if found is None else format_elo_interval(found.middle, found.low, found.high)
+
+
+def round_off(games: float) -> float:
+    """A number of games, as roughly as it can be foreseen."""
+    return float(f"{games:.2g}")
+
+
+def describe_time_left(row: RunRow) -> str:
     """The expected remaining time of a run, or why it is not known."""
+    run = row.run
     if run.status.finished or not run.status.approved:
         return DASH
     if not run.tally.workers:
         return "no machines"
     ahead = forecast_run(run)
-    seconds = estimate_seconds_left(ahead, rate)
+    seconds = estimate_seconds_left(ahead, row.rate)
     if ahead is None or seconds is None:
         return "too early to say"
     if ahead.range is not None and ahead.is_rough:
-        left = ahead.range.scaled(60 / rate)
+        left = ahead.range.scaled(60 / row.rate)
         return f"roughly {format_span(left.early, left.late)}"
     return format_time_left(seconds)

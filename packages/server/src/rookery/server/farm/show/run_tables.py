@@ -1,17 +1,11 @@
-"""Rows of the tables on a run's page: machines, tasks, the log, parameters of a tune."""
+"""What the tables of a run's pages say of tasks, events and tuned parameters."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping
 
 from rookery.core.model.events import SYSTEM, Action, Event
 from rookery.core.model.task import Task
-from rookery.server.http.pages.formatting import (
-    Moment,
-    format_ago,
-    format_count,
-    format_nps,
-)
+from rookery.core.stats.spsa import Tune
+from rookery.server.http.pages.marks import draw_sparkline
 
 TASKS_PER_PAGE = 50
 
@@ -23,68 +17,11 @@ def address_task(run_id: str, task: int) -> str:
     return f"/runs/{run_id}/tasks?sort=task&page={page}#task-{task}"
 
 
-@dataclass(frozen=True, slots=True)
-class MachineRow:
-    """An active machine."""
-
-    name: str
-    short_name: str
-    user: str
-    cores: str
-    speed: str
-    games: str
-    last_seen: Moment
-
-
-@dataclass(frozen=True, slots=True)
-class TaskRow:
-    """A task. `link` leads to it in the list of all tasks of its run."""
-
-    number: str
-    link: str
-    machine: str
-    short_name: str
-    state: str
-    games: str
-    score: str
-    last_seen: Moment
-
-
-@dataclass(frozen=True, slots=True)
-class LogRow:
-    """A line of the log."""
-
-    when: Moment
-    who: str
-    what: str
-    message: str
-
-
-def make_machine_row(task: Task, now: datetime) -> MachineRow:
-    machine = task.machine
-    return MachineRow(
-        name=machine.long_name,
-        short_name=machine.short_name,
-        user=machine.user,
-        cores=format_count(machine.cores),
-        speed=format_nps(machine.nps),
-        games=f"{format_count(task.results.games)} of {format_count(task.games)}",
-        last_seen=format_ago(task.reported, now),
-    )
-
-
-def make_task_row(task: Task, now: datetime) -> TaskRow:
-    results = task.results
-    return TaskRow(
-        number=str(task.id),
-        link=address_task(task.run, task.id),
-        machine=task.machine.long_name,
-        short_name=task.machine.short_name,
-        state=describe_task_state(task),
-        games=f"{format_count(results.games)} of {format_count(task.games)}",
-        score=f"+{results.wins} -{results.losses} ={results.draws}",
-        last_seen=format_ago(task.reported, now),
-    )
+def draw_parameter(tune: Tune, place: int) -> str:
+    """The course of a tuned parameter, as a line in a drawing of 100 by 20."""
+    line = tune.parameters[place].line
+    values = [line.start, *(point[place].theta for point in tune.history), tune.thetas[place]]
+    return draw_sparkline(values, line.minimum, line.maximum)
 
 
 def describe_task_state(task: Task) -> str:
@@ -112,12 +49,10 @@ ACTION_TEXTS: Mapping[str, str] = {
 """Actions in the past tense. For an empty one, only its message is shown."""
 
 
-def make_log_rows(actions: Iterable[Event], now: datetime) -> Iterable[LogRow]:
-    for action in actions:
-        message = action.message or ""
-        yield LogRow(
-            when=format_ago(action.at, now),
-            who="the server" if action.actor == SYSTEM else action.actor,
-            what=ACTION_TEXTS.get(action.action, action.action.replace("_", " ")) or message,
-            message=message if ACTION_TEXTS.get(action.action, "-") else "",
-        )
+def tell_event(event: Event) -> tuple[str, str, str]:
+    """An event of the log in words: what happened, who did it, and a message."""
+    message, known = event.message or "", ACTION_TEXTS.get(event.action)
+    who = "the server" if event.actor == SYSTEM else event.actor
+    if known == "":
+        return message, who, ""
+    return known or event.action.replace("_", " "), who, message

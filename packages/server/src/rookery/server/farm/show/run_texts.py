@@ -4,12 +4,8 @@ from rookery.core.model.run import Run
 from rookery.core.model.timecontrol import LONG_SECONDS, base_seconds
 from rookery.core.protocol.v1 import SummaryStyle
 from rookery.server.farm.show.kinds import page_of
-from rookery.server.farm.show.run_description import describe_question
 from rookery.server.farm.show.run_parts import CopiedText
-from rookery.server.farm.show.run_row import StatusLabel
 from rookery.server.farm.summaries import summary
-from rookery.server.http.pages.formatting import format_plural
-from rookery.server.runs.run.heading import RunHeading
 
 LONG_PRESET = "LTC"
 
@@ -17,7 +13,7 @@ LONG_PRESET = "LTC"
 def list_texts(run: Run) -> tuple[CopiedText, ...]:
     own = tuple(page_of(run.kind).list_texts())
     return own or tuple(
-        CopiedText(f"text-{style.value}", f"Result, {name} style", summary(run, style))
+        (f"text-{style.value}", f"Result, {name} style", summary(run, style))
         for style, name in (
             (SummaryStyle.FISHTEST, "fishtest"),
             (SummaryStyle.OPENBENCH, "OpenBench"),
@@ -43,20 +39,3 @@ def _passed_short(run: Run) -> bool:
         and passed
         and base_seconds(run.plan.time_control) < LONG_SECONDS
     )
-
-
-def list_downloads(run: Run) -> tuple[tuple[str, str], ...]:
-    """Downloads of the run for programs: addresses with their labels."""
-    api = f"/api/v1/runs/{run.id}"
-    return (
-        (api, "JSON"),
-        (f"/runs/{run.id}/samples.csv", "CSV of the charts"),
-        (f"/runs/{run.id}/games", "Games and PGN"),
-    )
-
-
-def describe_preview(heading: RunHeading, label: StatusLabel, elo: str) -> str:
-    """A sentence for previews of links to the run."""
-    run = heading.run
-    games = format_plural(run.tally.results.games, "game")
-    return f"{run.plan.engine}, {describe_question(run)}: {label.word} after {games}, Elo {elo}"

@@ -14,6 +14,8 @@ says how they are shown; a view class is for what is computed:
 | `size|size` | 74.1 MB |
 | `rate|rate`, `speed|nps` | games a minute; 12.4 Mnps |
 | `number|plural("game")`, `number|plural("man", "men")` | 2 games; 3 men |
+| `share|share(1)`, `middle|interval(low, high)` | 12.3%; +2.31 ± 1.45 |
+| `value|llr(low, high)`, `value|llr_bounds(low, high)` | LLR 1.87 [-2.94, 2.94]; the latter |
 | `tc|time_control`, `cpu|processor` | 10 s + 0.1 s; a processor without marks |
 | `address|is_web_address` | nothing: whether it may become a link |
 
@@ -74,6 +76,11 @@ def format_percent(share: float) -> str:
     if not 0.001 <= share <= 0.999:
         return "> 99.9 %" if share > 0.5 else "< 0.1 %"
     return f"{100 * share:.1f} %"
+
+
+def format_share(share: float, digits: int = 0) -> str:
+    """A share among others, 12%: as exact as the digits say, also close to 0 and 1."""
+    return f"{share:.{digits}%}"
 
 
 def format_elo(middle: float, half_width: float) -> str:
@@ -274,13 +281,17 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "elo": format_elo,
     "fixed": format_fixed,
     "hours": format_hours,
+    "interval": format_elo_interval,
     "is_web_address": is_web_address,
+    "llr": format_llr,
+    "llr_bounds": format_llr_bounds,
     "nps": format_nps,
     "number": format_count,
     "percent": format_percent,
     "plural": format_plural,
     "processor": format_processor,
     "rate": format_rate,
+    "share": format_share,
     "signed": format_signed,
     "size": format_bytes,
     "time_control": format_time_control,

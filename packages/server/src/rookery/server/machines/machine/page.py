@@ -27,7 +27,7 @@ from rookery.server.http.session import Session
 from rookery.server.http.signatures import Parts
 from rookery.server.log.action_rows import index_logs, list_readable
 from rookery.server.log.api import select_machine_actions
-from rookery.server.machines.hosts import identify_host
+from rookery.server.machines.hosts import check_name, identify_host
 
 MOST_TASKS = 30
 MOST_WORDS = 50
@@ -79,21 +79,16 @@ async def set_block(
         return redirect_to(here)
 
     async def block() -> str:
-        _check_name(name)
+        check_name(name)
         await fleet.commands.block(name, message, actor)
         return f"{name} is {'unblocked' if message is None else 'blocked'}."
 
     return redirect_to(here if await tell_outcome(session, block()) else "/machines")
 
 
-def _check_name(name: str) -> None:
-    if not SHORT_NAME.fullmatch(name):
-        raise UnknownMachine(machine=name[:100])
-
-
 async def _load(parts: MachineParts, name: str, viewer: Actor | None) -> Mapping[str, object]:
     """What the page shows, without what this visitor may not see."""
-    _check_name(name)
+    check_name(name)
     views, reads = parts.fleet.views, parts.reads
     blocks, known = await views.whole_blocks(), await views.machine(name)
     tasks = await reads.tasks_of_machine(name, MOST_TASKS)

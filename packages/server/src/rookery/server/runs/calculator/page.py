@@ -1,8 +1,7 @@
 """A calculator for sequential tests: the chance to pass and the length, by true Elo. All input is
 in the address, so that it can be shared."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Literal
 
@@ -15,9 +14,10 @@ from rookery.core.stats.numbers import StatisticsFault
 from rookery.core.stats.sprt import EloModel, Sprt, check_bounds, check_rates
 from rookery.core.stats.walk import ScoreSpread, TestLength, length_at, pace_of
 from rookery.server.boundary.domains import Domain, runs
-from rookery.server.http.form import CHOICE, NUMBER, DeclaredForm, Input, ShownForm, declare
+from rookery.server.farm.show.run_parts import name_scale
+from rookery.server.http.form import CHOICE, NUMBER, DeclaredForm, Input, declare
 from rookery.server.http.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
-from rookery.server.http.pages.formatting import format_count, format_decimal, format_percent
+from rookery.server.http.pages.formatting import format_decimal
 from rookery.server.http.pages.page import redirect_to, render_fixed_page, render_fixed_part
 
 HERE = "/sprt"
@@ -51,18 +51,6 @@ NO_NUMBER = "expected a number"
 NO_NUMBERS = "Some of these values are not valid for a test."
 
 
-@dataclass(frozen=True, slots=True)
-class LengthAtElo:
-    """The length and outcome of tests for one true Elo, on both Elo scales."""
-
-    nelo: str
-    elo: str
-    passes: str
-    mean: str
-    spread: str
-    is_bound: bool
-
-
 Number = Annotated[float, Meta(gt=-1e6, lt=1e6)]
 
 
@@ -78,38 +66,24 @@ class TypedTest(Struct, frozen=True):
     beta: Number
 
 
-def _number(name: str, label: str) -> Input:
-    return Input(name, label, NUMBER, expected=NO_NUMBER, more={"maxlength": LONGEST_TEXT})
-
-
-FORM = DeclaredForm(
-    declare(
-        Input(
-            "model",
-            "Scale of the bounds",
-            CHOICE,
-            options=(("normalized", "normalised (nElo)"), ("logistic", "logistic (Elo)")),
-            expected="expected normalized or logistic",
-        ),
-        _number("elo0", "Lower bound"),
-        _number("elo1", "Upper bound"),
-        _number("draw_ratio", "Draw ratio"),
-        _number("rms_bias", "RMS bias (Elo)"),
-        _number("alpha", "alpha"),
-        _number("beta", "beta"),
-    )
+LABELS = {
+    "elo0": "Lower bound",
+    "elo1": "Upper bound",
+    "draw_ratio": "Draw ratio",
+    "rms_bias": "RMS bias (Elo)",
+    "alpha": "alpha",
+    "beta": "beta",
+}
+MODEL = Input(
+    "model",
+    "Scale of the bounds",
+    CHOICE,
+    options=(("normalized", "normalised (nElo)"), ("logistic", "logistic (Elo)")),
+    expected="expected normalized or logistic",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SprtView:
-    """The calculator. If the input is wrong, it has no rows; `trouble` is a sentence about it."""
-
-    form: ShownForm
-    rows: tuple[LengthAtElo, ...] = ()
-    figures: tuple[Figure, ...] = ()
-    summary: str = ""
-    trouble: str = ""
+SHORT = {"maxlength": LONGEST_TEXT}
+NUMBERS = (Input(*each, NUMBER, expected=NO_NUMBER, more=SHORT) for each in LABELS.items())
+FORM = DeclaredForm(declare(MODEL, *NUMBERS))
 
 
 @runs(Domain.THREAD, "lengths are worked out in a thread")
@@ -119,8 +93,8 @@ async def sprt_calculator(request: Request) -> Response:
     }
     key = tuple(texts.items())
     if request.query_params.get("part"):
-        return await render_fixed_part(request, "sprt_part.html", make_view, texts, key)
-    return await render_fixed_page(request, "sprt.html", make_view, texts, key)
+        return await render_fixed_part(request, "sprt_part.html", show_lengths, texts, key)
+    return await render_fixed_page(request, "sprt.html", show_lengths, texts, key)
 
 
 @runs(Domain.LOOP, "leads to another address")
@@ -140,14 +114,18 @@ def _is_plain(text: str) -> bool:
     return text.isascii() and len(text) <= LONGEST_TEXT and letters
 
 
-def make_view(texts: Mapping[str, str]) -> SprtView:
-    """The view. It computes some forty lengths, so call it in a thread."""
+def show_lengths(texts: Mapping[str, str]) -> Mapping[str, object]:
+    """The values of the page. If the input is wrong, `trouble` is a sentence about it. It computes
+    some forty lengths, so call it in a thread."""
     read = FORM.read(TypedTest, texts)
     if read.value is None:
-        return SprtView(FORM.show(texts, read.errors), trouble=NO_NUMBERS)
+        return {"form": FORM.show(texts, read.errors), "trouble": NO_NUMBERS}
     if errors := dict(_find_errors(read.value)):
-        return SprtView(FORM.show(texts, errors), trouble=" ".join(errors.values()))
-    return _calculate(texts, read.value)
+        return {"form": FORM.show(texts, errors), "trouble": " ".join(errors.values())}
+    asked = read.value
+    spread = ScoreSpread(asked.draw_ratio, asked.rms_bias)
+    spec = Sprt(asked.elo0, asked.elo1, MODELS[asked.model], asked.alpha, asked.beta)
+    return {"form": FORM.show(texts), "trouble": "", **calculate(spec, spread)}
 
 
 def _find_errors(asked: TypedTest) -> Iterator[tuple[str, str]]:
@@ -163,19 +141,27 @@ def _find_errors(asked: TypedTest) -> Iterator[tuple[str, str]]:
             yield name, str(fault)
 
 
-def _calculate(texts: Mapping[str, str], asked: TypedTest) -> SprtView:
-    spread = ScoreSpread(asked.draw_ratio, asked.rms_bias)
-    spec = Sprt(asked.elo0, asked.elo1, MODELS[asked.model], asked.alpha, asked.beta)
+def calculate(spec: Sprt, spread: ScoreSpread) -> Mapping[str, object]:
+    """Chances and lengths by true Elo, as curves and for some values as rows."""
     width = spec.elo1 - spec.elo0
     low = spec.elo0 - WIDTHS * width
     step = (1 + 2 * WIDTHS) * width / (POINTS - 1)
     pace = pace_of(spec, spread.sigma)
     lengths = [length_at(pace, low + step * number) for number in range(POINTS)]
-    scale = "nElo" if spec.model is EloModel.NORMALISED else "Elo"
+    every = (POINTS - 1) // (ROWS - 1)
+    return {
+        "spec": spec,
+        "figures": tuple(filter(None, draw_lengths(spec, lengths))),
+        "rows": [(each, *convert_elo(each.elo, spec, spread)) for each in lengths[::every]],
+        "longest": max(lengths, key=lambda each: each.mean_games),
+    }
+
+
+def draw_lengths(spec: Sprt, lengths: Sequence[TestLength]) -> Iterator[Figure | None]:
     axes = partial(
         FigureAxes,
         show_x=format_decimal,
-        unit=f"true {scale}",
+        unit=f"true {name_scale(spec)}",
         upright=(spec.elo0, spec.elo1),
         floor=0.0,
     )
@@ -183,40 +169,18 @@ def _calculate(texts: Mapping[str, str], asked: TypedTest) -> SprtView:
     lasting = tuple(
         CurvePoint(each.elo, each.mean_games, each.games.early, each.games.late) for each in lengths
     )
-    figures = (
-        draw_figure(
-            "Chance to pass, %",
-            [Curve("passes", passing)],
-            axes(show_y=format_decimal),
-        ),
-        draw_figure(
-            "Games until it ends: mean, and 8 of 10 tests",
-            [Curve("games", lasting)],
-            axes(show_y=_show_thousands),
-        ),
-    )
-    every = (POINTS - 1) // (ROWS - 1)
-    rows = tuple(_make_row(each, spec, spread) for each in lengths[::every])
-    longest = max(lengths, key=lambda each: each.mean_games)
-    return SprtView(
-        FORM.show(texts),
-        rows,
-        tuple(filter(None, figures)),
-        f"It takes longest near {format_decimal(longest.elo)} {scale}:"
-        f" {format_count(longest.mean_games)} games on average.",
-    )
+    passes = [Curve("passes", passing)]
+    yield draw_figure("Chance to pass, %", passes, axes(show_y=format_decimal))
+    games = [Curve("games", lasting)]
+    title = "Games until it ends: mean, and 8 of 10 tests"
+    yield draw_figure(title, games, axes(show_y=_show_thousands))
 
 
-def _make_row(length: TestLength, spec: Sprt, spread: ScoreSpread) -> LengthAtElo:
-    elo, normalised = length.elo, spec.model is EloModel.NORMALISED
-    return LengthAtElo(
-        nelo=format_decimal(elo if normalised else spread.nelo_of(elo)),
-        elo=format_decimal(spread.elo_of(elo) if normalised else elo),
-        passes=format_percent(length.pass_chance),
-        mean=format_count(length.mean_games),
-        spread=f"{format_count(length.games.early)} to {format_count(length.games.late)}",
-        is_bound=min(abs(elo - spec.elo0), abs(elo - spec.elo1)) < 1e-9,
-    )
+def convert_elo(elo: float, spec: Sprt, spread: ScoreSpread) -> tuple[float, float]:
+    """An Elo on the scale of the bounds, on the normalised and on the logistic scale."""
+    if spec.model is EloModel.NORMALISED:
+        return elo, spread.elo_of(elo)
+    return spread.nelo_of(elo), elo
 
 
 def _show_thousands(games: float) -> str:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,32 +20,19 @@ from rookery.server.engines.privacy import name_of
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.show.kinds import page_of
 from rookery.server.farm.show.kinds.kind_page import WIDEST
-from rookery.server.farm.show.run_description import describe_conditions, describe_question
 from rookery.server.farm.show.run_parts import SCALES
-from rookery.server.farm.show.run_row import label_status
 from rookery.server.http.answers import site_of
 from rookery.server.http.error_table import REFUSALS
 from rookery.server.http.form import NUMBER, DeclaredForm, Input, ShownForm, declare
 from rookery.server.http.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
-from rookery.server.http.pages.formatting import (
-    DASH,
-    format_count,
-    format_decimal,
-    format_elo,
-    format_elo_interval,
-    format_llr,
-    format_percent,
-    format_plural,
-)
+from rookery.server.http.pages.formatting import format_count, format_decimal
 from rookery.server.http.pages.page import (
     find_run_for,
     plays_engine,
     render_page_in_thread,
     viewer_of,
 )
-from rookery.server.runs.run.heading import RunHeading, make_run_heading
 from rookery.server.runs.run.statistics import (
     add_present,
     estimate_fixed_elo,
@@ -60,6 +47,10 @@ LOOKED_THROUGH, MOST_PROPOSED = 50, 8
 MOST_POINTS = 80
 """The most points of a curve."""
 MODELS = (EloModel.NORMALISED, EloModel.LOGISTIC)
+
+
+FIELDS = ("with", "elo0", "elo1", "model")
+SCALE_CHOICES = tuple((model.value, SCALES[model]) for model in MODELS)
 
 
 class TypedBounds(Struct, frozen=True):
@@ -84,7 +75,9 @@ FORM = DeclaredForm(
 
 
 @dataclass(frozen=True, slots=True)
-class CompareData:
+class Comparison:
+    """What is compared: frozen values only, because a thread does it."""
+
     run: Run
     now: datetime
     form: ShownForm
@@ -97,43 +90,11 @@ class CompareData:
     """Runs that may be worth comparing with."""
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedRow:
-    name: str
-    ours: str
-    theirs: str
-
-
-@dataclass(frozen=True, slots=True)
-class ProposedRun:
-    """A run to compare with: the address of the comparison, and the run's name."""
-
-    address: str
-    name: str
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class CompareView:
-    heading: RunHeading
-    form: ShownForm
-    scales: tuple[tuple[str, str], ...]
-    would_have: tuple[str, ...]
-    proposed: tuple[ProposedRun, ...]
-    other: RunHeading | None
-    figure: Figure | None
-    rows: tuple[ComparedRow, ...]
-    difference: str
-
-
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def compare_page(request: Request) -> Response:
     site, viewer = site_of(request), await viewer_of(request)
     run = await find_run_for(viewer, request)
-    texts = {
-        name: request.query_params.get(name, "").strip()[:LONGEST_ADDRESS]
-        for name in ("with", "elo0", "elo1", "model")
-    }
+    texts = {name: request.query_params.get(name, "").strip()[:LONGEST_ADDRESS] for name in FIELDS}
     errors: dict[str, str] = {}
     other = None
     if texts["with"]:
@@ -142,7 +103,7 @@ async def compare_page(request: Request) -> Response:
         except REFUSALS:
             errors["with"] = "There is no such test."
     spec = read_bounds(run, texts, errors)
-    data = CompareData(
+    comparison = Comparison(
         run=run,
         now=site.clock.now(),
         form=FORM.show(texts, errors),
@@ -152,7 +113,7 @@ async def compare_page(request: Request) -> Response:
         other_samples=await site.reads.samples(other.id) if other else (),
         proposed=await _find_related(site, run, viewer),
     )
-    return await render_page_in_thread(request, "run_compare.html", make_compare_view, data)
+    return await render_page_in_thread(request, "run_compare.html", show_comparison, comparison)
 
 
 async def _find_related(site: Site, run: Run, viewer: Actor | None) -> tuple[Run, ...]:
@@ -202,115 +163,49 @@ def read_bounds(run: Run, texts: Mapping[str, str], errors: dict[str, str]) -> S
         return None
 
 
-def make_compare_view(data: CompareData) -> CompareView:
-    other = data.other
-    return CompareView(
-        heading=make_run_heading(data.run, data.now, "compare"),
-        form=data.form,
-        scales=tuple((model.value, SCALES[model]) for model in MODELS),
-        would_have=tuple(_tell_would_have(data)) if data.spec else (),
-        proposed=tuple(_propose(data.run, each) for each in data.proposed),
-        other=None if other is None else make_run_heading(other, data.now),
-        figure=None if other is None else _draw_both(data, other),
-        rows=() if other is None else tuple(_list_rows(data.run, other)),
-        difference="" if other is None else describe_difference(data.run, other),
-    )
-
-
-def _propose(run: Run, other: Run) -> ProposedRun:
-    state, games = label_status(other).word, other.tally.results.games
-    if games:
-        state = f"{state} after {format_plural(games, 'game')}"
-    return ProposedRun(
-        address=f"/runs/{run.id}/compare?with={other.id}",
-        name=other.plan.new.tag,
-        words=f"{describe_question(other)}, {describe_conditions(other)}, {state}",
-    )
-
-
-# Under other bounds.
-
-
-def _tell_would_have(data: CompareData) -> Iterator[str]:
-    spec, results = data.spec, data.run.tally.results
-    assert spec is not None
-    if not results.pairs:
-        yield "There are no results yet."
-        return
-    llr = spec.log_ratio(results.pentanomial, results.trinomial)
-    bounds = f"[{format_decimal(spec.elo0)}, {format_decimal(spec.elo1)}] {SCALES[spec.model]}"
-    yield f"Under {bounds} the same results give {format_llr(llr, spec.lower, spec.upper)}."
-    yield find_crossing(spec, _list_points(data.samples, data.run, data.now))
+def show_comparison(asked: Comparison) -> Mapping[str, object]:
+    """The values of the page. It computes statistics, so call it in a thread."""
+    run, other, spec, results = asked.run, asked.other, asked.spec, asked.run.tally.results
+    shown = {
+        "run": run,
+        "now": asked.now,
+        "form": asked.form,
+        "scales": SCALE_CHOICES,
+        "proposed": asked.proposed,
+        "spec": spec,
+        "other": other,
+    }
+    if spec is not None and results.pairs:
+        shown["llr"] = spec.log_ratio(results.pentanomial, results.trinomial)
+        shown["crossing"] = find_crossing(spec, _list_points(asked.samples, run, asked.now))
+    if other is not None:
+        shown["figure"] = _draw_both(asked, other)
+        shown["elo"] = estimate_run_elo(run), estimate_run_elo(other)
+        shown["difference"] = find_difference(run, other)
+    return shown
 
 
 def _list_points(samples: tuple[ChartPoint, ...], run: Run, now: datetime) -> Sequence[ChartPoint]:
     return leave_out_purged(add_present(samples, run, now), run)
 
 
-def find_crossing(spec: Sprt, samples: Sequence[ChartPoint]) -> str:
-    """When the test would have ended, according to the points of the chart."""
+def find_crossing(spec: Sprt, samples: Sequence[ChartPoint]) -> tuple[bool, int] | None:
+    """Whether the test would have passed, and after how many games, according to the points of the
+    chart; None if it would not have been decided yet."""
     for point in samples:
         if not sum(point.pentanomial):
             continue
         llr = spec.log_ratio(point.pentanomial)
         if not spec.lower <= llr <= spec.upper:
-            word = "passed" if llr > spec.upper else "failed"
-            return f"It would have {word} after about {format_plural(point.games, 'game')}."
-    return "It would not have been decided yet."
+            return llr > spec.upper, point.games
+    return None
 
 
-# Beside another run.
-
-
-def _list_rows(run: Run, other: Run) -> Iterator[ComparedRow]:
-    for name, show in (
-        ("Engine", lambda each: each.plan.engine),
-        ("Question", describe_question),
-        ("Conditions", describe_conditions),
-        ("Book", lambda each: each.plan.book),
-        ("State", lambda each: label_status(each).word),
-        ("Games", lambda each: format_count(each.tally.results.games)),
-        ("Elo", _show_elo),
-        ("LOS", _show_los),
-        ("LLR", _show_llr),
-        ("Draws", _show_draws),
-        ("Pairs by score", _show_pairs),
-    ):
-        yield ComparedRow(name, show(run), show(other))
-
-
-def _show_elo(run: Run) -> str:
-    found = estimate_run_elo(run)
-    return DASH if found is None else format_elo_interval(found.middle, found.low, found.high)
-
-
-def _show_los(run: Run) -> str:
-    found = estimate_run_elo(run)
-    return DASH if found is None else format_percent(found.los)
-
-
-def _show_llr(run: Run) -> str:
-    bar = page_of(run.kind).draw_bar(None)
-    return DASH if bar is None else bar.text
-
-
-def _show_draws(run: Run) -> str:
-    results = run.tally.results
-    return f"{results.draws / results.games:.1%}" if results.games else DASH
-
-
-def _show_pairs(run: Run) -> str:
-    results = run.tally.results
-    if not results.pairs:
-        return DASH
-    return ", ".join(f"{number / results.pairs:.1%}" for number in results.pentanomial)
-
-
-def _draw_both(data: CompareData, other: Run) -> Figure | None:
+def _draw_both(asked: Comparison, other: Run) -> Figure | None:
     """The Elo of both runs over games. It is the plain Elo of the games, which is comparable
     whatever the bounds were."""
-    ours = list_elo(_list_points(data.samples, data.run, data.now))
-    theirs = list_elo(_list_points(data.other_samples, other, data.now))
+    ours = list_elo(_list_points(asked.samples, asked.run, asked.now))
+    theirs = list_elo(_list_points(asked.other_samples, other, asked.now))
     curves = (Curve("this test", ours), Curve("other test", theirs))
     axes = FigureAxes(format_count, format_decimal, "games")
     return draw_figure("Elo of both", [each for each in curves if each.points], axes)
@@ -336,21 +231,16 @@ def list_elo(samples: Sequence[ChartPoint]) -> tuple[CurvePoint, ...]:
     )
 
 
-def describe_difference(run: Run, other: Run) -> str:
-    """The difference between the runs' plain Elos. The bias-corrected Elo of a sequential test is
-    not suited to subtraction."""
+def find_difference(run: Run, other: Run) -> tuple[float, float, float] | None:
+    """The difference between the runs' plain Elos, its error, and the chance that the first is
+    ahead. The bias-corrected Elo of a sequential test is not suited to subtraction."""
     if not (run.tally.results.pairs and other.tally.results.pairs):
-        return ""
+        return None
     one, two = (estimate_fixed_elo(each.tally.results.pentanomial) for each in (run, other))
     gap, width = one.middle - two.middle, math.hypot(one.half_width, two.half_width)
     if not (width > 0 and math.isfinite(gap)):
-        return ""
-    chance = format_percent(cdf(gap / (width / Z95)))
-    return (
-        f"The first is ahead by {format_elo(gap, width)} Elo; the chance that it is really ahead is"
-        f" {chance}. This is meaningful only if both were played against the same base"
-        " under the same conditions."
-    )
+        return None
+    return gap, width, cdf(gap / (width / Z95))
 
 
 def routes() -> list[BaseRoute]:

@@ -1,8 +1,7 @@
 """The change that a run tests: on a page of its own, and on the run's page, whose script loads it
 on request."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from starlette.requests import Request
@@ -22,7 +21,6 @@ from rookery.server.http.pages.page import (
     render_page_in_thread,
     viewer_of,
 )
-from rookery.server.runs.run.heading import RunHeading, make_run_heading
 from rookery.server.sources.diffs import FoundDiff, place_side
 
 MOST_LINES = 5_000
@@ -34,32 +32,15 @@ NO_SOURCES = FoundDiff(trouble="a side is not built from sources")
 BUSY = FoundDiff(trouble="the server is busy with other diffs; try again in a moment")
 
 
-@dataclass(frozen=True, slots=True)
-class DiffLine:
-    """A line of a diff. `kind` is added, removed, a position or the header of a file."""
-
-    kind: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunDiffView:
-    heading: RunHeading
-    lines: tuple[DiffLine, ...]
-    cut: bool
-    trouble: str
-    address: str
-
-
 @runs(Domain.THREAD, "git is asked in a thread, the lines are rendered in another")
 async def diff_page(request: Request) -> Response:
     """The page. With `part` in the query only the diff, for the script of the run's page."""
     site, viewer = site_of(request), await viewer_of(request)
     run = await find_run_for(viewer, request)
-    data = run, await _find_diff(site, run, viewer), site.clock.now()
+    loaded = run, site.clock.now(), await _find_diff(site, run, viewer)
     if request.query_params.get("part"):
-        return await render_fragment(request, "run_diff_part.html", make_diff_view, data)
-    return await render_page_in_thread(request, "run_diff.html", make_diff_view, data)
+        return await render_fragment(request, "run_diff_part.html", show_diff, loaded)
+    return await render_page_in_thread(request, "run_diff.html", show_diff, loaded)
 
 
 async def _find_diff(site: Site, run: Run, viewer: Actor | None) -> FoundDiff:
@@ -79,23 +60,26 @@ async def _find_diff(site: Site, run: Run, viewer: Actor | None) -> FoundDiff:
         return BUSY
 
 
-def make_diff_view(data: tuple[Run, FoundDiff, datetime]) -> RunDiffView:
-    run, found, now = data
+def show_diff(loaded: tuple[Run, datetime, FoundDiff]) -> Mapping[str, object]:
+    """The values of the page, with the beginning of the diff."""
+    run, now, found = loaded
     lines = found.text.splitlines()
-    return RunDiffView(
-        heading=make_run_heading(run, now, "diff"),
-        lines=tuple(_mark_lines(lines[:MOST_LINES])),
-        cut=len(lines) > MOST_LINES,
-        trouble=found.trouble,
-        address=find_diff_address(run),
-    )
+    return {
+        "run": run,
+        "now": now,
+        "trouble": found.trouble,
+        "address": find_diff_address(run),
+        "lines": tuple(mark_lines(lines[:MOST_LINES])),
+        "is_cut": len(lines) > MOST_LINES,
+    }
 
 
-def _mark_lines(lines: list[str]) -> Iterator[DiffLine]:
+def mark_lines(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each line with its kind: added, removed, a position or the header of a file."""
     in_head = False
     for line in lines:
         in_head = (in_head or line.startswith("diff --git ")) and not line.startswith("@@")
-        yield DiffLine(_find_kind(line, in_head=in_head), line)
+        yield _find_kind(line, in_head=in_head), line
 
 
 def _find_kind(line: str, *, in_head: bool) -> str:

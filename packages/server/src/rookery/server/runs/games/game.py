@@ -1,62 +1,25 @@
 """One game of a run, on a board and as a list of its moves."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rookery.core.model.run import Run
-from rookery.core.protocol.games import GameMove, GameText, parse_game_text, read_score
+from rookery.core.protocol.games import Game, GameMove, GameText, parse_game_text, read_score
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.files.blobs import UnknownBlob
-from rookery.server.files.games import GameSpans, IndexedGame
+from rookery.server.files.games import LONG_GAMES_SECONDS, IndexedGame
 from rookery.server.http.answers import site_of
 from rookery.server.http.faults import NotFound
 from rookery.server.http.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
 from rookery.server.http.pages.formatting import format_count, format_decimal
 from rookery.server.http.pages.page import find_run_for, render_page_in_thread, viewer_of
-from rookery.server.runs.games.rows import GameRow, describe_retention, make_game_row
-from rookery.server.runs.run.heading import RunHeading, make_run_heading
 
-
-@dataclass(frozen=True, slots=True)
-class MoveLine:
-    """A full move with score, depth and time. A text is empty if that side did not move."""
-
-    number: int
-    white: GameMove
-    black: GameMove
-
-
-@dataclass(frozen=True, slots=True)
-class RunGameView:
-    heading: RunHeading
-    row: GameRow
-    white: str
-    black: str
-    fen: str
-    text: str
-    lines: tuple[MoveLine, ...]
-    scores: Figure | None
-    before: str
-    after: str
-    retention: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunGameData:
-    run: Run
-    now: datetime
-    indexed: IndexedGame
-    text: str
-    is_last: bool
-    """Whether the task has no later game."""
-    spans: GameSpans
-
-
+MoveLine = tuple[int, GameMove, GameMove]
+"""A full move: its number, White's and Black's half. That of a side that did not move is empty."""
 NO_MOVE = GameMove("")
 WON_PAWNS = 10.0
 """Larger scores are drawn at this value: the game is won, and only the time when that was seen
@@ -78,9 +41,17 @@ async def game_page(request: Request) -> Response:
         except UnknownBlob:
             text = ""
     is_last = await site.games.rows.find_game(run.id, task, number + 1) is None
-    game = IndexedGame(task, number, found.game)
-    data = RunGameData(run, site.clock.now(), game, text, is_last, site.games.spans)
-    return await render_page_in_thread(request, "run_game.html", make_game_view, data)
+    loaded = {
+        "run": run,
+        "now": site.clock.now(),
+        "one": IndexedGame(task, number, found.game),
+        "text": text,
+        "is_last": is_last,
+        "spans": site.games.spans,
+        "long_seconds": LONG_GAMES_SECONDS,
+    }
+    show = partial(show_game, run, found.game, text)
+    return await render_page_in_thread(request, "run_game.html", show, loaded)
 
 
 def _read_number(request: Request, name: str) -> int:
@@ -90,32 +61,30 @@ def _read_number(request: Request, name: str) -> int:
     return int(text)
 
 
-def make_game_view(data: RunGameData) -> RunGameView:
-    run, indexed, text = data.run, data.indexed, data.text
-    game, here = parse_game_text(text), f"/runs/{run.id}/games"
+def show_game(
+    run: Run, indexed: Game, text: str, loaded: Mapping[str, object]
+) -> Mapping[str, object]:
+    """The values of the page: what was loaded, with the moves and scores in the text."""
+    game = parse_game_text(text)
     new, base = (side.tag for side in run.plan.sides)
-    sides = (new, base) if indexed.game.new_is_white else (base, new)
-    return RunGameView(
-        heading=make_run_heading(run, data.now, "games"),
-        row=make_game_row(here, indexed),
-        white=sides[0],
-        black=sides[1],
-        fen=game.tags.get("FEN", ""),
-        text=text,
-        lines=tuple(_pair_moves(game.moves, game.first_number, white_begins=game.white_begins)),
-        scores=draw_scores(game, sides),
-        before=f"{here}/{indexed.task}/{indexed.number - 1}" if indexed.number else "",
-        after="" if data.is_last else f"{here}/{indexed.task}/{indexed.number + 1}",
-        retention=describe_retention(data.spans),
-    )
+    white, black = (new, base) if indexed.new_is_white else (base, new)
+    return {
+        **loaded,
+        "white": white,
+        "black": black,
+        "fen": game.tags.get("FEN", ""),
+        "lines": tuple(pair_moves(game)),
+        "scores": draw_scores(game, (white, black)),
+    }
 
 
-def _pair_moves(moves: Sequence[GameMove], first: int, *, white_begins: bool) -> Iterator[MoveLine]:
-    shown = [GameMove(move.san, move.comment.partition(",")[0]) for move in moves]
-    all_moves = shown if white_begins else [NO_MOVE, *shown]
+def pair_moves(game: GameText) -> Iterator[MoveLine]:
+    """The moves with score, depth and time."""
+    shown = [GameMove(move.san, move.comment.partition(",")[0]) for move in game.moves]
+    all_moves = shown if game.white_begins else [NO_MOVE, *shown]
     for place in range(0, len(all_moves), 2):
         black = all_moves[place + 1] if place + 1 < len(all_moves) else NO_MOVE
-        yield MoveLine(first + place // 2, all_moves[place], black)
+        yield game.first_number + place // 2, all_moves[place], black
 
 
 def draw_scores(game: GameText, sides: tuple[str, str]) -> Figure | None:

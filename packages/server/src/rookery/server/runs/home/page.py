@@ -22,7 +22,6 @@ from rookery.server.farm.show.run_paces import load_paces
 from rookery.server.http.answers import address_of, site_of
 from rookery.server.http.fragments import RenderedPart
 from rookery.server.http.pages.listing import ListAddress
-from rookery.server.http.pages.next_steps import NextStep, list_next_steps
 from rookery.server.http.pages.page import (
     answer_part,
     keep,
@@ -104,7 +103,10 @@ async def _make_page(
         "address": address,
         "live": ListAddress("/live", filters.values).change(),
         "part": Markup(part.text if part else ""),  # noqa: S704 - rendered by a template of ours
-        "steps": _list_steps(site, viewer, part, address),
+        # The first steps are shown until an engine other than the bundled one is tested.
+        "first_hour": part is not None and bool(part.facts),
+        "viewer": viewer,
+        "signing_up": site.sign_up.is_open,
     }
 
 
@@ -122,14 +124,6 @@ async def home_live(request: Request) -> Response:
 def _acted(request: Request) -> bool:
     """Whether the visitor comes from a form and wants to see its effect."""
     return bool(session_of(request.scope).data.flashes)
-
-
-def _list_steps(
-    site: Site, viewer: Actor | None, part: RenderedPart | None, address: str
-) -> tuple[NextStep, ...]:
-    if part is None or not part.facts:
-        return ()
-    return list_next_steps(viewer, address, signing_up=site.sign_up.is_open)
 
 
 async def _find_part(

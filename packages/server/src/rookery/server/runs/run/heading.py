@@ -1,4 +1,4 @@
-"""The heading of a run's pages, and the run's state in words."""
+"""The pages of a run, what a run has to do with an earlier one, and its state in words."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,20 +10,8 @@ from rookery.core.model.task import Task
 from rookery.core.model.timecontrol import base_seconds
 from rookery.server.farm.rules.diagnosis import RunDiagnosis, RunFinding
 from rookery.server.farm.show.kinds import page_of
-from rookery.server.farm.show.run_description import (
-    describe_conditions,
-    describe_question,
-    link_difference,
-    name_sides,
-)
 from rookery.server.farm.show.run_row import StatusLabel, Tone, label_status
-from rookery.server.http.pages.formatting import (
-    Moment,
-    format_ago,
-    format_duration,
-    format_time_control,
-)
-from rookery.server.http.pages.linked_text import TextPiece, split_links
+from rookery.server.http.pages.formatting import format_duration, format_time_control
 
 STARTING = StatusLabel("starting", Tone.LIVE, "◔")
 STALLED = StatusLabel("stalled", Tone.YELLOW, "◐")
@@ -33,7 +21,6 @@ _STAGES = {
     RunFinding.STALLED: STALLED,
     RunFinding.FAILING: FAILING,
 }
-EARLIER = "after an earlier test"
 TABS = (
     ("", "Overview"),
     ("elo", "Live Elo"),
@@ -44,34 +31,13 @@ TABS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RunHeading:
-    """The heading of every page of a run."""
-
-    run: Run
-    new: str
-    base: str
-    question: str
-    conditions: str
-    difference: str
-    created: Moment
-    info: tuple[TextPiece, ...]
-    message: tuple[TextPiece, ...]
-    """The commit message of the new side, if it differs from the submitter's description."""
-    tab: str = ""
-    """The page that is shown, by the last part of its address."""
-    earlier: str = EARLIER
-    """How this run relates to the run that it was made from, if any."""
-
-    @property
-    def tabs(self) -> tuple[tuple[str, str, bool], ...]:
-        return tuple(list_run_tabs(self))
-
-
-def cut_bench(message: str) -> str:
-    """A commit message without a last line that has only the bench, which the settings show."""
-    text, _, last = message.strip().rpartition("\n")
-    return text.rstrip() if last.lower().startswith("bench:") else message.strip()
+def list_run_tabs(run: Run, shown: str) -> Iterator[tuple[str, str, bool]]:
+    """The pages of a run: address, label and whether it is the current one. `shown` is the last
+    part of that one's address."""
+    here, hidden = f"/runs/{run.id}", page_of(run.kind).hidden_tabs
+    for name, word in TABS:
+        if name not in hidden:
+            yield (f"{here}/{name}" if name else here), word, name == shown
 
 
 def describe_earlier(run: Run, earlier: Run) -> str:
@@ -87,35 +53,6 @@ def describe_earlier(run: Run, earlier: Run) -> str:
     if not (passed and same and longer):
         return again
     return f"confirms {tag} at {format_time_control(tc)}"
-
-
-def make_run_heading(
-    run: Run, now: datetime, tab: str = "", earlier: Run | None = None
-) -> RunHeading:
-    new, base = name_sides(run)
-    info, message = run.plan.info.strip(), cut_bench(run.plan.new.message)
-    return RunHeading(
-        run=run,
-        new=new,
-        base=base,
-        question=describe_question(run),
-        conditions=describe_conditions(run),
-        difference=link_difference(run),
-        created=format_ago(run.created, now),
-        info=split_links(info),
-        message=split_links("" if message in info else message),
-        tab=tab,
-        earlier=EARLIER if earlier is None else describe_earlier(run, earlier),
-    )
-
-
-def list_run_tabs(heading: RunHeading) -> Iterator[tuple[str, str, bool]]:
-    """The pages of a run: address, label and whether it is the current one."""
-    here = f"/runs/{heading.run.id}"
-    hidden = page_of(heading.run.kind).hidden_tabs
-    for name, word in TABS:
-        if name not in hidden:
-            yield (f"{here}/{name}" if name else here), word, name == heading.tab
 
 
 # The state of a run, in more words than a list has room for.

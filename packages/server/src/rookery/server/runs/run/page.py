@@ -1,7 +1,6 @@
 """The page of a run, and its live part."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -18,11 +17,12 @@ from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.rules.review import Hint
 from rookery.server.farm.show.live import answer_live_run
 from rookery.server.farm.show.run_tables import address_task
-from rookery.server.farm.show.run_texts import LONG_PRESET
+from rookery.server.farm.show.run_texts import LONG_PRESET, list_next_steps
 from rookery.server.http.answers import address_of, site_of
 from rookery.server.http.error_table import REFUSALS
 from rookery.server.http.pages.page import (
     find_run_for,
+    list_rights,
     load_hints,
     plays_engine,
     redirect_to,
@@ -30,8 +30,15 @@ from rookery.server.http.pages.page import (
     render_page_in_thread,
     viewer_of,
 )
-from rookery.server.runs.run.changes import RefusedChange
-from rookery.server.runs.run.view import MOST_ACTIONS, RunPageData, make_run_view
+from rookery.server.runs.run.changes import RefusedChange, describe_change
+from rookery.server.runs.run.parts import (
+    MOST_ACTIONS,
+    LiveRun,
+    RecentRun,
+    has_change,
+    show_live,
+    show_recent,
+)
 
 MOST_TASKS = 20
 MOST_GROUPS = 50
@@ -54,29 +61,51 @@ async def show_run(
 ) -> Response:
     """The whole page. `refused` is a refused change, shown again in its form."""
     site = site_of(request)
-    data = await _load_moving(site, run, viewer)
-    address = f"{address_of(request)}/runs/{run.id}"
-    whole = replace(await _load_history(site, data), address=address, refused=refused)
-    return await render_page_in_thread(request, "run.html", make_run_view, whole, status)
+    live, recent = await _load_live(site, run, viewer), await _load_recent(site, run)
+    moves = {
+        "rights": list_rights(viewer, run, live.now),
+        "change": describe_change(run, viewer, refused),
+        "next_steps": list_next_steps(run, has_long_preset=_has_long_preset(site, run, viewer)),
+    }
+    rest = {**await _load_head(request, run, viewer), **moves}
+    return await render_page_in_thread(
+        request, "run.html", _show_whole, (live, recent, rest), status
+    )
+
+
+async def _load_head(request: Request, run: Run, viewer: Actor | None) -> Mapping[str, object]:
+    """Load what stands around the parts."""
+    site = site_of(request)
+    return {
+        "address": f"{address_of(request)}/runs/{run.id}",
+        "private": site.privacy.is_private(run) or not run.status.approved,
+        "earlier": await _load_earlier(site, run, viewer),
+        "following": viewer is not None and await site.subscriptions.follows(run.id, viewer.name),
+        "has_change": has_change(run),
+    }
+
+
+def _show_whole(parts: tuple[LiveRun, RecentRun, Mapping[str, object]]) -> Mapping[str, object]:
+    live, recent, rest = parts
+    return {**rest, **show_recent(recent), **show_live(live)}
 
 
 @runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
 async def run_live(request: Request) -> Response:
     """The live part of a run's page, for its script."""
 
-    async def load(run: Run, viewer: Actor | None) -> RunPageData:
-        return await _load_moving(site_of(request), run, viewer)
+    async def load(run: Run, viewer: Actor | None) -> LiveRun:
+        return await _load_live(site_of(request), run, viewer)
 
-    return await answer_live_run(request, "run_live.html", make_run_view, load)
+    return await answer_live_run(request, "run_live.html", show_live, load)
 
 
 @runs(Domain.THREAD, "awaits four queries; rendered in a thread")
 async def run_recent(request: Request) -> Response:
     """Contributors, latest tasks and events, which the page's script requests now and then."""
-    site, viewer = site_of(request), await viewer_of(request)
-    run = await find_run_for(viewer, request)
-    data = await _load_recent(site, RunPageData(run, site.clock.now(), viewer))
-    return await render_fragment(request, "run_late.html", make_run_view, data)
+    run = await find_run_for(await viewer_of(request), request)
+    recent = await _load_recent(site_of(request), run)
+    return await render_fragment(request, "run_late.html", show_recent, recent)
 
 
 @runs(Domain.THREAD, "awaits one query; the lines are written in a thread")
@@ -109,18 +138,18 @@ async def old_address(request: Request) -> Response:
     return redirect_to(address_task(run_id, int(task)) if known else f"/runs/{run_id}")
 
 
-async def _load_moving(site: Site, run: Run, viewer: Actor | None) -> RunPageData:
+async def _load_live(site: Site, run: Run, viewer: Actor | None) -> LiveRun:
     """Load the live part: one query for the points and, for the run's people, one for the hints.
     Everything else is in memory."""
-    return RunPageData(
+    over = run.status.finished
+    return LiveRun(
         run=run,
         now=site.clock.now(),
-        viewer=viewer,
         speed=site.fleet.activity.speed(run.id),
         samples=await site.reads.samples(run.id),
         playing=await site.fleet.views.tasks_at_play((run.id,)),
-        diagnosis=None if run.status.finished else await site.fleet.views.diagnosis(run.id),
-        names={} if run.status.finished else await _load_names(site, viewer),
+        diagnosis=None if over else await site.fleet.views.diagnosis(run.id),
+        names={} if over else await _load_names(site, viewer),
         hints=await _load_hints(site, run, viewer),
     )
 
@@ -142,45 +171,33 @@ async def _load_names(site: Site, viewer: Actor | None) -> dict[str, str]:
     return {run.id: run.plan.new.tag for run in shown}
 
 
-async def _load_history(site: Site, data: RunPageData) -> RunPageData:
-    """Load what only the whole page shows: four or five queries, and one for a logged-in user."""
-    run_id, viewer = data.run.id, data.viewer
-    return replace(
-        await _load_recent(site, data),
-        following=viewer is not None and await site.subscriptions.follows(run_id, viewer.name),
-        private=site.privacy.is_private(data.run) or not data.run.status.approved,
-        earlier=await _load_earlier(site, data),
-        has_long_preset=_has_long_preset(site, data),
-    )
-
-
-async def _load_recent(site: Site, data: RunPageData) -> RunPageData:
+async def _load_recent(site: Site, run: Run) -> RecentRun:
     """Load contributors, the latest tasks and events: four queries, or three if the contributors
     are still kept."""
-    reads, run_id = site.reads, data.run.id
-    first = max(0, data.run.tally.tasks - MOST_TASKS)
-    return replace(
-        data,
-        contributions=await _load_contributions(site, run_id),
-        apart=await reads.load_too_fast_tasks(run_id, MOST_TASKS),
-        tasks=tuple(reversed(await reads.task_page(run_id, first, MOST_TASKS))),
-        actions=await reads.actions(Compare("run_id", Order.EQUAL, run_id), limit=MOST_ACTIONS + 1),
+    reads, first = site.reads, max(0, run.tally.tasks - MOST_TASKS)
+    about = Compare("run_id", Order.EQUAL, run.id)
+    return RecentRun(
+        run=run,
+        now=site.clock.now(),
+        contributions=await _load_contributions(site, run.id),
+        apart=await reads.load_too_fast_tasks(run.id, MOST_TASKS),
+        tasks=tuple(reversed(await reads.task_page(run.id, first, MOST_TASKS))),
+        actions=await reads.actions(about, limit=MOST_ACTIONS + 1),
     )
 
 
-async def _load_earlier(site: Site, data: RunPageData) -> Run | None:
+async def _load_earlier(site: Site, run: Run, viewer: Actor | None) -> Run | None:
     """The run that this one was made from, if this person may see it."""
-    if not data.run.rescheduled_from:
+    if not run.rescheduled_from:
         return None
     try:
-        return await site.visible_runs.find_part(data.run.rescheduled_from, data.viewer)
+        return await site.visible_runs.find_part(run.rescheduled_from, viewer)
     except REFUSALS:
         return None
 
 
-def _has_long_preset(site: Site, data: RunPageData) -> bool:
-    known = site.privacy.catalogue(name_of(data.viewer)).engines
-    record = known.get(data.run.plan.engine)
+def _has_long_preset(site: Site, run: Run, viewer: Actor | None) -> bool:
+    record = site.privacy.catalogue(name_of(viewer)).engines.get(run.plan.engine)
     return record is not None and find_preset(record, LONG_PRESET) is not None
 
 

@@ -4,19 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Protocol
 
 from rookery.core.model.kinds import Kind
-from rookery.core.model.task import Results
 from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.show.charts import Chart, ReferenceLine, draw_chart, make_scale, place
-from rookery.server.farm.show.dials import Dial
-from rookery.server.farm.show.run_parts import (
-    CopiedText,
-    FigureGroup,
-    FormPart,
-    NamedValue,
-    ParameterRow,
-)
+from rookery.server.farm.show.run_parts import CopiedText, FormPart
 from rookery.server.http.pages.formatting import format_elo_interval, format_plural
-from rookery.server.http.pages.marks import LlrBar
 from rookery.server.runs.run.statistics import ShownElo, show_elo
 
 WIDEST = 2.5
@@ -36,10 +27,6 @@ class KindPage(Protocol):
     def verdict_note(self) -> str:
         """A note about the verdict; empty without one."""
 
-    @property
-    def progress(self) -> str:
-        """How far it is, besides its games; empty if games say it all."""
-
     def describe_question(self, games: int) -> str:
         """What a test of so many games asks, short enough for a column."""
 
@@ -49,28 +36,8 @@ class KindPage(Protocol):
     def describe_length(self, games: int) -> str:
         """The end of that sentence: how long it plays."""
 
-    def describe_share(self, results: Results, games: int) -> str:
-        """The share of its games that a run has played; empty where that says little."""
-
-    def shows_pairs(self, results: Results) -> bool:
-        """Whether lists show the pairs by score."""
-
-    def list_settings(self) -> Iterator[NamedValue]: ...
-
-    def list_figures(self, results: Results) -> Iterator[FigureGroup]: ...
-
-    def list_ratios(self, bins: Sequence[int]) -> Iterator[NamedValue]:
-        """Figures of these results that depend on the settings."""
-
-    def list_parameters(self) -> Iterator[ParameterRow]: ...
-
     def list_texts(self) -> Iterator[CopiedText]:
         """Texts to copy in place of the result."""
-
-    def draw_bar(self, before: float | None) -> LlrBar | None:
-        """Where the run stands; `before` is its ratio an hour ago, None not to show it."""
-
-    def draw_dials(self) -> tuple[Dial, ...]: ...
 
     def draw_charts(self, points: Sequence[ChartPoint], elo: ShownElo | None) -> tuple[Chart, ...]:
         """The charts of what it measures; `elo` is the estimate that the page shows."""
@@ -98,45 +65,14 @@ class ComparingPage:
     def verdict_note(self) -> str:
         return ""
 
-    @property
-    def progress(self) -> str:
-        return ""
-
     def describe_aim(self, new: str, base: str) -> str:
         return f"Measures {new} against {base}"
 
     def describe_length(self, games: int) -> str:
         return f"for at most {format_plural(games, 'game')}"
 
-    def describe_share(self, results: Results, games: int) -> str:
-        return f"{min(1.0, results.games / max(1, games)):.0%} played"
-
-    def shows_pairs(self, results: Results) -> bool:
-        return results.pairs > 0
-
-    def list_settings(self) -> Iterator[NamedValue]:
-        yield from ()
-
-    def list_figures(self, results: Results) -> Iterator[FigureGroup]:
-        del results
-        yield from ()
-
-    def list_ratios(self, bins: Sequence[int]) -> Iterator[NamedValue]:
-        del bins
-        yield from ()
-
-    def list_parameters(self) -> Iterator[ParameterRow]:
-        yield from ()
-
     def list_texts(self) -> Iterator[CopiedText]:
         yield from ()
-
-    def draw_bar(self, before: float | None) -> LlrBar | None:
-        del before
-        return None
-
-    def draw_dials(self) -> tuple[Dial, ...]:
-        return ()
 
     def list_fields(self) -> Mapping[str, object]:
         return {}

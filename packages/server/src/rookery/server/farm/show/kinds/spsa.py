@@ -5,23 +5,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rookery.core.model.kinds import SpsaTuning
-from rookery.core.model.task import Results
 from rookery.core.protocol.kinds.spsa import raw_parameters
 from rookery.core.stats.spsa import Tune, as_lines, as_pairs, as_setoption, late_mean
 from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.show.charts import Chart, ReferenceLine, draw_chart, make_scale, place
 from rookery.server.farm.show.kinds.kind_page import ComparingPage
-from rookery.server.farm.show.run_parts import CopiedText, FormPart, ParameterRow
+from rookery.server.farm.show.run_parts import CopiedText, FormPart
 from rookery.server.http.form import AREA, NUMBER, Input, declare
 from rookery.server.http.pages.drawing import Point
-from rookery.server.http.pages.formatting import (
-    format_count,
-    format_decimal,
-    format_fixed,
-    format_plural,
-    format_signed,
-)
-from rookery.server.http.pages.marks import draw_sparkline
+from rookery.server.http.pages.formatting import format_plural
 from rookery.server.runs.run.statistics import ShownElo
 
 MOST_PATHS = 40
@@ -54,12 +46,6 @@ class SpsaPage(ComparingPage):
     hidden_tabs: ClassVar = frozenset({"elo", "stats", "compare"})
     kind: SpsaTuning
 
-    @property
-    def progress(self) -> str:
-        tune = self.kind.tune
-        all_iterations = format_count(tune.schedule.iterations)
-        return f"{format_count(tune.iteration)} of {all_iterations} iterations"
-
     def describe_question(self, games: int) -> str:
         del games
         return f"tune of {format_plural(len(self.kind.tune.parameters), 'parameter')}"
@@ -71,24 +57,6 @@ class SpsaPage(ComparingPage):
     def describe_length(self, games: int) -> str:
         return f"over {format_plural(games, 'game')}"
 
-    def shows_pairs(self, results: Results) -> bool:
-        del results
-        return False
-
-    def list_parameters(self) -> Iterator[ParameterRow]:
-        tune = self.kind.tune
-        for at, (parameter, theta) in enumerate(zip(tune.parameters, tune.thetas, strict=True)):
-            line = parameter.line
-            values = [line.start, *(point[at].theta for point in tune.history), theta]
-            yield ParameterRow(
-                name=line.name,
-                start=format_decimal(line.start),
-                now=format_fixed(theta),
-                moved=format_signed(theta - line.start),
-                range=f"{format_decimal(line.minimum)} to {format_decimal(line.maximum)}",
-                path=draw_sparkline(values, line.minimum, line.maximum),
-            )
-
     def list_texts(self) -> Iterator[CopiedText]:
         """The present values of a tune and, steadier, their means over the last fifth of it."""
         tune, late = self.kind.tune, late_mean(self.kind.tune)
@@ -98,7 +66,7 @@ class SpsaPage(ComparingPage):
             ("options", "As UCI commands", as_setoption(tune, tune.thetas)),
             ("lines", "As lines for the next tune", as_lines(tune, late)),
         ):
-            yield CopiedText(f"text-{name}", title, "\n".join(lines))
+            yield f"text-{name}", title, "\n".join(lines)
 
     def draw_charts(self, points: Sequence[ChartPoint], elo: ShownElo | None) -> tuple[Chart, ...]:
         del points, elo

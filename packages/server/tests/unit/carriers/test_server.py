@@ -5,8 +5,8 @@ from types import ModuleType
 
 import pytest
 
-from rookery.server.http.on_rookery_asgi import NOT_INSTALLED
-from rookery.server.http.server import choose_backend
+from rookery.server.carriers.on_rookery_asgi import NOT_INSTALLED
+from rookery.server.carriers.server import choose_backend
 
 
 class KeptLog:

@@ -4,7 +4,7 @@ import msgspec
 
 from rookery.core.model.machine import WorkerInfo
 from rookery.core.protocol.codec import encode
-from rookery.server.farm.worker_api.incoming import MachineCache, VerifiedCaller, machine_of
+from rookery.server.worker_api.incoming import MachineCache, VerifiedCaller, machine_of
 from tests.people import make_ada
 from tests.wire.worker.farm import worker_info
 

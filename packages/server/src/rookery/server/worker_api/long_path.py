@@ -13,7 +13,6 @@ from starlette.routing import Route
 from starlette.types import Send
 
 from rookery.server.app.site import Site
-from rookery.server.farm.worker_api.call import JSON_TYPE, ArrivedCall, WorkerCall
 from rookery.server.http.answers import answer_error, outdated_answer, stopping_answer
 from rookery.server.http.at_primary import carry_out_at_primary
 from rookery.server.http.bodies import KeptBody, cancel_on_leave
@@ -22,6 +21,7 @@ from rookery.server.http.forwarding import OutgoingCall
 from rookery.server.http.guards import HostCheck
 from rookery.server.http.primary_link import Reply
 from rookery.server.http.to_primary import list_passed_on, make_outgoing
+from rookery.server.worker_api.call import JSON_TYPE, ArrivedCall, WorkerCall
 
 CALL_SECONDS = 25.0
 """How long a forwarded call may take. A worker waits for thirty seconds."""

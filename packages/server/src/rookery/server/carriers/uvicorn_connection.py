@@ -13,9 +13,10 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
-from rookery.server.http.connection_flow import ConnectionFlow
+from rookery.server.carriers.connection_flow import ConnectionFlow
+from rookery.server.carriers.message_pieces import MessagePieces
+from rookery.server.carriers.serving import HEAD_BYTES
 from rookery.server.http.limits import RequestBounds
-from rookery.server.http.message_pieces import MessagePieces
 from rookery.server.http.primary_link import Reply
 from rookery.server.http.request_policy import (
     HEAD_TOO_LARGE,
@@ -26,11 +27,10 @@ from rookery.server.http.request_policy import (
     why_refused,
 )
 from rookery.server.http.scope import set_known_call
-from rookery.server.http.serving import HEAD_BYTES
-from rookery.server.http.short_path import ShortCall, ShortPath
 from rookery.server.http.to_primary import list_passed_on
 from rookery.server.http.whole_requests import parse_whole_request
 from rookery.server.logs import Log
+from rookery.server.worker_api.short_path import ShortCall, ShortPath
 
 # The app refuses a hundred with an answer of its own. Each takes thirty times the memory of its
 # bytes.

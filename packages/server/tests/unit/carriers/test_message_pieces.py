@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rookery.server.http.message_pieces import PIECE_BYTES, MessagePieces
+from rookery.server.carriers.message_pieces import PIECE_BYTES, MessagePieces
 
 HEAD = b"POST / HTTP/1.1\r\nhost: a\r\n"
 REQUESTS: tuple[tuple[bytes, int], ...] = (

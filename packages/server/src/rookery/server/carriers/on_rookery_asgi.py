@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 
 from rookery.server.app.site import Site
-from rookery.server.http.limits import RequestBounds
-from rookery.server.http.serving import (
+from rookery.server.carriers.serving import (
     BACKLOG,
     HEAD_BYTES,
     KEEP_ALIVE_SECONDS,
     ROOKERY_ASGI,
     HttpBackend,
 )
-from rookery.server.http.short_path import outermost_short_path
+from rookery.server.http.limits import RequestBounds
 from rookery.server.logs import Log
+from rookery.server.worker_api.short_path import outermost_short_path
 
 if TYPE_CHECKING:
     from rookery_asgi import Options

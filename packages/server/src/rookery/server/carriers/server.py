@@ -24,8 +24,8 @@ from starlette.applications import Starlette
 
 from rookery.core.boundary.offload import Threads
 from rookery.server.app.site import Site
-from rookery.server.http import on_rookery_asgi, on_uvicorn
-from rookery.server.http.serving import (
+from rookery.server.carriers import on_rookery_asgi, on_uvicorn
+from rookery.server.carriers.serving import (
     ROOKERY_ASGI,
     HttpBackend,
     HttpServer,

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from rookery.server.http.serving import ListenAddress, explain_bind_error
+from rookery.server.carriers.serving import ListenAddress, explain_bind_error
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,15 @@ import uvicorn
 from starlette.applications import Starlette
 
 from rookery.server.app.site import Site
-from rookery.server.http.serving import BACKLOG, KEEP_ALIVE_SECONDS, UVICORN, HttpBackend, NewLoop
-from rookery.server.http.short_path import short_path_of
-from rookery.server.http.uvicorn_connection import make_protocol
+from rookery.server.carriers.serving import (
+    BACKLOG,
+    KEEP_ALIVE_SECONDS,
+    UVICORN,
+    HttpBackend,
+    NewLoop,
+)
+from rookery.server.carriers.uvicorn_connection import make_protocol
+from rookery.server.worker_api.short_path import short_path_of
 
 
 def make_backend() -> HttpBackend:

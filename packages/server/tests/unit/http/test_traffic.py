@@ -1,6 +1,6 @@
 """Requests are counted by route, method and status."""
 
-from rookery.server.http.metrics import BOUNDS, Traffic
+from rookery.server.http.traffic import BOUNDS, Traffic
 
 
 def test_answers_of_one_kind_are_counted_together() -> None:

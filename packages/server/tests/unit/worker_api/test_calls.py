@@ -1,6 +1,6 @@
 """What the calls of workers make of what was sent."""
 
-from rookery.server.farm.worker_api.calls import normalize_complaint
+from rookery.server.worker_api.calls import normalize_complaint
 
 
 def test_complaints_are_equal_whatever_the_compiler() -> None:

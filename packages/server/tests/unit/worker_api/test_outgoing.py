@@ -10,7 +10,7 @@ from rookery.core.model.run import Run
 from rookery.core.model.task import Task
 from rookery.core.protocol.codec import encode
 from rookery.server.farm.rules.answers import Grant
-from rookery.server.farm.worker_api.outgoing import Payloads, task_answer
+from rookery.server.worker_api.outgoing import Payloads, task_answer
 from tests.makers import NOW, make_machine, make_plan, make_run, make_side, sprt
 
 

@@ -9,6 +9,7 @@ unknown: it counts as full when one of its writes fails, until commits succeed a
 """
 
 import enum
+import errno
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,8 +18,19 @@ from pathlib import Path
 from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
 from rookery.server.boundary.domains import Domain, runs
-from rookery.server.files.blobs import NO_SPACE, DiskNearlyFull
 from rookery.server.logs import Log, SilentLog
+
+NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""Errors that mean a full disk."""
+
+
+class DiskNearlyFull(Exception):
+    """The disk is nearly full: what is left is reserved for the database."""
+
+
+class StorageAway(Exception):
+    """The storage of files can't be used at the moment; the text says why."""
+
 
 MB = 10**6
 LEAST_FREE = 32 * MB

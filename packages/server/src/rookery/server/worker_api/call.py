@@ -25,13 +25,6 @@ from rookery.server.boundary.domains import declaration_of
 from rookery.server.farm.fleet import Pending
 from rookery.server.farm.rules.answers import HeldTask
 from rookery.server.farm.views import UnknownRun
-from rookery.server.farm.worker_api.incoming import (
-    MachineCache,
-    VerifiedCaller,
-    make_caller,
-    origin_in,
-)
-from rookery.server.farm.worker_api.outgoing import Payloads
 from rookery.server.http.bodies import check_connected, decode_body, next_message, read_pieces
 from rookery.server.http.faults import NotPrimary, TooManyRequests
 from rookery.server.http.scope import (
@@ -44,6 +37,13 @@ from rookery.server.http.scope import (
 )
 from rookery.server.people.login import LoginRefused, Throttled
 from rookery.server.people.worker_credentials import VerifiedUser
+from rookery.server.worker_api.incoming import (
+    MachineCache,
+    VerifiedCaller,
+    make_caller,
+    origin_in,
+)
+from rookery.server.worker_api.outgoing import Payloads
 
 # The body of a call. Small ones are read at once, large ones once their sender is verified.
 

@@ -47,20 +47,11 @@ from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.commits import QueueFull, StateLost
 from rookery.server.farm.primary import Rebuilding
-from rookery.server.farm.worker_api.call import (
-    ArrivedCall,
-    KnownCall,
-    Unreadable,
-    WorkerCall,
-    send_json,
-)
-from rookery.server.farm.worker_api.incoming import Origin, VerifiedCaller, make_caller
 from rookery.server.http.bodies import CheckedBody, Replayed
 from rookery.server.http.forwarding import COUNTRY, OutgoingCall
 from rookery.server.http.guards import HostCheck
 from rookery.server.http.internal_calls import AGAIN, FORWARDED, ForwardedCall
 from rookery.server.http.inventory import named_routes
-from rookery.server.http.long_path import CALL_SECONDS, Endpoint, LongPath, send_reply
 from rookery.server.http.primary_link import AnswerLost, Reply
 from rookery.server.http.request_log import BROKEN_OFF, RequestIdentifier, RequestLog
 from rookery.server.http.scope import (
@@ -77,6 +68,15 @@ from rookery.server.http.scope import (
 )
 from rookery.server.http.whole_requests import WholeRequest
 from rookery.server.people.login import LoginRefused
+from rookery.server.worker_api.call import (
+    ArrivedCall,
+    KnownCall,
+    Unreadable,
+    WorkerCall,
+    send_json,
+)
+from rookery.server.worker_api.incoming import Origin, VerifiedCaller, make_caller
+from rookery.server.worker_api.long_path import CALL_SECONDS, Endpoint, LongPath, send_reply
 
 _UNUSUAL = (LoginRefused, RunFault, QueueFull, Rebuilding, StateLost)
 

@@ -44,9 +44,13 @@ from rookery.server.farm.rules.answers import (
     Refusal,
     StopAnswer,
 )
-from rookery.server.farm.waiting import left_to_wait
-from rookery.server.farm.worker_api import incoming, outgoing
-from rookery.server.farm.worker_api.call import (
+from rookery.server.http.bodies import cancel_on_leave
+from rookery.server.http.waiting import left_to_wait
+from rookery.server.people.login import LoginRefused
+from rookery.server.people.worker_credentials import VerifiedUser
+from rookery.server.people.worker_tokens import is_worker_token
+from rookery.server.worker_api import incoming, outgoing
+from rookery.server.worker_api.call import (
     ArrivedCall,
     NotAllowed,
     PartialBody,
@@ -54,12 +58,8 @@ from rookery.server.farm.worker_api.call import (
     WorkerCall,
     read_rest,
 )
-from rookery.server.farm.worker_api.incoming import MachineCache, VerifiedCaller
-from rookery.server.farm.worker_api.outgoing import Payloads
-from rookery.server.http.bodies import cancel_on_leave
-from rookery.server.people.login import LoginRefused
-from rookery.server.people.worker_credentials import VerifiedUser
-from rookery.server.people.worker_tokens import is_worker_token
+from rookery.server.worker_api.incoming import MachineCache, VerifiedCaller
+from rookery.server.worker_api.outgoing import Payloads
 
 # The subject of a worker's complaint, without the words that differ between hosts.
 

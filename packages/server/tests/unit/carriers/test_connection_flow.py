@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from rookery.server.http.connection_flow import ConnectionFlow
+from rookery.server.carriers.connection_flow import ConnectionFlow
 
 pytestmark = pytest.mark.anyio
 

@@ -1,0 +1,1 @@
+"""What carries HTTP: the servers below the app, and the socket that they listen on."""

@@ -1,1 +1,0 @@
-"""The nine calls of workers: translate between the wire format and the rules."""
