@@ -32,7 +32,6 @@ from rookery.server.farm.show.kinds import FORM_PAGES
 from rookery.server.farm.show.run_paces import NO_PACES, load_paces
 from rookery.server.http.form import NUMBER, TICK, WHOLE, InputKind
 from rookery.server.http.pages.filters import read_search
-from rookery.server.http.pages.formatting import format_count
 from rookery.server.http.pages.page import plays_engine, redirect_to, tell_outcome
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import Form
@@ -130,7 +129,7 @@ async def engine_page(name: str, viewer: Actor | None, parts: EngineParts) -> Pa
     return Page("engine.html", shown)
 
 
-def _list_groups(record: EngineRecord) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
+def _list_groups(record: EngineRecord) -> Iterator[tuple[str, Sequence[tuple[str, str | int]]]]:
     """The record in words, without empty fields. Presets have their own table."""
     texts = spell_record(record)
     for group in GROUPS:
@@ -143,11 +142,11 @@ def _list_groups(record: EngineRecord) -> Iterator[tuple[str, tuple[tuple[str, s
         yield group.title, tuple((label, text) for label, text in shown if text)
 
 
-def _describe(text: str, kind: InputKind, words: Mapping[str, str]) -> str:
+def _describe(text: str, kind: InputKind, words: Mapping[str, str]) -> str | int:
     if kind is TICK:
         return "yes" if text else ""
     if kind in (NUMBER, WHOLE) and text.isdigit():
-        return format_count(int(text)) if int(text) else ""
+        return int(text)
     return words.get(text, text)
 
 
