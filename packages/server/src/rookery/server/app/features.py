@@ -7,6 +7,7 @@ from rookery.core.clock import Clock
 from rookery.server.app.site import Site
 from rookery.server.ask.answers import AskAnswers
 from rookery.server.ask.ask import Ask
+from rookery.server.ask.indexing import Indexer
 from rookery.server.ask.sessions import ChatSessions
 from rookery.server.ask.uploads import Uploads
 from rookery.server.engines.engines import Engines
@@ -19,10 +20,11 @@ from rookery.server.farm.views import FleetActivity, FleetViews
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.files.access import FileAccess
 from rookery.server.files.books import BookStore
-from rookery.server.files.engine_files import NetStore
+from rookery.server.files.engine_files import NetStore, ProgramStore
 from rookery.server.files.games import GameStore
 from rookery.server.files.worker_logs import LogStore
-from rookery.server.http.bodies import UploadPlaces
+from rookery.server.http.bodies import Streams, UploadPlaces
+from rookery.server.http.rendering import Assets
 from rookery.server.http.session import SessionCheck
 from rookery.server.http.signatures import Features
 from rookery.server.http.turns import SearchPlaces
@@ -44,12 +46,15 @@ from rookery.server.people.worker_credentials import WorkerCredentials
 from rookery.server.runs.events_api import EventFeed
 from rookery.server.runs.insights_api import Residuals
 from rookery.server.settings import Settings
+from rookery.server.sources.commits import Archives
 from rookery.server.teams.teams import Teams
 
 FEATURES: Mapping[type, str] = {
     AccountChanges: "account_changes",
     Accounts: "accounts",
+    Archives: "archives",
     Ask: "ask",
+    Assets: "assets",
     Bearers: "bearers",
     BookStore: "books",
     Channels: "channels",
@@ -63,6 +68,7 @@ FEATURES: Mapping[type, str] = {
     FleetViews: "fleet.views",
     GameStore: "games",
     GrantedRepositories: "repositories",
+    Indexer: "indexer",
     LinkMails: "link_mails",
     LinkSigner: "links",
     Log: "log",
@@ -73,6 +79,7 @@ FEATURES: Mapping[type, str] = {
     Outbox: "outbox",
     PasswordResets: "resets",
     Privacy: "privacy",
+    ProgramStore: "programs",
     Profiles: "profiles",
     SearchPlaces: "search_places",
     Sender: "sender",
@@ -80,6 +87,7 @@ FEATURES: Mapping[type, str] = {
     Settings: "settings",
     SignUp: "sign_up",
     Statistics: "statistics",
+    Streams: "streams",
     Subscriptions: "subscriptions",
     Teams: "teams",
     Threads: "threads",

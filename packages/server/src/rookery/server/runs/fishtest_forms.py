@@ -12,15 +12,15 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rookery.core.protocol.v1 import CreatedRun, NetEntry
-from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
-from rookery.server.files.api import keep_net
-from rookery.server.files.uploaders import Uploader
+from rookery.server.engines.privacy import Privacy
+from rookery.server.files.uploaders import GivenFiles
 from rookery.server.http.answers import site_of
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.form import TICKED
 from rookery.server.http.multipart import read_file_form
-from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
+from rookery.server.http.pages.page import redirect_to, viewer_of
+from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import UPLOAD_PATH, Form, request_info_of, session_of
 from rookery.server.runs.run.commands import COMMANDS, Command, carry_out
 from rookery.server.runs.submit.inputs import INPUTS
@@ -32,6 +32,7 @@ from rookery.server.runs.submit.page import (
     submit_texts,
 )
 
+pages = Pages(UPLOAD_PATH)
 RUN_FORM = "/tests/run"
 LIST = "/tests"
 NAMES: Mapping[str, str] = {
@@ -146,35 +147,33 @@ NET_FIELD = "network"
 NETS = "/nets"
 
 
-@runs(Domain.THREAD, "pieces are digested, packed and written in threads")
-async def upload_form(request: Request) -> Response:
+@pages(f"GET|POST {UPLOAD_PATH}", "pieces are digested, packed and written in threads")
+async def upload_form(request: Request, given: GivenFiles, privacy: Privacy) -> Page | Response:
     """GET returns the form, POST stores the net."""
     bearer = await find_submitter(request)
     if bearer is None:
         return redirect_to(f"/login?next={UPLOAD_PATH}")
-    view = {"engines": _list_net_engines(site_of(request), bearer.user.name), "refusal": ""}
+    view = {"engines": _list_net_engines(privacy, bearer.user.name), "refusal": ""}
     if request.method != "POST":
-        return await render_page(request, "upload.html", view)
+        return Page("upload.html", view)
     try:
-        kept = await _keep_posted_net(request, bearer.user.name)
+        kept = await _keep_posted_net(request, bearer.user.name, given)
     except REFUSALS as refused:
-        shown = {**view, "refusal": text_of(refused)}
-        return await render_page(request, "upload.html", shown, 422)
+        return Page("upload.html", {**view, "refusal": text_of(refused)}, 422)
     session_of(request.scope).flash(f"{kept.name} is uploaded.")
     return redirect_to(NETS)
 
 
-def _list_net_engines(site: Site, user: str) -> tuple[str, ...]:
-    known = site.privacy.catalogue(user).engines.values()
+def _list_net_engines(privacy: Privacy, user: str) -> tuple[str, ...]:
+    known = privacy.catalogue(user).engines.values()
     return tuple(sorted(record.name for record in known if record.nets.use != "none"))
 
 
-async def _keep_posted_net(request: Request, user: str) -> NetEntry:
+async def _keep_posted_net(request: Request, user: str, given: GivenFiles) -> NetEntry:
     """Store the posted net. Raises BadRequest, NotFound or BodyTooLarge."""
-    site, form = site_of(request), await read_file_form(request, NET_FIELD)
-    engine = form.fields.get("engine", "")
-    site.file_access.check_engine(user, engine)
-    return await keep_net(site, Uploader(user, engine), form.file_name, form.pieces)
+    form = await read_file_form(request, NET_FIELD)
+    uploader = given.find_uploader(user, form.fields.get("engine", ""))
+    return await given.keep_net(uploader, form.file_name, form.pieces)
 
 
 def _list_buttons() -> Iterator[BaseRoute]:
@@ -186,5 +185,5 @@ def routes() -> list[BaseRoute]:
     return [
         Route(RUN_FORM, run_form, methods=["GET", "POST"]),
         *_list_buttons(),
-        Route(UPLOAD_PATH, upload_form, methods=["GET", "POST"]),
+        *pages.make_routes(),
     ]
