@@ -21,6 +21,7 @@ from rookery.server.http.query_values import Query, drop_none, find_value_reader
 from rookery.server.http.scope import Form, RequestInfo, request_info_of, session_of
 from rookery.server.http.session import Session
 from rookery.server.people.bearers import Caller
+from rookery.server.people.users import User
 
 T = TypeVar("T")
 _PATH_NAME = re.compile(r"[{](\w+)")
@@ -58,14 +59,21 @@ class Call(NamedTuple):
 
     request: Request
     features: Features
-    caller: Caller | Actor | None
+    caller: Caller | Actor | User | None
     body: object
 
 
 Take = Callable[[Call], object]
 ReadBody = Callable[[Request, Features], Awaitable[object]]
-CALLERS = (Caller, Caller | None, Actor, Actor | None)
+CALLERS = (Caller, Caller | None, Actor, Actor | None, User, User | None)
 """Who calls: a program or person with scopes, or the viewer of a page."""
+
+
+class Parts:
+    """A group of parameters that belong together: a frozen value whose fields are filled as
+    parameters are, except from the path."""
+
+
 _OF_REQUEST: Mapping[object, Take] = {
     Form: lambda call: request_info_of(call.request.scope).form,
     Request: lambda call: call.request,
@@ -115,6 +123,10 @@ class Signature:
         if name in self._names:
             self.path[name] = kind
             return lambda call: call.request.path_params[name]
+        return self._find_given(name, kind, default)
+
+    def _find_given(self, name: str, kind: Any, default: object) -> Take:
+        """Take what does not stand in the path."""
         if kind in _OF_REQUEST:
             return _OF_REQUEST[kind]
         if kind in CALLERS:
@@ -122,6 +134,8 @@ class Signature:
             return lambda call: call.caller
         if isinstance(kind, type) and issubclass(kind, Query):
             return self._take_group(kind)
+        if isinstance(kind, type) and issubclass(kind, Parts):
+            return self._take_parts(kind)
         return (
             self._find_value(name, kind, default)
             or self._find_body(kind)
@@ -143,6 +157,11 @@ class Signature:
         if len(known) < len(takes):
             raise self.refuse(f"a field of {kind.__name__} can't stand in a query")
         return lambda call: kind(*[take(call) for take in known])
+
+    def _take_parts(self, kind: type[Parts]) -> Take:
+        hints, empty = get_type_hints(kind, include_extras=True), inspect.Parameter.empty
+        takes = [(name, self._find_given(name, each, empty)) for name, each in hints.items()]
+        return lambda call: kind(**{name: take(call) for name, take in takes})
 
     def _find_body(self, kind: Any) -> Take | None:
         body, read = self._find_body_reader(kind)

@@ -12,10 +12,12 @@ Parameters are filled as those of other endpoints are (`http/endpoint.py`), and 
 |---|---|
 | `Actor` | the viewer; who is not logged in is sent to the login |
 | `Actor or None` | the viewer; None for a visitor |
+| `User`, `User or None` | the same, with the whole account |
 | `Form` | what was posted |
 
 The domain is THREAD, since pages are rendered in threads. A Response is passed through, such as a
-redirect after a form; `Session` takes messages for the next page.
+redirect after a form; `Session` takes messages for the next page. A page that a refused form shows
+again is a method of `Parts`, which hold what it needs.
 """
 
 import functools
@@ -32,6 +34,7 @@ from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.endpoint import mark_features
 from rookery.server.http.pages.page import (
+    account_of,
     redirect_to,
     render_fixed_page,
     render_fragment,
@@ -39,9 +42,11 @@ from rookery.server.http.pages.page import (
     viewer_of,
 )
 from rookery.server.http.signatures import Call, Features, Signature
+from rookery.server.people.users import User
 
 F = TypeVar("F", bound=Callable[..., Awaitable[object]])
 PageFunction = Callable[[Request], Awaitable[Response]]
+FindViewer = Callable[[Request], Awaitable[Actor | User | None]]
 
 
 def keep(shown: Any) -> Any:
@@ -62,8 +67,16 @@ class Page:
     """What the page depends on besides its frame, if visitors may share one rendering."""
     is_part: bool = False
     """Whether it is a part of a page, without a frame."""
+    unseen: bool = False
+    """Whether nobody may keep it, because it shows a secret."""
 
     async def answer(self, request: Request) -> Response:
+        answer = await self._render(request)
+        if self.unseen:
+            answer.headers["cache-control"] = "no-store"
+        return answer
+
+    async def _render(self, request: Request) -> Response:
         if self.is_part:
             return await render_fragment(request, self.template, self.make, self.shown)
         if self.key is not None:
@@ -108,14 +121,15 @@ class Pages:
 
     def _make_endpoint(self, function: F, signature: Signature) -> PageFunction:
         """The function as Starlette calls it."""
-        asked, takes, login = signature.caller, signature.takes, self._login
+        takes, login, needs_login = signature.takes, self._login, signature.caller in (Actor, User)
+        find_viewer = _find_viewer_of(signature.caller)
         if signature.read_body is not None:
             raise signature.refuse("a page takes a Form, not a body")
 
         @functools.wraps(function)
         async def answer(request: Request) -> Response:
-            viewer = None if asked is None else await viewer_of(request)
-            if viewer is None and asked is Actor:
+            viewer = await find_viewer(request) if find_viewer else None
+            if viewer is None and needs_login:
                 return redirect_to(login)
             features: Features = request.app.state.features
             call = Call(request, features, viewer, None)
@@ -125,3 +139,10 @@ class Pages:
 
         mark_features(answer, signature)
         return answer
+
+
+def _find_viewer_of(asked: object) -> FindViewer | None:
+    """What finds the viewer, as a page asks for them."""
+    if asked is None:
+        return None
+    return account_of if asked in (User, User | None) else viewer_of
