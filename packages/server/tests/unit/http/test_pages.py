@@ -9,6 +9,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rookery.core.clock import Clock
 from rookery.server.boundary.domains import Domain, declaration_of
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.pages.page import redirect_to
@@ -44,31 +45,40 @@ async def show_dog(request: Request, dog: str, users: Users) -> Response:
     return Response(f"{dog} {request.method} {type(users).__name__}")
 
 
+@pages("GET /kennel/{dog}/food", "nothing is loaded", back="/kennel/{dog}")
+async def show_food(viewer: Actor, dog: str) -> Response:
+    """What a dog eats."""
+    raise AssertionError(f"{viewer} sees {dog}")
+
+
 @dataclass(frozen=True, slots=True)
-class Owner(Parts):
-    """Who asks, and what they posted."""
+class KennelParts(Parts):
+    """What several functions of a page need."""
+
+    users: Users
+    clock: Clock
+
+
+@pages("GET /kennel/{dog}/parts", "nothing is loaded")
+async def show_parts(dog: str, parts: KennelParts) -> Page:
+    """A page that no browser keeps."""
+    text = f"{type(parts.users).__name__} {parts.clock.now():%Y} {dog}"
+    shown = {"status": 200, "title": "Parts", "text": text, "request_id": ""}
+    return Page("error.html", shown, headers={"cache-control": "no-store"})
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerParts(Parts):
+    """Who may be asked for more than once."""
 
     owner: User | None
-    users: Users
     form: Form
 
 
-@pages("GET /kennel/{owner}/owner", "nothing is loaded", where=Domain.LOOP)
-async def name_owner(owner: str, parts: Owner) -> Response:
-    """The owner of the kennel."""
-    return Response(f"{owner} {parts.owner} {type(parts.users).__name__} {parts.form.fields}")
-
-
 @pages("GET /kennel/own/account", "nothing is loaded")
-async def show_account(owner: User) -> Page:
+async def show_account(parts: OwnerParts, owner: User, again: OwnerParts) -> Page:
     """The account of whoever is logged in."""
-    raise AssertionError(owner)
-
-
-@pages("GET /kennel/show/secret", "nothing is loaded")
-async def show_secret() -> Page:
-    """A page that shows a secret."""
-    return Page("link.html", {}, unseen=True)
+    raise AssertionError(f"{parts} {owner} {again}")
 
 
 @asynccontextmanager
@@ -95,23 +105,33 @@ async def test_parts_of_the_path_the_request_and_features_are_given_by_name_and_
         assert answer.text.startswith("rex GET ")
 
 
-async def test_parts_are_filled_as_parameters_are_but_not_from_the_path() -> None:
+async def test_the_names_in_an_address_are_in_the_one_after_the_login() -> None:
     async with visitor() as client:
-        answer = await client.get("/kennel/rex/owner")
-        assert answer.text.startswith("rex None ")
-        assert answer.text.endswith(" ()")
+        answer = await client.get("/kennel/a%26b/food")
+        assert answer.headers["location"] == "/login?next=/kennel/a%2526b"
 
 
-async def test_a_page_of_an_account_sends_visitors_to_the_login() -> None:
+async def test_features_can_be_given_as_a_group_and_a_page_has_headers_of_its_own() -> None:
+    async with visitor() as client:
+        answer = await client.get("/kennel/rex/parts")
+        assert answer.headers["cache-control"] == "no-store"
+        assert "Users" in answer.text
+        assert " rex" in answer.text
+
+
+async def test_one_part_of_a_page_that_needs_the_account_sends_visitors_to_the_login() -> None:
     async with visitor() as client:
         answer = await client.get("/kennel/own/account")
         assert (answer.status_code, answer.headers["location"]) == (302, "/login?next=/kennel")
 
 
-async def test_nobody_may_keep_a_page_that_shows_a_secret() -> None:
-    async with visitor() as client:
-        answer = await client.get("/kennel/show/secret")
-        assert answer.headers["cache-control"] == "no-store"
+def test_a_page_asks_for_one_kind_of_viewer() -> None:
+    with pytest.raises(BadEndpoint, match="two kinds of callers"):
+
+        @pages("GET /kennel/both", "nothing is loaded")
+        async def show_both(parts: OwnerParts, viewer: Actor) -> Page:
+            """Refused when it is declared."""
+            raise AssertionError(f"{parts} {viewer}")
 
 
 def test_a_page_says_where_it_runs() -> None:

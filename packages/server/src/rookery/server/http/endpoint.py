@@ -19,7 +19,7 @@ A parameter is filled by its name and its type:
 | `Annotated[bytes, Kind]` | the whole body, which the function itself decodes |
 | `Caller`, `Caller or None` | who calls, checked against `scope`; None stands for anybody else |
 | Request, QueryParams, RequestInfo, Session | what the feature really has to see of the request |
-| `Parts` | what each of its fields would get, in one value |
+| a `Parts` | for each of its fields what a parameter would get |
 | any other class | the feature of this type |
 
 The value that is returned is encoded. `Work[T]` is a function that makes the value: both happen in

@@ -46,12 +46,26 @@ class Features:
         """Offer another part."""
         self._find[kind] = lambda: part
 
+    def make(self, kind: type[T], **given: object) -> T:
+        """An object whose constructor takes what is not given from the features, by type."""
+        hints = get_type_hints(kind.__init__)
+        wanted = inspect.signature(kind).parameters.values()
+        found = {each.name: self(hints[each.name]) for each in wanted if each.default is each.empty}
+        return kind(**{**found, **given})
+
     def __contains__(self, kind: object) -> bool:
         return kind in self._find
 
     def __call__(self, kind: type[T]) -> T:
         found: Any = self._find[kind]()
         return found  # type: ignore[no-any-return]  # found by its type
+
+
+class Parts:
+    """A group of parameters, for functions that need the same: a subclass is a dataclass, and each
+    of its fields is filled as a parameter would be."""
+
+    __slots__ = ()
 
 
 class Call(NamedTuple):
@@ -66,14 +80,7 @@ class Call(NamedTuple):
 Take = Callable[[Call], object]
 ReadBody = Callable[[Request, Features], Awaitable[object]]
 CALLERS = (Caller, Caller | None, Actor, Actor | None, User, User | None)
-"""Who calls: a program or person with scopes, or the viewer of a page."""
-
-
-class Parts:
-    """A group of parameters that belong together: a frozen value whose fields are filled as
-    parameters are, except from the path."""
-
-
+"""Who calls: a program or person with scopes, or the viewer of a page, with the account or not."""
 _OF_REQUEST: Mapping[object, Take] = {
     Form: lambda call: request_info_of(call.request.scope).form,
     Request: lambda call: call.request,
@@ -123,15 +130,10 @@ class Signature:
         if name in self._names:
             self.path[name] = kind
             return lambda call: call.request.path_params[name]
-        return self._find_given(name, kind, default)
-
-    def _find_given(self, name: str, kind: Any, default: object) -> Take:
-        """Take what does not stand in the path."""
         if kind in _OF_REQUEST:
             return _OF_REQUEST[kind]
         if kind in CALLERS:
-            self.caller = kind
-            return lambda call: call.caller
+            return self._take_caller(kind)
         if isinstance(kind, type) and issubclass(kind, Query):
             return self._take_group(kind)
         if isinstance(kind, type) and issubclass(kind, Parts):
@@ -141,6 +143,14 @@ class Signature:
             or self._find_body(kind)
             or self._find_feature(name, kind)
         )
+
+    def _take_caller(self, kind: Any) -> Take:
+        """Take who calls. One that is needed anywhere is needed by all."""
+        plain = drop_none(kind)
+        if self.caller is not None and drop_none(self.caller) is not plain:
+            raise self.refuse("it asks for two kinds of callers")
+        self.caller = plain if plain in (kind, self.caller) else kind
+        return lambda call: call.caller
 
     def _find_value(self, name: str, kind: Any, default: object) -> Take | None:
         """Take a query parameter."""
@@ -159,9 +169,9 @@ class Signature:
         return lambda call: kind(*[take(call) for take in known])
 
     def _take_parts(self, kind: type[Parts]) -> Take:
-        hints, empty = get_type_hints(kind, include_extras=True), inspect.Parameter.empty
-        takes = [(name, self._find_given(name, each, empty)) for name, each in hints.items()]
-        return lambda call: kind(**{name: take(call) for name, take in takes})
+        fields = get_type_hints(kind, include_extras=True)
+        takes = [self._find_take(*each, inspect.Parameter.empty) for each in fields.items()]
+        return lambda call: kind(*[take(call) for take in takes])
 
     def _find_body(self, kind: Any) -> Take | None:
         body, read = self._find_body_reader(kind)

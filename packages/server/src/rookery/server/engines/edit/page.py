@@ -41,7 +41,7 @@ from rookery.server.http.faults import Forbidden
 from rookery.server.http.form import ShownForm, Texts
 from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
 from rookery.server.http.scope import request_info_of, session_of
-from rookery.server.runs.submissions import submit_run
+from rookery.server.runs.submissions import Submissions
 
 NEW = "/engines/new"
 NO_COMMIT = "0" * 40
@@ -156,9 +156,10 @@ async def _try(request: Request, view: EngineFormView, record: EngineRecord) -> 
     bearer = await find_caller(request, site.bearers)
     if bearer is None:
         return redirect_to("/login")
+    submissions = request.app.state.features.make(Submissions)
     fields = _make_trial(record, view.text("ref").strip(), view.text("nodes").strip())
     try:
-        made: CreatedRun = await submit_run(site, read_submitted(fields), bearer)
+        made: CreatedRun = await submissions.submit(read_submitted(fields), bearer)
     except REFUSALS as refused:
         return await _edit_again(request, view, record, text_of(refused))
     except GateFull:

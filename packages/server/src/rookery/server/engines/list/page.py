@@ -28,7 +28,7 @@ from rookery.server.engines.privacy import name_of
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.kinds import FORM_PAGES
-from rookery.server.farm.show.run_paces import NO_PACES, load_paces
+from rookery.server.farm.show.run_paces import NO_PACES, PaceReader
 from rookery.server.http.answers import site_of
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.form import NUMBER, TICK, WHOLE, InputKind
@@ -111,7 +111,7 @@ async def engine_page(request: Request) -> Response:
         "presets": [(preset.name, describe_preset(preset)) for preset in list_presets(record)],
         "versions": list_versions(versions),
         "open_runs": [show(run) for run in present],
-        "paces": await load_paces(site, present, now),
+        "paces": await PaceReader(site.reads, site.fleet).load(present, now),
         "finished": [show(run) for run in finished],
         "no_paces": NO_PACES,
         "may_write": may_write,

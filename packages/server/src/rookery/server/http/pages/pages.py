@@ -21,9 +21,10 @@ again is a method of `Parts`, which hold what it needs.
 """
 
 import functools
-from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -67,14 +68,12 @@ class Page:
     """What the page depends on besides its frame, if visitors may share one rendering."""
     is_part: bool = False
     """Whether it is a part of a page, without a frame."""
-    unseen: bool = False
-    """Whether nobody may keep it, because it shows a secret."""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     async def answer(self, request: Request) -> Response:
-        answer = await self._render(request)
-        if self.unseen:
-            answer.headers["cache-control"] = "no-store"
-        return answer
+        rendered = await self._render(request)
+        rendered.headers.update(self.headers)
+        return rendered
 
     async def _render(self, request: Request) -> Response:
         if self.is_part:
@@ -90,8 +89,8 @@ class Pages:
     """The pages of a module, each a typed function."""
 
     def __init__(self, back: str = "/") -> None:
-        """`back` is where a visitor goes on after the login."""
-        self._login = f"/login?next={back}"
+        """`back` is where a visitor goes on after the login, such as `/users/{user}`."""
+        self._back = back
         self._found: list[tuple[list[str], str, PageFunction]] = []
 
     def __call__(
@@ -101,15 +100,16 @@ class Pages:
         *,
         where: Domain = Domain.THREAD,
         needs_primary: bool = False,
+        back: str = "",
     ) -> Callable[[F], F]:
         """Declare a function as the page of a method and a path, such as `GET /teams`, or of
-        several methods, such as `GET|POST /login`."""
+        several methods, such as `GET|POST /login`. `back` replaces that of the module."""
         methods, _, path = place.partition(" ")
         mark = runs(where, why, needs_primary=needs_primary)
 
         def declare(function: F) -> F:
             signature = Signature(function, path, most_bytes=ORDINARY_BYTES, empty_body=False)
-            answer = self._make_endpoint(mark(function), signature)
+            answer = _make_endpoint(mark(function), signature, back or self._back)
             self._found.append((methods.split("|"), path, answer))
             return function
 
@@ -119,26 +119,27 @@ class Pages:
         """The routes of one app, in the order in which they were declared."""
         return [Route(path, answer, methods=methods) for methods, path, answer in self._found]
 
-    def _make_endpoint(self, function: F, signature: Signature) -> PageFunction:
-        """The function as Starlette calls it."""
-        takes, login, needs_login = signature.takes, self._login, signature.caller in (Actor, User)
-        find_viewer = _find_viewer_of(signature.caller)
-        if signature.read_body is not None:
-            raise signature.refuse("a page takes a Form, not a body")
 
-        @functools.wraps(function)
-        async def answer(request: Request) -> Response:
-            viewer = await find_viewer(request) if find_viewer else None
-            if viewer is None and needs_login:
-                return redirect_to(login)
-            features: Features = request.app.state.features
-            call = Call(request, features, viewer, None)
-            made: Any = await function(**{name: take(call) for name, take in takes})
-            answered: Response = await made.answer(request) if isinstance(made, Page) else made
-            return answered
+def _make_endpoint(function: F, signature: Signature, back: str) -> PageFunction:
+    """The function as Starlette calls it."""
+    takes, needs_login = signature.takes, signature.caller in (Actor, User)
+    find_viewer = _find_viewer_of(signature.caller)
+    if signature.read_body is not None:
+        raise signature.refuse("a page takes a Form, not a body")
 
-        mark_features(answer, signature)
-        return answer
+    @functools.wraps(function)
+    async def answer(request: Request) -> Response:
+        viewer = await find_viewer(request) if find_viewer else None
+        if viewer is None and needs_login:
+            return lead_to_login(back, request.path_params)
+        features: Features = request.app.state.features
+        call = Call(request, features, viewer, None)
+        made: Any = await function(**{name: take(call) for name, take in takes})
+        answered: Response = await made.answer(request) if isinstance(made, Page) else made
+        return answered
+
+    mark_features(answer, signature)
+    return answer
 
 
 def _find_viewer_of(asked: object) -> FindViewer | None:
@@ -146,3 +147,10 @@ def _find_viewer_of(asked: object) -> FindViewer | None:
     if asked is None:
         return None
     return account_of if asked in (User, User | None) else viewer_of
+
+
+def lead_to_login(back: str, names: Mapping[str, str]) -> Response:
+    """The login, after which the visitor goes on at `back` with these names in it."""
+    # A name is quoted as a part of that address, which is then a value in another one.
+    quoted = {name: quote(quote(text, safe="")) for name, text in names.items()}
+    return redirect_to(f"/login?next={back.format_map(quoted)}")

@@ -36,9 +36,8 @@ from rookery.server.runs.events_api import (
     KEEP_ALIVE_SECONDS,
     NOT_NOW,
     REACH_SECONDS,
-    EventStream,
+    EventReaders,
     choose_retry,
-    is_welcome,
     next_notice,
     read_last_seen,
 )
@@ -91,16 +90,18 @@ async def stream_news(request: Request) -> Response:
         read_last_seen(header(request.scope, b"last-event-id"), after),
         int(accounts) if accounts.isdecimal() and len(accounts) < 10 else None,
     )
-    return EventStream(NewsStream(request, reader).write(), site_of(request))
+    readers: EventReaders = request.app.state.features(EventReaders)
+    return readers.open_stream(NewsStream(request, reader, readers).write())
 
 
 class NewsStream:
     """The stream of one browser."""
 
-    def __init__(self, request: Request, reader: NewsReader) -> None:
+    def __init__(self, request: Request, reader: NewsReader, readers: EventReaders) -> None:
         self._request = request
         self._site: Site = site_of(request)
         self._reader = reader
+        self._readers = readers
 
     async def write(self) -> AsyncIterator[bytes]:
         site, reader = self._site, self._reader
@@ -117,7 +118,7 @@ class NewsStream:
                 again = site.clock.seconds() - looked >= KEEP_ALIVE_SECONDS
                 if again:
                     looked = site.clock.seconds()
-                    if not await is_welcome(site, self._request, name_of(reader.viewer)):
+                    if not await self._readers.is_welcome(self._request, name_of(reader.viewer)):
                         return
                 try:
                     if again:

@@ -17,7 +17,7 @@ from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.show.run_paces import NO_PACES, load_paces
+from rookery.server.farm.show.run_paces import NO_PACES, PaceReader
 from rookery.server.farm.statistics_rows import Contributor, Period
 from rookery.server.http.answers import address_of, site_of
 from rookery.server.http.error_table import REFUSALS, shape_of, text_of
@@ -164,7 +164,7 @@ async def _show_user(request: Request, typed: ShownForm | None) -> Response:
         "last": find_last(given, tasks),
         "tasks": tasks,
         "open_runs": [site.privacy.visible_part(actor, run) for run in newest],
-        "paces": await load_paces(site, own, now),
+        "paces": await PaceReader(site.reads, site.fleet).load(own, now),
         "finished": [site.privacy.visible_part(actor, run) for run in finished[:MOST_SHOWN]],
         "no_paces": NO_PACES,
         "has_more_runs": max(len(own), len(finished)) > MOST_SHOWN,
