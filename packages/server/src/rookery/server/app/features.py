@@ -33,10 +33,18 @@ from rookery.server.http.session import SessionCheck
 from rookery.server.http.signatures import Features
 from rookery.server.http.steps import Readiness
 from rookery.server.http.turns import SearchPlaces, Turns
+from rookery.server.logs import Log
+from rookery.server.machines.hosts import MachineRoster
+from rookery.server.machines.wheel import Wheel
+from rookery.server.notify.link_mail import LinkMails
 from rookery.server.notify.outbox import Channels, Outbox, Subscriptions
+from rookery.server.notify.sending import Sender
+from rookery.server.notify.webhooks import Webhooks
+from rookery.server.people.account_changes import AccountChanges
 from rookery.server.people.accounts import Accounts
 from rookery.server.people.bearers import Bearers
-from rookery.server.people.login import SignUp
+from rookery.server.people.links import LinkSigner
+from rookery.server.people.login import Login, PasswordResets, SignUp
 from rookery.server.people.profiles import Profiles
 from rookery.server.people.users import Users
 from rookery.server.people.worker_credentials import WorkerCredentials
@@ -52,6 +60,7 @@ from rookery.server.sources.reviews import Reviews
 from rookery.server.teams.teams import Teams
 
 FEATURES: Mapping[type, str] = {
+    AccountChanges: "account_changes",
     Accounts: "accounts",
     Archives: "archives",
     Ask: "ask",
@@ -73,9 +82,15 @@ FEATURES: Mapping[type, str] = {
     GameStore: "games",
     GrantedRepositories: "repositories",
     KeptContributions: "contributions",
+    LinkMails: "link_mails",
+    LinkSigner: "links",
+    Log: "log",
+    Login: "login",
     LogStore: "logs",
+    MachineRoster: "roster",
     NetStore: "nets",
     Outbox: "outbox",
+    PasswordResets: "resets",
     Places: "event_places",
     Privacy: "privacy",
     Profiles: "profiles",
@@ -84,6 +99,7 @@ FEATURES: Mapping[type, str] = {
     Readiness: "readiness",
     Reviews: "reviews",
     SearchPlaces: "search_places",
+    Sender: "sender",
     SessionCheck: "sessions",
     Settings: "settings",
     SharedParts: "shared_parts",
@@ -101,6 +117,8 @@ FEATURES: Mapping[type, str] = {
     Uploads: "documents",
     Users: "users",
     VisibleRuns: "visible_runs",
+    Webhooks: "webhooks",
+    Wheel: "wheel",
     WorkerCredentials: "credentials",
 }
 """Where each feature lies in a site."""

@@ -53,13 +53,14 @@ from rookery.server.http.to_primary import Forwarding, carry_out_keyed_commands_
 from rookery.server.log.action_rows import LOG_FILTERS
 from rookery.server.log.errors.page import routes as error_routes
 from rookery.server.log.log.page import routes as log_routes
-from rookery.server.machines.add.page import add_machine
-from rookery.server.machines.handout import handout_routes, read_script
+from rookery.server.machines.add.page import routes as add_machine_routes
+from rookery.server.machines.handout import read_script
+from rookery.server.machines.handout import routes as handout_routes
 from rookery.server.machines.list.page import routes as machine_list_routes
 from rookery.server.machines.machine.page import routes as machine_routes
 from rookery.server.notify.news.page import routes as news_routes
 from rookery.server.notify.page.page import routes as notification_routes
-from rookery.server.people.accounts_page import login, logout, sign_up
+from rookery.server.people.accounts_page import routes as account_routes
 from rookery.server.people.fishtest_people import routes as fishtest_people_routes
 from rookery.server.people.links_page import routes as link_routes
 from rookery.server.people.list import page as users
@@ -93,9 +94,7 @@ def page_routes() -> list[BaseRoute]:
     return [
         *home_routes(),
         *finished_routes(),
-        Route("/login", login, methods=["GET", "POST"]),
-        Route("/signup", sign_up, methods=["GET", "POST"]),
-        Route("/logout", logout, methods=["POST"]),
+        *account_routes(),
         *link_routes(),
         *notification_routes(),
         *news_routes(),
@@ -108,7 +107,7 @@ def page_routes() -> list[BaseRoute]:
         *games_routes(),
         *run_task_routes(),
         *run_statistics_routes(),
-        Route("/machines/add", add_machine, methods=["GET", "POST"]),
+        *add_machine_routes(),
         *machine_list_routes(),
         *machine_routes(),
         *log_routes(),

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from rookery.core.boundary.offload import Gate
 from rookery.core.boundary.watch import LoopMeter
 from rookery.core.model.engine import EngineRecord
-from rookery.core.protocol.ed25519 import fingerprint
 from rookery.server.app.front_end import FrontEnd
 from rookery.server.app.memory import GrownMemory
 from rookery.server.app.site_parts import LateParts, Storage
@@ -59,6 +58,7 @@ from rookery.server.notify.link_mail import LinkMails
 from rookery.server.notify.mail import MailServer
 from rookery.server.notify.sending import Sender
 from rookery.server.notify.webhooks import Webhooks
+from rookery.server.people.account_changes import AccountChanges
 from rookery.server.people.accounts import Accounts
 from rookery.server.people.bearers import (
     Bearers,
@@ -147,11 +147,6 @@ class Site(LateParts):
     def role(self) -> str:
         """`primary`, or `secondary` if another process is primary."""
         return self.fleet.primary.role
-
-    @property
-    def fingerprint(self) -> str:
-        """The fingerprint of the key with which workers verify the wheel."""
-        return fingerprint(bytes.fromhex(self.wheel.key))
 
     def describe_trouble(self) -> str:
         """A warning about the disk or the file storage for every page and the probes; empty if all
@@ -390,6 +385,13 @@ class Site(LateParts):
         self.cookies = CookieSigner(lambda: (key,), clock)
         self.sessions = SessionCheck(
             storage.users, LoggedOutSessions(storage.ended_sessions, clock), clock, lambda: key
+        )
+        self.account_changes = AccountChanges(
+            self.profiles,
+            self.sessions,
+            self.bearers,
+            self.credentials,
+            self.privacy.catalogue,
         )
         self.approvals = PendingApprovals(self.fleet.views, self.privacy, storage.users, clock)
         self.contributions = KeptContributions(self.reads, clock)

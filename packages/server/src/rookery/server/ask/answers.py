@@ -13,7 +13,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
 
 import anyio
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -69,11 +68,6 @@ NAMES: dict[type, str] = {SourceList: "sources", TokenEvent: "token", DoneEvent:
 def clean_question(text: str) -> str:
     """The question in one line, without control characters."""
     return " ".join(drop_control_characters(text).split())
-
-
-def ask_answers_of(request: Request) -> "AskAnswers":
-    answers: AskAnswers = request.app.state.features(AskAnswers)
-    return answers
 
 
 class AskAnswers:

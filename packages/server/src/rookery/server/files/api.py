@@ -1,6 +1,6 @@
 """Opening books, nets and programs that people upload: list, upload and remove."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator
 
 from rookery.core.books import OfficialBook
 from rookery.core.model.events import Action, about_net
@@ -8,7 +8,7 @@ from rookery.core.protocol import v1
 from rookery.server.app.site import Site
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.files.access import FileAccess, RepeatedUpload
-from rookery.server.files.books import BookStore, StoredBook
+from rookery.server.files.books import BookStore, StoredBook, find_visible_book, list_visible_books
 from rookery.server.files.engine_files import NetStore, StoredNet
 from rookery.server.files.store import NotYourFile, UnknownFile
 from rookery.server.files.uploaders import Uploader, check_name, find_uploader, note_repeat
@@ -29,9 +29,9 @@ api = Endpoints("/api/v1")
 @api("GET /books", LOOP, READ_ONCE)
 async def list_books(books: BookStore, access: FileAccess, caller: Caller | None) -> v1.BookList:
     """All books that runs can be played from."""
-    viewer, kept = name_of_caller(caller), await books.list_all()
-    seen = [book for book in kept if access.may_see(viewer, book.name)]
-    return v1.BookList(books=tuple(_listed(books, seen)))
+    stored, others = await list_visible_books(books, access, name_of_caller(caller))
+    listed = (*(_entry(books, each) for each in stored), *map(_elsewhere, others.values()))
+    return v1.BookList(books=listed)
 
 
 @api("GET /books/{name}", LOOP, READ_ONCE)
@@ -39,8 +39,8 @@ async def get_book(
     books: BookStore, access: FileAccess, caller: Caller | None, name: v1.BookName
 ) -> v1.BookEntry:
     """A book."""
-    kept = await books.by_name(name)
-    if kept is not None and access.may_see(name_of_caller(caller), name):
+    kept = await find_visible_book(books, access, name_of_caller(caller), name)
+    if kept is not None:
         return _entry(books, kept)
     official = books.official.get(name)
     if official is None:
@@ -84,15 +84,6 @@ async def remove_given_book(site: Site, name: str, actor: Actor) -> StoredBook:
     removed = await site.books.remove(name, actor, await site.fleet.views.active())
     await site.file_access.remove(name)
     return removed
-
-
-def _listed(books: BookStore, kept: Iterable[StoredBook]) -> Iterator[v1.BookEntry]:
-    """The books to list: uploaded ones first, then those of the package."""
-    found = {book.name: book for book in kept}
-    yield from (_entry(books, book) for book in found.values())
-    yield from (
-        _elsewhere(book) for name, book in sorted(books.official.items()) if name not in found
-    )
 
 
 def _entry(books: BookStore, book: StoredBook) -> v1.BookEntry:

@@ -6,7 +6,7 @@ from functools import partial
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
-from rookery.core.model.machine import SHORT_NAME, Machine
+from rookery.core.model.machine import Machine
 from rookery.core.model.task import Task
 from rookery.core.protocol import v1
 from rookery.core.protocol.codec import to_finite
@@ -18,6 +18,7 @@ from rookery.server.farm.views import FleetViews, UnknownMachine
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.endpoint import LOOP, THREAD, Endpoints, Work
 from rookery.server.log.api import select_machine_actions
+from rookery.server.machines.hosts import check_name
 from rookery.server.people.bearers import Caller, actor_of
 from rookery.server.people.users import Scope
 
@@ -48,7 +49,7 @@ async def get_machine(
     site: Site, caller: Caller | None, worker: v1.MachineName
 ) -> v1.WorkerDetails:
     """A machine and its latest log entries."""
-    _check_name(worker)
+    check_name(worker)
     shown = await _load_details(site, worker, actor_of(caller))
     if shown is None:
         raise UnknownMachine(machine=worker)
@@ -60,7 +61,7 @@ async def block_machine(
     site: Site, fleet: Fleet, caller: Caller, worker: v1.MachineName, wish: v1.BlockBody
 ) -> v1.WorkerDetails:
     """Block a machine."""
-    _check_name(worker)
+    check_name(worker)
     await fleet.commands.block(worker, wish.message, caller.actor)
     return await _load_details(site, worker, caller.actor) or _unseen(worker)
 
@@ -70,14 +71,9 @@ async def unblock_machine(
     site: Site, fleet: Fleet, caller: Caller, worker: v1.MachineName
 ) -> v1.WorkerDetails:
     """Unblock a machine."""
-    _check_name(worker)
+    check_name(worker)
     await fleet.commands.block(worker, None, caller.actor)
     return await _load_details(site, worker, caller.actor) or _unseen(worker)
-
-
-def _check_name(name: str) -> None:
-    if not SHORT_NAME.fullmatch(name):
-        raise UnknownMachine(machine=name[:100])
 
 
 async def _load_details(site: Site, name: str, reader: Actor | None) -> v1.WorkerDetails | None:

@@ -182,6 +182,15 @@ class Users(Table):
         return found is not None
 
 
+async def find_account(users: Users, name: str, *, to_insider: bool) -> User:
+    """An account; raises UnknownUser, also for one that waits for approval unless an approver or
+    its owner asks."""
+    found = await users.by_name(name)
+    if found is None or (found.pending and not to_insider):
+        raise UnknownUser(name)
+    return found
+
+
 def _columns_of(user: User) -> tuple[object, ...]:
     *plain, repositories = columns(user)
     return (*plain, msgspec.json.encode(dict(repositories)).decode())

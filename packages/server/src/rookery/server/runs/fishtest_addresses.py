@@ -88,6 +88,7 @@ PLACES: Mapping[str, Callable[[Query], str]] = {
 
 
 pages = Pages()
+routes = pages.make_routes
 WHY = "makes an address of another"
 
 
@@ -128,6 +129,3 @@ async def lead_to_user(user: str) -> Response:
 async def lead_to_machine(worker: str) -> Response:
     """Redirect to a machine."""
     return redirect_to(f"/machines/{quote(worker, safe='')}")
-
-
-routes = pages.make_routes

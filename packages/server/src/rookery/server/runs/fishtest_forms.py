@@ -6,7 +6,6 @@ and post. The same use cases as for other forms and for the API do the work.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -63,6 +62,7 @@ NO_RUN = "There is no test with this id."
 
 
 pages = Pages()
+routes = pages.make_routes
 
 
 @pages(f"GET|POST {RUN_FORM}", "looks up branches; a page is made in a thread", needs_primary=True)
@@ -153,14 +153,6 @@ NET_FIELD = "network"
 NETS = "/nets"
 
 
-@dataclass(frozen=True, slots=True)
-class UploadView:
-    """The form for a net. `refusal` says why the last one was not accepted."""
-
-    engines: tuple[str, ...]
-    refusal: str = ""
-
-
 @pages(f"GET|POST {UPLOAD_PATH}", "pieces are digested, packed and written in threads")
 async def upload_form(
     request: Request, site: Site, session: Session, bearers: Bearers, privacy: Privacy
@@ -169,13 +161,13 @@ async def upload_form(
     bearer = await find_submitter(request, session, bearers)
     if bearer is None:
         return redirect_to(f"/login?next={UPLOAD_PATH}")
-    view = UploadView(_list_net_engines(privacy, bearer.user.name))
+    view = {"engines": _list_net_engines(privacy, bearer.user.name), "refusal": ""}
     if request.method != "POST":
         return Page("upload.html", view)
     try:
         kept = await _keep_posted_net(site, request, bearer.user.name)
     except REFUSALS as refused:
-        return Page("upload.html", replace(view, refusal=text_of(refused)), 422)
+        return Page("upload.html", {**view, "refusal": text_of(refused)}, 422)
     session.flash(f"{kept.name} is uploaded.")
     return redirect_to(NETS)
 
@@ -191,6 +183,3 @@ async def _keep_posted_net(site: Site, request: Request, user: str) -> NetEntry:
     engine = form.fields.get("engine", "")
     site.file_access.check_engine(user, engine)
     return await keep_net(site, Uploader(user, engine), form.file_name, form.pieces)
-
-
-routes = pages.make_routes

@@ -28,7 +28,7 @@ from rookery.server.engines.privacy import name_of
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.kinds import FORM_PAGES
-from rookery.server.farm.show.run_paces import NO_PACES, PaceReader
+from rookery.server.farm.show.run_paces import NO_PACES, load_paces
 from rookery.server.http.answers import site_of
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.form import NUMBER, TICK, WHOLE, InputKind
@@ -66,8 +66,7 @@ NETS = {
 @runs(Domain.THREAD, "records are in memory, rendered in a thread")
 async def engine_list(request: Request) -> Response:
     site, viewer = site_of(request), await viewer_of(request)
-    hidden = site.privacy.hidden(name_of(viewer))
-    records = [each for each in await site.engines.list() if each.name not in hidden]
+    records = await site.privacy.list_engines(name_of(viewer))
     active = await site.fleet.views.active()
     playing = Counter(side for run in active for side in {each.engine for each in run.plan.sides})
     text = read_search(request.query_params)
@@ -91,7 +90,7 @@ async def engine_list(request: Request) -> Response:
 async def engine_page(request: Request) -> Response:
     site, viewer = site_of(request), await viewer_of(request)
     now, show = site.clock.now(), partial(site.privacy.visible_part, viewer)
-    record = await find_engine(site, request, viewer)
+    record = await site.privacy.find_engine(name_of(viewer), str(request.path_params["name"]))
     name, active = record.name, await site.fleet.views.active()
     versions = await site.engines.versions(name, name_of(viewer))
     query = FinishedRunsQuery(
@@ -111,22 +110,13 @@ async def engine_page(request: Request) -> Response:
         "presets": [(preset.name, describe_preset(preset)) for preset in list_presets(record)],
         "versions": list_versions(versions),
         "open_runs": [show(run) for run in present],
-        "paces": await PaceReader(site.reads, site.fleet).load(present, now),
+        "paces": await load_paces(site.fleet, site.reads, present, now),
         "finished": [show(run) for run in finished],
         "no_paces": NO_PACES,
         "may_write": may_write,
         "may_remove": may_write and bool(versions) and not versions[-1].removed,
     }
     return await render_page(request, "engine.html", view)
-
-
-async def find_engine(site: Site, request: Request, viewer: Actor | None) -> EngineRecord:
-    """The engine that the address names. Raises UnknownEngine for one that the viewer may not
-    see."""
-    name = str(request.path_params["name"])
-    if not site.privacy.may_see_engine(name_of(viewer), name):
-        raise UnknownEngine(name=name)
-    return await site.engines.by_name(name)
 
 
 def _sees(site: Site, viewer: Actor | None, run: Run) -> bool:

@@ -15,7 +15,6 @@ from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.show.run_row import ListedRun, RunRow, make_run_row
 from rookery.server.farm.views import RunSpeed
-from rookery.server.http.signatures import Parts
 from rookery.server.runs.run.statistics import WINDOW, estimate_speed
 
 MOST_NEW = 50
@@ -49,19 +48,14 @@ class RunPaces:
 NO_PACES = RunPaces()
 
 
-@dataclass(frozen=True, slots=True)
-class PaceReader(Parts):
-    """Reads the speed of runs."""
-
-    reads: FleetReads
-    fleet: Fleet
-
-    async def load(self, runs: Iterable[Run], now: datetime) -> RunPaces:
-        """Load with a fixed number of queries, whatever the number of runs."""
-        playing = [run for run in runs if run.tally.workers]
-        then = await self.reads.samples_at([run.id for run in playing], now - WINDOW)
-        speeds = dict(self.fleet.activity.speeds)
-        return RunPaces(then, speeds, await _load_new_tasks(self.fleet, playing, speeds))
+async def load_paces(
+    fleet: Fleet, reads: FleetReads, runs: Iterable[Run], now: datetime
+) -> RunPaces:
+    """Load with a fixed number of queries, whatever the number of runs."""
+    playing = [run for run in runs if run.tally.workers]
+    then = await reads.samples_at([run.id for run in playing], now - WINDOW)
+    speeds = dict(fleet.activity.speeds)
+    return RunPaces(then, speeds, await _load_new_tasks(fleet, playing, speeds))
 
 
 async def _load_new_tasks(

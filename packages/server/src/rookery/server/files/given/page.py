@@ -15,7 +15,7 @@ from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.files.access import RepeatedUpload, StoredUsage
 from rookery.server.files.api import remove_given_book, remove_given_net
 from rookery.server.files.blobs import UnknownBlob
-from rookery.server.files.books import BookStore, StoredBook
+from rookery.server.files.books import BookStore, StoredBook, find_visible_book, list_visible_books
 from rookery.server.files.engine_files import NetSearch, StoredNet, list_used_nets
 from rookery.server.files.uploaders import Uploader, check_name
 from rookery.server.http.answers import site_of
@@ -147,16 +147,14 @@ async def _show_books(
     request: Request, viewer: Actor | None, error: str = "", name: str = ""
 ) -> Response:
     site, text = site_of(request), read_search(request.query_params)
-    stored, official = await site.books.list_all(), site.books.official
-    seen = [each for each in stored if site.file_access.may_see(name_of(viewer), each.name)]
+    seen, others = await list_visible_books(site.books, site.file_access, name_of(viewer))
     used = {run.plan.book for run in await site.fleet.views.active()}
-    others = sorted(official.keys() - {book.name for book in seen})
     view = {
         "now": site.clock.now(),
         "text": text,
         "books": [book for book in seen if _matches(text, book.name)],
-        "others": {other: official[other] for other in others if _matches(text, other)},
-        "official": official,
+        "others": {each: book for each, book in others.items() if _matches(text, each)},
+        "official": site.books.official,
         "used": used,
         "removable": [
             book.name
@@ -181,8 +179,8 @@ def _matches(text: str, name: str) -> bool:
 async def book_page(request: Request) -> Response:
     site, viewer = site_of(request), await viewer_of(request)
     name = str(request.path_params["name"])
-    book = await site.books.by_name(name)
-    if book is None or not site.file_access.may_see(name_of(viewer), name):
+    book = await find_visible_book(site.books, site.file_access, name_of(viewer), name)
+    if book is None:
         raise NotFound("There is no such book here.")
     try:
         first = await site.threads.files(_read_first, site.books, book)

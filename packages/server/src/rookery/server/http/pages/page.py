@@ -1,6 +1,6 @@
 """Answers pages: data is loaded on the loop, and the text is rendered in a thread."""
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Awaitable, Callable, Collection, Hashable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -13,10 +13,12 @@ from rookery.core.model.run import Run
 from rookery.server.app.site import Site
 from rookery.server.farm.rules.lifecycle import Actor, is_young, may_go_on
 from rookery.server.http.answers import site_of
+from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.fragments import RenderedPart, make_part
 from rookery.server.http.packing import pack, takes_gzip
 from rookery.server.http.rendering import Frame, Templates, frame_of, theme_in
 from rookery.server.http.scope import session_of
+from rookery.server.http.session import Session
 from rookery.server.people.users import User, is_approver
 from rookery.server.runs.approvals import NONE_WAITING
 
@@ -180,6 +182,17 @@ def keep(view: object) -> object:
 def redirect_to(path: str) -> RedirectResponse:
     """The redirect after a form, with 302, which scripts for the official server expect."""
     return RedirectResponse(path, 302)
+
+
+async def tell_outcome(session: Session, work: Awaitable[str]) -> bool:
+    """Do what a form asks for, and keep the message that it returns, or its refusal, for the next
+    page. Returns whether it was done."""
+    try:
+        session.flash(await work)
+    except REFUSALS as refused:
+        session.flash(text_of(refused), "error")
+        return False
+    return True
 
 
 # The viewer of a page, and the runs that they may see.

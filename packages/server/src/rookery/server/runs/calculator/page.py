@@ -88,6 +88,7 @@ FORM = DeclaredForm(declare(MODEL, *NUMBERS))
 
 
 pages = Pages()
+routes = pages.make_routes
 
 
 @pages("GET /sprt", "lengths are worked out in a thread")
@@ -189,6 +190,3 @@ def convert_elo(elo: float, spec: Sprt, spread: ScoreSpread) -> tuple[float, flo
 def _show_thousands(games: float) -> str:
     """A short mark of an axis, such as 400k."""
     return f"{format_decimal(games / 1000)}k" if games >= 1000 else format_decimal(games)
-
-
-routes = pages.make_routes

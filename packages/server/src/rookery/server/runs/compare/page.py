@@ -87,6 +87,7 @@ class Comparison:
 
 
 pages = Pages()
+routes = pages.make_routes
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +257,3 @@ def find_difference(run: Run, other: Run) -> tuple[float, float, float] | None:
     if not (width > 0 and math.isfinite(gap)):
         return None
     return gap, width, cdf(gap / (width / Z95))
-
-
-routes = pages.make_routes

@@ -27,6 +27,7 @@ BUSY = FoundDiff(trouble="the server is busy with other diffs; try again in a mo
 
 
 pages = Pages()
+routes = pages.make_routes
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,3 @@ def _find_kind(line: str, *, in_head: bool) -> str:
     if in_head:
         return "file" if line.startswith("diff --git ") else "about"
     return {"@": "place", "+": "added", "-": "removed"}.get(line[:1], "same")
-
-
-routes = pages.make_routes

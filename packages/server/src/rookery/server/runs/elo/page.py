@@ -31,6 +31,7 @@ Loaded = tuple[Run, datetime, tuple[ChartPoint, ...]]
 
 
 pages = Pages()
+routes = pages.make_routes
 
 
 @pages("GET /runs/{run_id}/elo", "loads on the loop, computed and rendered in a thread")
@@ -99,6 +100,3 @@ def find_reach(elo: ShownElo) -> float:
 def draw_elo(elo: ShownElo, reach: float) -> Dial:
     middle, *band = ((value + reach) / (2 * reach) for value in (elo.middle, elo.low, elo.high))
     return draw_dial(middle, 0.5, (band[0], band[1]))
-
-
-routes = pages.make_routes

@@ -12,12 +12,13 @@ from starlette.responses import Response
 from rookery.core.clock import Clock
 from rookery.core.model.run import DisplayState, Run
 from rookery.server.engines.privacy import Privacy, name_of
+from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.read_values import FinishedRunsQuery, may_begin_commit
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.live import LivePages
-from rookery.server.farm.show.run_paces import NO_PACES, PaceReader, RunPaces
-from rookery.server.farm.views import FleetViews, UnknownRun
+from rookery.server.farm.show.run_paces import NO_PACES, RunPaces, load_paces
+from rookery.server.farm.views import UnknownRun
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.faults import SearchTooSlow
 from rookery.server.http.pages.filters import (
@@ -191,6 +192,7 @@ def _make_pager(address: ListAddress, data: RunListData) -> Pager:
 
 
 pages = Pages()
+routes = pages.make_routes
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,11 +200,10 @@ class TestSearch(Parts):
     """Loads the list of tests."""
 
     clock: Clock
-    paces: PaceReader
     places: SearchPlaces
     privacy: Privacy
     reads: FleetReads
-    views: FleetViews
+    fleet: Fleet
     visible: VisibleRuns
 
     async def load(self, viewer: Actor | None, filters: ListFilters) -> RunListData:
@@ -220,12 +221,13 @@ class TestSearch(Parts):
         """The unfinished tests of the list."""
         now, hidden = self.clock.now(), self.privacy.hidden(name_of(viewer))
         found = []
-        for run in await self.views.active() if filters.seeks_open_runs else ():
+        for run in await self.fleet.views.active() if filters.seeks_open_runs else ():
             # Only what the viewer may see can be found.
             shown = self.privacy.visible_part(viewer, run)
             if not plays_engine(run, hidden) and filters.suits_open_run(shown):
                 found.append(shown)
-        return RunListData(now, filters, viewer, found, await self.paces.load(found, now))
+        paces = await load_paces(self.fleet, self.reads, found, now)
+        return RunListData(now, filters, viewer, found, paces)
 
     async def _load_finished(self, query: FinishedRunsQuery) -> tuple[tuple[Run, ...], int, str]:
         """A page of finished runs, their number, and a message if the search took too long."""
@@ -274,6 +276,3 @@ async def tests_live(
         return read_filters(query, viewer), viewer, search.privacy.sight(viewer)
 
     return await live.answer_list(request, load, find_sight, pause=PAUSE_SECONDS)
-
-
-routes = pages.make_routes

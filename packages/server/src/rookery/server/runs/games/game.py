@@ -25,6 +25,7 @@ matters."""
 
 NO_GAME = "There is no such game."
 pages = Pages()
+routes = pages.make_routes
 
 
 @pages(
@@ -115,6 +116,3 @@ def draw_scores(game: GameText, sides: tuple[str, str]) -> Figure | None:
     ]
     axes = FigureAxes(format_count, format_decimal, "moves")
     return draw_figure("Scores in pawns, for White above zero", curves, axes)
-
-
-routes = pages.make_routes

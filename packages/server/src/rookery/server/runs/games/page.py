@@ -44,6 +44,7 @@ class OutcomeCounts:
 
 
 pages = Pages()
+routes = pages.make_routes
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,3 @@ def draw_lengths(lengths: Sequence[int]) -> Iterator[tuple[int, float, int, int]
     for place, number in enumerate(lengths if most else ()):
         height = max(1.0, COLUMN_HIGH * number / most) if number else 0.0
         yield place * COLUMN_STEP, height, place * LENGTH_STEP, number
-
-
-routes = pages.make_routes

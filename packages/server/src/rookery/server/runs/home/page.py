@@ -19,11 +19,10 @@ from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.live import LivePages
-from rookery.server.farm.show.run_paces import PaceReader
+from rookery.server.farm.show.run_paces import load_paces
 from rookery.server.http.answers import address_of
 from rookery.server.http.fragments import RenderedPart
 from rookery.server.http.pages.listing import ListAddress
-from rookery.server.http.pages.next_steps import NextStep, list_next_steps
 from rookery.server.http.pages.page import (
     answer_part,
     make_frame,
@@ -53,6 +52,7 @@ PAUSE_SECONDS = 2.0
 
 
 pages = Pages()
+routes = pages.make_routes
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,6 @@ class Home(Parts):
     fleet: Fleet
     hints: HintReader
     live: LivePages
-    paces: PaceReader
     privacy: Privacy
     readiness: Readiness
     reads: FleetReads
@@ -92,16 +91,12 @@ class Home(Parts):
             "address": address,
             "live": ListAddress("/live", filters.values).change(),
             "part": Markup(part.text if part else ""),  # noqa: S704 - rendered by a template of ours
-            "steps": self._list_steps(viewer, part, address),
+            # The first steps are shown until an engine other than the bundled one is tested.
+            "first_hour": part is not None and bool(part.facts),
+            "viewer": viewer,
+            "signing_up": self.sign_up.is_open,
         }
         return Page("home.html", shown)
-
-    def _list_steps(
-        self, viewer: Actor | None, part: RenderedPart | None, address: str
-    ) -> tuple[NextStep, ...]:
-        if part is None or not part.facts:
-            return ()
-        return list_next_steps(viewer, address, signing_up=self.sign_up.is_open)
 
     async def find_part(
         self, viewer: Actor | None, filters: HomeFilters, *, newest: bool, anew: bool = False
@@ -154,7 +149,7 @@ class Home(Parts):
             unfinished=unfinished,
             finished=tuple(map(show, await reads.finished(query))),
             finished_today=await reads.finished_since(_find_midnight(now), hidden),
-            paces=await self.paces.load(unfinished, now),
+            paces=await load_paces(self.fleet, reads, unfinished, now),
             waiting_machines=self.fleet.activity.waiting_machines,
             hints=await self.hints.load(viewer, waiting[:MOST_UNFINISHED]),
             filters=filters,
@@ -205,6 +200,3 @@ async def home_live(request: Request, page: Home) -> Response:
 
 def _find_midnight(now: datetime) -> datetime:
     return now.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-routes = pages.make_routes

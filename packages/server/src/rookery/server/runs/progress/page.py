@@ -28,6 +28,7 @@ CLASSES = (*LENGTHS, *(f"{name} SMP" for name in LENGTHS))
 
 
 pages = Pages()
+routes = pages.make_routes
 
 
 @pages("GET /engines/{name}/progress", "one query; the page is made in a thread")
@@ -109,6 +110,3 @@ def _dates(progress: EngineProgress) -> tuple[tuple[float, str], ...]:
     wanted = [low + (high - low) * share for share in MARKS]
     near = (min(commits, key=lambda each: abs(each.place - place)) for place in wanted)
     return tuple((float(each.place), format_day(each.at)) for each in dict.fromkeys(near))
-
-
-routes = pages.make_routes

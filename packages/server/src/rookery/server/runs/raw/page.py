@@ -26,6 +26,7 @@ from rookery.server.http.pages.page import redirect_to
 from rookery.server.http.pages.pages import Page, Pages
 
 pages = Pages()
+routes = pages.make_routes
 
 
 @pages("GET /runs/{run_id}/stats", "loads on the loop, computed and rendered in a thread")
@@ -114,6 +115,3 @@ def compare_samples(results: Results) -> Mapping[str, float]:
         "bias_elo": elo_of(0.5 + bias),
         "saved": gain.games_saved,
     }
-
-
-routes = pages.make_routes

@@ -26,6 +26,7 @@ Command = Callable[[Fleet, str, Actor, Form], Awaitable[str]]
 
 
 pages = Pages()
+routes = pages.make_routes
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,3 @@ COMMANDS: Mapping[str, Command] = {
     "delete": _delete,
     "restore": _restore,
 }
-
-
-routes = pages.make_routes

@@ -44,6 +44,7 @@ LONGEST_NUMBER = 9
 
 
 pages = Pages()
+routes = pages.make_routes
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +193,3 @@ async def old_address(run_id: str, show_task: str = "") -> Response:
     leads to its position in the list."""
     known = show_task.isascii() and show_task.isdigit() and len(show_task) < LONGEST_NUMBER
     return redirect_to(address_task(run_id, int(show_task)) if known else f"/runs/{run_id}")
-
-
-routes = pages.make_routes

@@ -123,6 +123,7 @@ class SubmitView:
 
 
 pages = Pages()
+routes = pages.make_routes
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,6 +358,3 @@ def _summarise(texts: Texts) -> str:
     if page := FORM_PAGES.get(texts.get("kind", "")):
         parts.append(page.summarise_fields(texts))
     return ", ".join(filter(None, parts))
-
-
-routes = pages.make_routes

@@ -43,6 +43,7 @@ Judged = tuple[float | None, Colour]
 
 
 pages = Pages()
+routes = pages.make_routes
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,3 @@ def judge_tasks(
         else:
             judged[task.id] = residual, test.colour(residual)
     return judged
-
-
-routes = pages.make_routes
