@@ -5,32 +5,28 @@ Scripts log in by the form of the login page, read the token `csrf_token` from t
 and post. The same use cases as for other forms and for the API do the work.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from rookery.core.protocol.v1 import CreatedRun, NetEntry
-from rookery.server.boundary.domains import Domain, runs
+from rookery.server.boundary.domains import Domain
 from rookery.server.engines.privacy import Privacy
+from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.files.uploaders import GivenFiles
-from rookery.server.http.answers import site_of
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.form import TICKED
 from rookery.server.http.multipart import read_file_form
-from rookery.server.http.pages.page import redirect_to, viewer_of
+from rookery.server.http.pages.page import redirect_to
 from rookery.server.http.pages.pages import Page, Pages
-from rookery.server.http.scope import UPLOAD_PATH, Form, request_info_of, session_of
-from rookery.server.runs.run.commands import COMMANDS, Command, carry_out
+from rookery.server.http.scope import UPLOAD_PATH, Form
+from rookery.server.http.session import Session
+from rookery.server.people.bearers import Bearers
+from rookery.server.runs.run.commands import COMMANDS, RunButtons
 from rookery.server.runs.submit.inputs import INPUTS
-from rookery.server.runs.submit.page import (
-    find_submitter,
-    lead_to_login,
-    new_test,
-    show_again,
-    submit_texts,
-)
+from rookery.server.runs.submit.page import NewTest, find_submitter, lead_to_login, new_test
 
 pages = Pages(UPLOAD_PATH)
 RUN_FORM = "/tests/run"
@@ -64,23 +60,26 @@ BAD_ALGORITHM = "Only the classic algorithm is supported here (spsa_algorithm=cl
 NO_RUN = "There is no test with this id."
 
 
-@runs(Domain.THREAD, "looks up branches; a page is made in a thread", needs_primary=True)
-async def run_form(request: Request) -> Response:
+pages = Pages()
+routes = pages.make_routes
+
+
+@pages(f"GET|POST {RUN_FORM}", "looks up branches; a page is made in a thread", needs_primary=True)
+async def run_form(page: NewTest, form: Form) -> Page | Response:
     """GET returns a form to read the token from, POST submits a test."""
-    if request.method != "POST":
-        return await new_test(request)
-    bearer = await find_submitter(request)
+    if page.request.method != "POST":
+        return await new_test(page)
+    bearer = await page.find_submitter()
     if bearer is None:
-        return lead_to_login(request)
-    form = request_info_of(request.scope).form
+        return lead_to_login(page.request)
     texts = translate_form(form)
+    # fishtest answers with its form, an error above it and status 200.
     if refusal := _refuse_method(form, texts["kind"]):
-        return await show_again(request, bearer, texts, {"": refusal}, 200)
-    made = await submit_texts(request, bearer, texts)
+        return await page.show_again(bearer, texts, {"": refusal}, 200)
+    made = await page.submit(bearer, texts)
     if isinstance(made, CreatedRun):
         return redirect_to(f"/tests/view/{made.id}?follow=1")
-    # fishtest answers with its form, an error above it and status 200.
-    return await show_again(request, bearer, texts, made, 200)
+    return await page.show_again(bearer, texts, made, 200)
 
 
 def _refuse_method(form: Form, kind: str) -> str:
@@ -116,29 +115,35 @@ def _is_posted(form: Form, name: str) -> bool:
 # The commands on a run, which fishtest has at one address each.
 
 
-@runs(
-    Domain.LOOP, "changes memory and awaits the commit; a purge reads the tasks", needs_primary=True
-)
-async def press_button(request: Request) -> Response:
+async def press_button(
+    request: Request, viewer: Actor | None, visible: VisibleRuns, buttons: RunButtons
+) -> Response:
     """Stop, approve, purge, delete or modify the run that the form names."""
-    name, actor = request.url.path.rpartition("/")[2], await viewer_of(request)
-    if actor is None:
+    if viewer is None:
         return redirect_to("/login")
-    form, session = request_info_of(request.scope).form, session_of(request.scope)
-    run_id = form.text("run") if name == "modify" else form.text("run-id")
+    name, form = request.url.path.rpartition("/")[2], buttons.form
     try:
-        run = await site_of(request).visible_runs.find_part(run_id, actor)
+        run = await visible.find_part(form.text(BUTTONS[name]), viewer)
     except REFUSALS:
-        session.flash(NO_RUN, "error")
+        buttons.session.flash(NO_RUN, "error")
         return redirect_to(LIST)
-    if refused := await carry_out(request, BUTTONS[name], run, actor):
-        session.flash(text_of(refused), "error")
+    if refused := await buttons.press(COMMANDS[name], run, viewer):
+        buttons.session.flash(text_of(refused), "error")
     return redirect_to(LIST)
 
 
-BUTTONS: Mapping[str, Command] = {
-    name: COMMANDS[name] for name in ("stop", "approve", "purge", "delete", "modify")
+BUTTONS: Mapping[str, str] = {
+    **dict.fromkeys(("stop", "approve", "purge", "delete"), "run-id"),
+    "modify": "run",
 }
+"""The input with the run's id, by command."""
+for button in BUTTONS:
+    pages(
+        f"POST {LIST}/{button}",
+        "changes memory and awaits the commit; a purge reads the tasks",
+        where=Domain.LOOP,
+        needs_primary=True,
+    )(press_button)
 
 
 # Uploading a net by a form.
@@ -148,9 +153,11 @@ NETS = "/nets"
 
 
 @pages(f"GET|POST {UPLOAD_PATH}", "pieces are digested, packed and written in threads")
-async def upload_form(request: Request, given: GivenFiles, privacy: Privacy) -> Page | Response:
+async def upload_form(
+    request: Request, session: Session, bearers: Bearers, given: GivenFiles, privacy: Privacy
+) -> Page | Response:
     """GET returns the form, POST stores the net."""
-    bearer = await find_submitter(request)
+    bearer = await find_submitter(request, session, bearers)
     if bearer is None:
         return redirect_to(f"/login?next={UPLOAD_PATH}")
     view = {"engines": _list_net_engines(privacy, bearer.user.name), "refusal": ""}
@@ -160,7 +167,7 @@ async def upload_form(request: Request, given: GivenFiles, privacy: Privacy) -> 
         kept = await _keep_posted_net(request, bearer.user.name, given)
     except REFUSALS as refused:
         return Page("upload.html", {**view, "refusal": text_of(refused)}, 422)
-    session_of(request.scope).flash(f"{kept.name} is uploaded.")
+    session.flash(f"{kept.name} is uploaded.")
     return redirect_to(NETS)
 
 
@@ -174,16 +181,3 @@ async def _keep_posted_net(request: Request, user: str, given: GivenFiles) -> Ne
     form = await read_file_form(request, NET_FIELD)
     uploader = given.find_uploader(user, form.fields.get("engine", ""))
     return await given.keep_net(uploader, form.file_name, form.pieces)
-
-
-def _list_buttons() -> Iterator[BaseRoute]:
-    for name in BUTTONS:
-        yield Route(f"/tests/{name}", press_button, methods=["POST"])
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route(RUN_FORM, run_form, methods=["GET", "POST"]),
-        *_list_buttons(),
-        *pages.make_routes(),
-    ]

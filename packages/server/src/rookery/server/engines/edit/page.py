@@ -19,7 +19,6 @@ from rookery.core.protocol.checks import list_faults
 from rookery.core.protocol.codec import WireFault
 from rookery.core.protocol.runs import read_submitted
 from rookery.core.protocol.v1 import CreatedRun
-from rookery.server.app.site import Site
 from rookery.server.engines.edit.form import (
     FORM,
     GROUPS,
@@ -42,7 +41,7 @@ from rookery.server.http.scope import Form
 from rookery.server.http.session import Session
 from rookery.server.http.signatures import Parts
 from rookery.server.people.bearers import Bearers
-from rookery.server.runs.submissions import submit_run
+from rookery.server.runs.submissions import Submissions
 from rookery.server.teams.teams import Teams
 
 NEW = "/engines/new"
@@ -96,7 +95,7 @@ class EngineFormParts(Parts):
     privacy: Privacy
     teams: Teams
     bearers: Bearers
-    site: Site
+    submissions: Submissions
     """Where a trial is submitted."""
 
 
@@ -171,7 +170,7 @@ async def _try(parts: EngineFormParts, view: EngineFormView, record: EngineRecor
     fields = _make_trial(record, view.text("ref").strip(), view.text("nodes").strip())
     bearer = await parts.bearers.find_logged_in(parts.actor.name)
     try:
-        made: CreatedRun = await submit_run(parts.site, read_submitted(fields), bearer)
+        made: CreatedRun = await parts.submissions.submit(read_submitted(fields), bearer)
     except REFUSALS as refused:
         return _edit_again(view, record, text_of(refused))
     except GateFull:
