@@ -2,11 +2,15 @@
 
 import gc
 import os
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Pytest leaves the `..` of its pythonpath in the names of all files that are imported from there.
+sys.path[:] = map(os.path.normpath, sys.path)
 
 if find_spec("rookery.server"):
     from tests.detection import may_block_the_loop, pytest_runtest_protocol, violations

@@ -32,8 +32,8 @@ def test_the_tests_of_a_package_see_what_it_depends_on_and_no_more(name: str) ->
     package = PROJECT / "packages" / name
     project = tomllib.loads((package / "pyproject.toml").read_text())["project"]
     ours = [each.removeprefix("rookery-") for each in project["dependencies"] if "rookery" in each]
-    path = {part for each in (name, *ours) for part in (f"../{each}", f"../{each}/src")}
-    assert set(pytest_options(package)["pythonpath"]) == {"../..", *path}
+    path = {part for each in ours for part in (f"../{each}", f"../{each}/src")}
+    assert set(pytest_options(package)["pythonpath"]) == {"../..", ".", "src", *path}
 
 
 def test_a_package_alone_is_stripped_of_the_others() -> None:
