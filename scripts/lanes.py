@@ -18,9 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 # is ended.
 PATIENCE = 3
 LEAST_PATIENCE = 300
-# How many stages run at once: most tests wait for processes and databases, so four keep two cores
-# busy.
-LANES = 4
+# How many stages run at once: most tests wait for processes and databases (a test of storage works
+# a quarter of its time), so three keep a core busy.
+LANES = min(8, 3 * len(os.sched_getaffinity(0)))
 # Keep compiled modules: tests start hundreds of processes, each of which would compile all its
 # imports.
 KEEPING = {"PYTHONDONTWRITEBYTECODE": ""}
@@ -36,7 +36,8 @@ class Stage:
     command: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
     prepare: Callable[[], str] | None = None
-    is_tier: bool = False
+    tier: str = ""
+    """The tier of tests that this stage runs, or of which it runs a part."""
 
 
 @dataclass(slots=True)

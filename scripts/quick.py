@@ -9,7 +9,7 @@ processes are selected only when they changed themselves.
 
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -142,9 +142,3 @@ def describe(change: Change, selection: Selection) -> str:
     lines += [f"  runs {each}" for each in selection.run]
     lines += [f"  leaves out {each}" for each in selection.left_out]
     return "\n".join(lines)
-
-
-def words_of(tests: Sequence[str]) -> tuple[str, ...]:
-    """Pytest's words for these tests."""
-    wire = any(tier_of(each) == "wire" for each in tests)
-    return (*(() if wire else ("-p", "no:schemathesis")), *tests)

@@ -4,8 +4,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from scripts import quick
@@ -18,24 +17,44 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 DETECTION = {"ROOKERY_DETECT_BLOCKING": "1"}
 ON_ROOKERY_ASGI = {"ROOKERY_HTTP": "rookery-asgi"}
+NEVER = str(10**9)
+"""Passes over lines after which slipcover takes its counting out of them. That is worth its while
+for loops that run long, but takes the event loop's time, which the tests detect."""
 ALONE = ("core", "cli", "match", "worker")
 """The packages whose tests must pass without the server."""
 
 
-def tier(name: str, budget: int, *words: str, measured: bool = True) -> Stage:
+def tier(name: str, budget: int) -> Stage:
     """The stage of a folder of tests, which run with the detection of blocking calls switched
     on."""
-    python = [str(BIN / "python")]
-    if measured and name in MEASURED:
-        python += ["-m", "slipcover", "--json", "--source", ",".join(MEASURED_FOLDERS)]
-        python += ["--out", str(figures_of(name))]
-        words = ("-W", "ignore::pytest.PytestAssertRewriteWarning", *words)
-    if name != "wire":
-        # This plugin loads in every run and takes a second.
-        words = ("-p", "no:schemathesis", *words)
-    folders = find_folders(name)
-    command = (*python, "-m", "pytest", "-q", *words, *folders)
-    return Stage(name, budget, command, DETECTION, is_tier=True)
+    return Stage(name, budget, run_tests(name, *find_folders(name)), DETECTION, tier=name)
+
+
+def halves(name: str, budget: int) -> tuple[tuple[Stage], tuple[Stage]]:
+    """A long tier in two chains, each with every second file, so that the lanes end together. The
+    tier's name stands for both."""
+    files = sorted(str(file) for folder in find_folders(name) for file in find_tests(folder))
+
+    def half(number: int) -> tuple[Stage]:
+        command = run_tests(f"{name}_{number}", *files[number - 1 :: 2])
+        return (Stage(f"{name}_{number}", budget, command, DETECTION, tier=name),)
+
+    return half(1), half(2)
+
+
+def run_tests(stage: str, *places: str, measured: bool = True) -> tuple[str, ...]:
+    """The command that runs tests; slipcover counts their lines if the stage is a measured one."""
+    words = [] if stage == "wire" else ["-p", "no:schemathesis"]  # it takes a second to load
+    counting = []
+    if measured and stage in MEASURED:
+        counting = ["-m", "slipcover", "--json", "--source", ",".join(MEASURED_FOLDERS)]
+        counting += ["--threshold", NEVER, "--out", str(figures_of(stage))]
+        words += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    return (str(BIN / "python"), *counting, "-m", "pytest", "-q", *words, *places)
+
+
+def find_tests(folder: str) -> Iterator[Path]:
+    return (file.relative_to(ROOT) for file in (ROOT / folder).rglob("test_*.py"))
 
 
 def alone(package: str, budget: int) -> Stage:
@@ -88,18 +107,18 @@ FIRST = (
 
 # Chains run in parallel, longest first; within a chain, each stage needs the ones before it.
 CHAINS = (
-    (tier("acceptance", 560),),
-    (tier("faults", 450),),
     (
         Stage("asgi", 310, ("asgi/scripts/test",), {"PYTHON": sys.executable}),
         # Both Rookery and rookery-asgi in one environment without a lock, for the next stage only.
         tool("together", 60, "python", "scripts/together.py"),
         Stage("on_rookery_asgi", 150, on_rookery_asgi(), ON_ROOKERY_ASGI | DETECTION),
     ),
-    (tier("storage", 370),),
+    (tier("takeovers", 270),),
+    *halves("faults", 230),
+    *halves("storage", 190),
+    (tier("acceptance", 480),),
     (tier("wire", 310),),
     (tier("pages", 260),),
-    (tier("takeovers", 270),),
     (tier("unit", 110),),
     tuple(alone(package, 30) for package in ALONE),
     (tool("types", 90, "mypy"), tool("imports", 20, "lint-imports", "--no-cache")),
@@ -155,13 +174,15 @@ Parts = tuple[tuple[Stage, ...], Chains, tuple[Stage, ...]]
 def choose(names: Sequence[str]) -> Parts:
     """Selects stages: those that run first, the chains, and those that run last. A selection of
     tiers is not compared with the floor of coverage."""
-    known = {stage.name for stage in STAGES}
+    known = {name for stage in STAGES for name in (stage.name, stage.tier) if name}
     if unknown := [name for name in names if name not in known]:
-        sys.exit(f"scripts/test: no stage is called {unknown[0]}; there are {', '.join(known)}")
+        sys.exit(
+            f"scripts/test: no stage is called {unknown[0]}; there are {', '.join(sorted(known))}"
+        )
     wanted = frozenset(names) or known
 
     def kept(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-        return tuple(stage for stage in stages if stage.name in wanted)
+        return tuple(each for each in stages if {each.name, each.tier} & wanted)
 
     return kept(FIRST), tuple(filter(None, map(kept, CHAINS))), kept(LAST)
 
@@ -173,12 +194,13 @@ def choose_quick() -> Parts:
     touched = quick.select(change, quick.read_tests())
     print(quick.describe(change, touched))
     chains: list[tuple[Stage, ...]] = [
-        (tier("unit", 60, measured=False),),
+        (Stage("unit", 60, run_tests("unit", *find_folders("unit"), measured=False), DETECTION),),
         (tool("types", 60, "mypy"),),
     ]
     if touched.run:
-        command = ("python", "-m", "pytest", "-q", *quick.words_of(touched.run))
-        chains.append((replace(tool("touched", 60, *command), variables=DETECTION),))
+        stage = "wire" if any(quick.tier_of(each) == "wire" for each in touched.run) else "touched"
+        command = run_tests(stage, *touched.run)
+        chains.append((Stage("touched", 60, command, DETECTION),))
     ran = {stage.name for chain in chains for stage in (*FIRST, *chain)}
     print(
         "  leaves out the stages", ", ".join(each.name for each in STAGES if each.name not in ran)
