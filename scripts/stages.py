@@ -238,7 +238,9 @@ def main() -> int:
         epilog="stages: " + ", ".join(f"{stage.name} ({stage.budget} s)" for stage in STAGES),
     )
     parser.add_argument("stages", nargs="*", metavar="STAGE")
-    parser.add_argument("--quick", action="store_true", help="what a change touches; see below")
+    parser.add_argument(
+        "--quick", action="store_true", help="style, types, unit tests and what the change touches"
+    )
     parser.add_argument(
         "--all", action="store_true", help="leave nothing out that passed here and is unchanged"
     )

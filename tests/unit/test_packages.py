@@ -1,5 +1,7 @@
 """Each package's tests run alone: `cd packages/core && ../../.venv/bin/pytest`."""
 
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -39,3 +41,12 @@ def test_the_tests_of_a_package_see_what_it_depends_on_and_no_more(name: str) ->
 def test_a_package_alone_is_stripped_of_the_others() -> None:
     kept, other = "/usr/lib/python3", str(PROJECT / "packages" / "server" / "src")
     assert strip([kept, other]) == [kept]
+
+
+def test_the_tests_of_the_demo_are_found_from_its_folder() -> None:
+    """Those of the server and of LlamaIndex run by their own settings in the stages of theirs."""
+    command = (sys.executable, "-m", "pytest", "--co", "-q", "-p", "no:schemathesis")
+    folder = PROJECT / "packages" / "demo"
+    found = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "tests/unit/demo/test_seeding.py::" in found.stdout
