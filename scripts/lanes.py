@@ -82,7 +82,7 @@ class Lanes:
                 words, ok = str(unmet), False
             self._print(stage, words + "\n")
             return Outcome(stage, time.monotonic() - started, ok)
-        ended = self._run_command(stage, max(LEAST_PATIENCE, stage.budget * PATIENCE))
+        ended = self.run_command(stage, max(LEAST_PATIENCE, stage.budget * PATIENCE))
         self._print(stage, ended.output)
         seconds = time.monotonic() - started
         return Outcome(stage, seconds, ended.ok, counts_in(ended.output), ended.cpu)
@@ -101,7 +101,8 @@ class Lanes:
                     os.killpg(child, signal.SIGKILL)
                 raise
 
-    def _run_command(self, stage: Stage, seconds: float) -> Ended:
+    def run_command(self, stage: Stage, seconds: float) -> Ended:
+        """Runs the command of a stage, and ends it after so many seconds."""
         child = subprocess.Popen(
             stage.command,
             cwd=ROOT,

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from scripts.lanes import Lanes, Outcome, Stage, closing_line, table
 from scripts.stages import STAGES, STAMPED, Remembered
 from scripts.stamps import Stamp, read_stamp
 
@@ -71,21 +70,3 @@ def test_without_git_nothing_is_left_out(tmp_path: Path) -> None:
 def test_a_group_that_may_be_left_out_consists_of_stages_and_reads_what_is_there() -> None:
     assert {name for names in STAMPED for name in names} <= {each.name for each in STAGES}
     Remembered(STAMPED)
-
-
-def test_a_stage_that_is_left_out_counts_for_nothing_and_says_why() -> None:
-    outcome = Lanes({"asgi": "left out: passed here"}).run(Stage("asgi", 60, ("false",)))
-    assert closing_line([outcome]) == "0 passed, 0 failed"
-    assert table([outcome], 1.0).splitlines()[1].endswith("left out: passed here")
-
-
-def test_the_processor_time_of_a_stage_is_told() -> None:
-    burn = Stage("burn", 60, ("python3", "-c", "sum(range(3_000_000)); print('3 passed')"))
-    outcome = Lanes().run(burn)
-    assert outcome.cpu > 0
-    assert (outcome.ok, outcome.counts) == (True, {"passed": 3})
-
-
-def test_a_stage_that_fails_fails_the_run() -> None:
-    outcome = Lanes().run(Stage("fails", 60, ("false",)))
-    assert closing_line([outcome, Outcome(outcome.stage, 1.0, ok=True)]) == "1 passed, 1 failed"
