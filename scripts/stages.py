@@ -136,7 +136,8 @@ STAGES = (*FIRST, *(stage for chain in CHAINS for stage in chain), *LAST)
 
 
 # What a whole run leaves out if it passed here and none of its inputs changed since. A group ends
-# with its tests; what precedes them only prepares them.
+# with its tests; what precedes them only prepares them. Of the server, what runs on rookery-asgi
+# reads what stands between it and the features, which all other stages try.
 STAMPED = {
     ("asgi",): ("asgi", "scripts/stages.py"),
     ("together", "on_rookery_asgi"): (
@@ -199,7 +200,7 @@ def choose_quick() -> Parts:
     ]
     if touched.run:
         stage = "wire" if any(quick.tier_of(each) == "wire" for each in touched.run) else "touched"
-        command = run_tests(stage, *touched.run)
+        command = run_tests(stage, *touched.run, measured=False)
         chains.append((Stage("touched", 60, command, DETECTION),))
     ran = {stage.name for chain in chains for stage in (*FIRST, *chain)}
     print(
@@ -231,7 +232,7 @@ class Remembered:
                 stamp.keep() if passed else stamp.forget()
 
 
-def main() -> int:
+def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/test",
         description="Runs every check and test tier, or only the stages named.",
@@ -246,16 +247,20 @@ def main() -> int:
     )
     parser.add_argument("--no-apt", action="store_true", help=f"install nothing [{NO_APT}=1]")
     parsed = parser.parse_args()
-    if parsed.no_apt:
-        os.environ[NO_APT] = "1"
     if parsed.quick and parsed.stages:
         parser.error("--quick names its stages itself")
+    return parsed
+
+
+def main() -> int:
+    parsed = read_arguments()
+    if parsed.no_apt:
+        os.environ[NO_APT] = "1"
     remembered = Remembered(STAMPED)
-    whole = not (parsed.quick or parsed.stages or parsed.all)
-    left_out = remembered.left_out if whole else {}
+    named = parsed.quick or parsed.stages or parsed.all
     parts = choose_quick() if parsed.quick else choose(parsed.stages)
     started = time.monotonic()
-    outcomes = run_parts(parts, left_out)
+    outcomes = run_parts(parts, {} if named else remembered.left_out)
     remembered.learn(outcomes)
     print("\n" + table(outcomes, time.monotonic() - started))
     print(closing_line(outcomes))

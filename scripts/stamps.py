@@ -1,6 +1,7 @@
 """Remembers which stages passed on this machine, and so need not run again before they change.
 
-A stamp is a digest of all that a stage reads: its folders and files, the Python, and the machine.
+A stamp is a digest of all that a stage reads: its folders and files, the settings of Rookery in the
+environment, the Python, and the machine.
 It is written after the stage passed, below .cache, which is no part of the repository: where a run
 begins with a fresh clone, as in CI, nothing is left out.
 """
@@ -15,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from scripts.programs import NO_APT
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".cache" / "passed"
@@ -59,13 +62,19 @@ def read_stamp(stage: str, inputs: Sequence[str], root: Path = ROOT) -> Stamp | 
         raise FileNotFoundError(f"{stage} reads {absent[0]}, which is not there")
     if not (root / ".git").exists() or shutil.which("git") is None:
         return None
-    seen = hashlib.sha256(f"{sys.version}\n{platform.platform()}\n{sys.prefix}\n".encode())
+    settings = sorted(each for each in os.environ.items() if is_setting(each[0]))
+    machine = f"{sys.version}\n{platform.platform()}\n{sys.prefix}\n{settings}\n"
+    seen = hashlib.sha256(machine.encode())
     for file in list_files(inputs, root):
         path = root / file
         content = path.read_bytes() if path.is_file() else b"gone"
         seen.update(f"{file}\n{os.access(path, os.X_OK)}\n{len(content)}\n".encode())
         seen.update(content)
     return Stamp(stage, tuple(inputs), seen.hexdigest(), root / ".cache" / "passed")
+
+
+def is_setting(variable: str) -> bool:
+    return variable.startswith("ROOKERY_") and variable != NO_APT
 
 
 def list_files(inputs: Sequence[str], root: Path = ROOT) -> Iterator[str]:

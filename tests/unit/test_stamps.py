@@ -51,6 +51,14 @@ def test_a_file_that_is_gone_makes_it_run_again(clone: Path) -> None:
     assert stamp(clone).why_passed() == ""
 
 
+def test_another_setting_makes_it_run_again(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stamp(clone).keep()
+    monkeypatch.setenv("ROOKERY_NO_APT", "1")
+    assert stamp(clone).why_passed() != ""
+    monkeypatch.setenv("ROOKERY_FILES_URL", "s3://files")
+    assert stamp(clone).why_passed() == ""
+
+
 def test_what_failed_is_forgotten(clone: Path) -> None:
     stamp(clone).keep()
     stamp(clone).forget()
