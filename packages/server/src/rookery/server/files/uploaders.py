@@ -16,7 +16,7 @@ from rookery.server.files.store import NotYourFile, UnknownFile
 from rookery.server.http.bodies import UploadPlaces
 from rookery.server.http.faults import BadRequest, Forbidden
 from rookery.server.http.signatures import Parts
-from rookery.server.people.accounts import Accounts
+from rookery.server.identity.accounts import Accounts
 from rookery.server.teams.teams import Teams
 
 

@@ -13,10 +13,10 @@ from rookery.core.model.task import Task
 from rookery.core.protocol import v1
 from rookery.core.protocol.codec import to_finite
 from rookery.server.engines.privacy import Privacy, may_see_machine_details, name_of, owns_machine
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.views import FleetViews, UnknownMachine
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.endpoint import LOOP, THREAD, Endpoints, Work
 from rookery.server.http.signatures import Parts
 from rookery.server.identity.bearers import Caller, actor_of

@@ -22,6 +22,7 @@ from rookery.core.protocol.user_documents import args_document
 from rookery.server.engines.engines import Engines
 from rookery.server.engines.grants import GrantedRepositories
 from rookery.server.engines.privacy import Privacy
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.statistics import Speeds
 from rookery.server.farm.submission import (
@@ -30,7 +31,6 @@ from rookery.server.farm.submission import (
     make_run,
     plan_submission,
 )
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.files.access import FileAccess
 from rookery.server.files.books import BookStore
 from rookery.server.files.engine_files import NetStore, ProgramStore
