@@ -14,7 +14,7 @@ from rookery.server.app.site import Site
 from rookery.server.engines.privacy import may_see_machine_details, name_of, owns_machine
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.views import FleetViews, UnknownMachine
+from rookery.server.farm.views import FleetViews, KnownMachine, UnknownMachine, UnknownRun
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.endpoint import LOOP, THREAD, Endpoints, Work
 from rookery.server.log.api import select_machine_actions
@@ -83,8 +83,7 @@ def _check_name(name: str) -> None:
 async def _load_details(site: Site, name: str, reader: Actor | None) -> v1.WorkerDetails | None:
     """The details of a machine; None if it is unknown or the reader may not see it."""
     blocks, known = await site.fleet.views.blocks(), await site.fleet.views.machine(name)
-    at_play = await site.visible_runs.tasks_at_play(name_of(reader))
-    tasks = [task for task in at_play if task.machine.short_name == name]
+    tasks = await _load_visible_task(site, known, reader)
     concerned = may_see_machine_details(reader, name)
     if not (tasks or name in blocks or (known and concerned)):
         return None
@@ -99,6 +98,19 @@ async def _load_details(site: Site, name: str, reader: Actor | None) -> v1.Worke
         words=words,
         asked=known.asked if known and concerned else UNSET,
     )
+
+
+async def _load_visible_task(
+    site: Site, known: KnownMachine | None, reader: Actor | None
+) -> tuple[Task, ...]:
+    """What the machine plays, if the reader may see the run."""
+    if known is None or known.task is None:
+        return ()
+    try:
+        await site.visible_runs.find(known.run, name_of(reader))
+    except UnknownRun:
+        return ()
+    return (known.task,)
 
 
 def make_worker_entries(

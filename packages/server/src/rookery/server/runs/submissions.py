@@ -2,7 +2,7 @@
 previewed with their expected duration on the present machines."""
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
@@ -25,6 +25,7 @@ from rookery.server.farm.submission import (
     plan_submission,
 )
 from rookery.server.files.access import FileAccess
+from rookery.server.machines.hosts import FleetSnapshot
 from rookery.server.people.bearers import Caller
 from rookery.server.people.users import User
 from rookery.server.sources.submission_checks import (
@@ -50,10 +51,19 @@ async def submit_run(site: Site, asked: Submission, bearer: Caller) -> v1.Create
 
 
 async def list_machines_now(site: Site, viewer: str) -> tuple[Machine, ...]:
-    """The machines that play runs visible to the viewer, and those that wait for work."""
-    playing = await site.visible_runs.tasks_at_play(viewer)
-    waiting = await site.fleet.views.waiting_machines()
-    return (*(task.machine for task in playing), *waiting)
+    """The machines that play runs visible to the viewer, and those that wait for work, as they were
+    a few seconds ago."""
+    seen = {run.id for run in await site.visible_runs.list_active(viewer)}
+    picture = (await site.roster.load()).picture
+    return await site.threads.cpu(_list_machines, picture, seen)
+
+
+def _list_machines(picture: FleetSnapshot, runs: Collection[str]) -> tuple[Machine, ...]:
+    return tuple(
+        each.machine
+        for each in picture.known
+        if (each.run in runs if each.task else each.activity(picture.now) == "waiting")
+    )
 
 
 def _approver_of(site: Site, bearer: Caller) -> str:

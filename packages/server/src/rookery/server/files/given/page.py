@@ -59,8 +59,11 @@ async def nets_page(request: Request) -> Response:
     seen = [run for run in active if site.privacy.may_see(name_of(viewer), run)]
     address = ListAddress(NETS, {"text": text, "user": user})
     shown = [hide_first_upload(net, sight.repeats.get(net.name)) for net in nets[:ROWS]]
+    names = {net.name for net in shown}
     used = {
-        name: site.privacy.visible_part(viewer, run) for run in seen for name in list_used_nets(run)
+        name: site.privacy.visible_part(viewer, run)
+        for run in seen
+        for name in names & list_used_nets(run)
     }
     view = {
         "now": site.clock.now(),

@@ -107,9 +107,7 @@ async def _load(request: Request) -> Mapping[str, object]:
         "events": words,
         "logs": index_logs(await site.logs.rows.of_tasks(list_readable(words, runs, viewer))),
         "games": await site.games.rows.find_present([(task.run, task.id) for task in tasks]),
-        "others": find_other_names(machine, await site.fleet.views.machines())
-        if shown and concerned
-        else (),
+        "others": await _load_other_names(site, machine) if shown and concerned else (),
         "block": block,
         "reason": block.message if block and concerned else "",
         "may_block": may_block(viewer, name, block),
@@ -134,6 +132,12 @@ def _select_known(
         return None
     seen = known.run in runs if known.task else may_see_machine_details(viewer, name)
     return known if seen or owns_machine(viewer, name) else None
+
+
+async def _load_other_names(site: Site, machine: Machine | None) -> tuple[str, ...]:
+    """They are searched for in a thread, among what may be ten thousand machines."""
+    roster = await site.roster.load()
+    return await site.threads.cpu(find_other_names, machine, roster.picture.known)
 
 
 def find_other_names(machine: Machine | None, known: Iterable[KnownMachine]) -> tuple[str, ...]:
