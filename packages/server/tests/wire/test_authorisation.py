@@ -12,7 +12,7 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,6 +36,7 @@ from tests.makers import make_machine
 from tests.makers import run_id as id_of
 from tests.people import BORIS, OLGA, SVEN
 from tests.submissions import PLAIN, SPRT, body
+from tests.twins.sites import MemorySite
 from tests.wire.apis import Api, Json, open_api
 from tests.wire.secrets.plants import Packer, with_password
 from tests.wire.test_login import log_in, token_in
@@ -255,8 +256,10 @@ async def _piece(data: bytes) -> AsyncIterator[bytes]:
 
 
 @asynccontextmanager
-async def open_scene(folder: Path) -> AsyncIterator[Scene]:
-    async with open_api(archiver=Packer(folder), files=folder / "files") as api:
+async def open_scene(
+    folder: Path, change: Callable[[MemorySite], None] = lambda site: None
+) -> AsyncIterator[Scene]:
+    async with open_api(archiver=Packer(folder), files=folder / "files", change=change) as api:
         for user in {user for user, _ in ROLES.values()} - {OLGA, BORIS, SVEN}:
             await api.site.users.add(user)
         secrets = {role: await api.token(user, scopes) for role, (user, scopes) in ROLES.items()}
