@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from hypothesis import settings
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import STANDARD, Catalogue
 from rookery.core.model.events import Action, Event, about_run
 from rookery.core.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
@@ -18,7 +19,6 @@ from rookery.core.stats.sprt import Sprt
 from rookery.core.stats.spsa import new_tune
 from rookery.server.farm.rules.answers import Grant, HeldTask
 from rookery.server.farm.rules.assignment import Scheduler
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.rules.working_set import WorkingSet
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from rookery.server.people.users import Scope
+from rookery.server.identity.users import Scope
 from tests.twins.sites import open_site
 from tests.wire.test_login import signed_in, token_in
 
@@ -27,7 +27,7 @@ async def test_a_token_is_made_by_a_button_and_shown_once() -> None:
         made = await site.browser.post(HERE, data={"csrf_token": token_in(page)})
         shown = await site.browser.get(made.headers["location"])
         assert shown.headers["cache-control"] == "no-store"
-        assert site.parts.fingerprint in shown.text
+        assert site.parts.wheel.fingerprint in shown.text
         secret = re.search(r"ada:(rkw_[a-z0-9]+)", shown.text)
         assert secret is not None
         (token,) = await site.parts.accounts.list_tokens("ada")

@@ -4,12 +4,11 @@ import re
 from dataclasses import replace
 from html import unescape
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.task import Task
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.rules.review import UNREAD, Hint, Severity
 from rookery.server.farm.show.run_paces import RunPaces
 from rookery.server.farm.views import RunSpeed
-from rookery.server.http.pages.next_steps import list_next_steps
 from rookery.server.machines.add.page import make_setup
 from rookery.server.runs.home.view import (
     HomeData,
@@ -149,20 +148,25 @@ def test_the_first_hour_lasts_until_an_engine_of_ones_own_is_tested() -> None:
     assert not is_first_hour(HomeData(NOW, filters=HomeFilters("ada")))
 
 
+def render_steps(viewer: Actor | None, *, signing_up: bool = True) -> str:
+    shown = {"viewer": viewer, "signing_up": signing_up, "address": ADDRESS}
+    return render("next_steps.html", shown)
+
+
 def test_each_is_told_what_they_can_do_themselves() -> None:
     def titles(viewer: Actor | None) -> list[str]:
-        return [step.title for step in list_next_steps(viewer, ADDRESS)]
+        return re.findall(r"<h3>(.*?)</h3>", render_steps(viewer))
 
     own = ["Add your engine", "Test a change", "Add a machine"]
     assert titles(None) == ["Join in", "New here?"]
     assert titles(OWNER) == own
     assert titles(BOSS) == [*own, "Invite someone"]
+    assert f"{ADDRESS}/signup" in render_steps(BOSS)
 
 
 def test_the_operators_commands_are_for_approvers_alone() -> None:
-    for viewer, lines in ((None, ()), (OWNER, ()), (BOSS, ("./rookery user add NAME",))):
-        steps = list_next_steps(viewer, ADDRESS, signing_up=False)
-        assert tuple(line for step in steps for line in step.lines) == lines
+    for viewer, told in ((None, False), (OWNER, False), (BOSS, True)):
+        assert ("./rookery user add NAME" in render_steps(viewer, signing_up=False)) is told
 
 
 def render_setup(address: str, token: str) -> str:
@@ -196,3 +200,10 @@ def test_an_address_that_anybody_could_listen_to_is_told_as_that() -> None:
 
 def test_without_a_token_there_is_nothing_to_paste() -> None:
     assert "--server" not in render_setup(ADDRESS, "")
+
+
+def test_the_first_steps_leave_the_page_with_the_first_hour() -> None:
+    shown = {"trouble": "", "role": "primary", "address": ADDRESS, "live": "/live", "part": ""}
+    for first_hour in (True, False):
+        page = {**shown, "first_hour": first_hour, "viewer": None, "signing_up": True}
+        assert ("Next steps Join in" in read_words(render("home.html", page))) is first_hour

@@ -53,13 +53,14 @@ from rookery.server.http.to_primary import Forwarding, carry_out_keyed_commands_
 from rookery.server.log.action_rows import LOG_FILTERS
 from rookery.server.log.errors.page import routes as error_routes
 from rookery.server.log.log.page import routes as log_routes
-from rookery.server.machines.add.page import add_machine
-from rookery.server.machines.handout import handout_routes, read_script
+from rookery.server.machines.add.page import routes as add_machine_routes
+from rookery.server.machines.handout import read_script
+from rookery.server.machines.handout import routes as handout_routes
 from rookery.server.machines.list.page import routes as machine_list_routes
 from rookery.server.machines.machine.page import routes as machine_routes
 from rookery.server.notify.news.page import routes as news_routes
 from rookery.server.notify.page.page import routes as notification_routes
-from rookery.server.people.accounts_page import login, logout, sign_up
+from rookery.server.people.accounts_page import routes as account_routes
 from rookery.server.people.fishtest_people import routes as fishtest_people_routes
 from rookery.server.people.links_page import routes as link_routes
 from rookery.server.people.list import page as users
@@ -77,8 +78,8 @@ from rookery.server.runs.games.page import routes as games_routes
 from rookery.server.runs.home.page import routes as home_routes
 from rookery.server.runs.progress.page import routes as progress_routes
 from rookery.server.runs.raw.page import routes as run_statistics_routes
-from rookery.server.runs.run.commands import change_run
-from rookery.server.runs.run.page import old_address, run_live, run_page, run_recent, samples_csv
+from rookery.server.runs.run.commands import routes as run_command_routes
+from rookery.server.runs.run.page import routes as run_routes
 from rookery.server.runs.submit.page import routes as submit_routes
 from rookery.server.runs.tasks.page import routes as run_task_routes
 from rookery.server.servers.page import routes as server_page_routes
@@ -88,24 +89,17 @@ from rookery.server.worker_api.short_path import ShortPath
 
 # The addresses of the pages.
 
-ONE = "/runs/{run_id}"
-
 
 def page_routes() -> list[BaseRoute]:
     return [
         *home_routes(),
         *finished_routes(),
-        Route("/login", login, methods=["GET", "POST"]),
-        Route("/signup", sign_up, methods=["GET", "POST"]),
-        Route("/logout", logout, methods=["POST"]),
+        *account_routes(),
         *link_routes(),
         *notification_routes(),
         *news_routes(),
-        Route(ONE, run_page, methods=["GET"]),
-        Route(f"{ONE}/live", run_live, methods=["GET"]),
-        Route(f"{ONE}/recent", run_recent, methods=["GET"]),
-        Route(f"{ONE}/samples.csv", samples_csv, methods=["GET"]),
-        Route(f"{ONE}/{{command}}", change_run, methods=["POST"]),
+        *run_routes(),
+        *run_command_routes(),
         *run_compare_routes(),
         *run_diff_routes(),
         *run_elo_routes(),
@@ -113,7 +107,7 @@ def page_routes() -> list[BaseRoute]:
         *games_routes(),
         *run_task_routes(),
         *run_statistics_routes(),
-        Route("/machines/add", add_machine, methods=["GET", "POST"]),
+        *add_machine_routes(),
         *machine_list_routes(),
         *machine_routes(),
         *log_routes(),
@@ -124,7 +118,6 @@ def page_routes() -> list[BaseRoute]:
         *server_page_routes(),
         *api_reference_routes(),
         *doc_routes(),
-        Route("/tests/view/{run_id}", old_address, methods=["GET"]),
         *frame.routes(),
         *ask.routes(),
         *profile.routes(),

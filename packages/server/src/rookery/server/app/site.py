@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from rookery.core.boundary.offload import Gate
 from rookery.core.boundary.watch import LoopMeter
 from rookery.core.model.engine import EngineRecord
-from rookery.core.protocol.ed25519 import fingerprint
 from rookery.server.app.front_end import FrontEnd
 from rookery.server.app.memory import GrownMemory
 from rookery.server.app.site_parts import LateParts, Storage
@@ -18,7 +17,7 @@ from rookery.server.ask.ask import Ask
 from rookery.server.ask.history import Histories, HistoryKeeping
 from rookery.server.ask.indexing import Indexer, read_doc_pages
 from rookery.server.ask.uploads import Uploads
-from rookery.server.caches import ExpiringCache, Refresher
+from rookery.server.caches import Refresher
 from rookery.server.db.fence import is_outage
 from rookery.server.db.listening import ChangeNotices, Channel
 from rookery.server.disk import Disk
@@ -31,7 +30,6 @@ from rookery.server.farm.events import Bus
 from rookery.server.farm.figures import FarmFigureReader
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.jobs import FleetJobs, Reachability
-from rookery.server.farm.read_values import Contribution
 from rookery.server.farm.rules.answers import ComplaintWeight
 from rookery.server.farm.rules.eligibility import Policy
 from rookery.server.farm.statistics import Accounting, LateGames, SpeedKeeping, Speeds
@@ -54,27 +52,26 @@ from rookery.server.http.session import CookieSigner, LoggedOutSessions, Session
 from rookery.server.http.steps import Process, Readiness
 from rookery.server.http.traffic import Traffic
 from rookery.server.http.turns import SearchPlaces, Turns
+from rookery.server.identity.bearers import Bearers, forget_changed_accounts
+from rookery.server.identity.links import LinkSigner
+from rookery.server.identity.login import Login, PasswordResets
+from rookery.server.identity.passwords import Passwords
+from rookery.server.identity.users import User
+from rookery.server.identity.worker_credentials import WorkerCredentials
+from rookery.server.identity.worker_tokens import WorkerTokens
 from rookery.server.machines.hosts import MachineRoster
 from rookery.server.machines.wheel import Wheel
 from rookery.server.notify.link_mail import LinkMails
 from rookery.server.notify.mail import MailServer
 from rookery.server.notify.sending import Sender
 from rookery.server.notify.webhooks import Webhooks
+from rookery.server.people.account_changes import AccountChanges
 from rookery.server.people.accounts import Accounts
-from rookery.server.people.bearers import (
-    Bearers,
-    TrustedUsers,
-    TrustRequirements,
-    forget_changed_accounts,
-)
-from rookery.server.people.links import LinkSigner
-from rookery.server.people.login import Login, PasswordResets, SignUp
-from rookery.server.people.passwords import Passwords
 from rookery.server.people.profiles import Profiles
-from rookery.server.people.users import User
-from rookery.server.people.worker_credentials import WorkerCredentials
-from rookery.server.people.worker_tokens import WorkerTokens
+from rookery.server.people.sign_up import SignUp
+from rookery.server.people.trust import TrustedUsers, TrustRequirements
 from rookery.server.runs.approvals import PendingApprovals
+from rookery.server.runs.run.contributions import KeptContributions
 from rookery.server.servers.instances import OtherInstances
 from rookery.server.settings import Settings
 from rookery.server.sources.commits import Archives, Commits
@@ -87,7 +84,6 @@ from rookery.server.teams.teams import Teams
 
 ASKED_AT_ONCE = 4
 ASKING_SECONDS = 45.0
-MOST_REMEMBERED = 1000
 
 
 class Site(LateParts):
@@ -147,12 +143,7 @@ class Site(LateParts):
     @property
     def role(self) -> str:
         """`primary`, or `secondary` if another process is primary."""
-        return "primary" if self.is_primary() else "secondary"
-
-    @property
-    def fingerprint(self) -> str:
-        """The fingerprint of the key with which workers verify the wheel."""
-        return fingerprint(bytes.fromhex(self.wheel.key))
+        return self.fleet.primary.role
 
     def describe_trouble(self) -> str:
         """A warning about the disk or the file storage for every page and the probes; empty if all
@@ -267,6 +258,7 @@ class Site(LateParts):
         self.commits = Commits(outside, threads, gate, seconds=ASKING_SECONDS)
         self.archives = Archives(outside, threads, log)
         self.diffs = Diffs(outside, threads, clock)
+        self.outside = outside
         self.github_quota, self.ask_github_quota = outside.quota, outside.ask_quota
         self.reviews = Reviews(
             findings,
@@ -391,9 +383,15 @@ class Site(LateParts):
         self.sessions = SessionCheck(
             storage.users, LoggedOutSessions(storage.ended_sessions, clock), clock, lambda: key
         )
+        self.account_changes = AccountChanges(
+            self.profiles,
+            self.sessions,
+            self.bearers,
+            self.credentials,
+            self.privacy.catalogue,
+        )
         self.approvals = PendingApprovals(self.fleet.views, self.privacy, storage.users, clock)
-        self.contributions = ExpiringCache[str, tuple[Contribution, ...]](clock, MOST_REMEMBERED)
-        """Contributions by run, kept for a moment: they are summed up over all tasks of a run."""
+        self.contributions = KeptContributions(self.reads, clock)
 
     def _follow_changes(self) -> None:
         """Subscribe caches to changes, so that a change by any process soon has effect here."""

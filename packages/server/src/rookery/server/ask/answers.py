@@ -13,7 +13,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
 
 import anyio
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -47,7 +46,7 @@ from rookery.server.http.faults import (
     Unavailable,
 )
 from rookery.server.http.scope import request_info_of
-from rookery.server.people.login import Throttled, origin_of
+from rookery.server.identity.login import Throttled, origin_of
 
 BEAT_SECONDS = 15.0
 END_SECONDS = 2.0
@@ -69,11 +68,6 @@ NAMES: dict[type, str] = {SourceList: "sources", TokenEvent: "token", DoneEvent:
 def clean_question(text: str) -> str:
     """The question in one line, without control characters."""
     return " ".join(drop_control_characters(text).split())
-
-
-def ask_answers_of(request: Request) -> "AskAnswers":
-    answers: AskAnswers = request.app.state.features(AskAnswers)
-    return answers
 
 
 class AskAnswers:

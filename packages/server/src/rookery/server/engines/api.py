@@ -8,8 +8,8 @@ from rookery.core.protocol.v1 import LARGEST_RECORD
 from rookery.server.engines.engines import Engines, UnknownEngine, no_versions
 from rookery.server.engines.privacy import Privacy
 from rookery.server.http.endpoint import LOOP, Answer, Endpoints
-from rookery.server.people.bearers import Caller, name_of_caller
-from rookery.server.people.users import Scope
+from rookery.server.identity.bearers import Caller, name_of_caller
+from rookery.server.identity.users import Scope
 
 WRITERS = (Scope.SUBMIT, Scope.APPROVE)
 
@@ -17,21 +17,15 @@ api = Endpoints("/api/v1")
 
 
 @api("GET /engines", LOOP, "records are in memory")
-async def list_engines(engines: Engines, privacy: Privacy, caller: Caller | None) -> v1.EngineList:
+async def list_engines(privacy: Privacy, caller: Caller | None) -> v1.EngineList:
     """All engines."""
-    hidden = privacy.hidden(name_of_caller(caller))
-    found = await engines.list()
-    return v1.EngineList(engines=tuple(each for each in found if each.name not in hidden))
+    return v1.EngineList(engines=await privacy.list_engines(name_of_caller(caller)))
 
 
 @api("GET /engines/{name}", LOOP, "records are in memory")
-async def get_engine(
-    engines: Engines, privacy: Privacy, caller: Caller | None, name: v1.Name
-) -> EngineRecord:
+async def get_engine(privacy: Privacy, caller: Caller | None, name: v1.Name) -> EngineRecord:
     """An engine's record."""
-    if not privacy.may_see_engine(name_of_caller(caller), name):
-        raise UnknownEngine(name=name)
-    return await engines.by_name(name)
+    return await privacy.find_engine(name_of_caller(caller), name)
 
 
 @api(

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from msgspec.structs import replace as with_fields
 
-from rookery.core.model.engine import Catalogue
+from rookery.core.model.actor import Actor
+from rookery.core.model.engine import Catalogue, EngineRecord
 from rookery.core.model.run import Run
-from rookery.server.engines.engines import Engines
+from rookery.server.engines.engines import Engines, UnknownEngine
 from rookery.server.farm.read_values import LogVisibility
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.teams.teams import Teams
 
 NOTHING: frozenset[str] = frozenset()
@@ -64,6 +64,17 @@ class Privacy:
     def may_see_engine(self, viewer: str | None, engine: str) -> bool:
         team = self._engines.private.get(engine)
         return team is None or team in self._teams.of(viewer)
+
+    async def list_engines(self, viewer: str | None) -> tuple[EngineRecord, ...]:
+        """The engines that the viewer may see, by name."""
+        hidden = self.hidden(viewer)
+        return tuple(each for each in await self._engines.list() if each.name not in hidden)
+
+    async def find_engine(self, viewer: str | None, name: str) -> EngineRecord:
+        """An engine; raises UnknownEngine also for one that the viewer may not see."""
+        if not self.may_see_engine(viewer, name):
+            raise UnknownEngine(name=name)
+        return await self._engines.by_name(name)
 
     def may_see(self, viewer: str | None, run: Run) -> bool:
         return all(self.may_see_engine(viewer, side.engine) for side in run.plan.sides)

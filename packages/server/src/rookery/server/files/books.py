@@ -6,7 +6,7 @@ import codecs
 import hashlib
 import io
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import BinaryIO
@@ -15,9 +15,10 @@ from rookery.core import books
 from rookery.core.books import OfficialBook
 from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.plan import BOOK_NAME, is_book_of_chess960
 from rookery.core.model.run import Run, RunFault
-from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.files.access import FileAccess
 from rookery.server.files.blobs import Blobs
 from rookery.server.files.store import (
     FileInUse,
@@ -249,3 +250,23 @@ def _check_games(head: str, name: str) -> None:
             number += 1
     except ValueError as error:
         raise FileRefused(f"Game {number} of {name} can't be played: {str(error)[:200]}.") from None
+
+
+# Reads for the page and the API. A private engine's books are visible to its team only.
+
+
+async def list_visible_books(
+    books: BookStore, access: FileAccess, viewer: str | None
+) -> tuple[Sequence[StoredBook], Mapping[str, OfficialBook]]:
+    """The stored books that the viewer may see, and the books that workers download from
+    elsewhere, by name."""
+    stored = [each for each in await books.list_all() if access.may_see(viewer, each.name)]
+    others = sorted(books.official.keys() - {each.name for each in stored})
+    return stored, {name: books.official[name] for name in others}
+
+
+async def find_visible_book(
+    books: BookStore, access: FileAccess, viewer: str | None, name: str
+) -> StoredBook | None:
+    book = await books.by_name(name)
+    return book if book is not None and access.may_see(viewer, name) else None

@@ -19,6 +19,7 @@ A parameter is filled by its name and its type:
 | `Annotated[bytes, Kind]` | the whole body, which the function itself decodes |
 | `Caller`, `Caller or None` | who calls, checked against `scope`; None stands for anybody else |
 | Request, QueryParams, RequestInfo, Session | what the feature really has to see of the request |
+| a `Parts` | for each of its fields what a parameter would get |
 | any other class | the feature of this type |
 
 The value that is returned is encoded. `Work[T]` is a function that makes the value: both happen in
@@ -46,9 +47,9 @@ from rookery.server.http.callers import find_caller, find_person
 from rookery.server.http.faults import Forbidden, Unauthorized
 from rookery.server.http.openapi import Operation, described
 from rookery.server.http.signatures import BadEndpoint, Call, Features, Signature
-from rookery.server.people.bearers import Bearers, Caller
-from rookery.server.people.users import Scope
-from rookery.server.people.worker_credentials import WorkerCredentials
+from rookery.server.identity.bearers import Bearers, Caller
+from rookery.server.identity.users import Scope
+from rookery.server.identity.worker_credentials import WorkerCredentials
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Awaitable[object]])

@@ -14,13 +14,14 @@ from starlette.requests import Request
 
 from rookery.core.boundary.offload import Threads
 from rookery.core.errors import message_in_docstring
+from rookery.core.model.actor import Actor
 from rookery.core.protocol.codec import BadParameter, Reader
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.bodies import decode_body, read_body, read_pieces
 from rookery.server.http.query_values import Query, drop_none, find_value_reader
 from rookery.server.http.scope import Form, RequestInfo, request_info_of, session_of
 from rookery.server.http.session import Session
-from rookery.server.people.bearers import Caller
+from rookery.server.identity.bearers import Caller
+from rookery.server.identity.users import User
 
 T = TypeVar("T")
 _PATH_NAME = re.compile(r"[{](\w+)")
@@ -45,6 +46,13 @@ class Features:
         """Offer another part."""
         self._find[kind] = lambda: part
 
+    def make(self, kind: type[T], **given: object) -> T:
+        """An object whose constructor takes what is not given from the features, by type."""
+        hints = get_type_hints(kind.__init__)
+        wanted = inspect.signature(kind).parameters.values()
+        found = {each.name: self(hints[each.name]) for each in wanted if each.default is each.empty}
+        return kind(**{**found, **given})
+
     def __contains__(self, kind: object) -> bool:
         return kind in self._find
 
@@ -53,19 +61,26 @@ class Features:
         return found  # type: ignore[no-any-return]  # found by its type
 
 
+class Parts:
+    """A group of parameters, for functions that need the same: a subclass is a dataclass, and each
+    of its fields is filled as a parameter would be."""
+
+    __slots__ = ()
+
+
 class Call(NamedTuple):
     """One request on its way into a function."""
 
     request: Request
     features: Features
-    caller: Caller | Actor | None
+    caller: Caller | Actor | User | None
     body: object
 
 
 Take = Callable[[Call], object]
 ReadBody = Callable[[Request, Features], Awaitable[object]]
-CALLERS = (Caller, Caller | None, Actor, Actor | None)
-"""Who calls: a program or person with scopes, or the viewer of a page."""
+CALLERS = (Caller, Caller | None, Actor, Actor | None, User, User | None)
+"""Who calls: a program or person with scopes, or the viewer of a page, with the account or not."""
 _OF_REQUEST: Mapping[object, Take] = {
     Form: lambda call: request_info_of(call.request.scope).form,
     Request: lambda call: call.request,
@@ -118,15 +133,24 @@ class Signature:
         if kind in _OF_REQUEST:
             return _OF_REQUEST[kind]
         if kind in CALLERS:
-            self.caller = kind
-            return lambda call: call.caller
+            return self._take_caller(kind)
         if isinstance(kind, type) and issubclass(kind, Query):
             return self._take_group(kind)
+        if isinstance(kind, type) and issubclass(kind, Parts):
+            return self._take_parts(kind)
         return (
             self._find_value(name, kind, default)
             or self._find_body(kind)
             or self._find_feature(name, kind)
         )
+
+    def _take_caller(self, kind: Any) -> Take:
+        """Take who calls. One that is needed anywhere is needed by all."""
+        plain = drop_none(kind)
+        if self.caller is not None and drop_none(self.caller) is not plain:
+            raise self.refuse("it asks for two kinds of callers")
+        self.caller = plain if plain in (kind, self.caller) else kind
+        return lambda call: call.caller
 
     def _find_value(self, name: str, kind: Any, default: object) -> Take | None:
         """Take a query parameter."""
@@ -143,6 +167,11 @@ class Signature:
         if len(known) < len(takes):
             raise self.refuse(f"a field of {kind.__name__} can't stand in a query")
         return lambda call: kind(*[take(call) for take in known])
+
+    def _take_parts(self, kind: type[Parts]) -> Take:
+        fields = get_type_hints(kind, include_extras=True)
+        takes = [self._find_take(*each, inspect.Parameter.empty) for each in fields.items()]
+        return lambda call: kind(*[take(call) for take in takes])
 
     def _find_body(self, kind: Any) -> Take | None:
         body, read = self._find_body_reader(kind)

@@ -1,25 +1,28 @@
 """Machines: list, read, block and unblock."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
-from rookery.core.model.machine import SHORT_NAME, Machine
+from rookery.core.model.actor import Actor
+from rookery.core.model.machine import Machine
 from rookery.core.model.task import Task
 from rookery.core.protocol import v1
 from rookery.core.protocol.codec import to_finite
-from rookery.server.app.site import Site
-from rookery.server.engines.privacy import may_see_machine_details, name_of, owns_machine
+from rookery.server.engines.privacy import Privacy, may_see_machine_details, name_of, owns_machine
 from rookery.server.farm.fleet import Fleet
-from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.views import FleetViews, KnownMachine, UnknownMachine, UnknownRun
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.endpoint import LOOP, THREAD, Endpoints, Work
+from rookery.server.http.signatures import Parts
+from rookery.server.identity.bearers import Caller, actor_of
+from rookery.server.identity.users import Scope
 from rookery.server.log.api import select_machine_actions
-from rookery.server.people.bearers import Caller, actor_of
-from rookery.server.people.users import Scope
+from rookery.server.machines.hosts import check_name
 
 BLOCKERS = (Scope.SUBMIT, Scope.APPROVE)
 CHANGE = "changes memory and awaits the commit"
@@ -28,6 +31,44 @@ LONGEST_CPU = 200
 
 api = Endpoints("/api/v1")
 commands = Endpoints("/api/v1", scope=BLOCKERS, needs_primary=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenMachines(Parts):
+    """Where the data of a machine is read."""
+
+    fleet: Fleet
+    visible: VisibleRuns
+    reads: FleetReads
+    privacy: Privacy
+
+    async def load_details(self, name: str, reader: Actor | None) -> v1.WorkerDetails | None:
+        """The details of a machine; None if it is unknown or the reader may not see it."""
+        blocks, known = await self.fleet.views.blocks(), await self.fleet.views.machine(name)
+        tasks = await self._load_visible_task(known, reader)
+        concerned = may_see_machine_details(reader, name)
+        if not (tasks or name in blocks or (known and concerned)):
+            return None
+        block = {name: blocks[name]} if name in blocks else {}
+        entry = next(make_worker_entries(tasks, block, reader), _away(name))
+        if known and not tasks and concerned and (not known.run or owns_machine(reader, name)):
+            entry = replace(entry, **_shown_fields(known.machine))
+        sight, wanted = self.privacy.sight(reader), select_machine_actions(name)
+        words = await self.reads.actions(wanted, limit=MOST_WORDS, sight=sight)
+        asked = known.asked if known and concerned else UNSET
+        return v1.WorkerDetails(**asdict(entry), words=words, asked=asked)
+
+    async def _load_visible_task(
+        self, known: KnownMachine | None, reader: Actor | None
+    ) -> tuple[Task, ...]:
+        """What the machine plays, if the reader may see the run."""
+        if known is None or known.task is None:
+            return ()
+        try:
+            await self.visible.find(known.run, name_of(reader))
+        except UnknownRun:
+            return ()
+        return (known.task,)
 
 
 # What a machine plays of a private engine is visible to the engine's team only.
@@ -45,11 +86,11 @@ async def list_machines(
 
 @api("GET /workers/{worker}", LOOP, "awaits one query")
 async def get_machine(
-    site: Site, caller: Caller | None, worker: v1.MachineName
+    seen: SeenMachines, caller: Caller | None, worker: v1.MachineName
 ) -> v1.WorkerDetails:
     """A machine and its latest log entries."""
-    _check_name(worker)
-    shown = await _load_details(site, worker, actor_of(caller))
+    check_name(worker)
+    shown = await seen.load_details(worker, actor_of(caller))
     if shown is None:
         raise UnknownMachine(machine=worker)
     return shown
@@ -57,60 +98,22 @@ async def get_machine(
 
 @commands("POST /workers/{worker}/block", LOOP, CHANGE)
 async def block_machine(
-    site: Site, fleet: Fleet, caller: Caller, worker: v1.MachineName, wish: v1.BlockBody
+    seen: SeenMachines, caller: Caller, worker: v1.MachineName, wish: v1.BlockBody
 ) -> v1.WorkerDetails:
     """Block a machine."""
-    _check_name(worker)
-    await fleet.commands.block(worker, wish.message, caller.actor)
-    return await _load_details(site, worker, caller.actor) or _unseen(worker)
+    check_name(worker)
+    await seen.fleet.commands.block(worker, wish.message, caller.actor)
+    return await seen.load_details(worker, caller.actor) or _unseen(worker)
 
 
 @commands("POST /workers/{worker}/unblock", LOOP, CHANGE)
 async def unblock_machine(
-    site: Site, fleet: Fleet, caller: Caller, worker: v1.MachineName
+    seen: SeenMachines, caller: Caller, worker: v1.MachineName
 ) -> v1.WorkerDetails:
     """Unblock a machine."""
-    _check_name(worker)
-    await fleet.commands.block(worker, None, caller.actor)
-    return await _load_details(site, worker, caller.actor) or _unseen(worker)
-
-
-def _check_name(name: str) -> None:
-    if not SHORT_NAME.fullmatch(name):
-        raise UnknownMachine(machine=name[:100])
-
-
-async def _load_details(site: Site, name: str, reader: Actor | None) -> v1.WorkerDetails | None:
-    """The details of a machine; None if it is unknown or the reader may not see it."""
-    blocks, known = await site.fleet.views.blocks(), await site.fleet.views.machine(name)
-    tasks = await _load_visible_task(site, known, reader)
-    concerned = may_see_machine_details(reader, name)
-    if not (tasks or name in blocks or (known and concerned)):
-        return None
-    block = {name: blocks[name]} if name in blocks else {}
-    entry = next(make_worker_entries(tasks, block, reader), _away(name))
-    if known and not tasks and concerned and (not known.run or owns_machine(reader, name)):
-        entry = replace(entry, **_shown_fields(known.machine))
-    sight = site.privacy.sight(reader)
-    words = await site.reads.actions(select_machine_actions(name), limit=MOST_WORDS, sight=sight)
-    return v1.WorkerDetails(
-        **asdict(entry),
-        words=words,
-        asked=known.asked if known and concerned else UNSET,
-    )
-
-
-async def _load_visible_task(
-    site: Site, known: KnownMachine | None, reader: Actor | None
-) -> tuple[Task, ...]:
-    """What the machine plays, if the reader may see the run."""
-    if known is None or known.task is None:
-        return ()
-    try:
-        await site.visible_runs.find(known.run, name_of(reader))
-    except UnknownRun:
-        return ()
-    return (known.task,)
+    check_name(worker)
+    await seen.fleet.commands.block(worker, None, caller.actor)
+    return await seen.load_details(worker, caller.actor) or _unseen(worker)
 
 
 def make_worker_entries(

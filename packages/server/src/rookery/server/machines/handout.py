@@ -6,12 +6,11 @@ from functools import cache
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
-from starlette.routing import Route
 
-from rookery.core.protocol.ed25519 import fingerprint
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.http.answers import address_of, site_of
+from rookery.server.boundary.domains import Domain
+from rookery.server.http.answers import address_of
 from rookery.server.http.faults import NotFound
+from rookery.server.http.pages.pages import Pages
 from rookery.server.http.scope import HANDOUT_PREFIX
 from rookery.server.machines.wheel import Wheel, find_packages
 
@@ -20,26 +19,21 @@ SCRIPT = "install.sh"
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9._:\[\]/~-]+")
 
 
-def handout_routes() -> list[Route]:
-    return [
-        Route(HANDOUT_PREFIX, list_wheels, methods=["GET"]),
-        Route(f"{HANDOUT_PREFIX}{{name}}", get_handout, methods=["GET"]),
-    ]
+pages = Pages()
+routes = pages.make_routes
 
 
-@runs(Domain.LOOP, "a few lines from memory")
-async def list_wheels(request: Request) -> Response:
+@pages(f"GET {HANDOUT_PREFIX}", "a few lines from memory", where=Domain.LOOP)
+async def list_wheels(wheel: Wheel) -> Response:
     """The list of wheels, as a page that pip's --find-links can also read."""
-    wheel = site_of(request).wheel
     name = html.escape(wheel.name)
     link = f'<a href="{HANDOUT_PREFIX}{name}#sha256={wheel.sha256}">{name}</a>'
     return HTMLResponse(f"<!DOCTYPE html><title>rookery</title>{link}\n")
 
 
-@runs(Domain.LOOP, "bytes read at the start")
-async def get_handout(request: Request) -> Response:
+@pages(f"GET {HANDOUT_PREFIX}{{name}}", "bytes read at the start", where=Domain.LOOP)
+async def get_handout(request: Request, wheel: Wheel, name: str) -> Response:
     """The wheel, or the script that installs it."""
-    wheel, name = site_of(request).wheel, request.path_params["name"]
     if not wheel.name:
         raise NotFound
     if name == wheel.name:
@@ -60,7 +54,7 @@ def make_script(wheel: Wheel, server: str) -> str:
         "WHEEL": wheel.name,
         "SHA256": wheel.sha256,
         "KEY": wheel.key,
-        "FINGERPRINT": fingerprint(bytes.fromhex(wheel.key)),
+        "FINGERPRINT": wheel.fingerprint,
     }
     for word, value in values.items():
         text = text.replace(f"@{word}@", value)

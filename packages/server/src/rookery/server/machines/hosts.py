@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from rookery.core.clock import Clock
-from rookery.core.model.machine import Machine
+from rookery.core.model.machine import SHORT_NAME, Machine
 from rookery.core.model.run import Run
 from rookery.core.model.task import TaskKey
 from rookery.core.stats.residuals import Colour
@@ -20,7 +20,7 @@ from rookery.server.caches import ExpiringCache, SharedWork
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.published import InThread
 from rookery.server.farm.rules.diagnosis import STILL_THERE
-from rookery.server.farm.views import KnownMachine
+from rookery.server.farm.views import KnownMachine, UnknownMachine
 
 HostKey = tuple[str | int, ...]
 ROSTER_SECONDS = 5.0
@@ -80,6 +80,12 @@ def _part_hosts(workers: list[KnownMachine], since: datetime) -> Iterator[Host]:
     there, gone = workers[:count], workers[count:]
     yield Host((there[0], *gone))
     yield from (Host((each,)) for each in there[1:])
+
+
+def check_name(name: str) -> None:
+    """Raises UnknownMachine for what can't be the name of a machine."""
+    if not SHORT_NAME.fullmatch(name):
+        raise UnknownMachine(machine=name[:100])
 
 
 def identify_host(machine: Machine) -> HostKey:

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from rookery.core import __version__
-from rookery.core.protocol.ed25519 import public_key, sign
+from rookery.core.protocol.ed25519 import fingerprint, public_key, sign
 from rookery.core.protocol.worker_answers import wheel_message
 
 PACKAGES = ("cli", "core", "match", "worker")
@@ -38,6 +38,11 @@ class Wheel:
     key: str = ""
     """The server's public key; `key` and `signature` are hexadecimal."""
     signature: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the key with which workers verify the wheel."""
+        return fingerprint(bytes.fromhex(self.key))
 
     def signed(self, seed: bytes) -> "Wheel":
         """The wheel with a signature made with this secret seed."""

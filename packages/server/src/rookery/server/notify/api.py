@@ -5,20 +5,23 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec.structs import asdict
 
+from rookery.core.clock import Clock
 from rookery.core.model.bounds import RunId
+from rookery.core.model.notifications import NotificationKind
 from rookery.core.protocol import people, v1
 from rookery.core.protocol.codec import BadField
-from rookery.server.app.site import Site
 from rookery.server.engines.privacy import Privacy
-from rookery.server.farm.rules.notifications import NotificationKind
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.endpoint import LOOP, THREAD, UNSEEN, Endpoints
 from rookery.server.http.faults import NotFound
 from rookery.server.http.query_values import Paging
+from rookery.server.identity.bearers import Caller
+from rookery.server.identity.links import LinkPurpose
+from rookery.server.identity.users import Scope
 from rookery.server.notify.channels import (
     WEBHOOKS,
-    check_webhook,
-    find_linked_user,
+    LinkedUsers,
+    WebhookChecks,
     list_open_kinds,
     make_channel,
 )
@@ -31,9 +34,6 @@ from rookery.server.notify.outbox import (
     Subscriptions,
 )
 from rookery.server.notify.wording import describe_notification
-from rookery.server.people.bearers import Caller
-from rookery.server.people.links import LinkPurpose
-from rookery.server.people.users import Scope
 
 FOLLOWERS = (Scope.SUBMIT, Scope.APPROVE)
 
@@ -47,12 +47,14 @@ class Unsubscribed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @api("POST /unsubscribe", LOOP, "awaits one write")
-async def unsubscribe_at_once(site: Site, token: str = "") -> Unsubscribed:
+async def unsubscribe_at_once(
+    users: LinkedUsers, channels: Channels, token: str = ""
+) -> Unsubscribed:
     """Unsubscribe from mail, by the link in a mail's header (RFC 8058).
 
     The token of the link is enough; no login is needed."""
-    user = await find_linked_user(site, LinkPurpose.UNSUBSCRIBE, token)
-    await site.channels.silence_mail(user.name)
+    user = await users.find(LinkPurpose.UNSUBSCRIBE, token)
+    await channels.silence_mail(user.name)
     return Unsubscribed()
 
 
@@ -97,15 +99,17 @@ async def list_channels(channels: Channels, caller: Caller) -> people.ChannelLis
     status=201,
     headers=UNSEEN,
 )
-async def add_channel(site: Site, caller: Caller, wish: people.NewWebhook) -> people.MadeWebhook:
+async def add_channel(
+    checks: WebhookChecks, clock: Clock, caller: Caller, wish: people.NewWebhook
+) -> people.MadeWebhook:
     """Add a webhook; its secret is shown only once."""
     user, address = caller.user, wish.address.strip()
     kinds = frozenset(map(NotificationKind, wish.kinds)) & list_open_kinds(user)
-    errors = await check_webhook(site, user, wish.form, address, kinds)
+    errors = await checks.find_mistakes(user, wish.form, address, kinds)
     for field, text in errors.items():
         raise BadField(field="kinds" if field == "kind" else field, text=text)
-    made = make_channel(site, user, ChannelForm(wish.form), address, kinds)
-    number = await site.channels.add(made)
+    made = make_channel(user, ChannelForm(wish.form), address, kinds, clock.now())
+    number = await checks.channels.add(made)
     entry = people.ChannelEntry(**{**asdict(_show_channel(made)), "id": number})
     return people.MadeWebhook(secret=made.secret, channel=entry)
 

@@ -1,95 +1,109 @@
 """Logging in, logging out and signing up."""
 
-from starlette.requests import Request
+from dataclasses import dataclass
+
+from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
 from rookery.core.errors import Complaint
 from rookery.core.protocol.people import Application
-from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.http.answers import site_of
+from rookery.server.boundary.domains import Domain
 from rookery.server.http.faults import NotFound
-from rookery.server.http.pages.page import redirect_to, render_page
-from rookery.server.http.scope import Form, is_local, request_info_of, session_of
-from rookery.server.http.session import KEPT, UNKEPT
-from rookery.server.people.login import LoginRefused, Throttled
+from rookery.server.http.pages.page import redirect_to
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.scope import Form, RequestInfo, is_local
+from rookery.server.http.session import KEPT, UNKEPT, Session, SessionCheck
+from rookery.server.http.signatures import Parts
+from rookery.server.identity.login import Login, LoginRefused, Throttled
+from rookery.server.logs import Log
+from rookery.server.notify.link_mail import LinkMails
+from rookery.server.people.sign_up import SignUp
 
 HOME = "/"
 _LONGEST_NEXT = 500
 _LONGEST_NAME = 100
 
 
-@runs(Domain.THREAD, "the password is checked and the page rendered in threads")
-async def login(request: Request) -> Response:
-    if request.method == "POST":
-        return await _enter(request)
-    place = _safe_place(request.query_params.get("next", ""))
-    if session_of(request.scope).user:
-        return redirect_to(place or HOME)
-    return await _show_login(request, place)
+pages = Pages()
+routes = pages.make_routes
 
 
-@runs(Domain.LOOP, "writes one row, so that the session ends in every process")
-async def logout(request: Request) -> Response:
-    session = session_of(request.scope)
-    if session.user:
-        lasting = KEPT if session.data.keep else UNKEPT
-        await site_of(request).sessions.ended.end(session.data, lasting)
-    session.sign_out()
-    session.flash("You are logged out.")
-    return redirect_to(HOME)
+@dataclass(frozen=True, slots=True)
+class LoginForm(Parts):
+    """The form of the login."""
+
+    session: Session
+    sign_up: SignUp
+
+    def show(
+        self,
+        place: str,
+        name: str = "",
+        refusal: LoginRefused | None = None,
+        *,
+        keep: bool = False,
+    ) -> Page:
+        """After a refusal the form shows the name again, but never the password."""
+        view = {
+            "csrf": self.session.csrf_token(),
+            "next": place,
+            "name": name,
+            "keep": keep,
+            "refusal": refusal,
+            "sign_up": self.sign_up.is_open,
+        }
+        status = 200 if refusal is None else 429 if isinstance(refusal, Throttled) else 401
+        return Page("login.html", view, status)
 
 
-async def _enter(request: Request) -> Response:
-    site, info = site_of(request), request_info_of(request.scope)
-    form, session = info.form, session_of(request.scope)
+CHECKED = "the password is checked and the page rendered in threads"
+
+
+@pages("GET /login", CHECKED)
+async def show_login(shown: LoginForm, query: QueryParams) -> Page | Response:
+    place = _safe_place(query.get("next", ""))
+    return redirect_to(place or HOME) if shown.session.user else shown.show(place)
+
+
+@pages("POST /login", CHECKED)
+async def enter(
+    shown: LoginForm,
+    login: Login,
+    sessions: SessionCheck,
+    info: RequestInfo,
+    query: QueryParams,
+    log: Log,
+) -> Page | Response:
+    form = info.form
     name, keep = form.text("username").strip()[:_LONGEST_NAME], form.ticked("stay_logged_in")
-    place = _safe_place(form.text("next") or request.query_params.get("next", ""))
+    place = _safe_place(form.text("next") or query.get("next", ""))
     try:
-        user = await site.login.check(name, form.text("password"), info.client)
+        user = await login.check(name, form.text("password"), info.client)
     except LoginRefused as refusal:
-        _write_down(site, refusal, request)
-        return await _show_login(request, place, name, refusal, keep=keep)
-    session.sign_in(user.name, site.sessions.mark(user), keep=keep)
-    session.flash(f"Welcome, {user.name}.")
-    site.log.info("logged_in", user=user.name, client=info.client)
+        # The name is not logged, because people type their password into that field by mistake.
+        why = type(refusal).__name__
+        log.warning("login_refused", why=why, client=info.client, request=info.request_id)
+        return shown.show(place, name, refusal, keep=keep)
+    shown.session.sign_in(user.name, sessions.mark(user), keep=keep)
+    shown.session.flash(f"Welcome, {user.name}.")
+    log.info("logged_in", user=user.name, client=info.client)
     return redirect_to(place or HOME)
-
-
-async def _show_login(
-    request: Request,
-    place: str,
-    name: str = "",
-    refusal: LoginRefused | None = None,
-    *,
-    keep: bool = False,
-) -> Response:
-    """The login form. After a refusal it shows the name again, but never the password."""
-    view = {
-        "csrf": session_of(request.scope).csrf_token(),
-        "next": place,
-        "name": name,
-        "keep": keep,
-        "refusal": refusal,
-        "sign_up": site_of(request).sign_up.is_open,
-    }
-    status = 200 if refusal is None else 429 if isinstance(refusal, Throttled) else 401
-    return await render_page(request, "login.html", view, status)
 
 
 def _safe_place(path: str) -> str:
     return path if len(path) <= _LONGEST_NEXT and is_local(path) else ""
 
 
-def _write_down(site: Site, refusal: LoginRefused, request: Request) -> None:
-    info = request_info_of(request.scope)
-    # The name is not logged, because people type their password into that field by mistake.
-    site.log.warning(
-        "login_refused",
-        why=type(refusal).__name__,
-        client=info.client,
-        request=info.request_id,
-    )
+@pages(
+    "POST /logout", "writes one row, so that the session ends in every process", where=Domain.LOOP
+)
+async def logout(session: Session, sessions: SessionCheck) -> Response:
+    if session.user:
+        lasting = KEPT if session.data.keep else UNKEPT
+        await sessions.ended.end(session.data, lasting)
+    session.sign_out()
+    session.flash("You are logged out.")
+    return redirect_to(HOME)
 
 
 # Signing up: a form that makes an account, which then waits for approval.
@@ -101,45 +115,53 @@ _LONGEST = 300
 NOBODY = Application(name="", password="", email="")
 
 
-@runs(Domain.THREAD, "the password is judged and hashed, the page rendered in threads")
-async def sign_up(request: Request) -> Response:
-    session = session_of(request.scope)
-    if not site_of(request).sign_up.is_open:
-        raise NotFound("The people who run this site create the accounts; ask them for one.")
-    if session.user:
-        return redirect_to("/")
-    if request.method == "POST":
-        return await _apply(request)
-    return await _show_sign_up(request)
+JUDGED = "the password is judged and hashed, the page rendered in threads"
 
 
-async def _apply(request: Request) -> Response:
-    site, info, session = (
-        site_of(request),
-        request_info_of(request.scope),
-        session_of(request.scope),
-    )
+@dataclass(frozen=True, slots=True)
+class SignUpForm(Parts):
+    """The form of a new account."""
+
+    session: Session
+    sign_up: SignUp
+
+    def find_closed(self) -> Response | None:
+        """Where to go instead for those who have an account. Raises NotFound if nobody may sign
+        up."""
+        if not self.sign_up.is_open:
+            raise NotFound("The people who run this site create the accounts; ask them for one.")
+        return redirect_to(HOME) if self.session.user else None
+
+    def show(self, typed: Application = NOBODY, refusal: Exception | None = None) -> Page:
+        """After a refusal the form shows what was typed again, but never the passwords."""
+        csrf = self.session.csrf_token()
+        view = {"csrf": csrf, "name": typed.name, "email": typed.email, "refusal": refusal}
+        status = 200 if refusal is None else 429 if isinstance(refusal, Throttled) else 400
+        return Page("sign_up.html", view, status)
+
+
+@pages("GET /signup", JUDGED)
+async def show_sign_up(shown: SignUpForm) -> Page | Response:
+    return shown.find_closed() or shown.show()
+
+
+@pages("POST /signup", JUDGED)
+async def apply(
+    shown: SignUpForm, info: RequestInfo, mails: LinkMails, log: Log
+) -> Page | Response:
+    if elsewhere := shown.find_closed():
+        return elsewhere
     applicant = _applicant(info.form)
     try:
         if info.form.text("password2") != applicant.password:
             raise Complaint(DIFFERENT)
-        user = await site.sign_up.apply(applicant, info.client)
+        user = await shown.sign_up.apply(applicant, info.client)
     except (Complaint, Throttled) as refused:
-        return await _show_sign_up(request, applicant, refused)
-    await site.link_mails.post_confirmation(user)
-    site.log.info("signed_up", user=user.name, client=info.client)
-    session.flash(DONE)
+        return shown.show(applicant, refused)
+    await mails.post_confirmation(user)
+    log.info("signed_up", user=user.name, client=info.client)
+    shown.session.flash(DONE)
     return redirect_to(LOGIN)
-
-
-async def _show_sign_up(
-    request: Request, typed: Application = NOBODY, refusal: Exception | None = None
-) -> Response:
-    """The sign-up form. After a refusal it shows what was typed again, but never the passwords."""
-    csrf = session_of(request.scope).csrf_token()
-    view = {"csrf": csrf, "name": typed.name, "email": typed.email, "refusal": refusal}
-    status = 200 if refusal is None else 429 if isinstance(refusal, Throttled) else 400
-    return await render_page(request, "sign_up.html", view, status)
 
 
 def _applicant(form: Form) -> Application:

@@ -6,10 +6,10 @@ from rookery.core.protocol import people, v1
 from rookery.server.http.endpoint import LOOP, THREAD, Endpoints
 from rookery.server.http.faults import Forbidden
 from rookery.server.http.scope import RequestInfo
+from rookery.server.identity.bearers import Caller
+from rookery.server.identity.users import Scope, User, Users, find_account, is_approver
 from rookery.server.people.accounts import Accounts
-from rookery.server.people.bearers import Caller
-from rookery.server.people.login import SignUp
-from rookery.server.people.users import Scope, UnknownUser, User, Users, is_approver
+from rookery.server.people.sign_up import SignUp
 
 READERS = (Scope.READ, Scope.ADMIN)
 
@@ -37,11 +37,8 @@ async def list_users(users: Users, caller: Caller) -> people.UserList:
 @api("GET /users/{user}", LOOP, "awaits one query", scope=READERS)
 async def get_user(users: Users, caller: Caller, user: v1.Name) -> people.UserEntry:
     """An account."""
-    found = await users.by_name(user)
     full = _looks_after_accounts(caller) or caller.user.name == user
-    if found is None or (found.pending and not full):
-        raise UnknownUser(user)
-    return make_user_entry(found, to_approver=full)
+    return make_user_entry(await find_account(users, user, to_insider=full), to_approver=full)
 
 
 @api("PATCH /users/{user}", LOOP, "awaits one write", scope=Scope.ADMIN)

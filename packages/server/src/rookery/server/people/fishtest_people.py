@@ -2,35 +2,37 @@
 names: profile, account, worker. The same use cases as for the forms here do the work."""
 
 from msgspec import UNSET, UnsetType
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
+from rookery.core.model.actor import Actor
 from rookery.core.protocol.people import MeChange
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.http.pages.page import account_of, redirect_to
-from rookery.server.http.scope import Form, request_info_of
-from rookery.server.machines.machine.page import block_machine, unblock_machine
-from rookery.server.people.list.page import act_on_account
+from rookery.server.boundary.domains import Domain
+from rookery.server.farm.fleet import Fleet
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.scope import Form
+from rookery.server.http.session import Session
+from rookery.server.identity.users import User
+from rookery.server.machines.machine.page import set_block
+from rookery.server.people.list.page import AccountCommands
 from rookery.server.people.profile.page import (
     DIFFERENT,
     LONGEST_ADDRESS,
     LONGEST_PASSWORD,
-    apply_change,
+    ProfilePage,
 )
-from rookery.server.people.users import User
 
 ENGINE = "Stockfish"
 """The engine that `tests_repo` belongs to."""
 DONE = "Your profile is saved."
 
+pages = Pages()
+routes = pages.make_routes
 
-@runs(Domain.THREAD, "passwords are checked, judged and hashed in threads")
-async def change_profile(request: Request) -> Response:
+
+@pages("POST /user", "passwords are checked, judged and hashed in threads", back="/profile")
+async def change_profile(profile: ProfilePage, form: Form) -> Page | Response:
     """Change a profile. The form posts all fields; empty and unchanged ones are ignored."""
-    user, form = await account_of(request), request_info_of(request.scope).form
-    if user is None:
-        return redirect_to("/login?next=/profile")
+    user = profile.user
     new = form.text("password")[:LONGEST_PASSWORD]
     errors = {"password2": DIFFERENT} if new != form.text("password2") else {}
     wanted = MeChange(
@@ -39,7 +41,7 @@ async def change_profile(request: Request) -> Response:
         email=_read_new(form, "email", user.email),
         repositories=_read_repository(form, user),
     )
-    return await apply_change(request, wanted, "password" if new else "email", errors, DONE)
+    return await profile.change(wanted, "password" if new else "email", errors, DONE)
 
 
 def _read_new(form: Form, name: str, before: str) -> str | UnsetType:
@@ -52,26 +54,30 @@ def _read_repository(form: Form, user: User) -> dict[str, str | None] | UnsetTyp
     return UNSET if given is UNSET else {ENGINE: given}
 
 
-@runs(Domain.THREAD, "awaits one write; a refused form is rendered in a thread")
-async def change_user(request: Request) -> Response:
+@pages(
+    "POST /user/{user}",
+    "awaits one write; a refused form is rendered in a thread",
+    back="/users",
+)
+async def change_user(user: str, form: Form, commands: AccountCommands) -> Page | Response:
     """Change an account: an approver accepts or rejects one that waits (`pending`), or blocks or
     unblocks one (`blocked`)."""
-    form = request_info_of(request.scope).form
     if form.text("pending"):
-        return await act_on_account(request, "accept" if form.text("pending") == "0" else "reject")
-    return await act_on_account(request, "block" if form.text("blocked") == "1" else "unblock")
+        return await commands.carry_out(user, "accept" if form.text("pending") == "0" else "reject")
+    return await commands.carry_out(user, "block" if form.text("blocked") == "1" else "unblock")
 
 
-@runs(Domain.LOOP, "changes memory and awaits the commit", needs_primary=True)
-async def change_worker(request: Request) -> Response:
+@pages(
+    "POST /workers/{worker}",
+    "changes memory and awaits the commit",
+    where=Domain.LOOP,
+    needs_primary=True,
+    back="/machines/{worker}",
+)
+async def change_worker(
+    worker: str, viewer: Actor, fleet: Fleet, form: Form, session: Session
+) -> Response:
     """Block or unblock a worker. A posted checkbox is ticked and blocks it, with a message."""
-    posted = any(name == "blocked" for name, _ in request_info_of(request.scope).form.fields)
-    return await (block_machine if posted else unblock_machine)(request)
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route("/user", change_profile, methods=["POST"]),
-        Route("/user/{user}", change_user, methods=["POST"]),
-        Route("/workers/{worker}", change_worker, methods=["POST"]),
-    ]
+    posted = any(name == "blocked" for name, _ in form.fields)
+    message = form.text("message").strip() if posted else None
+    return await set_block(worker, message, viewer, fleet, session)

@@ -1,25 +1,27 @@
 """The pages that links in mails lead to: a new password, confirming an address, unsubscribing."""
 
 import asyncio
-from collections.abc import Mapping
+from dataclasses import dataclass
 
-from starlette.requests import Request
+from starlette.datastructures import QueryParams
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from rookery.core.errors import Complaint
-from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.http.answers import site_of
-from rookery.server.http.pages.page import redirect_to, render_page
-from rookery.server.http.scope import request_info_of, session_of
-from rookery.server.notify.channels import find_linked_user
-from rookery.server.people.links import LinkPurpose
-from rookery.server.people.login import Throttled
-from rookery.server.people.users import User
+from rookery.server.http.endpoint import UNSEEN
+from rookery.server.http.pages.page import redirect_to
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.scope import Form, RequestInfo
+from rookery.server.http.session import Session
+from rookery.server.http.signatures import Parts
+from rookery.server.identity.links import LinkPurpose
+from rookery.server.identity.login import PasswordResets, Throttled
+from rookery.server.identity.users import User
+from rookery.server.notify.channels import LinkedUsers
+from rookery.server.notify.link_mail import LinkMails
+from rookery.server.notify.outbox import Channels
+from rookery.server.people.account_changes import AccountChanges
+from rookery.server.people.accounts import Accounts
 
-RESET, NEW_PASSWORD = "/login/reset", "/login/new-password"
-CONFIRM, UNSUBSCRIBE = "/confirm", "/unsubscribe"
 LONGEST_TEXT = 300
 LONGEST_PASSWORD = 1024
 ANSWER_SECONDS = 0.1
@@ -30,133 +32,167 @@ CHANGED = "Your password is changed. Log in with the new one;"
 TOKENS = "/tokens"
 TOKENS_STAY = "Your tokens stay valid; log in to check them and revoke any you don't recognise."
 
+pages = Pages()
+routes = pages.make_routes
 
 # Asking for a link to a new password. The answer never tells whether the account exists.
 
 
-@runs(Domain.THREAD, "awaits one query; the page is rendered in a thread")
-async def ask_for_reset(request: Request) -> Response:
-    site, session = site_of(request), session_of(request.scope)
-    info, has_mail = request_info_of(request.scope), site.link_mails.server.is_set_up
-    text = info.form.text("who").strip()[:LONGEST_TEXT]
-    refusal = ""
-    if request.method == "POST" and has_mail:
-        try:
-            # The time of an answer must not reveal whether the account exists.
-            pause = asyncio.sleep(ANSWER_SECONDS)
-            await asyncio.gather(pause, _post_reset(site, text, info.client))
-            session.flash(ASKED)
-            return redirect_to("/login")
-        except Throttled as refused:
-            refusal = str(refused)
-    view = {
-        "csrf": session.csrf_token(),
-        "has_mail": has_mail,
-        "text": text,
-        "refusal": refusal,
-    }
-    return await render_page(request, "reset.html", view, 429 if refusal else 200)
+@dataclass(frozen=True, slots=True)
+class ResetForm(Parts):
+    """The form that asks for a link."""
+
+    session: Session
+    form: Form
+    mails: LinkMails
+
+    @property
+    def text(self) -> str:
+        return self.form.text("who").strip()[:LONGEST_TEXT]
+
+    def show(self, refusal: str = "") -> Page:
+        view = {
+            "csrf": self.session.csrf_token(),
+            "has_mail": self.mails.server.is_set_up,
+            "text": self.text,
+            "refusal": refusal,
+        }
+        return Page("reset.html", view, 429 if refusal else 200)
 
 
-async def _post_reset(site: Site, text: str, client: str) -> None:
-    if user := await site.resets.find_user(text, client):
-        await site.link_mails.post_reset(user)
+ASKING = "awaits one query; the page is rendered in a thread"
 
 
-@runs(Domain.THREAD, "the password is judged and hashed, the page rendered in threads")
-async def choose_password(request: Request) -> Response:
+@pages("GET /login/reset", ASKING)
+async def show_reset(shown: ResetForm) -> Page:
+    return shown.show()
+
+
+@pages("POST /login/reset", ASKING)
+async def ask_for_reset(
+    shown: ResetForm, resets: PasswordResets, info: RequestInfo
+) -> Page | Response:
+    if not shown.mails.server.is_set_up:
+        return shown.show()
+
+    async def post_reset() -> None:
+        if user := await resets.find_user(shown.text, info.client):
+            await shown.mails.post_reset(user)
+
+    try:
+        # The time of an answer must not reveal whether the account exists.
+        await asyncio.gather(asyncio.sleep(ANSWER_SECONDS), post_reset())
+    except Throttled as refused:
+        return shown.show(str(refused))
+    shown.session.flash(ASKED)
+    return redirect_to("/login")
+
+
+# Pages that need a link.
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPages(Parts):
+    """The pages that a link leads to, which they carry on."""
+
+    users: LinkedUsers
+    form: Form
+    query: QueryParams
+    session: Session
+
+    @property
+    def token(self) -> str:
+        return self.form.text("token") or self.query.get("token", "")
+
+    async def find_user(self, purpose: LinkPurpose) -> User:
+        return await self.users.find(purpose, self.token)
+
+    def show_passwords(self, user: User, error: str = "", error2: str = "") -> Page:
+        view = {
+            "csrf": self.session.csrf_token(),
+            "token": self.token,
+            "name": user.name,
+            "error": error,
+            "error2": error2,
+            "revoke_tokens": self.form.ticked("revoke_tokens"),
+        }
+        status = 400 if error or error2 else 200
+        return Page("new_password.html", view, status, headers=UNSEEN)
+
+    def show_button(self, action: str, title: str, text: str, word: str) -> Page:
+        """A page with one button, since programs open links in mails."""
+        asked = {"action": action, "title": title, "text": text, "word": word}
+        csrf = self.session.csrf_token()
+        return Page("link.html", {**asked, "csrf": csrf, "token": self.token})
+
+
+JUDGED = "the password is judged and hashed, the page rendered in threads"
+
+
+@pages("GET /login/new-password", JUDGED)
+async def show_passwords(link: LinkPages) -> Page:
+    return link.show_passwords(await link.find_user(LinkPurpose.RESET))
+
+
+@pages("POST /login/new-password", JUDGED)
+async def choose_password(
+    link: LinkPages, accounts: Accounts, changes: AccountChanges
+) -> Page | Response:
     """Set a new password. The link works once, because its signature covers the replaced
     password."""
-    site, session = site_of(request), session_of(request.scope)
-    form = request_info_of(request.scope).form
-    token = form.text("token") or request.query_params.get("token", "")
-    user = await find_linked_user(site_of(request), LinkPurpose.RESET, token)
-    password, error, error2 = form.text("password")[:LONGEST_PASSWORD], "", ""
-    if request.method == "POST":
-        if password != form.text("password2"):
-            error2 = DIFFERENT
-        else:
-            try:
-                await site.accounts.set_password(user.name, password, linked=user, by=user.name)
-            except Complaint as refused:
-                error = str(refused)
-            else:
-                return await _end_all_sessions(request, user)
-    view = {
-        "csrf": session.csrf_token(),
-        "token": token,
-        "name": user.name,
-        "error": error,
-        "error2": error2,
-        "revoke_tokens": form.ticked("revoke_tokens"),
-    }
-    answer = await render_page(request, "new_password.html", view, 400 if error or error2 else 200)
-    answer.headers["cache-control"] = "no-store"
-    return answer
-
-
-async def _end_all_sessions(request: Request, user: User) -> Response:
-    """End all sessions. They are bound to the password, so that this process only has to forget the
-    user. Tokens remain valid unless the user chose otherwise; the user is then asked to review
-    them."""
-    site, session = site_of(request), session_of(request.scope)
-    site.sessions.forget(user.name)
-    site.credentials.forget(user.name)
-    session.sign_out()
-    if request_info_of(request.scope).form.ticked("revoke_tokens"):
-        await site.accounts.revoke_all(user.name, by=user.name)
-        session.flash(f"{CHANGED} all sessions have ended, and all tokens are revoked.")
+    user, form = await link.find_user(LinkPurpose.RESET), link.form
+    password = form.text("password")[:LONGEST_PASSWORD]
+    if password != form.text("password2"):
+        return link.show_passwords(user, error2=DIFFERENT)
+    try:
+        await accounts.set_password(user.name, password, linked=user, by=user.name)
+    except Complaint as refused:
+        return link.show_passwords(user, str(refused))
+    # All sessions end, because they are bound to the password. Tokens remain valid unless the user
+    # chose otherwise; the user is then asked to review them.
+    changes.forget(user.name)
+    link.session.sign_out()
+    if form.ticked("revoke_tokens"):
+        await accounts.revoke_all(user.name, by=user.name)
+        link.session.flash(f"{CHANGED} all sessions have ended, and all tokens are revoked.")
         return redirect_to("/login")
-    session.flash(f"{CHANGED} all sessions have ended. {TOKENS_STAY}")
+    link.session.flash(f"{CHANGED} all sessions have ended. {TOKENS_STAY}")
     return redirect_to(f"/login?next={TOKENS}")
 
 
 # Links to a page with one button.
 
+WRITING = "awaits one write; the page is rendered in a thread"
 
-@runs(Domain.THREAD, "awaits one write; the page is rendered in a thread")
-async def confirm_address(request: Request) -> Response:
-    """Confirm a mail address: only its reader has the link."""
-    token, user = await _read_link(request, LinkPurpose.CONFIRM)
-    if request.method == "POST":
-        await site_of(request).accounts.confirm_email(user.name, user.email)
-        session_of(request.scope).flash("Your e-mail address is confirmed.")
-        return redirect_to("/")
+
+@pages("GET /confirm", WRITING)
+async def ask_to_confirm(link: LinkPages) -> Page:
+    user = await link.find_user(LinkPurpose.CONFIRM)
     text = f"{user.email} is the address of the account {user.name}."
-    asked = {"action": CONFIRM, "title": "Confirm your address", "text": text, "word": "Confirm"}
-    return await _ask(request, token, asked)
+    return link.show_button("/confirm", "Confirm your address", text, "Confirm")
 
 
-@runs(Domain.THREAD, "awaits one write; the page is rendered in a thread")
-async def unsubscribe(request: Request) -> Response:
-    token, user = await _read_link(request, LinkPurpose.UNSUBSCRIBE)
-    if request.method == "POST":
-        await site_of(request).channels.silence_mail(user.name)
-        session_of(request.scope).flash("You will get no more notification mail.")
-        return redirect_to("/")
+@pages("POST /confirm", WRITING)
+async def confirm_address(link: LinkPages, accounts: Accounts) -> Response:
+    """Confirm a mail address: only its reader has the link."""
+    user = await link.find_user(LinkPurpose.CONFIRM)
+    await accounts.confirm_email(user.name, user.email)
+    link.session.flash("Your e-mail address is confirmed.")
+    return redirect_to("/")
+
+
+@pages("GET /unsubscribe", WRITING)
+async def ask_to_unsubscribe(link: LinkPages) -> Page:
+    user = await link.find_user(LinkPurpose.UNSUBSCRIBE)
     text = (
         f"This stops notification mail to {user.name}. You can switch it on again in your profile."
     )
-    asked = {"action": UNSUBSCRIBE, "title": "Unsubscribe", "text": text, "word": "Unsubscribe"}
-    return await _ask(request, token, asked)
+    return link.show_button("/unsubscribe", "Unsubscribe", text, "Unsubscribe")
 
 
-async def _read_link(request: Request, purpose: LinkPurpose) -> tuple[str, User]:
-    form = request_info_of(request.scope).form
-    token = form.text("token") or request.query_params.get("token", "")
-    return token, await find_linked_user(site_of(request), purpose, token)
-
-
-async def _ask(request: Request, token: str, asked: Mapping[str, str]) -> Response:
-    """A page with one button, since programs open links in mails."""
-    csrf = session_of(request.scope).csrf_token()
-    return await render_page(request, "link.html", {**asked, "csrf": csrf, "token": token})
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route(RESET, ask_for_reset, methods=["GET", "POST"]),
-        Route(NEW_PASSWORD, choose_password, methods=["GET", "POST"]),
-        Route(CONFIRM, confirm_address, methods=["GET", "POST"]),
-        Route(UNSUBSCRIBE, unsubscribe, methods=["GET", "POST"]),
-    ]
+@pages("POST /unsubscribe", WRITING)
+async def unsubscribe(link: LinkPages, channels: Channels) -> Response:
+    user = await link.find_user(LinkPurpose.UNSUBSCRIBE)
+    await channels.silence_mail(user.name)
+    link.session.flash("You will get no more notification mail.")
+    return redirect_to("/")

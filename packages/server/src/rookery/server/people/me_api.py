@@ -5,14 +5,14 @@ from msgspec import UNSET
 from rookery.core.clock import Clock
 from rookery.core.protocol import people, v1
 from rookery.core.protocol.codec import or_none
-from rookery.server.app.site import Site
 from rookery.server.http.endpoint import LOOP, THREAD, UNSEEN, Endpoints
 from rookery.server.http.scope import RequestInfo
 from rookery.server.http.session import Session
+from rookery.server.identity.bearers import Caller
+from rookery.server.identity.users import Scope, User, is_approver, shown_scopes
+from rookery.server.people.account_changes import AccountChanges
 from rookery.server.people.accounts import Accounts
-from rookery.server.people.bearers import Caller
 from rookery.server.people.profiles import Profiles
-from rookery.server.people.users import Scope, Token, User, is_approver, shown_scopes
 from rookery.server.teams.teams import Teams
 
 api = Endpoints("/api/v1")
@@ -35,11 +35,16 @@ async def get_me(teams: Teams, caller: Caller, session: Session) -> people.MeEnt
     headers=UNSEEN,
 )
 async def change_me(
-    site: Site, caller: Caller, session: Session, info: RequestInfo, wanted: people.MeChange
+    changes: AccountChanges,
+    teams: Teams,
+    caller: Caller,
+    session: Session,
+    info: RequestInfo,
+    wanted: people.MeChange,
 ) -> people.MeEntry:
     """Change your password, e-mail address or repositories."""
-    changed = await change_account(site, session, info, caller.user.name, wanted)
-    return _make_entry(site.teams, caller, session, changed)
+    changed = await changes.change_own(session, info.client, caller.user.name, wanted)
+    return _make_entry(teams, caller, session, changed)
 
 
 @api("GET /tokens", LOOP, "awaits one query", scope=Scope.READ, headers=UNSEEN)
@@ -70,38 +75,11 @@ async def create_token(
 
 @api("DELETE /tokens/{token_id}", LOOP, "awaits one write", scope=tuple(Scope))
 async def revoke_token(
-    site: Site, clock: Clock, caller: Caller, token_id: v1.Name
+    changes: AccountChanges, clock: Clock, caller: Caller, token_id: v1.Name
 ) -> people.TokenEntry:
     """Revoke one of your tokens."""
-    revoked = await revoke_own_token(site, caller, token_id)
+    revoked = await changes.revoke_own_token(caller, token_id)
     return revoked.shown(clock.now(), current=revoked.id == caller.token_id)
-
-
-async def revoke_own_token(site: Site, caller: Caller, token_id: str) -> Token:
-    """Revoke a token of the caller. Raises the same errors as `Profiles.revoke`."""
-    revoked = await site.profiles.revoke(caller, token_id)
-    # Have effect here at once, without waiting for the announcement.
-    site.bearers.forget_all()
-    site.credentials.tokens.forget(token_id)
-    return revoked
-
-
-async def change_account(
-    site: Site, session: Session, info: RequestInfo, name: str, wanted: people.MeChange
-) -> User:
-    """Change the caller's own account. A new password ends all other sessions. Raises the same
-    errors as `Profiles.change`."""
-    catalogue = site.privacy.catalogue(name)
-    changed = await site.profiles.change(name, wanted, info.client, catalogue)
-    # Have effect here at once, without waiting for the announcement.
-    site.bearers.forget_all()
-    site.credentials.forget(name)
-    if wanted.password is not UNSET:
-        site.sessions.forget(name)
-        # Keep the session in which the password was set, although it ends all others.
-        if session.user == name:
-            session.sign_in(name, site.sessions.mark(changed), keep=session.data.keep)
-    return changed
 
 
 def _make_entry(teams: Teams, caller: Caller, session: Session, user: User) -> people.MeEntry:

@@ -2,127 +2,126 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
-from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.http.answers import site_of
+from rookery.core.model.actor import Actor
+from rookery.server.engines.privacy import Privacy
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.faults import NotFound
-from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
-from rookery.server.http.scope import Form, request_info_of, session_of
-from rookery.server.teams.teams import NAME, TeamExists
+from rookery.server.http.pages.page import redirect_to
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.scope import Form
+from rookery.server.http.session import Session
+from rookery.server.http.signatures import Parts
+from rookery.server.teams.teams import NAME, TeamExists, Teams
 
 HERE = "/teams"
-LOGIN = f"/login?next={HERE}"
 LONGEST_NAME = 100
 NAME_RULE = "A team's name has 2 to 50 letters, digits, - and _, and begins with a letter or digit."
+NAME_TAKEN = "This name is taken; choose another one."
+
+pages = Pages(HERE)
+routes = pages.make_routes
 
 
-@runs(Domain.THREAD, "teams are in memory; the page is rendered in a thread")
-async def list_own_teams(request: Request) -> Response:
-    viewer = await viewer_of(request)
-    return redirect_to(LOGIN) if viewer is None else await _show_list(request, viewer)
+@dataclass(frozen=True, slots=True)
+class TeamPages(Parts):
+    """The pages of the viewer's teams, with what was typed if a form was refused."""
+
+    viewer: Actor
+    teams: Teams
+    privacy: Privacy
+
+    def show_list(self, name: str = "", error: str = "") -> Page:
+        engines = self.privacy.catalogue(self.viewer.name).engines.values()
+        view = {
+            "teams": self.teams.list_visible(self.viewer),
+            "user": self.viewer.name,
+            "engines": Counter(record.team for record in engines),
+            "name": name,
+            "error": error,
+        }
+        return Page("teams.html", view, 400 if error else 200)
+
+    def show_team(self, name: str, typed: str = "", error: str = "") -> Page:
+        team, viewer = self.teams.by_name(name, self.viewer), self.viewer
+        shown = self.privacy.catalogue(viewer.name).engines.values()
+        view = {
+            "team": team,
+            "user": viewer.name,
+            "may_lead": viewer.approver or viewer.name in team.leads,
+            "engines": [record for record in shown if record.team == team.name],
+            # The user name that was typed, and its error.
+            "typed": typed,
+            "error": error,
+        }
+        return Page("team.html", view, 400 if error else 200)
 
 
-@runs(Domain.THREAD, "awaits one write; a refused form is rendered in a thread")
-async def make_team(request: Request) -> Response:
-    viewer = await viewer_of(request)
-    if viewer is None:
-        return redirect_to(LOGIN)
-    name = request_info_of(request.scope).form.text("name").strip()[:LONGEST_NAME]
+@pages("GET /teams", "teams are in memory; the page is rendered in a thread")
+async def list_own_teams(shown: TeamPages) -> Page:
+    return shown.show_list()
+
+
+@pages("POST /teams", "awaits one write; a refused form is rendered in a thread")
+async def make_team(shown: TeamPages, form: Form, session: Session) -> Page | Response:
+    name = form.text("name").strip()[:LONGEST_NAME]
     if not NAME.fullmatch(name):
-        return await _show_list(request, viewer, name, NAME_RULE)
+        return shown.show_list(name, NAME_RULE)
     try:
-        await site_of(request).teams.create(name, viewer)
+        await shown.teams.create(name, shown.viewer)
     except TeamExists:
-        return await _show_list(request, viewer, name, "This name is taken; choose another one.")
-    session_of(request.scope).flash(f"You now lead the team {name}.")
+        return shown.show_list(name, NAME_TAKEN)
+    session.flash(f"You now lead the team {name}.")
     return redirect_to(f"{HERE}/{name}")
 
 
-@runs(Domain.THREAD, "teams are in memory; the page is rendered in a thread")
-async def show_team(request: Request) -> Response:
-    viewer = await viewer_of(request)
-    return redirect_to(LOGIN) if viewer is None else await _show_team(request, viewer)
-
-
-async def _show_team(request: Request, viewer: Actor, typed: str = "", error: str = "") -> Response:
-    site = site_of(request)
-    team = site.teams.by_name(str(request.path_params["team"]), viewer)
-    shown = site.privacy.catalogue(viewer.name).engines.values()
-    view = {
-        "team": team,
-        "user": viewer.name,
-        "may_lead": viewer.approver or viewer.name in team.leads,
-        "engines": [record for record in shown if record.team == team.name],
-        # The user name that was typed, and its error.
-        "typed": typed,
-        "error": error,
-    }
-    return await render_page(request, "team.html", view, 400 if error else 200)
-
-
-async def _show_list(request: Request, viewer: Actor, name: str = "", error: str = "") -> Response:
-    site = site_of(request)
-    teams = site.teams.list_visible(viewer)
-    owners = [record.team for record in site.privacy.catalogue(viewer.name).engines.values()]
-    view = {
-        "teams": teams,
-        "user": viewer.name,
-        "engines": Counter(owners),
-        "name": name,
-        "error": error,
-    }
-    return await render_page(request, "teams.html", view, 400 if error else 200)
+@pages("GET /teams/{team}", "teams are in memory; the page is rendered in a thread")
+async def show_team(team: str, shown: TeamPages) -> Page:
+    return shown.show_team(team)
 
 
 # Commands of members and team leaders, by forms.
 
-Command = Callable[[Site, str, Actor, Form], Awaitable[str]]
+Command = Callable[[Teams, str, Actor, Form], Awaitable[str]]
 
 
-@runs(Domain.THREAD, "awaits one write; a refused form is rendered in a thread")
-async def change_team(request: Request) -> Response:
+@pages("POST /teams/{team}/{command}", "awaits one write; a refused form is rendered in a thread")
+async def change_team(
+    team: str, command: str, shown: TeamPages, form: Form, session: Session
+) -> Page | Response:
     """Carry out a command and show the outcome on the next page."""
-    viewer, session = await viewer_of(request), session_of(request.scope)
-    name = str(request.path_params["team"])
-    command = COMMANDS.get(str(request.path_params["command"]))
-    if command is None:
+    carry_out, viewer = COMMANDS.get(command), shown.viewer
+    if carry_out is None:
         raise NotFound
-    if viewer is None:
-        return redirect_to(LOGIN)
-    site_of(request).teams.by_name(name, viewer)
-    form = request_info_of(request.scope).form
+    shown.teams.by_name(team, viewer)
     try:
-        session.flash(await command(site_of(request), name, viewer, form))
+        session.flash(await carry_out(shown.teams, team, viewer, form))
     except REFUSALS as refused:
-        if command is _add:
-            return await _show_team(request, viewer, _user_in(form), text_of(refused))
+        if carry_out is _add:
+            return shown.show_team(team, _user_in(form), text_of(refused))
         session.flash(text_of(refused), "error")
-        return redirect_to(f"{HERE}/{name}")
-    return redirect_to(HERE if command is _leave and not viewer.approver else f"{HERE}/{name}")
+        return redirect_to(f"{HERE}/{team}")
+    return redirect_to(HERE if carry_out is _leave and not viewer.approver else f"{HERE}/{team}")
 
 
-async def _add(site: Site, team: str, actor: Actor, form: Form) -> str:
+async def _add(teams: Teams, team: str, actor: Actor, form: Form) -> str:
     user = _user_in(form)
     lead = form.ticked("lead")
-    await site.teams.add_member(team, user, actor, lead=lead)
+    await teams.add_member(team, user, actor, lead=lead)
     return f"{user} leads the team." if lead else f"{user} is a member."
 
 
-async def _remove(site: Site, team: str, actor: Actor, form: Form) -> str:
+async def _remove(teams: Teams, team: str, actor: Actor, form: Form) -> str:
     user = _user_in(form)
-    await site.teams.remove_member(team, user, actor)
+    await teams.remove_member(team, user, actor)
     return f"{user} is no longer in the team."
 
 
-async def _leave(site: Site, team: str, actor: Actor, _form: Form) -> str:
-    await site.teams.remove_member(team, actor.name, actor)
+async def _leave(teams: Teams, team: str, actor: Actor, _form: Form) -> str:
+    await teams.remove_member(team, actor.name, actor)
     return f"You have left the team {team}."
 
 
@@ -131,12 +130,3 @@ def _user_in(form: Form) -> str:
 
 
 COMMANDS: Mapping[str, Command] = {"add": _add, "remove": _remove, "leave": _leave}
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route(HERE, list_own_teams, methods=["GET"]),
-        Route(HERE, make_team, methods=["POST"]),
-        Route(f"{HERE}/{{team}}", show_team, methods=["GET"]),
-        Route(f"{HERE}/{{team}}/{{command}}", change_team, methods=["POST"]),
-    ]

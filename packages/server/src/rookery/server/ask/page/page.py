@@ -5,13 +5,16 @@ returns the page with the whole answer.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
+from rookery.core.clock import Clock
 from rookery.core.protocol.ask import LONGEST_QUESTION, LONGEST_TITLE, ChatMessage, ChatSession
-from rookery.server.ask.answers import ask_answers_of, clean_question
+from rookery.server.ask.answers import AskAnswers, clean_question
+from rookery.server.ask.ask import Ask
 from rookery.server.ask.chat import Question
 from rookery.server.ask.page.view import (
     EXAMPLES,
@@ -26,49 +29,85 @@ from rookery.server.ask.page.view import (
 )
 from rookery.server.ask.passages import Asker
 from rookery.server.ask.sessions import ChatSessions
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.http.answers import site_of
+from rookery.server.boundary.domains import Domain
+from rookery.server.engines.privacy import Privacy
 from rookery.server.http.error_table import REFUSALS, describe_refusal
 from rookery.server.http.faults import NotFound
-from rookery.server.http.pages.page import redirect_to, render_page
-from rookery.server.http.scope import Form, request_info_of, session_of
+from rookery.server.http.pages.page import redirect_to
+from rookery.server.http.pages.pages import Page, Pages, lead_to_login
+from rookery.server.http.scope import Form, RequestInfo
+from rookery.server.http.session import Session
+from rookery.server.http.signatures import Parts
 
 HERE = "/ask"
 
 
-# The endpoints.
+pages = Pages(HERE)
+routes = pages.make_routes
+WHY = "awaits one query for the conversations; the page is rendered in a thread"
 
 
-@runs(Domain.THREAD, "awaits one query for the conversations; the page is rendered in a thread")
-async def ask_page(request: Request) -> Response:
-    if request.method == "POST":
-        return await _answer(request)
-    asker = _asker(request)
-    texts = {name: request.query_params.get(name, "")[:100] for name in FIELDS}
-    question = request.query_params.get("q", "")[:LONGEST_QUESTION]
-    archived = request.query_params.get("archived", "") == "1"
-    view = await _load(request, asker, AskForm(question, texts=texts), archived=archived)
-    return await _render(request, view)
+@dataclass(frozen=True, slots=True)
+class AskPages(Parts):
+    """The page of Ask, with what was asked and answered."""
+
+    ask: Ask
+    answers: AskAnswers
+    privacy: Privacy
+    visitor: Session
+    clock: Clock
+
+    @property
+    def asker(self) -> Asker:
+        return self.answers.make_asker(self.visitor.user)
+
+    async def show(
+        self,
+        form: AskForm,
+        messages: Sequence[ChatMessage] = (),
+        *,
+        session: ChatSession | None = None,
+        problem: str = "",
+        archived: bool = False,
+        status: int = 200,
+    ) -> Page:
+        name = self.visitor.user
+        found = await self.ask.chats.of(name, archived=archived) if name else ()
+        here = session or next((each for each in found if each.id == form.session), None)
+        view = {
+            "csrf": self.visitor.csrf_token(),
+            "form": form,
+            "sessions": found,
+            "session": here,
+            "engines": sorted(self.privacy.catalogue(name or None).engines),
+            "problem": problem,
+            "archived": archived,
+            "asks_model": self.ask.answerer.asks_model and bool(name),
+            "longest_question": LONGEST_QUESTION,
+            "longest_title": LONGEST_TITLE,
+            "time_classes": TIME_CLASSES,
+            "outcomes": OUTCOMES,
+            "kinds": KINDS,
+            "examples": EXAMPLES,
+            "turns": pair_turns(messages),
+            "now": self.clock.now(),
+        }
+        return Page("ask.html", view, status)
 
 
-@runs(Domain.THREAD, "awaits three queries; the page is rendered in a thread")
-async def chat_page(request: Request) -> Response:
-    asker = _asker(request)
-    if not asker.name:
-        return redirect_to(f"/login?next={request.url.path}")
-    chat = str(request.path_params["session"])
-    session, messages = await site_of(request).ask.chats.history(chat, asker)
-    view = await _load(request, asker, AskForm(session=session.id), session=session)
-    return await _render(request, view, messages)
+@pages("GET /ask", WHY)
+async def ask_page(query: QueryParams, shown: AskPages) -> Page:
+    texts = {name: query.get(name, "")[:100] for name in FIELDS}
+    form = AskForm(query.get("q", "")[:LONGEST_QUESTION], texts=texts)
+    return await shown.show(form, archived=query.get("archived", "") == "1")
 
 
-async def _answer(request: Request) -> Response:
+@pages("POST /ask", WHY)
+async def answer_form(request: Request, info: RequestInfo, shown: AskPages) -> Page:
     """The page with the answer in it, or with an error."""
-    asker, info = _asker(request), request_info_of(request.scope)
-    answers = ask_answers_of(request)
-    form = read_form(info.form)
+    asker, answers, form = shown.asker, shown.answers, read_form(info.form)
     if form.errors:
-        return await _render(request, await _load(request, asker, form), status=422)
+        return await shown.show(form, status=422)
     question = Question(
         text=clean_question(form.question),
         asker=asker,
@@ -83,59 +122,21 @@ async def _answer(request: Request) -> Response:
         refusal = describe_refusal(error)
         if refusal.status == 404:
             raise
-        view = await _load(request, asker, form, problem=refusal.text)
-        return await _render(request, view, status=refusal.status)
-    now = site_of(request).clock.now()
+        return await shown.show(form, problem=refusal.text, status=refusal.status)
+    now = shown.clock.now()
     said = (
         ChatMessage(role="user", text=question.text, at=now),
         ChatMessage(role="assistant", text=answer.answer, at=now, sources=answer.sources),
     )
-    again = AskForm(session=answer.session_id, texts=form.texts)
-    return await _render(request, await _load(request, asker, again), said)
+    return await shown.show(AskForm(session=answer.session_id, texts=form.texts), said)
 
 
-async def _load(
-    request: Request,
-    asker: Asker,
-    form: AskForm,
-    *,
-    session: ChatSession | None = None,
-    problem: str = "",
-    archived: bool = False,
-) -> Mapping[str, object]:
-    site = site_of(request)
-    found = await site.ask.chats.of(asker.name, archived=archived) if asker.name else ()
-    here = session or next((each for each in found if each.id == form.session), None)
-    return {
-        "csrf": session_of(request.scope).csrf_token(),
-        "form": form,
-        "sessions": found,
-        "session": here,
-        "engines": sorted(site.privacy.catalogue(asker.name or None).engines),
-        "problem": problem,
-        "archived": archived,
-        "asks_model": site.ask.answerer.asks_model and bool(asker.name),
-        "longest_question": LONGEST_QUESTION,
-        "longest_title": LONGEST_TITLE,
-        "time_classes": TIME_CLASSES,
-        "outcomes": OUTCOMES,
-        "kinds": KINDS,
-        "examples": EXAMPLES,
-    }
-
-
-async def _render(
-    request: Request,
-    view: Mapping[str, object],
-    messages: Sequence[ChatMessage] = (),
-    status: int = 200,
-) -> Response:
-    shown = {**view, "turns": pair_turns(messages), "now": site_of(request).clock.now()}
-    return await render_page(request, "ask.html", shown, status)
-
-
-def _asker(request: Request) -> Asker:
-    return ask_answers_of(request).make_asker(session_of(request.scope).user)
+@pages("GET /ask/{session}", "awaits three queries; the page is rendered in a thread")
+async def chat_page(session: str, shown: AskPages) -> Page | Response:
+    if not shown.visitor.user:
+        return lead_to_login("/ask/{session}", {"session": session})
+    found, messages = await shown.ask.chats.history(session, shown.asker)
+    return await shown.show(AskForm(session=found.id), messages, session=found)
 
 
 # Commands on conversations.
@@ -143,18 +144,17 @@ def _asker(request: Request) -> Asker:
 Command = Callable[[ChatSessions, str, str, Form], Awaitable[str]]
 
 
-@runs(Domain.LOOP, "awaits one write")
-async def change_chat(request: Request) -> Response:
-    asker, chat = _asker(request), str(request.path_params["session"])
-    command = COMMANDS.get(str(request.path_params["command"]))
-    if command is None:
+@pages("POST /ask/{session}/{command}", "awaits one write", where=Domain.LOOP)
+async def change_chat(
+    session: str, command: str, chats: ChatSessions, form: Form, visitor: Session
+) -> Response:
+    carry_out = COMMANDS.get(command)
+    if carry_out is None:
         raise NotFound
-    if not asker.name:
-        return redirect_to(f"/login?next={HERE}")
-    form = request_info_of(request.scope).form
-    told = await command(site_of(request).ask.chats, chat, asker.name, form)
-    session_of(request.scope).flash(told)
-    return redirect_to(HERE if command in (_delete, _archive) else f"{HERE}/{chat}")
+    if not visitor.user:
+        return lead_to_login(HERE, {})
+    visitor.flash(await carry_out(chats, session, visitor.user, form))
+    return redirect_to(HERE if carry_out in (_delete, _archive) else f"{HERE}/{session}")
 
 
 async def _rename(chats: ChatSessions, chat: str, user: str, form: Form) -> str:
@@ -190,11 +190,3 @@ COMMANDS: Mapping[str, Command] = {
     "clear": _clear,
     "delete": _delete,
 }
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route(HERE, ask_page, methods=["GET", "POST"]),
-        Route(f"{HERE}/{{session}}", chat_page, methods=["GET"]),
-        Route(f"{HERE}/{{session}}/{{command}}", change_chat, methods=["POST"]),
-    ]

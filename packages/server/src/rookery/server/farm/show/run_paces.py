@@ -10,8 +10,8 @@ from datetime import datetime
 
 from rookery.core.model.run import Run
 from rookery.core.model.task import Task
-from rookery.server.app.site import Site
 from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.show.run_row import ListedRun, RunRow, make_run_row
 from rookery.server.farm.views import RunSpeed
@@ -48,12 +48,14 @@ class RunPaces:
 NO_PACES = RunPaces()
 
 
-async def load_paces(site: Site, runs: Iterable[Run], now: datetime) -> RunPaces:
+async def load_paces(
+    fleet: Fleet, reads: FleetReads, runs: Iterable[Run], now: datetime
+) -> RunPaces:
     """Load with a fixed number of queries, whatever the number of runs."""
     playing = [run for run in runs if run.tally.workers]
-    then = await site.reads.samples_at([run.id for run in playing], now - WINDOW)
-    speeds = dict(site.fleet.activity.speeds)
-    return RunPaces(then, speeds, await _load_new_tasks(site.fleet, playing, speeds))
+    then = await reads.samples_at([run.id for run in playing], now - WINDOW)
+    speeds = dict(fleet.activity.speeds)
+    return RunPaces(then, speeds, await _load_new_tasks(fleet, playing, speeds))
 
 
 async def _load_new_tasks(

@@ -1,7 +1,6 @@
-"""Answers pages: data is loaded on the loop, and the text is rendered in a thread. Also loads hints
-about runs for approvers, which several pages show."""
+"""Answers pages: data is loaded on the loop, and the text is rendered in a thread."""
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -10,16 +9,18 @@ from typing import TypeVar
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
 from rookery.server.app.site import Site
-from rookery.server.farm.rules.lifecycle import Actor, is_young, may_go_on
-from rookery.server.farm.rules.review import NO_FACTS, Hint, review_submission
+from rookery.server.farm.rules.lifecycle import is_young, may_go_on
 from rookery.server.http.answers import site_of
+from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.fragments import RenderedPart, make_part
 from rookery.server.http.packing import pack, takes_gzip
 from rookery.server.http.rendering import Frame, Templates, frame_of, theme_in
 from rookery.server.http.scope import session_of
-from rookery.server.people.users import User, is_approver
+from rookery.server.http.session import Session
+from rookery.server.identity.users import User, is_approver
 from rookery.server.runs.approvals import NONE_WAITING
 
 M = TypeVar("M")
@@ -152,10 +153,10 @@ async def render_part(
 ) -> RenderedPart:
     """Render a part that many viewers share. It must not contain anything personal; its frame is
     that of a visitor without messages."""
-    return await site.threads.cpu(_render_part, site.templates, template, frame, make, data, facts)
+    return await site.threads.cpu(render_shared, site.templates, template, frame, make, data, facts)
 
 
-def _render_part(
+def render_shared(
     templates: Templates,
     template: str,
     frame: Frame,
@@ -163,6 +164,7 @@ def _render_part(
     data: M,
     facts: object,
 ) -> RenderedPart:
+    """The work of `render_part`, to be done in a thread."""
     return make_part(templates.render(template, frame, make(data)), facts)
 
 
@@ -181,6 +183,17 @@ def keep(view: object) -> object:
 def redirect_to(path: str) -> RedirectResponse:
     """The redirect after a form, with 302, which scripts for the official server expect."""
     return RedirectResponse(path, 302)
+
+
+async def tell_outcome(session: Session, work: Awaitable[str]) -> bool:
+    """Do what a form asks for, and keep the message that it returns, or its refusal, for the next
+    page. Returns whether it was done."""
+    try:
+        session.flash(await work)
+    except REFUSALS as refused:
+        session.flash(text_of(refused), "error")
+        return False
+    return True
 
 
 # The viewer of a page, and the runs that they may see.
@@ -252,21 +265,3 @@ def list_rights(viewer: Actor | None, run: Run, now: datetime) -> Rights:
         delete=mine and there,
         restore=mine and status.deleted,
     )
-
-
-# Hints about runs for approvers, for the pages that show them (`review_hints.html`).
-
-
-async def load_hints(
-    site: Site, viewer: Actor | None, runs: Sequence[Run]
-) -> Mapping[str, tuple[Hint, ...]]:
-    """The hints by run, loaded by one query. They are visible only to the run's people: its owner,
-    its engine's team and approvers."""
-    shown = [run for run in runs if site.privacy.is_insider(viewer, run)]
-    facts = await site.reviews.load([run.id for run in shown]) if shown else {}
-    return {
-        run.id: review_submission(
-            run, site.engines.catalogue.record(run.plan.engine), facts.get(run.id, NO_FACTS)
-        )
-        for run in shown
-    }

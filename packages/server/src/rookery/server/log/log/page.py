@@ -1,22 +1,21 @@
 """The log of actions: who did what, with filters, a search and the newest at the top."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
+from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.events import Action, Event
 from rookery.core.protocol.actions import All, Compare, Either, Expression, Mentions, Older, Order
-from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.engines.privacy import name_of
-from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.show.live import answer_live_list
-from rookery.server.files.worker_logs import StoredLog
-from rookery.server.http.answers import site_of
+from rookery.server.engines.privacy import Privacy, name_of
+from rookery.server.farm.reads import FleetReads
+from rookery.server.farm.show.live import LivePages
+from rookery.server.files.worker_logs import LogStore, StoredLog
 from rookery.server.http.faults import SearchTooSlow
 from rookery.server.http.pages.filters import (
     find_end_of_day,
@@ -26,7 +25,9 @@ from rookery.server.http.pages.filters import (
     read_word,
 )
 from rookery.server.http.pages.listing import ListAddress
-from rookery.server.http.pages.page import render_page, viewer_of
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.signatures import Parts
+from rookery.server.http.turns import SearchPlaces
 from rookery.server.log.action_rows import ACTION_WORDS, index_logs, list_readable
 from rookery.server.log.api import select_machine_actions
 
@@ -36,6 +37,9 @@ PAUSE_SECONDS = 5.0
 KINDS = tuple(action.value for action in Action)
 TOO_LONG = "The search took too long. Narrow it down by date, kind or user."
 ID_LENGTH = 24
+
+pages = Pages(HERE)
+routes = pages.make_routes
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,27 +74,6 @@ class LogFilters:
         return any(self.address.values.values())
 
 
-@runs(Domain.THREAD, "awaits three queries, rendered in a thread")
-async def log_page(request: Request) -> Response:
-    viewer, filters = await viewer_of(request), read_log_filters(request.query_params)
-    return await render_page(request, "log.html", await _load(site_of(request), viewer, filters))
-
-
-@runs(Domain.THREAD, "awaits three queries, rendered in a thread")
-async def log_live(request: Request) -> Response:
-    """The lines of the log, for the page's script."""
-    site, filters = site_of(request), read_log_filters(request.query_params)
-
-    return await answer_live_list(
-        request,
-        "log_live.html",
-        lambda viewer: _load(site, viewer, filters),
-        # Which logs of failures are readable differs between viewers.
-        lambda viewer: (filters, viewer, site.privacy.sight(viewer)),
-        pause=PAUSE_SECONDS,
-    )
-
-
 def read_log_filters(query: Mapping[str, str]) -> LogFilters:
     since, until = read_day(query, "since"), read_day(query, "until")
     return LogFilters(
@@ -105,48 +88,76 @@ def read_log_filters(query: Mapping[str, str]) -> LogFilters:
     )
 
 
-async def _load(site: Site, viewer: Actor | None, filters: LogFilters) -> Mapping[str, object]:
-    """What the page shows, without what this visitor may not see."""
-    address, query = filters.address, filters.address.change().removeprefix(HERE)
-    trouble, found = "", await _search(site, viewer, filters)
-    if found is None:
-        trouble, found = TOO_LONG, ()
-    events = found[:ROWS]
-    return {
-        "now": site.clock.now(),
-        "filters": filters,
-        "events": events,
-        "logs": index_logs(await _load_logs(site, viewer, events)),
-        "kinds": {"": "everything", **{kind: ACTION_WORDS[kind] for kind in KINDS}},
-        # Older lines do not change.
-        "live": "" if filters.before else f"{HERE}/live{query}",
-        "older": address.change(before=_make_cursor(events[-1])) if len(found) > ROWS else "",
-        "newest": address.change() if filters.before else "",
-        "trouble": trouble,
-    }
+@dataclass(frozen=True, slots=True)
+class LogReader(Parts):
+    """Reads the log, without what a visitor may not see."""
+
+    reads: FleetReads
+    privacy: Privacy
+    places: SearchPlaces
+    logs: LogStore
+    clock: Clock
+
+    async def load(self, viewer: Actor | None, filters: LogFilters) -> Mapping[str, object]:
+        """What the page shows."""
+        address, query = filters.address, filters.address.change().removeprefix(HERE)
+        trouble, found = "", await self._search(viewer, filters)
+        if found is None:
+            trouble, found = TOO_LONG, ()
+        events = found[:ROWS]
+        return {
+            "now": self.clock.now(),
+            "filters": filters,
+            "events": events,
+            "logs": index_logs(await self._load_logs(viewer, events)),
+            "kinds": {"": "everything", **{kind: ACTION_WORDS[kind] for kind in KINDS}},
+            # Older lines do not change.
+            "live": "" if filters.before else f"{HERE}/live{query}",
+            "older": address.change(before=_make_cursor(events[-1])) if len(found) > ROWS else "",
+            "newest": address.change() if filters.before else "",
+            "trouble": trouble,
+        }
+
+    async def _search(self, viewer: Actor | None, filters: LogFilters) -> tuple[Event, ...] | None:
+        """The lines of a page and one more; None if the search took too long."""
+        wanted, sight = All(tuple(_list_conditions(filters))), self.privacy.sight(viewer)
+        try:
+            async with self.places.enter(has_index=not filters.text):
+                return await self.reads.actions(wanted, limit=ROWS + 1, sight=sight)
+        except SearchTooSlow:
+            return None
+
+    async def _load_logs(
+        self, viewer: Actor | None, events: tuple[Event, ...]
+    ) -> tuple[StoredLog, ...]:
+        """The worker logs of these events that this visitor may read."""
+        if viewer is None or not events:
+            return ()
+        found = await self.reads.runs({event.run for event in events if event.task is not None})
+        seen = {run.id: run for run in found if self.privacy.may_see(name_of(viewer), run)}
+        return await self.logs.rows.of_tasks(list_readable(events, seen, viewer))
 
 
-async def _search(
-    site: Site, viewer: Actor | None, filters: LogFilters
-) -> tuple[Event, ...] | None:
-    """The lines of a page and one more; None if the search took too long."""
-    wanted, sight = All(tuple(_list_conditions(filters))), site.privacy.sight(viewer)
-    try:
-        async with site.search_places.enter(has_index=not filters.text):
-            return await site.reads.actions(wanted, limit=ROWS + 1, sight=sight)
-    except SearchTooSlow:
-        return None
+@pages("GET /log", "awaits three queries, rendered in a thread")
+async def log_page(viewer: Actor | None, reader: LogReader, query: QueryParams) -> Page:
+    return Page("log.html", await reader.load(viewer, read_log_filters(query)))
 
 
-async def _load_logs(
-    site: Site, viewer: Actor | None, events: tuple[Event, ...]
-) -> tuple[StoredLog, ...]:
-    """The worker logs of these events that this visitor may read."""
-    if viewer is None or not events:
-        return ()
-    found = await site.reads.runs({event.run for event in events if event.task is not None})
-    seen = {run.id: run for run in found if site.privacy.may_see(name_of(viewer), run)}
-    return await site.logs.rows.of_tasks(list_readable(events, seen, viewer))
+@pages("GET /log/live", "awaits three queries, rendered in a thread")
+async def log_live(
+    request: Request, live: LivePages, reader: LogReader, query: QueryParams
+) -> Response:
+    """The lines of the log, for the page's script."""
+    filters = read_log_filters(query)
+
+    async def load(viewer: Actor | None) -> Page:
+        return Page("log_live.html", await reader.load(viewer, filters))
+
+    # Which logs of failures are readable differs between viewers.
+    def find_sight(viewer: Actor | None) -> Hashable:
+        return filters, viewer, reader.privacy.sight(viewer)
+
+    return await live.answer_list(request, load, find_sight, pause=PAUSE_SECONDS)
 
 
 def _list_conditions(filters: LogFilters) -> Iterator[Expression]:
@@ -187,10 +198,3 @@ def _read_moment_cursor(text: str) -> tuple[float, int] | None:
     if not mark or not all(each.isascii() and each.isdigit() for each in digits):
         return None
     return (float(seconds), int(number)) if len(whole) < 12 and len(number) < 18 else None
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route(HERE, log_page, methods=["GET"]),
-        Route(f"{HERE}/live", log_live, methods=["GET"]),
-    ]

@@ -6,38 +6,47 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rookery.core.clock import Clock
 from rookery.core.http_places import is_loopback
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.http.answers import address_of, site_of
-from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
-from rookery.server.http.scope import session_of
-from rookery.server.people.users import Scope
+from rookery.core.model.actor import Actor
+from rookery.server.boundary.domains import Domain
+from rookery.server.http.answers import address_of
+from rookery.server.http.endpoint import UNSEEN
+from rookery.server.http.pages.page import redirect_to
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.session import Session
+from rookery.server.identity.users import Scope
+from rookery.server.machines.wheel import Wheel
+from rookery.server.people.accounts import Accounts
 
 HERE = "/machines/add"
 NOTE = "created on the page Add a machine"
 
 
-@runs(Domain.THREAD, "the token is written, the page rendered in a thread")
-async def add_machine(request: Request) -> Response:
-    """POST makes a token and redirects to where it is shown once, so that a reload does not make
+pages = Pages(HERE)
+routes = pages.make_routes
+
+
+@pages(f"POST {HERE}", "awaits one write", where=Domain.LOOP)
+async def make_token(viewer: Actor, accounts: Accounts, session: Session, clock: Clock) -> Response:
+    """Make a token and redirect to where it is shown once, so that a reload does not make
     another."""
-    viewer, site = await viewer_of(request), site_of(request)
-    if viewer is None:
-        return redirect_to(f"/login?next={HERE}")
-    if request.method == "POST":
-        minted = await site.accounts.create_token(viewer.name, frozenset({Scope.WORKER}), note=NOTE)
-        key = _name_secret(viewer.name, minted.token.id)
-        session_of(request.scope).keep_secret(key, minted.secret, site.clock.now())
-        return redirect_to(f"{HERE}?made={minted.token.id}")
-    made = request.query_params.get("made", "")
-    key = _name_secret(viewer.name, made)
-    token = session_of(request.scope).take_secret(key, site.clock.now())
+    minted = await accounts.create_token(viewer.name, frozenset({Scope.WORKER}), note=NOTE)
+    key = _name_secret(viewer.name, minted.token.id)
+    session.keep_secret(key, minted.secret, clock.now())
+    return redirect_to(f"{HERE}?made={minted.token.id}")
+
+
+@pages(f"GET {HERE}", "nothing is loaded, rendered in a thread")
+async def add_machine(
+    request: Request, viewer: Actor, wheel: Wheel, session: Session, clock: Clock, made: str = ""
+) -> Page | Response:
+    """`made` is the id of the token to show."""
+    token = session.take_secret(_name_secret(viewer.name, made), clock.now())
     if made and not token:
         return redirect_to(HERE)
-    shown = make_setup(address_of(request), viewer.name, token, site.fingerprint)
-    answer = await render_page(request, "machines.html", shown)
-    answer.headers["cache-control"] = "no-store"
-    return answer
+    shown = make_setup(address_of(request), viewer.name, token, wheel.fingerprint)
+    return Page("machines.html", shown, headers=UNSEEN)
 
 
 def make_setup(address: str, user: str, token: str, fingerprint: str = "") -> Mapping[str, object]:

@@ -7,21 +7,23 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
+from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
-from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.engines.privacy import may_see_machine_details, name_of
-from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.engines.privacy import Privacy, may_see_machine_details, name_of
+from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.show.live import answer_live_list
-from rookery.server.http.answers import site_of
+from rookery.server.farm.views import FleetViews
 from rookery.server.http.pages.filters import read_search, read_text, read_word
 from rookery.server.http.pages.listing import ListAddress, make_pager, read_page
-from rookery.server.http.pages.page import plays_engine, render_page_in_thread, viewer_of
-from rookery.server.machines.hosts import Host, ListedHost, Roster
+from rookery.server.http.pages.page import plays_engine
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.signatures import Parts
+from rookery.server.machines.hosts import Host, ListedHost, MachineRoster, Roster
 
 HERE = "/machines"
 ROWS = 100
@@ -63,40 +65,55 @@ class MachineListData:
     blocks: Mapping[str, str] = field(default_factory=dict)
 
 
-@runs(Domain.THREAD, "what is in memory is copied on the loop, folded and rendered in a thread")
-async def machine_list(request: Request) -> Response:
-    viewer, filters = await viewer_of(request), read_machine_filters(request.query_params)
-    data = await _load(site_of(request), viewer, filters)
-    return await render_page_in_thread(request, "machine_list.html", list_machines, data)
+LOADED = "what is in memory is copied on the loop, folded and rendered in a thread"
+pages = Pages()
+routes = pages.make_routes
 
 
-@runs(Domain.THREAD, "what is in memory is copied on the loop, folded and rendered in a thread")
-async def machine_list_live(request: Request) -> Response:
+@dataclass(frozen=True, slots=True)
+class ListParts(Parts):
+    """Where the data of the list is read."""
+
+    views: FleetViews
+    roster: MachineRoster
+    reads: FleetReads
+    privacy: Privacy
+    clock: Clock
+
+
+@pages(f"GET {HERE}", LOADED)
+async def machine_list(query: QueryParams, viewer: Actor | None, parts: ListParts) -> Page:
+    data = await _load(parts, viewer, read_machine_filters(query))
+    return Page("machine_list.html", data, make=list_machines)
+
+
+@pages(f"GET {HERE}/live", LOADED)
+async def machine_list_live(request: Request, query: QueryParams, parts: ListParts) -> Response:
     """The rows of the list, for the page's script."""
-    site, filters = site_of(request), read_machine_filters(request.query_params)
+    filters = read_machine_filters(query)
 
     return await answer_live_list(
         request,
         "machine_list_live.html",
-        lambda viewer: _load(site, viewer, filters),
+        lambda viewer: _load(parts, viewer, filters),
         # The user's own machines are first in the list, and owners can read why a machine is
         # blocked.
-        lambda viewer: (filters, viewer, site.privacy.hidden(name_of(viewer))),
+        lambda viewer: (filters, viewer, parts.privacy.hidden(name_of(viewer))),
         pause=PAUSE_SECONDS,
         make=list_machines,
     )
 
 
-async def _load(site: Site, viewer: Actor | None, filters: MachineFilters) -> MachineListData:
-    hidden = site.privacy.hidden(name_of(viewer))
-    active = await site.fleet.views.active()
+async def _load(parts: ListParts, viewer: Actor | None, filters: MachineFilters) -> MachineListData:
+    hidden = parts.privacy.hidden(name_of(viewer))
+    active = await parts.views.active()
     runs = {run.id: run for run in active if not plays_engine(run, hidden)}
-    blocks = await site.fleet.views.blocks()
-    roster = await site.roster.load()
+    blocks = await parts.views.blocks()
+    roster = await parts.roster.load()
     last = {each.last_run for each in roster.picture.known if each.last_run}
-    found = await site.reads.runs(sorted(last, reverse=True)[:MOST_PLAYED_BEFORE])
+    found = await parts.reads.runs(sorted(last, reverse=True)[:MOST_PLAYED_BEFORE])
     played = {run.id: run for run in found if not plays_engine(run, hidden)}
-    return MachineListData(site.clock.now(), viewer, filters, roster, runs, played, blocks)
+    return MachineListData(parts.clock.now(), viewer, filters, roster, runs, played, blocks)
 
 
 def read_machine_filters(query: Mapping[str, str]) -> MachineFilters:
@@ -186,10 +203,3 @@ def _list_blocked(data: MachineListData) -> list[tuple[str, str, str]]:
         for name in names
     )
     return [row for row in rows if filters.user in ("", row[1])]
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route(HERE, machine_list, methods=["GET"]),
-        Route(f"{HERE}/live", machine_list_live, methods=["GET"]),
-    ]

@@ -1,89 +1,109 @@
 """The page of a machine: its hardware, what it plays and played, its failures, and its block."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
+from rookery.core.boundary.offload import Threads
+from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.events import BY_WORKERS
 from rookery.core.model.machine import SHORT_NAME, Machine
 from rookery.core.model.run import Run
 from rookery.core.model.task import Task
-from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.engines.privacy import may_see_machine_details, name_of, owns_machine
+from rookery.server.boundary.domains import Domain
+from rookery.server.engines.privacy import Privacy, may_see_machine_details, name_of, owns_machine
 from rookery.server.farm.commands import LONGEST_BLOCK_MESSAGE
+from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.answers import MachineBlock
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.views import KnownMachine, UnknownMachine
-from rookery.server.http.answers import site_of
-from rookery.server.http.error_table import REFUSALS, text_of
-from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
-from rookery.server.http.scope import request_info_of, session_of
+from rookery.server.files.games import GameStore
+from rookery.server.files.worker_logs import LogStore
+from rookery.server.http.pages.page import redirect_to, tell_outcome
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.scope import Form
+from rookery.server.http.session import Session
+from rookery.server.http.signatures import Parts
 from rookery.server.log.action_rows import index_logs, list_readable
 from rookery.server.log.api import select_machine_actions
-from rookery.server.machines.hosts import identify_host
+from rookery.server.machines.hosts import MachineRoster, check_name, identify_host
 
 MOST_TASKS = 30
 MOST_WORDS = 50
 NO_REASON = "Enter a reason. Its owner and other users can see it."
 
 
-@runs(Domain.THREAD, "awaits five queries, rendered in a thread")
-async def machine_page(request: Request) -> Response:
-    return await render_page(request, "machine.html", await _load(request))
+CHANGE = "changes memory and awaits the commit"
+HERE = "/machines/{worker}"
+pages = Pages(HERE)
+routes = pages.make_routes
 
 
-@runs(Domain.LOOP, "changes memory and awaits the commit", needs_primary=True)
-async def block_machine(request: Request) -> Response:
-    return await _set_block(request, request_info_of(request.scope).form.text("message").strip())
+@dataclass(frozen=True, slots=True)
+class MachineParts(Parts):
+    """Where the data of a machine's page is read."""
+
+    fleet: Fleet
+    reads: FleetReads
+    privacy: Privacy
+    logs: LogStore
+    games: GameStore
+    clock: Clock
+    roster: MachineRoster
+    threads: Threads
+
+    async def load_other_names(self, machine: Machine | None) -> tuple[str, ...]:
+        """Searched for in a thread, among what may be ten thousand machines."""
+        known = (await self.roster.load()).picture.known
+        return await self.threads.cpu(find_other_names, machine, known)
 
 
-@runs(Domain.LOOP, "changes memory and awaits the commit", needs_primary=True)
-async def unblock_machine(request: Request) -> Response:
-    return await _set_block(request, None)
+@pages(f"GET {HERE}", "awaits five queries, rendered in a thread")
+async def machine_page(worker: str, viewer: Actor | None, parts: MachineParts) -> Page:
+    return Page("machine.html", await _load(parts, worker, viewer))
 
 
-async def _set_block(request: Request, message: str | None) -> Response:
+@pages(f"POST {HERE}/block", CHANGE, where=Domain.LOOP, needs_primary=True)
+async def block_machine(
+    worker: str, viewer: Actor, fleet: Fleet, form: Form, session: Session
+) -> Response:
+    return await set_block(worker, form.text("message").strip(), viewer, fleet, session)
+
+
+@pages(f"POST {HERE}/unblock", CHANGE, where=Domain.LOOP, needs_primary=True)
+async def unblock_machine(worker: str, viewer: Actor, fleet: Fleet, session: Session) -> Response:
+    return await set_block(worker, None, viewer, fleet, session)
+
+
+async def set_block(
+    name: str, message: str | None, actor: Actor, fleet: Fleet, session: Session
+) -> Response:
     """Block or unblock the machine as the JSON API does, and show the outcome on the next page."""
-    name, actor = str(request.path_params["worker"]), await viewer_of(request)
-    here, session = f"/machines/{name}", session_of(request.scope)
-    if actor is None:
-        return redirect_to(f"/login?next={here}")
-    try:
-        _check_name(name)
-        if message == "":
-            session.flash(NO_REASON, "error")
-            return redirect_to(here)
-        await site_of(request).fleet.commands.block(name, message, actor)
-    except REFUSALS as refused:
-        session.flash(text_of(refused), "error")
-        return redirect_to("/machines")
-    session.flash(f"{name} is unblocked." if message is None else f"{name} is blocked.")
-    return redirect_to(here)
+    here = f"/machines/{name}"
+    if message == "" and SHORT_NAME.fullmatch(name):
+        session.flash(NO_REASON, "error")
+        return redirect_to(here)
+
+    async def block() -> str:
+        check_name(name)
+        await fleet.commands.block(name, message, actor)
+        return f"{name} is {'unblocked' if message is None else 'blocked'}."
+
+    return redirect_to(here if await tell_outcome(session, block()) else "/machines")
 
 
-def _check_name(name: str) -> None:
-    if not SHORT_NAME.fullmatch(name):
-        raise UnknownMachine(machine=name[:100])
-
-
-async def _load(request: Request) -> Mapping[str, object]:
+async def _load(parts: MachineParts, name: str, viewer: Actor | None) -> Mapping[str, object]:
     """What the page shows, without what this visitor may not see."""
-    site, viewer = site_of(request), await viewer_of(request)
-    name = str(request.path_params["worker"])
-    _check_name(name)
-    blocks = await site.fleet.views.whole_blocks()
-    known = await site.fleet.views.machine(name)
-    tasks = await site.reads.tasks_of_machine(name, MOST_TASKS)
-    sight = site.privacy.sight(viewer)
-    words = await site.reads.actions(
-        select_machine_actions(name, BY_WORKERS), limit=MOST_WORDS, sight=sight
-    )
-    runs = await _load_runs(
-        site, viewer, {task.run for task in tasks} | {word.run for word in words}, known
-    )
+    check_name(name)
+    views, reads = parts.fleet.views, parts.reads
+    blocks, known = await views.whole_blocks(), await views.machine(name)
+    tasks = await reads.tasks_of_machine(name, MOST_TASKS)
+    selected, sight = select_machine_actions(name, BY_WORKERS), parts.privacy.sight(viewer)
+    words = await reads.actions(selected, limit=MOST_WORDS, sight=sight)
+    wanted = {task.run for task in tasks} | {word.run for word in words}
+    runs = await _load_runs(parts, viewer, wanted, known)
     shown = _select_known(known, name, viewer, runs)
     tasks = tuple(task for task in tasks if task.run in runs)
     if not (tasks or shown or name in blocks):
@@ -92,7 +112,7 @@ async def _load(request: Request) -> Mapping[str, object]:
     block, concerned = blocks.get(name), may_see_machine_details(viewer, name)
     at_play = runs.get(task.run) if task else None
     return {
-        "now": site.clock.now(),
+        "now": parts.clock.now(),
         "name": name,
         "machine": machine,
         "known": shown,
@@ -101,13 +121,13 @@ async def _load(request: Request) -> Mapping[str, object]:
         "reference": at_play or (runs[tasks[0].run] if tasks else None),
         "heard": shown.heard if shown else max((each.reported for each in tasks), default=None),
         # How its present results compare with those of others; None if there are too few.
-        "colour": site.fleet.activity.residual_colours.get((task.run, task.id)) if task else None,
+        "colour": parts.fleet.activity.residual_colours.get((task.run, task.id)) if task else None,
         "tasks": tasks,
         "runs": runs,
         "events": words,
-        "logs": index_logs(await site.logs.rows.of_tasks(list_readable(words, runs, viewer))),
-        "games": await site.games.rows.find_present([(task.run, task.id) for task in tasks]),
-        "others": await _load_other_names(site, machine) if shown and concerned else (),
+        "logs": index_logs(await parts.logs.rows.of_tasks(list_readable(words, runs, viewer))),
+        "games": await parts.games.rows.find_present([(task.run, task.id) for task in tasks]),
+        "others": await parts.load_other_names(machine) if shown and concerned else (),
         "block": block,
         "reason": block.message if block and concerned else "",
         "may_block": may_block(viewer, name, block),
@@ -116,11 +136,11 @@ async def _load(request: Request) -> Mapping[str, object]:
 
 
 async def _load_runs(
-    site: Site, viewer: Actor | None, ids: set[str], known: KnownMachine | None
+    parts: MachineParts, viewer: Actor | None, ids: set[str], known: KnownMachine | None
 ) -> dict[str, Run]:
     wanted = {run_id for run_id in (*ids, known.run if known else "") if run_id}
-    found = await site.reads.runs(wanted)
-    return {run.id: run for run in found if site.privacy.may_see(name_of(viewer), run)}
+    found = await parts.reads.runs(wanted)
+    return {run.id: run for run in found if parts.privacy.may_see(name_of(viewer), run)}
 
 
 def _select_known(
@@ -132,12 +152,6 @@ def _select_known(
         return None
     seen = known.run in runs if known.task else may_see_machine_details(viewer, name)
     return known if seen or owns_machine(viewer, name) else None
-
-
-async def _load_other_names(site: Site, machine: Machine | None) -> tuple[str, ...]:
-    """They are searched for in a thread, among what may be ten thousand machines."""
-    roster = await site.roster.load()
-    return await site.threads.cpu(find_other_names, machine, roster.picture.known)
 
 
 def find_other_names(machine: Machine | None, known: Iterable[KnownMachine]) -> tuple[str, ...]:
@@ -162,12 +176,3 @@ def _find_description(known: KnownMachine | None, tasks: Sequence[Task]) -> Mach
     if known:
         return known.machine
     return tasks[0].machine if tasks else None
-
-
-def routes() -> list[BaseRoute]:
-    here = "/machines/{worker}"
-    return [
-        Route(here, machine_page, methods=["GET"]),
-        Route(f"{here}/block", block_machine, methods=["POST"]),
-        Route(f"{here}/unblock", unblock_machine, methods=["POST"]),
-    ]

@@ -13,20 +13,19 @@ from datetime import timedelta
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
+from rookery.core.model.actor import Actor
+from rookery.core.model.notifications import Notification, account_waits
 from rookery.core.model.run import DisplayState, Run
 from rookery.core.protocol.user_queries import parse_integer
 from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
+from rookery.server.boundary.domains import Domain
 from rookery.server.engines.privacy import name_of
 from rookery.server.farm.events import EVERY_RUN
-from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.rules.notifications import Notification, account_waits, tell_state
-from rookery.server.http.answers import site_of
+from rookery.server.farm.rules.notifications import tell_state
 from rookery.server.http.bodies import encode_event
 from rookery.server.http.pages.page import viewer_of
+from rookery.server.http.pages.pages import Pages
 from rookery.server.http.query_values import LARGEST, read_switch
 from rookery.server.http.scope import header
 from rookery.server.notify.webhooks import NotificationBody
@@ -36,14 +35,13 @@ from rookery.server.runs.events_api import (
     KEEP_ALIVE_SECONDS,
     NOT_NOW,
     REACH_SECONDS,
+    EventReaders,
     EventStream,
     choose_retry,
-    is_welcome,
     next_notice,
     read_last_seen,
 )
 
-HERE = "/live/news"
 MOST_CHOSEN = 30
 MOST_FOLLOWED = 1000
 LOOK_BACK = timedelta(minutes=10)
@@ -79,9 +77,15 @@ class NewsReader:
         return self.all and self.viewer is not None and self.viewer.approver
 
 
-@runs(Domain.STREAM, "waits for the bus; a few queries now and then")
-async def stream_news(request: Request) -> Response:
-    query, viewer = request.query_params, await viewer_of(request)
+pages = Pages()
+routes = pages.make_routes
+
+
+@pages("GET /live/news", "waits for the bus; a few queries now and then", where=Domain.STREAM)
+async def stream_news(
+    request: Request, viewer: Actor | None, site: Site, readers: EventReaders
+) -> EventStream:
+    query = request.query_params
     accounts = query.get("accounts", "")
     after = parse_integer(query, "after", least=0, most=LARGEST) if "after" in query else None
     reader = NewsReader(
@@ -91,16 +95,19 @@ async def stream_news(request: Request) -> Response:
         read_last_seen(header(request.scope, b"last-event-id"), after),
         int(accounts) if accounts.isdecimal() and len(accounts) < 10 else None,
     )
-    return EventStream(NewsStream(request, reader).write(), site_of(request))
+    return readers.open_stream(NewsStream(site, request, reader, readers).write())
 
 
 class NewsStream:
     """The stream of one browser."""
 
-    def __init__(self, request: Request, reader: NewsReader) -> None:
+    def __init__(
+        self, site: Site, request: Request, reader: NewsReader, readers: EventReaders
+    ) -> None:
+        self._site = site
         self._request = request
-        self._site: Site = site_of(request)
         self._reader = reader
+        self._readers = readers
 
     async def write(self) -> AsyncIterator[bytes]:
         site, reader = self._site, self._reader
@@ -117,7 +124,7 @@ class NewsStream:
                 again = site.clock.seconds() - looked >= KEEP_ALIVE_SECONDS
                 if again:
                     looked = site.clock.seconds()
-                    if not await is_welcome(site, self._request, name_of(reader.viewer)):
+                    if not await self._readers.is_welcome(self._request, name_of(reader.viewer)):
                         return
                 try:
                     if again:
@@ -209,7 +216,3 @@ class NewsStream:
     def _place(self, position: int) -> bytes:
         place = NewsPlace(after=max(0, position), accounts=self._reader.accounts or 0)
         return b"id: %d\n" % place.after + encode_event("place", place)
-
-
-def routes() -> list[BaseRoute]:
-    return [Route(HERE, stream_news, methods=["GET"])]

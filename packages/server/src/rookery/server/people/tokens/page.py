@@ -2,24 +2,29 @@
 them."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
+from rookery.core.clock import Clock
 from rookery.core.errors import Complaint
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.http.answers import address_of, site_of
+from rookery.server.boundary.domains import Domain
+from rookery.server.http.answers import address_of
+from rookery.server.http.endpoint import UNSEEN
 from rookery.server.http.error_table import REFUSALS, text_of
-from rookery.server.http.pages.page import account_of, redirect_to, render_page
-from rookery.server.http.scope import Form, request_info_of, session_of
-from rookery.server.people.bearers import IN_PERSON, Caller
-from rookery.server.people.me_api import revoke_own_token
-from rookery.server.people.users import ORDINARY, Scope, User, is_approver
+from rookery.server.http.pages.page import redirect_to
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.scope import Form
+from rookery.server.http.session import Session
+from rookery.server.http.signatures import Parts
+from rookery.server.identity.bearers import IN_PERSON, Caller
+from rookery.server.identity.users import ORDINARY, Scope, User, is_approver
+from rookery.server.people.account_changes import AccountChanges
+from rookery.server.people.accounts import Accounts
+from rookery.server.people.profiles import Profiles
 
 HERE = "/tokens"
-LOGIN = f"/login?next={HERE}"
-"""The login page, which leads back to this page."""
 LONGEST_NOTE = 200
 
 PURPOSES: Mapping[Scope, str] = {
@@ -48,78 +53,80 @@ class FormRefused(Exception):
         self.errors = errors
 
 
-@runs(Domain.THREAD, "awaits one query; the page is rendered in a thread")
-async def list_own_tokens(request: Request) -> Response:
-    user = await account_of(request)
-    return redirect_to(LOGIN) if user is None else await _show(request, user)
+@dataclass(frozen=True, slots=True)
+class TokenPage(Parts):
+    """The page of a user's tokens."""
+
+    user: User
+    accounts: Accounts
+    session: Session
+    clock: Clock
+    request: Request
+
+    async def show(self, form: Form | None = None, errors: Mapping[str, str] | None = None) -> Page:
+        """The page, with what was typed if the form was refused."""
+        now = self.clock.now()
+        tokens = [*reversed(await self.accounts.tokens.of(self.user.name))]
+        fresh, secret = self._take_secret({token.id for token in tokens})
+        view = {
+            "valid": [token for token in tokens if token.is_valid(now)],
+            "former": [token for token in tokens if not token.is_valid(now)],
+            "scopes": _list_scopes(self.user),
+            "lasting": LASTING,
+            "order": tuple(PURPOSES),
+            "server": address_of(self.request),
+            "now": now,
+            # Of a token just made, shown once.
+            "secret": secret,
+            "fresh": fresh,
+            "errors": errors or {},
+            **_read_typed(form),
+        }
+        return Page("tokens.html", view, 400 if errors else 200, headers=UNSEEN)
+
+    def _take_secret(self, own: set[str]) -> tuple[str, str]:
+        """The token id in the address and its secret, if the token is the reader's and the secret
+        was not shown yet."""
+        made = self.request.query_params.get("made", "")
+        if made not in own:
+            return "", ""
+        return made, self.session.take_secret(made, self.clock.now())
 
 
-@runs(Domain.THREAD, "awaits one write; a refused form is rendered in a thread")
-async def make_token(request: Request) -> Response:
+pages = Pages(HERE)
+routes = pages.make_routes
+
+
+@pages("GET /tokens", "awaits one query; the page is rendered in a thread")
+async def list_own_tokens(page: TokenPage) -> Page:
+    return await page.show()
+
+
+@pages("POST /tokens", "awaits one write; a refused form is rendered in a thread")
+async def make_token(page: TokenPage, profiles: Profiles, form: Form) -> Page | Response:
     """Make a token and redirect to the page that shows its secret, so that a reload does not make
     another."""
-    user, site = await account_of(request), site_of(request)
-    if user is None:
-        return redirect_to(LOGIN)
-    form = request_info_of(request.scope).form
     try:
-        scopes, days, note = _read_wish(form, user)
-        minted = await site.profiles.create_token(user, scopes, days, note)
+        scopes, days, note = _read_wish(form, page.user)
+        minted = await profiles.create_token(page.user, scopes, days, note)
     except FormRefused as refused:
-        return await _show(request, user, form, refused.errors)
+        return await page.show(form, refused.errors)
     except Complaint as refused:
-        return await _show(request, user, form, {"scopes": str(refused)})
-    session_of(request.scope).keep_secret(minted.token.id, minted.secret, site.clock.now())
+        return await page.show(form, {"scopes": str(refused)})
+    page.session.keep_secret(minted.token.id, minted.secret, page.clock.now())
     return redirect_to(f"{HERE}?made={minted.token.id}")
 
 
-@runs(Domain.LOOP, "awaits one write")
-async def revoke_by_form(request: Request) -> Response:
-    user, session = await account_of(request), session_of(request.scope)
-    if user is None:
-        return redirect_to(LOGIN)
+@pages("POST /tokens/{token_id}/revoke", "awaits one write", where=Domain.LOOP)
+async def revoke_by_form(
+    token_id: str, user: User, changes: AccountChanges, session: Session
+) -> Response:
     try:
-        token_id = str(request.path_params["token_id"])
-        token = await revoke_own_token(site_of(request), Caller(user, IN_PERSON), token_id)
+        token = await changes.revoke_own_token(Caller(user, IN_PERSON), token_id)
         session.flash(f"The token {token.note or token.id} is revoked.")
     except REFUSALS as refused:
         session.flash(text_of(refused), "error")
     return redirect_to(HERE)
-
-
-async def _show(
-    request: Request, user: User, form: Form | None = None, errors: Mapping[str, str] | None = None
-) -> Response:
-    site = site_of(request)
-    now = site.clock.now()
-    tokens = [*reversed(await site.accounts.tokens.of(user.name))]
-    fresh, secret = _take_secret(request, {token.id for token in tokens})
-    view = {
-        "valid": [token for token in tokens if token.is_valid(now)],
-        "former": [token for token in tokens if not token.is_valid(now)],
-        "scopes": _list_scopes(user),
-        "lasting": LASTING,
-        "order": tuple(PURPOSES),
-        "server": address_of(request),
-        "now": now,
-        # Of a token just made, shown once.
-        "secret": secret,
-        "fresh": fresh,
-        "errors": errors or {},
-        **_read_typed(form),
-    }
-    answer = await render_page(request, "tokens.html", view, 400 if errors else 200)
-    answer.headers["cache-control"] = "no-store"
-    return answer
-
-
-def _take_secret(request: Request, own: set[str]) -> tuple[str, str]:
-    """The token id in the address and its secret, if the token is the reader's and the secret was
-    not shown yet."""
-    made = request.query_params.get("made", "")
-    if made not in own:
-        return "", ""
-    return made, session_of(request.scope).take_secret(made, site_of(request).clock.now())
 
 
 def _list_scopes(user: User) -> list[tuple[Scope, str]]:
@@ -151,11 +158,3 @@ def _read_typed(form: Form | None) -> Mapping[str, object]:
         return {"chosen": ORDINARY, "days": "90", "note": ""}
     chosen = {value for name, value in form.fields if name == "scope"}
     return {"chosen": chosen, "days": form.text("days"), "note": form.text("note")}
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route(HERE, list_own_tokens, methods=["GET"]),
-        Route(HERE, make_token, methods=["POST"]),
-        Route(f"{HERE}/{{token_id}}/revoke", revoke_by_form, methods=["POST"]),
-    ]

@@ -13,10 +13,10 @@ from msgspec import UNSET
 
 from rookery.core.errors import BadInput, Complaint, NotAllowed, NotNow, NotThere
 from rookery.core.model.events import Event
+from rookery.core.model.notifications import account_waits
 from rookery.core.protocol.people import TokenEntry, TokenScope
 from rookery.server.db.pool import clean
 from rookery.server.db.table import Table, clean_columns, columns
-from rookery.server.farm.rules.notifications import account_waits
 
 
 class AccountRefused(BadInput, Complaint):
@@ -180,6 +180,15 @@ class Users(Table):
                     told = account_waits(user.name, user.created)
                     await write("outbox_put", *clean_columns(told))
         return found is not None
+
+
+async def find_account(users: Users, name: str, *, to_insider: bool) -> User:
+    """An account; raises UnknownUser, also for one that waits for approval unless an approver or
+    its owner asks."""
+    found = await users.by_name(name)
+    if found is None or (found.pending and not to_insider):
+        raise UnknownUser(name)
+    return found
 
 
 def _columns_of(user: User) -> tuple[object, ...]:
