@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rookery.core.boundary.watch import LoopMeter
+from rookery.server.app.routes import MIDDLEWARE
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -103,7 +104,10 @@ def measure_layers(app: Starlette, meter: LoopMeter) -> None:
         return Middleware(_Layer, name=name, meter=meter, inner=inner)
 
     app.user_middleware = [
-        *(layer(one.cls.__name__, one) for one in app.user_middleware),
+        *(
+            layer(part.__name__, one)
+            for part, one in zip(MIDDLEWARE, app.user_middleware, strict=True)
+        ),
         layer(ROUTING),
     ]
     first, handler = next(iter(app.exception_handlers.items()))

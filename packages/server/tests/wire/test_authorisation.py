@@ -192,7 +192,7 @@ class Scene:
         else:
             text = content if isinstance(content, str) else json.dumps(content)
             sent = _filled(text, self.words)
-        headers = await self._headers(role)
+        headers = await self.headers(role)
         if row.path in ("/login", "/signup") or (row.sent and not row.sent.startswith("{")):
             headers["content-type"] = "application/x-www-form-urlencoded"
         # Each has an address of their own, or the last would have come too often.
@@ -211,7 +211,8 @@ class Scene:
         said: Json = {"password": self.secrets.get(role, ""), "worker_info": worker_info(user)}
         return said | {"run_id": self.words["public"], "task_id": 0}
 
-    async def _headers(self, role: str) -> dict[str, str]:
+    async def headers(self, role: str) -> dict[str, str]:
+        """Those by which somebody is known."""
         if role in self.secrets:
             return {"authorization": f"Bearer {self.secrets[role]}"}
         if role not in SESSIONS:
