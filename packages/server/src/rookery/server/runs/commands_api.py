@@ -81,7 +81,7 @@ async def modify_run(
 
 
 @commands(
-    "POST /runs/{run_id}/purge", LOOP, "reads the tasks, changes memory and awaits the commit"
+    "POST /runs/{run_id}/purge", THREAD, "the tasks are compared in a thread; awaits the commit"
 )
 async def purge_run(
     fleet: Fleet, visible: VisibleRuns, caller: Caller, run_id: RunId

@@ -9,6 +9,7 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
 from rookery.core.model.actor import Actor
 from rookery.core.model.run import DisplayState, Run
@@ -205,6 +206,7 @@ class TestSearch(Parts):
     privacy: Privacy
     reads: FleetReads
     fleet: Fleet
+    threads: Threads
     visible: VisibleRuns
 
     async def load(self, viewer: Actor | None, filters: ListFilters) -> RunListData:
@@ -220,15 +222,24 @@ class TestSearch(Parts):
 
     async def load_open(self, viewer: Actor | None, filters: ListFilters) -> RunListData:
         """The unfinished tests of the list."""
-        now, hidden = self.clock.now(), self.privacy.hidden(name_of(viewer))
-        found = []
-        for run in await self.fleet.views.active() if filters.seeks_open_runs else ():
-            # Only what the viewer may see can be found.
-            shown = self.privacy.visible_part(viewer, run)
-            if not plays_engine(run, hidden) and filters.suits_open_run(shown):
-                found.append(shown)
+        now, active = self.clock.now(), await self.fleet.views.active()
+        found = await self.threads.cpu(self._select_open, viewer, filters, active)
         paces = await load_paces(self.fleet, self.reads, found, now)
         return RunListData(now, filters, viewer, found, paces)
+
+    def _select_open(
+        self, viewer: Actor | None, filters: ListFilters, active: Sequence[Run]
+    ) -> list[Run]:
+        """Those that suit the filters. Only what the viewer may see can be found."""
+        if not filters.seeks_open_runs:
+            return []
+        hidden = self.privacy.hidden(name_of(viewer))
+        shown = (
+            self.privacy.visible_part(viewer, run)
+            for run in active
+            if not plays_engine(run, hidden)
+        )
+        return [run for run in shown if filters.suits_open_run(run)]
 
     async def _load_finished(self, query: FinishedRunsQuery) -> tuple[tuple[Run, ...], int, str]:
         """A page of finished runs, their number, and a message if the search took too long."""

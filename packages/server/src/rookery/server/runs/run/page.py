@@ -42,7 +42,7 @@ from rookery.server.show.run_texts import LONG_PRESET, list_next_steps
 
 MOST_TASKS = 20
 LONGEST_NUMBER = 9
-
+ASKS_FLEET = "asks a bounded part of the fleet why the run waits; rendered in a thread"
 
 pages = Pages()
 routes = pages.make_routes
@@ -144,13 +144,13 @@ def _show_whole(parts: tuple[LiveRun, RecentRun, Mapping[str, object]]) -> Mappi
     return {**rest, **show_recent(recent), **show_live(live)}
 
 
-@pages("GET /runs/{run_id}", "loads on the loop, computed and rendered in a thread")
+@pages("GET /runs/{run_id}", ASKS_FLEET, where=Domain.LOOP_CPU)
 async def run_page(run_id: str, viewer: Actor | None, page: RunPage) -> Page:
     """The whole page of a run."""
     return await page.show(await page.visible.find_part(run_id, viewer), viewer)
 
 
-@pages("GET /runs/{run_id}/live", "loads on the loop, computed and rendered in a thread")
+@pages("GET /runs/{run_id}/live", ASKS_FLEET, where=Domain.LOOP_CPU)
 async def run_live(request: Request, run_id: str, live: LivePages, page: RunPage) -> Response:
     """The live part of a run's page, for its script."""
 
