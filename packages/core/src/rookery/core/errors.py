@@ -76,17 +76,15 @@ def make_sentence(words: object) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-# Errors whose docstring is their message.
-
-
 def message_in_docstring(error: type[Exception]) -> str:
     """The docstring of a class of errors, on one line."""
     return " ".join((error.__doc__ or "").split())
 
 
 class Fault(Exception):
-    """something is wrong"""
+    """something is wrong"""  # the message, unless a text is given
 
-    def __init__(self, **fields: object) -> None:
+    def __init__(self, text: str = "", /, **fields: object) -> None:
         self.fields = fields
-        super().__init__(message_in_docstring(type(self)).format(**fields))
+        template = text or message_in_docstring(type(self))
+        super().__init__(template.format(**fields) if fields or not text else text)

@@ -24,7 +24,7 @@ from rookery.core.command import BadArgument, as_words, command_group, option
 from rookery.server.db import access, backup, migrations
 from rookery.server.db.embedded import folder
 from rookery.server.db.pool import Pool, Queries, open_pool
-from rookery.server.db.target import Target
+from rookery.server.db.target import Problem, Target
 from rookery.server.farm.findings import FindingKind, FindingRows
 from rookery.server.files.backups import (
     BackupFolder,
@@ -240,7 +240,7 @@ async def restore(
     if file is None or folder is not None:
         raise BadArgument("Give a file or --folder.")
     if not file.is_file():
-        raise backup.RestoreFailed(reason=f"there is no file {file}")
+        raise Problem(backup.RESTORE_FAILED, reason=f"there is no file {file}")
     async with open_target(settings, alone=True) as target:
         with _progress(f"Restoring {file}"):
             await backup.restore(target, file.absolute(), _programs(), known=known, force=force)

@@ -36,30 +36,24 @@ ROUNDS = 3
 MIXED_UP = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
 
 
-class BadUrl(Problem):
-    """ROOKERY_DATABASE_URL cannot be read; it looks like postgresql://user:password@host:5432/name,
-    with special characters in the password percent-encoded."""
+BAD_URL = (
+    "ROOKERY_DATABASE_URL cannot be read; it looks like "
+    "postgresql://user:password@host:5432/name, with special characters in the password "
+    "percent-encoded."
+)
 
 
 class DatabaseUnreachable(Problem):
     """No PostgreSQL answers at {place}: {reason}."""
 
 
-class DatabaseRefused(Problem):
-    """PostgreSQL at {place} refuses the connection: {reason}."""
+POOLED = (
+    "A connection pooler answers at {place} ({sign}), but Rookery needs sessions of its own: "
+    "name the PostgreSQL server itself."
+)
 
 
-class DatabaseTooOld(Problem):
-    """PostgreSQL at {place} is version {found}, Rookery needs {wanted} or later."""
-
-
-class Pooled(Problem):
-    """A connection pooler answers at {place} ({sign}), but Rookery needs sessions of its own: name
-    the PostgreSQL server itself."""
-
-
-class ReadOnly(Problem):
-    """PostgreSQL at {place} is read-only, such as a standby: name one that accepts writes."""
+READ_ONLY = "PostgreSQL at {place} is read-only, such as a standby: name one that accepts writes."
 
 
 async def check_server(
@@ -94,12 +88,12 @@ def parse_url(url: str) -> tuple[Target, str]:
         options = dict(parse_qsl(parts.query))
         hosts = _hosts_of(parts, options)
     except ValueError:
-        raise BadUrl from None  # its text may quote a part of the password
+        raise Problem(BAD_URL) from None  # its text may quote a part of the password
     # An unencoded password ends the host part too early; the rest of it is then in one of these
     # parts.
     torn = "@" in parts.path + parts.query or parts.fragment
     if parts.scheme not in ("postgres", "postgresql") or torn:
-        raise BadUrl
+        raise Problem(BAD_URL)
     password = parts.password or options.pop("password", None)
     # PostgreSQL's programs need this too: the first of several hosts may be a standby.
     wanted = {} if len(hosts) == 1 else {"target_session_attrs": READ_WRITE}
@@ -163,16 +157,18 @@ async def _connect(target: Target, place: str, seconds: float) -> OwnConnection:
     except NoWritableHost as error:
         raise DatabaseUnreachable(place=place, reason=error) from None
     except asyncpg.ProtocolViolationError as error:
-        raise Pooled(place=place, sign=error) from None
+        raise Problem(POOLED, place=place, sign=error) from None
     except asyncpg.PostgresError as error:
-        raise DatabaseRefused(place=place, reason=error) from None
+        raise Problem(
+            "PostgreSQL at {place} refuses the connection: {reason}.", place=place, reason=error
+        ) from None
     except asyncpg.TargetServerAttributeNotMatched:
-        raise ReadOnly(place=place) from None
+        raise Problem(READ_ONLY, place=place) from None
     except (OSError, TimeoutError) as error:
         reason = describe_failure(error, seconds)
         raise DatabaseUnreachable(place=place, reason=reason) from None
     except (asyncpg.InterfaceError, ValueError):
-        raise BadUrl from None
+        raise Problem(BAD_URL) from None
 
 
 async def _close(connection: OwnConnection) -> None:
@@ -184,11 +180,16 @@ async def _close(connection: OwnConnection) -> None:
 def _check_version(connection: OwnConnection, place: str) -> None:
     if connection.get_server_version().major < OLDEST:
         found = connection.get_settings().server_version
-        raise DatabaseTooOld(place=place, found=found, wanted=OLDEST)
+        raise Problem(
+            "PostgreSQL at {place} is version {found}, Rookery needs {wanted} or later.",
+            place=place,
+            found=found,
+            wanted=OLDEST,
+        )
 
 
 async def _check_direct(first: OwnConnection, second: OwnConnection, place: str) -> None:
-    """Raises Pooled if two connections share sessions, as behind a transaction pooler.
+    """Raises a Problem if two connections share sessions, as behind a transaction pooler.
 
     It uses the simple query protocol, which every pooler supports.
     """
@@ -196,9 +197,9 @@ async def _check_direct(first: OwnConnection, second: OwnConnection, place: str)
         for _ in range(ROUNDS):
             for marked, other in ((first, second), (second, first)):
                 if not await _has_own_session(marked, other):
-                    raise Pooled(place=place, sign="sessions change between transactions")
+                    raise Problem(POOLED, place=place, sign="sessions change between transactions")
     except MIXED_UP:
-        raise Pooled(place=place, sign="prepared statements get lost") from None
+        raise Problem(POOLED, place=place, sign="prepared statements get lost") from None
 
 
 async def _has_own_session(marked: OwnConnection, other: OwnConnection) -> bool:
@@ -217,7 +218,7 @@ async def _has_own_session(marked: OwnConnection, other: OwnConnection) -> bool:
 
 async def _check_writable(connection: OwnConnection, place: str) -> None:
     if await connection.fetchval("SHOW transaction_read_only") == "on":
-        raise ReadOnly(place=place)
+        raise Problem(READ_ONLY, place=place)
 
 
 # The risk of each unsafe setting when it is off, shown at the start and by `rookery doctor`.
@@ -273,16 +274,16 @@ async def load_database_name(connection: "Pool | OwnConnection", queries: Querie
 OnFailure = Callable[[Problem], object]
 
 
-class NoDatabase(Problem):
-    """There is no database in {path}. If a server of this machine keeps its data elsewhere, name
-    that folder with --data (or ROOKERY_DATA), or its database with --database-url. For
-    a server on another machine, use the commands that take --server."""
-
-
 def require_database(data: Path, database_url: str | None) -> None:
-    """Raises NoDatabase if opening the database would create a new one. Blocks for a moment."""
+    """Raises a Problem if opening the database would create a new one. Blocks for a moment."""
     if database_url is None and not Layout(data).cluster.exists():
-        raise NoDatabase(path=data)
+        raise Problem(
+            "There is no database in {path}. If a server of this machine keeps its data "
+            "elsewhere, name that folder with --data (or ROOKERY_DATA), or its database with "
+            "--database-url. For a server on another machine, use the commands that take "
+            "--server.",
+            path=data,
+        )
 
 
 def refuse_busy_folder(data: Path, database_url: str | None) -> None:

@@ -25,17 +25,10 @@ WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace
 """
 
 
-class BackupFailed(Problem):
-    """The backup was not written: {reason}."""
+BACKUP_FAILED = "The backup was not written: {reason}."
 
 
-class RestoreFailed(Problem):
-    """Nothing was restored, the database is as it was: {reason}."""
-
-
-class NotEmpty(Problem):
-    """The database already holds {tables} tables, which restoring would replace, and a server that
-    uses them would be cut off: give --force if that is what you want."""
+RESTORE_FAILED = "Nothing was restored, the database is as it was: {reason}."
 
 
 class Programs:
@@ -79,10 +72,10 @@ async def backup(
     try:
         await programs.threads.io(_make_private, draft)
         if words := await programs.run(target, "pg_dump", *options, f"--dbname={target.dsn}"):
-            raise BackupFailed(reason=words)
+            raise Problem(BACKUP_FAILED, reason=words)
         return await programs.threads.io(_settle, draft, file)
     except OSError as error:
-        raise BackupFailed(reason=f"{file}: {error.strerror}") from None
+        raise Problem(BACKUP_FAILED, reason=f"{file}: {error.strerror}") from None
     finally:
         await programs.threads.io(draft.unlink, missing_ok=True)
 
@@ -107,7 +100,7 @@ async def restore(
     finally:
         await programs.threads.io(shutil.rmtree, folder)
     if words:
-        raise RestoreFailed(reason=words)
+        raise Problem(RESTORE_FAILED, reason=words)
 
 
 async def _list_left_out(target: Target, known: Sequence[Migration]) -> list[Migration]:
@@ -166,12 +159,17 @@ def _session(
 
 
 async def check_place(target: Target, *, force: bool) -> None:
-    """Raises NotEmpty if the database has tables, unless `force` allows replacing them."""
+    """Raises a Problem if the database has tables, unless `force` allows replacing them."""
     connection = await connect(target, seconds=CONNECT_SECONDS)
     try:
         tables = await connection.fetchval(OCCUPIED)
         if tables and not force:
-            raise NotEmpty(tables=tables)
+            raise Problem(
+                "The database already holds {tables} tables, which restoring would replace, "
+                "and a server that uses them would be cut off: give --force if that is what "
+                "you want.",
+                tables=tables,
+            )
     finally:
         await connection.close()
 

@@ -80,20 +80,18 @@ def describe_failure(error: Exception, seconds: float) -> str:
     return error.strerror or "connection failed"
 
 
-class DatabaseDamaged(Problem):
-    """The database's files are damaged ({reason}): restore a backup into an empty folder or
-    database (`rookery db restore`)."""
-
-
-class DatabaseDiskFull(Problem):
-    """No space is left on the disk of the database ({reason}): free some and start again."""
-
-
 def explain_storage(error: Exception) -> Problem | None:
     """What is to be done about an error that comes from the database's disk; None for others."""
     reason = str(error).partition("\n")[0]
     if isinstance(error, asyncpg.DataCorruptedError | asyncpg.IndexCorruptedError):
-        return DatabaseDamaged(reason=reason)
+        return Problem(
+            "The database's files are damaged ({reason}): restore a backup into an empty "
+            "folder or database (`rookery db restore`).",
+            reason=reason,
+        )
     if isinstance(error, asyncpg.DiskFullError):
-        return DatabaseDiskFull(reason=reason)
+        return Problem(
+            "No space is left on the disk of the database ({reason}): free some and start again.",
+            reason=reason,
+        )
     return None

@@ -45,10 +45,6 @@ class LeaseHeld(Problem):
         self.holder, self.address, self.seconds = holder, address, seconds
 
 
-class TakeoverBlocked(Problem):
-    """The fence could not be taken within {seconds:.0f} s: writes that do not end hold it."""
-
-
 def read_boottime() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
@@ -155,7 +151,10 @@ class Lease:
                     return await self._attempt(force=force, insist=attempt > 0)
             except asyncpg.LockNotAvailableError:
                 attempt += 1
-        raise TakeoverBlocked(seconds=seconds)
+        raise Problem(
+            "The fence could not be taken within {seconds:.0f} s: writes that do not end hold it.",
+            seconds=seconds,
+        )
 
     async def _check_free(self) -> None:
         """Raises LeaseHeld while another process is primary. It takes no lock, since standbys call

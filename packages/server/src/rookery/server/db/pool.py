@@ -61,8 +61,7 @@ FOLDER = Path(__file__).parents[1]
 HEADER = re.compile(r"^-- name: (?P<name>[a-z0-9_]+)\n-- (?P<purpose>\S.*)\n", re.MULTILINE)
 
 
-class BadQueryFile(Problem):
-    """The query file {path} is malformed: {reason}."""
+BAD_QUERY_FILE = "The query file {path} is malformed: {reason}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ class Queries:
         for path in sorted(folder.glob("*.sql") if folder != FOLDER else list_query_files()):
             for query in parse_queries(path.read_text(encoding="utf-8"), path):
                 if query.name in found:
-                    raise BadQueryFile(path=path, reason=f"{query.name} exists twice")
+                    raise Problem(BAD_QUERY_FILE, path=path, reason=f"{query.name} exists twice")
                 found[query.name] = query
         return cls(found.values())
 
@@ -106,7 +105,9 @@ def list_query_files() -> Iterator[Path]:
 def parse_queries(text: str, path: Path) -> list[Query]:
     heads = list(HEADER.finditer(text))
     if text.count("-- name:") != len(heads):
-        raise BadQueryFile(path=path, reason="each name needs a line of purpose after it")
+        raise Problem(
+            BAD_QUERY_FILE, path=path, reason="each name needs a line of purpose after it"
+        )
     ends = [head.start() for head in heads[1:]] + [len(text)]
     return [
         Query(head["name"], head["purpose"], text[head.end() : end].strip())

@@ -56,10 +56,6 @@ def _cleaned(value: object) -> object:
 # result, and its history (the trail) is only added to. The kinds say which types these have.
 
 
-class UnknownKind(Problem):
-    """A run is of the kind {kind}, which this version of Rookery does not know."""
-
-
 class PartColumns(NamedTuple):
     """The encoders of a kind's columns and of its trail's entries."""
 
@@ -75,7 +71,9 @@ _COLUMNS: Mapping[str, PartColumns] = {
 
 def part_columns(name: str) -> PartColumns:
     if name not in _COLUMNS:
-        raise UnknownKind(kind=name)
+        raise Problem(
+            "A run is of the kind {kind}, which this version of Rookery does not know.", kind=name
+        )
     return _COLUMNS[name]
 
 

@@ -185,10 +185,6 @@ Rows = tuple[str, list[Columns]]
 """The name of a query and the rows for it."""
 
 
-class RowsMissing(Problem):
-    """Not all of {expected} rows that were to be changed are there: somebody else writes them."""
-
-
 class _Fixed(NamedTuple):
     """The fixed parts of a run as they were last stored."""
 
@@ -217,7 +213,11 @@ class Writer:
         try:
             await self._rounds.write(sql, sequence, expected(rows), *columns)
         except asyncpg.DivisionByZeroError:
-            raise RowsMissing(expected=expected(rows)) from None
+            raise Problem(
+                "Not all of {expected} rows that were to be changed are there: somebody else "
+                "writes them.",
+                expected=expected(rows),
+            ) from None
 
     async def close(self) -> None:
         """Gives back the connection of the rounds."""

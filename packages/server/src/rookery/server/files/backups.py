@@ -22,9 +22,9 @@ from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
 from rookery.server.db.access import load_database_name
 from rookery.server.db.backup import (
-    BackupFailed,
+    BACKUP_FAILED,
+    RESTORE_FAILED,
     Programs,
-    RestoreFailed,
     backup,
     check_place,
     restore,
@@ -32,7 +32,7 @@ from rookery.server.db.backup import (
 from rookery.server.db.connecting import OwnConnection, connect
 from rookery.server.db.migrations import Migration
 from rookery.server.db.pool import CONNECT_SECONDS, Queries
-from rookery.server.db.target import Target, sync
+from rookery.server.db.target import Problem, Target, sync
 from rookery.server.files.blobs import FolderBlobs
 from rookery.server.files.copying import (
     TABLES,
@@ -144,12 +144,12 @@ class BackupFolder:
 
     def make(self) -> None:
         """Creates the folder, and the one for files, which only this account may enter even if the
-        backup folder existed before. Raises BackupFailed."""
+        backup folder existed before. Raises a Problem if that fails."""
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self.path / FILES).mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise BackupFailed(reason=f"{self.path}: {error.strerror}") from None
+            raise Problem(BACKUP_FAILED, reason=f"{self.path}: {error.strerror}") from None
         with contextlib.suppress(OSError):  # a file system that knows no rights
             (self.path / FILES).chmod(0o700)
 
@@ -221,7 +221,7 @@ async def lock_file_removal(tools: BackupTools) -> AsyncIterator[OwnConnection]:
             await connection.execute(tools.queries["files_hold"])
         yield connection
     except TimeoutError:
-        raise BackupFailed(reason="another backup is under way") from None
+        raise Problem(BACKUP_FAILED, reason="another backup is under way") from None
     finally:
         await connection.close()
 
@@ -277,7 +277,7 @@ async def restore_backup(
     await check_place(tools.target, force=force)
     listed = await threads.io(folder.read_list, name)
     if not listed.is_whole:
-        raise RestoreFailed(reason=f"the list {name}{LIST} is damaged or cut short")
+        raise Problem(RESTORE_FAILED, reason=f"the list {name}{LIST} is damaged or cut short")
     wanted = listed.files
     place = folder.place(threads, tools.clock)
     for kind in TABLES:
@@ -286,9 +286,9 @@ async def restore_backup(
         keys = [key for of_kind, key in wanted if of_kind == kind]
         for copied in await copier.copy(keys):
             if copied != wanted[kind, copied.key]:
-                raise RestoreFailed(reason=f"the file {kind}/{copied.key} is damaged")
+                raise Problem(RESTORE_FAILED, reason=f"the file {kind}/{copied.key} is damaged")
     if counts.lost:
-        raise RestoreFailed(reason=f"the backup lacks the file {counts.lost[0]}")
+        raise Problem(RESTORE_FAILED, reason=f"the backup lacks the file {counts.lost[0]}")
     dump = folder.dump(name)
     await restore(tools.target, dump, tools.programs, known=known, force=force)
     return counts
@@ -306,11 +306,11 @@ async def claim_files(tools: BackupTools) -> None:
 
 
 def choose_backup(folder: BackupFolder, name: str = "") -> str:
-    """The backup of that name, or the newest one; raises RestoreFailed."""
+    """The backup of that name, or the newest one; raises a Problem if it is not there."""
     names = folder.names()
     wanted = name.removesuffix(DUMP) or (names[-1] if names else "")
     if wanted not in names:
-        raise RestoreFailed(
-            reason=" ".join(f"there is no backup {wanted} in {folder.path}".split())
+        raise Problem(
+            RESTORE_FAILED, reason=" ".join(f"there is no backup {wanted} in {folder.path}".split())
         )
     return wanted

@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
-from rookery.server.db.embedded.folder import DatabaseGone, Layout
-from rookery.server.db.target import sync
+from rookery.server.db.embedded.folder import Layout
+from rookery.server.db.target import Problem, sync
 from rookery.server.disk import MB, WatchedFolder
 from rookery.server.files.blobs import (
     Blobs,
@@ -63,11 +63,17 @@ def read_place(url: str, *, named: str = "ROOKERY_FILES_URL") -> Path | BucketAd
 
 
 def refuse_lost_database(settings: Settings) -> None:
-    """Raises DatabaseGone where a new database would be made beside the files of an earlier one;
+    """Raises a Problem where a new database would be made beside the files of an earlier one;
     blocks."""
     layout, files = Layout(settings.data), settings.data / FOLDER
     if settings.database_url is None and not layout.cluster.exists() and _has_files(files):
-        raise DatabaseGone(path=settings.data, files=files)
+        raise Problem(
+            "The folder {path} has files of a farm but no database: put the database back, or "
+            "restore a backup into an empty folder (`rookery db restore`). To begin an empty "
+            "farm here, move {files} away first.",
+            path=settings.data,
+            files=files,
+        )
 
 
 def _has_files(folder: Path) -> bool:

@@ -8,14 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rookery.server.db.embedded import folder, processes
-from rookery.server.db.embedded.folder import (
-    InitFailed,
-    Layout,
-    NoSpace,
-    NotADatabase,
-    OtherVersion,
-)
-from rookery.server.db.target import sync
+from rookery.server.db.embedded.folder import NO_SPACE, Layout
+from rookery.server.db.target import Problem, sync
 
 # Runs the supervisor's programs: in a clean environment, with a log, and ended with the supervisor.
 
@@ -140,9 +134,20 @@ def check(layout: Layout) -> bool:
     try:
         found = (layout.cluster / "PG_VERSION").read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
-        raise NotADatabase(path=layout.cluster) from None
+        raise Problem(
+            "The folder {path} holds something other than a PostgreSQL database: move it away "
+            "and start again.",
+            path=layout.cluster,
+        ) from None
     if found != MAJOR:
-        raise OtherVersion(path=layout.cluster, found=found, wanted=MAJOR)
+        raise Problem(
+            "The database in {path} was written by PostgreSQL {found}, but this is PostgreSQL "
+            "{wanted}: back it up with the Rookery that wrote it and restore the backup into a"
+            " new folder.",
+            path=layout.cluster,
+            found=found,
+            wanted=MAJOR,
+        )
     return True
 
 
@@ -190,7 +195,9 @@ def clear_stale(layout: Layout, socket: Path) -> None:
     folder.clear(socket)
 
 
-def init_problem(layout: Layout, words: str) -> InitFailed | NoSpace:
+def init_problem(layout: Layout, words: str) -> Problem:
     if "No space left" in words:
-        return NoSpace(path=layout.cluster)
-    return InitFailed(path=layout.cluster, reason=words)
+        return Problem(NO_SPACE, path=layout.cluster)
+    return Problem(
+        "The database in {path} could not be made: {reason}.", path=layout.cluster, reason=words
+    )

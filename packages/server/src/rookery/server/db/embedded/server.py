@@ -19,15 +19,9 @@ import asyncpg
 
 import rookery.core
 from rookery.server.db.embedded import cluster, folder
-from rookery.server.db.embedded.folder import (
-    EmbeddedProblem,
-    StartFailed,
-    SupervisorLost,
-    UnsafeSettings,
-    by_name,
-)
+from rookery.server.db.embedded.folder import START_FAILED
 from rookery.server.db.pool import AWAY, EventLog, quiet
-from rookery.server.db.target import Target, other_database, socket_target
+from rookery.server.db.target import Problem, Target, other_database, socket_target
 
 # Checks of a freshly started embedded server before it is used.
 
@@ -54,8 +48,11 @@ async def ensure_database(target: Target, database: str, data: Path) -> None:
     finally:
         await connection.close()
     if unsafe:
-        raise UnsafeSettings(
-            settings=", ".join(unsafe), path=data / "database" / "postgres" / "local.conf"
+        raise Problem(
+            "The database runs with {settings}, so a crash could lose results that were "
+            "acknowledged: turn it on again (look into {path}).",
+            settings=", ".join(unsafe),
+            path=data / "database" / "postgres" / "local.conf",
         )
 
 
@@ -95,7 +92,7 @@ async def _prepare(server: "EmbeddedServer", data: Path) -> None:
             await ensure_database(server.target, DATABASE, data)
         except AWAY as error:
             if attempt == FAILED_SUPERVISORS - 1:
-                raise StartFailed(reason=repr(error), log=data / "database") from error
+                raise Problem(START_FAILED, reason=repr(error), log=data / "database") from error
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
         else:
             return
@@ -114,7 +111,7 @@ class EmbeddedServer:
         self._process: Process | None = None
         self._socket = ""
         self._words = "it said nothing"
-        self.failure: EmbeddedProblem | None = None
+        self.failure: Problem | None = None
         self.postmaster_pid: int | None = None
 
     @property
@@ -148,9 +145,11 @@ class EmbeddedServer:
         if self.failure is not None:
             raise self.failure
         if not done:
-            raise StartFailed(reason=f"it is not ready after {seconds:g} s", log=self._log_file)
+            raise Problem(
+                START_FAILED, reason=f"it is not ready after {seconds:g} s", log=self._log_file
+            )
 
-    async def wait_failed(self) -> EmbeddedProblem:
+    async def wait_failed(self) -> Problem:
         """Waits until the database has failed for good, and returns the reason."""
         await self._failed.wait()
         assert self.failure is not None
@@ -173,7 +172,14 @@ class EmbeddedServer:
                 break
             self._log("database_supervisor_lost", failures=failures)
             if failures >= FAILED_SUPERVISORS:
-                self._fail(SupervisorLost(count=failures, reason=self._words))
+                self._fail(
+                    Problem(
+                        "The supervisor of the database ended {count} times before the database "
+                        "was ready and is not started again: {reason}.",
+                        count=failures,
+                        reason=self._words,
+                    )
+                )
             else:
                 await asyncio.sleep(0.2 * failures)
 
@@ -241,8 +247,8 @@ class EmbeddedServer:
         elif event == "down":
             self._ready.clear()
         elif event == "failed":
-            self._fail(by_name(said.pop("problem"), said))
+            self._fail(Problem(said["problem"]))
 
-    def _fail(self, problem: EmbeddedProblem) -> None:
+    def _fail(self, problem: Problem) -> None:
         self.failure = problem
         self._failed.set()

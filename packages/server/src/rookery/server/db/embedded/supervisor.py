@@ -19,13 +19,12 @@ from rookery.server.db.embedded import cluster, folder, processes
 from rookery.server.db.embedded import cluster as child
 from rookery.server.db.embedded import folder as sockets
 from rookery.server.db.embedded.folder import (
-    CrashLoop,
-    EmbeddedProblem,
+    NO_SPACE,
+    START_FAILED,
     Layout,
-    NoSpace,
-    StartFailed,
     folder_problem,
 )
+from rookery.server.db.target import Problem
 
 # Waits for the supervisor's events: its owner's pipe, a request to stop, a child's end.
 
@@ -160,8 +159,8 @@ def say(event: str, **fields: object) -> None:
         return
 
 
-def fail(problem: EmbeddedProblem) -> None:
-    say("failed", problem=type(problem).__name__, **problem.fields)
+def fail(problem: Problem) -> None:
+    say("failed", problem=problem, **problem.fields)
 
 
 class Supervisor:
@@ -234,14 +233,20 @@ class Supervisor:
         if not self._was_ready and code is not None and code >= 0:
             raise self._start_problem(words)
         if self._failures >= FAILED_STARTS:
-            raise CrashLoop(count=FAILED_STARTS, reason=words, log=self._layout.log)
+            raise Problem(
+                "PostgreSQL failed to start {count} times in a row and is not started again: "
+                "{reason}. Its log is {log}.",
+                count=FAILED_STARTS,
+                reason=words,
+                log=self._layout.log,
+            )
         if lived < LONG_LIFE:
             self._events.pause(min(SHORTEST_DELAY * 2**self._failures, LONGEST_DELAY))
 
-    def _start_problem(self, words: str) -> EmbeddedProblem:
+    def _start_problem(self, words: str) -> Problem:
         if "No space left" in words:
-            return NoSpace(path=self._layout.cluster)
-        return StartFailed(reason=words, log=self._layout.log)
+            return Problem(NO_SPACE, path=self._layout.cluster)
+        return Problem(START_FAILED, reason=words, log=self._layout.log)
 
     def _end_leftovers(self, *, raising: bool = True) -> None:
         places = (self._layout.cluster, self._layout.unfinished)
@@ -255,7 +260,7 @@ def main() -> int:
         Supervisor(layout, Path(binaries), int(owner), SupervisorEvents()).run()
     except Stopped:
         return 0
-    except EmbeddedProblem as problem:
+    except Problem as problem:
         fail(problem)
     except OSError as error:
         fail(folder_problem(error, Path(error.filename or data)))
